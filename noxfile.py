@@ -1,18 +1,19 @@
-"""All duties of the project, one session each: `python -m nox -l` lists them."""
+"""The duties of the project, one session each: `python -m nox -l` lists them. `bench` is the laboratory."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import nox
 
 nox.needs_version = ">=2025.2.9"  # the first that reads dependency groups
 nox.options.default_venv_backend = "virtualenv"
-nox.options.sessions = ["contracts", "lint", "types", "tests"]
+nox.options.sessions = ["lint", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 
 ROOT = Path(__file__).parent
@@ -29,14 +30,21 @@ ORIGINALS = {
 }
 """The releases that our recorders are ports of. scio needs Python 3.12."""
 
-PEERS = ["torchview==0.2.7", "torchvista==0.2.13", "torchlens==2.36.1"]
-"""Tools of others that record a model, too."""
-
 MARKS = ("soak", "browser", "node", "site", "transformers", "parity")
-"""The marks of tests that the session `tests` leaves out; `pyproject.toml` says what they are."""
+"""The marks of tests that need more than others, or minutes; `pyproject.toml` says what they are."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """What builds documentation, with torch or without."""
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+SITES = {
+    "mkdocs 1.5.3": ["mkdocs==1.5.3"],
+    "mkdocs 1.6.1": ["mkdocs==1.6.1", "mkdocs-print-site-plugin==2.9"],
+    "properdocs": ["properdocs", "properdocs-theme-mkdocs"],
+    "zensical 0.0.73": ["zensical==0.0.73"],
+    "zensical": ["zensical"],
+}
+"""The tools that read Markdown, each with what its session installs; without a number the newest that installs."""
 
 
 def install(session: nox.Session, *packages: str) -> None:
@@ -61,6 +69,18 @@ def pinned(name: str) -> str:
     return found[1]
 
 
+def aside(session: nox.Session, name: str, packages: list[str]) -> str:
+    """Install packages into a folder of their own, where nothing finds them by chance: one has our package's name."""
+    folder = str(Path(session.create_tmp()) / name)
+    session.run("python", "-m", "pip", "install", "--no-deps", "--upgrade", "--target", folder, *packages)
+    return folder
+
+
+def originals(session: nox.Session, *seeds: str) -> dict[str, str]:
+    """The variables that name the folders of originals, which are installed there."""
+    return {f"PARITY_{seed.upper()}": aside(session, seed, ORIGINALS[seed]) for seed in seeds}
+
+
 @nox.session
 def demo(session: nox.Session) -> None:
     """Build the demo with Sphinx and with MkDocs; `-- fresh` forgets what was drawn before."""
@@ -75,30 +95,18 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session
-def docs(session: nox.Session) -> None:
-    """Build our own site from the same pages with Sphinx and with MkDocs; a warning is an error."""
-    install(session, *group("docs"))
-    session.run(
-        *("sphinx-build", "-W", "--keep-going", "-b", "html", "-c", "docs/sphinx", "-d", "site/.doctrees"),
-        *("docs", "site/sphinx"),
-    )
-    session.run("mkdocs", "build", "--strict", "--site-dir", "site/mkdocs", env={"NO_MKDOCS_2_WARNING": "1"})
-    session.log("Sphinx: %s", ROOT / "site" / "sphinx" / "index.html")
-    session.log("MkDocs: %s", ROOT / "site" / "mkdocs" / "index.html")
-
-
-@nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests but for those behind a mark, on up to four cores at once; arguments go to pytest."""
-    install(session, *group("test"))
-    session.run("pytest", *PARALLEL, "-m", f"not ({' or '.join(MARKS)})", *session.posargs)
+    """Run the tests on up to four cores at once; arguments go to pytest, `-- -m "site or browser"` chooses marked ones.
 
-
-@nox.session
-def marked(session: nox.Session) -> None:
-    """Run the tests behind marks, which need more; arguments go to pytest, `-- -m browser` chooses one."""
-    install(session, *group("marked"))
-    session.run("pytest", *PARALLEL, "-m", " or ".join(mark for mark in MARKS if mark != "soak"), *session.posargs)
+    Without `-m`, all are run that have no mark. What marked ones need is added to the environment.
+    """
+    marks = " ".join(after for word, after in zip(session.posargs, session.posargs[1:], strict=False) if word == "-m")
+    wanted = [mark for mark in MARKS if re.search(rf"\b{mark}\b", marks)]
+    install(session, *group("marked" if wanted else "test"))
+    folders = originals(session, *(seed for seed in ORIGINALS if seed != "scio")) if "parity" in wanted else {}
+    chosen = () if wanted else ("-m", f"not ({' or '.join(MARKS)})")
+    spread = ("--dist=worksteal",) if wanted == ["soak"] else ()  # its files are few, and its tests long
+    session.run("pytest", *PARALLEL, *spread, *chosen, *session.posargs, env=folders)
 
 
 @nox.session
@@ -112,202 +120,29 @@ def soak(session: nox.Session) -> None:
 
 
 @nox.session
-def corpus(session: nox.Session) -> None:
-    """Record 68 real models of other people and compute them again from their graphs; arguments go to pytest.
-
-    `-- bench` measures them instead.
-    """
-    install_libraries(session)
-    if "bench" in session.posargs:
-        session.run("python", "bench/record.py", "corpus")
-    else:
-        session.run("pytest", "tests/corpus", *session.posargs, env={"TORCHRECORDER_CORPUS": "1"})
-
-
-@nox.session
-def zoo(session: nox.Session) -> None:
-    """Record two thousand models of other people with no input given; `-- timm resnet` chooses a library and names.
-
-    `-- every=8` takes one model in eight, `-- to=new.json against=old.json` compares with an earlier run, `-- sample`
-    records 60 small ones, which all have to succeed.
-    """
-    if "sample" in session.posargs:
-        install(session, *group("test"), "transformers")
-        session.install("pillow", "psutil", "requests", "xxhash")
-        session.install("--no-deps", *(line for line in requirements() if line.startswith(SAMPLED)))
-    else:
-        install_libraries(session)
-    session.run("python", "zoo/run.py", *session.posargs)
-
-
-SAMPLED = (
-    "einops",
-    "einx",
-    "frozendict",
-    "loguru",
-    "timm",
-    "torch-einops",
-    "torch-geometric",
-    "torchvision",
-    "x-transformers",
-)
-"""What of the libraries a sample of the zoo needs."""
-
-
-def requirements() -> list[str]:
-    """The libraries that real models come from, each with the version that is pinned."""
-    return (ROOT / "tests" / "corpus" / "requirements.txt").read_text(encoding="utf-8").splitlines()
-
-
-def install_libraries(session: nox.Session) -> None:
-    """The libraries that real models come from, beside the pinned torch."""
-    install(session, *group("test"), "transformers")
-    session.install(
-        "aiohttp", "joblib", "pandas", "pillow", "psutil", "requests", "scipy", "sentencepiece", "soundfile", "xxhash"
-    )
-    session.install("--no-deps", "-r", "tests/corpus/requirements.txt")
-    for library in Path(session.virtualenv.location).glob("lib/python*/site-packages/torchaudio/lib/*.so"):
-        library.unlink()  # made for CUDA; without them torchaudio does all it can in Python
+def lint(session: nox.Session) -> None:
+    """Check that imports point the way the house is built, the style of the code, and its types by mypy and pyright."""
+    session.install("-c", "constraints.txt", "ruff")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    stubs = ("types-Markdown", "types-PyYAML", "types-docutils")
+    install(session, *group("test"), "import-linter", "mypy", "nox", "pyright[nodejs]", *stubs)
+    session.run("lint-imports")
+    session.run("mypy")
+    session.run("pyright")
 
 
 @nox.session
-def gallery(session: nox.Session) -> None:
-    """Record and draw what is out of date in the gallery and write its pages; `-- again` all, `-- ResNet-50` one.
-
-    `-- sheet=FILE.html` puts all pictures on one page, to look at.
-    """
-    install_libraries(session)
-    session.run("python", "gallery/run.py", *session.posargs)
-
-
-@nox.session(name="docs-of-others")
-def docs_of_others(session: nox.Session) -> None:
-    """Build parts of other libraries' documentation with automatic diagrams; arguments name libraries.
-
-    Their repositories are cloned; `sources=FOLDER` has copies of them.
-    """
-    install_libraries(session)
-    session.install(*OTHERS_TOOLS)
-    session.install("--no-deps", *OTHERS_PACKAGES)
-    session.run("python", "bench/docs_of_others.py", *session.posargs)
-
-
-OTHERS_TOOLS = (
-    *("beautifulsoup4", "furo", "matplotlib", "nbsphinx", "numpydoc", "onnx", "onnxruntime", "pydata-sphinx-theme"),
-    *("sphinx-autodoc-defaultargs", "sphinx-autodoc-typehints", "sphinx-book-theme", "sphinx-copybutton"),
-    *("sphinx-design", "sphinx-gallery", "sphinx-notfound-page", "sphinx-rtd-theme", "sphinx-sitemap"),
-    *("sphinxcontrib-bibtex", "sphinxcontrib-youtube", "sphinxext-opengraph"),
-    *("h5py", "lazy-loader", "mat73", "mne-bids", "pooch", "pydantic", "scikit-learn", "tabulate", "torchinfo"),
-)
-"""What the documentation of other libraries is written with, and what they import."""
-OTHERS_PACKAGES = (
-    *("braindecode==1.8.1", "mne", "skorch", "docstring-inheritance", "rotary-embedding-torch", "wfdb"),
-    *("linear-attention-transformer", "local-attention", "hyper-connections", "axial-positional-embedding"),
-    *("product-key-memory", "linformer", "colt5-attention"),
-)
-"""Of these, what asks for another torch."""
-
-
-BENCHMARKS = (
-    *("record", "draw", "cache_warm", "cache_sites", "cache_scale", "cache", "sphinx", "mkdocs", "house"),
-    *("peers", "pictures", "proofs", "seeds"),
-)
-"""The last four run in sessions of their own."""
-
-
-@nox.session
-def bench(session: nox.Session) -> None:
-    """Measure all, which takes an hour, or some of it, and write the page of it; `-- record` the recorder.
-
-    `record`, in ratios to the plain forward of the same run, `draw` pictures beside those of other tools, `cache_warm`,
-    `cache_sites`, `cache_scale` and `cache` the cache, `sphinx` and `mkdocs` whole builds, `house` how simple the
-    source is, `peers` the recorder beside other tools, `pictures` pictures of real models, `proofs` whether they are
-    true, `seeds` the four ports.
-    """
-    names = [name for name in BENCHMARKS if name in session.posargs] or BENCHMARKS
-    given = [word for word in session.posargs if word not in BENCHMARKS]
-    for apart in BENCHMARKS[-4:]:
-        if apart in names:
-            session.notify(f"bench_{apart}", posargs=given)
-    here = [name for name in names if name not in BENCHMARKS[-4:]]
-    if here:
-        install(session, *group("test"), "transformers")
-        session.install("--no-deps", "torchvision==0.28.0", "pillow")
-    if "mkdocs" in here:
-        session.install("markdown-exec==1.12.6", "mkdocs-graphviz==2.0.2")
-    for name in here:
-        # Beside a sphinx.py nothing could import Sphinx.
-        measure(session, f"{name}_builds" if name in ("sphinx", "mkdocs") else name)
-
-
-def measure(session: nox.Session, name: str, *arguments: str) -> None:
-    """Run a benchmark and put its figures into the page; one that gives none keeps those of before."""
-    file = Path(session.create_tmp(), f"{name}.jsonl")
-    file.unlink(missing_ok=True)
+def docs(session: nox.Session) -> None:
+    """Build our own site from the same pages with Sphinx and with MkDocs; a warning is an error."""
+    install(session, *group("docs"))
     session.run(
-        "python", f"bench/{name}.py", *arguments, env={"TORCHRECORDER_FIGURES": str(file)}, success_codes=[0, 1]
+        *("sphinx-build", "-W", "--keep-going", "-b", "html", "-c", "docs/sphinx", "-d", "site/.doctrees"),
+        *("docs", "site/sphinx"),
     )
-    session.run("python", "bench/table.py", str(file))
-
-
-@nox.session
-@nox.parametrize(
-    "python,seed", [("3.11", "torchrecorder"), ("3.11", "torchview"), ("3.11", "torchfunc"), ("3.12", "scio")]
-)
-def parity(session: nox.Session, seed: str) -> None:
-    """Compare a recorder with the original that it is a port of; arguments go to pytest."""
-    install(session, *group("test"))
-    folder = {f"PARITY_{seed.upper()}": aside(session, seed, ORIGINALS[seed])}
-    session.run("pytest", f"tests/parity/test_against_{seed}.py", *session.posargs, env=folder)
-
-
-@nox.session(python="3.12")
-def bench_seeds(session: nox.Session) -> None:
-    """Measure the recorders beside their originals; `bench -- seeds` comes here, because scio needs this Python."""
-    install(session, *group("test"))
-    measure(session, "seeds", *(f"{seed}={aside(session, seed, packages)}" for seed, packages in ORIGINALS.items()))
-
-
-@nox.session
-def bench_peers(session: nox.Session) -> None:
-    """Measure the recorder beside other tools; `bench -- peers` comes here, further arguments name models."""
-    install_libraries(session)
-    session.install("graphviz", "ipython", "safetensors", "tqdm")  # what the tools import
-    measure(session, "peers", aside(session, "peers", PEERS), *session.posargs)
-
-
-@nox.session
-def compare(session: nox.Session) -> None:
-    """Compare with five other tools and write `docs/comparison.md`; arguments are those of `bench/compare.py`."""
-    install_libraries(session)
-    session.install("graphviz", "ipython", "networkx", "safetensors", "setuptools<81", "tqdm")
-    peers = aside(session, "peers", [*PEERS, "torchviz==0.0.3"])
-    old = aside(session, "old", ORIGINALS["torchrecorder"])
-    readers = {"COMPARE_PEERS": peers, "COMPARE_OLD": old}
-    session.run("pytest", "-q", "tests/bench", env=readers)  # that no wrong reader is blamed on a tool
-    session.run("python", "bench/compare.py", peers, old, *session.posargs)
-
-
-@nox.session
-def bench_pictures(session: nox.Session) -> None:
-    """Judge pictures; `bench -- pictures` comes here. Further arguments are those of `bench/pictures.py`."""
-    install_libraries(session)
-    beside = aside(session, "torchview", ORIGINALS["torchview"])
-    measure(session, "pictures", f"beside={beside}", *session.posargs)
-
-
-@nox.session
-def bench_proofs(session: nox.Session) -> None:
-    """Prove pictures; `bench -- proofs` comes here. Arguments are folders of Graphs as JSON."""
-    install_libraries(session)
-    measure(session, "proofs", *session.posargs)
-
-
-def aside(session: nox.Session, name: str, packages: list[str]) -> str:
-    """Install packages into a folder of their own, where nothing finds them by chance: one has our package's name."""
-    folder = str(Path(session.create_tmp()) / name)
-    session.run("python", "-m", "pip", "install", "--no-deps", "--upgrade", "--target", folder, *packages)
-    return folder
+    session.run("mkdocs", "build", "--strict", "--site-dir", "site/mkdocs", env={"NO_MKDOCS_2_WARNING": "1"})
+    session.log("Sphinx: %s", ROOT / "site" / "sphinx" / "index.html")
+    session.log("MkDocs: %s", ROOT / "site" / "mkdocs" / "index.html")
 
 
 @nox.session(reuse_venv=False)
@@ -348,63 +183,68 @@ def installed(session: nox.Session) -> set[str]:
 
 @nox.session
 @nox.parametrize(
-    "python,torch",
+    "python,what",
     [
-        nox.param("3.11", "oldest", id="oldest", tags=["oldest"]),
-        nox.param("3.11", "pinned", id="pinned", tags=["pinned"]),
-        nox.param("3.11", "newest", id="newest", tags=["newest"]),
-        *(nox.param(python, "", id=f"no torch, {python}", tags=["bare"]) for python in PYTHONS),
+        *(nox.param("3.11", which, id=which, tags=[which]) for which in ("oldest", "pinned", "newest")),
+        *(nox.param(python, "bare", id=f"no torch, {python}", tags=["bare"]) for python in PYTHONS),
+        *(nox.param(HERE, tool, id=tool, tags=["sites"]) for tool in SITES),
+        nox.param("3.12", "scio", id="scio", tags=["scio"]),
     ],
 )
-def versions(session: nox.Session, torch: str) -> None:
-    """Try the versions that pyproject.toml promises, or one of them: `nox -t oldest`, `pinned`, `newest`, `bare`.
+def versions(session: nox.Session, what: str) -> None:
+    """Try the versions that are promised: `nox -t oldest`, `pinned`, `newest`, `bare`, `sites`, `scio` are a part each.
 
     The oldest torch goes with the lowest of all others, the newest with the newest that the index has. Each records the
     truth and builds a site with Sphinx and with MkDocs. A Python without torch lets the one of `oldest`, which comes
-    first, record for it. What is not there is skipped.
+    first, record for it. `sites` builds and serves with each tool that reads Markdown, in environments of their own;
+    `scio` is the recorder beside its original, which needs this Python. What does not install here is skipped.
     """
+    match what:
+        case "bare":
+            build_without_torch(session)
+        case "scio":
+            install(session, *group("test"))
+            session.run("pytest", "tests/parity/test_against_scio.py", *session.posargs, env=originals(session, "scio"))
+        case "oldest" | "pinned" | "newest":
+            try_torch(session, what)
+        case tool:
+            try_tool(session, tool)
+
+
+def try_torch(session: nox.Session, which: str) -> None:
+    """The truth and the recordings with a torch, then a site by each tool."""
     others = ["sphinx", "mkdocs", "graphviz"]
-    if torch == "oldest":
+    if which == "oldest":
         others = [f"{name}=={lowest(name)}" for name in others]
     wanted = {"oldest": f"torch=={lowest('torch')}.*", "pinned": f"torch=={pinned('torch')}", "newest": "torch"}
-    if torch:
-        session.install("--upgrade", wanted[torch])
-        session.install("--upgrade", "-e", ".[sphinx,mkdocs]", "hypothesis", "numpy", "pytest", "pytest-xdist", *others)
-        session.run("python", "-c", "import torch; print('torch', torch.__version__)")
-        session.run("pytest", "--numprocesses=2", "tests/truth/test_truth.py", "tests/core/recording", *session.posargs)
-        python = str(Path(session.bin, "python"))
-    else:
-        session.install("--upgrade", "-e", ".[sphinx,mkdocs]", *others)
-        found = [str(file) for file in Path(session.virtualenv.location).parent.glob("versions-*oldest*/bin/python")]
-        if not found:
-            session.skip("nothing records for it: nox -t oldest comes first")
-        (python,) = found
-    session.run("python", "tests/versions/build.py", python)
+    session.install("--upgrade", wanted[which])
+    session.install("--upgrade", "-e", ".[sphinx,mkdocs]", "hypothesis", "numpy", "pytest", "pytest-xdist", *others)
+    session.run("python", "-c", "import torch; print('torch', torch.__version__)")
+    session.run("pytest", "--numprocesses=2", "tests/truth/test_truth.py", "tests/core/recording", *session.posargs)
+    session.run("python", "tests/versions/build.py", str(Path(session.bin, "python")))
 
 
-SITES = {
-    "mkdocs 1.5.3": ["mkdocs==1.5.3"],
-    "mkdocs 1.6.1": ["mkdocs==1.6.1", "mkdocs-print-site-plugin==2.9"],
-    "properdocs": ["properdocs", "properdocs-theme-mkdocs"],
-    "zensical 0.0.73": ["zensical==0.0.73"],
-    "zensical": ["zensical"],
-}
-"""The tools that read Markdown, each with what its session installs; without a number the newest that installs."""
+def build_without_torch(session: nox.Session) -> None:
+    """A site by each tool, recorded by the Python of `oldest`."""
+    session.install("--upgrade", "-e", ".[sphinx,mkdocs]", "sphinx", "mkdocs", "graphviz")
+    found = sorted(Path(session.virtualenv.location).parent.glob("versions-*oldest*/bin/python"))
+    if not found:
+        session.skip("nothing records for it: nox -t oldest comes first")
+    session.run("python", "tests/versions/build.py", str(found[0]))
 
 
-@nox.session
-@nox.parametrize("tool", [nox.param(tool, id=tool) for tool in SITES])
-def sites(session: nox.Session, tool: str) -> None:
-    """Build and serve sites with each tool that reads Markdown, in environments of their own; three minutes each.
-
-    A tool that does not install here is skipped. `-k properdocs` chooses one.
-    """
-    install(session, "-e", ".")
+def try_tool(session: nox.Session, tool: str) -> None:
+    """Sites by a tool that reads Markdown; the Python of `tests` records for it where there is one."""
+    recorder = Path(session.virtualenv.location).parent / "tests" / "bin" / "python"
+    if not recorder.exists():
+        install(session)
+        recorder = Path(session.bin, "python")
+    session.install("-c", "constraints.txt", "-e", ".")
     try:
         session.install("--upgrade", *SITES[tool], "pymdown-extensions")
     except nox.command.CommandFailed:
         session.skip(f"{tool} does not install here")
-    session.run("python", "tests/versions/sites.py", tool.split()[0])
+    session.run("python", "tests/versions/sites.py", tool.split()[0], str(recorder))
 
 
 def lowest(name: str) -> str:
@@ -414,26 +254,166 @@ def lowest(name: str) -> str:
     return found[1]
 
 
-@nox.session
-def lint(session: nox.Session) -> None:
-    """Check the style of the code."""
-    session.install("-c", "constraints.txt", "ruff")
-    session.run("ruff", "check", ".")
-    session.run("ruff", "format", "--check", ".")
+# The laboratory: what measures, records models of other people, and writes pages of what came of it.
 
 
 @nox.session
-def types(session: nox.Session) -> None:
-    """Check the types with mypy and pyright."""
-    install(
-        session, *group("test"), "mypy", "nox", "pyright[nodejs]", "types-Markdown", "types-PyYAML", "types-docutils"
+def bench(session: nox.Session) -> None:
+    """Measure all, which takes an hour, or what NAMES say, and write the page of it; other NAMES are larger works.
+
+    On the page: `record`, in ratios to the plain forward of the same run, `draw` pictures beside those of other tools,
+    `cache_warm`, `cache_sites`, `cache_scale` and `cache` the cache, `sphinx` and `mkdocs` whole builds, `house` how
+    simple the source is, `peers` the recorder beside other tools, `pictures` pictures of real models, `proofs` whether
+    they are true, `seeds` the four recorders beside the originals (scio's with `--force-python 3.12`).
+
+    Others, which take arguments behind their name: `tuning NAME=VALUE` which pictures a number moves; `zoo` records
+    two thousand models of 11 libraries, `zoo sample` 60 that all have to succeed; `guesses` judges the inputs that were
+    found for them; `corpus` records 68 models and computes them again; `gallery` writes the site's; `compare` writes
+    docs/comparison.md; `others` builds the documentation of other libraries.
+    """
+    name, *given = session.posargs or [""]
+    if name in WORKS:
+        WORKS[name](session, *given)
+        return
+    names = [word for word in session.posargs if word in PAGE]
+    for name in names or PAGE:
+        measure(session, name, *(word for word in session.posargs if word not in PAGE))
+
+
+PAGE = (
+    *("record", "draw", "cache_warm", "cache_sites", "cache_scale", "cache", "sphinx", "mkdocs", "house"),
+    *("peers", "pictures", "proofs", "seeds"),
+)
+"""What the page of benchmarks shows."""
+PEERS = ["torchview==0.2.7", "torchvista==0.2.13", "torchlens==2.36.1"]
+"""Tools of others that record a model, too."""
+
+
+def measure(session: nox.Session, name: str, *arguments: str) -> None:
+    """Run a benchmark and put its figures into the page; one that gives none keeps those of before."""
+    given = [*arguments]
+    if name in ("peers", "pictures", "proofs"):
+        install_libraries(session)
+    else:
+        install(session, *group("test"), "transformers")
+        session.install("--no-deps", "torchvision==0.28.0", "pillow")
+    if name == "mkdocs":
+        session.install("markdown-exec==1.12.6", "mkdocs-graphviz==2.0.2")
+    elif name == "peers":
+        session.install("graphviz", "ipython", "safetensors", "tqdm")  # what the tools import
+        given = [aside(session, "peers", PEERS), *given]
+    elif name == "pictures":
+        given = [f"beside={aside(session, 'torchview', ORIGINALS['torchview'])}", *given]
+    elif name == "seeds":
+        python = tuple(map(int, str(session.python or HERE).split(".")))
+        seeds = [seed for seed in ORIGINALS if seed != "scio" or python >= (3, 12)]
+        given = [f"{seed}={aside(session, seed, ORIGINALS[seed])}" for seed in seeds]
+    file = Path(session.create_tmp(), f"{name}.jsonl")
+    file.unlink(missing_ok=True)
+    script = f"bench/{name}_builds.py" if name in ("sphinx", "mkdocs") else f"bench/{name}.py"  # no sphinx.py: it hides
+    session.run("python", script, *given, env={"TORCHRECORDER_FIGURES": str(file)}, success_codes=[0, 1])
+    session.run("python", "bench/table.py", str(file))
+
+
+def tuning(session: nox.Session, *given: str) -> None:
+    """The pictures that change with a number."""
+    install(session, *group("test"))
+    session.run("python", "bench/tuning.py", *given)
+
+
+def zoo(session: nox.Session, *given: str) -> None:
+    """Models of other people's libraries, recorded with no input given."""
+    if "sample" in given:
+        install(session, *group("test"), "transformers")
+        session.install("pillow", "psutil", "requests", "xxhash")
+        session.install("--no-deps", *(line for line in requirements() if line.startswith(SAMPLED)))
+    else:
+        install_libraries(session)
+    session.run("python", "bench/zoo/run.py", *given)
+
+
+SAMPLED = (
+    *("einops", "einx", "frozendict", "loguru", "timm", "torch-einops", "torch-geometric", "torchvision"),
+    "x-transformers",
+)
+"""What of the libraries a sample of the zoo needs."""
+
+
+def requirements() -> list[str]:
+    """The libraries that real models come from, each with the version that is pinned."""
+    return (ROOT / "tests" / "corpus" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+
+
+def install_libraries(session: nox.Session) -> None:
+    """The libraries that real models come from, beside the pinned torch."""
+    install(session, *group("test"), "transformers")
+    session.install(
+        "aiohttp", "joblib", "pandas", "pillow", "psutil", "requests", "scipy", "sentencepiece", "soundfile", "xxhash"
     )
-    session.run("mypy")
-    session.run("pyright")
+    session.install("--no-deps", "-r", "tests/corpus/requirements.txt")
+    for library in Path(session.virtualenv.location).glob("lib/python*/site-packages/torchaudio/lib/*.so"):
+        library.unlink()  # made for CUDA; without them torchaudio does all it can in Python
 
 
-@nox.session
-def contracts(session: nox.Session) -> None:
-    """Check that imports point the way the house is built."""
-    session.install("-c", "constraints.txt", "import-linter", "-e", ".[sphinx,mkdocs]")
-    session.run("lint-imports")
+def guesses(session: nox.Session, *given: str) -> None:
+    """The inputs that are found for 200 models of the zoo, judged."""
+    install_libraries(session)
+    session.run("python", "bench/guesses.py", *given)
+
+
+def corpus(session: nox.Session, *given: str) -> None:
+    """68 real models recorded, and computed again from their Graphs; `record` measures them instead."""
+    install_libraries(session)
+    if given[:1] == ("record",):
+        session.run("python", "bench/record.py", "corpus")
+    else:
+        session.run("pytest", "tests/corpus", *given, env={"TORCHRECORDER_CORPUS": "1"})
+
+
+def gallery(session: nox.Session, *given: str) -> None:
+    """The gallery of the site: what is out of date is recorded, all pages are written."""
+    install_libraries(session)
+    session.run("python", "docs/gallery/run.py", *given)
+
+
+def compare(session: nox.Session, *given: str) -> None:
+    """The same models by five other tools, and the page of it."""
+    install_libraries(session)
+    session.install("graphviz", "ipython", "networkx", "safetensors", "setuptools<81", "tqdm")
+    peers = aside(session, "peers", [*PEERS, "torchviz==0.0.3"])
+    old = aside(session, "old", ORIGINALS["torchrecorder"])
+    readers = {"COMPARE_PEERS": peers, "COMPARE_OLD": old}
+    session.run("pytest", "-q", "tests/bench", env=readers)  # that no wrong reader is blamed on a tool
+    session.run("python", "bench/compare.py", peers, old, *given)
+
+
+def others(session: nox.Session, *given: str) -> None:
+    """Parts of other libraries' documentation, built with automatic diagrams.
+
+    Their repositories are cloned; `sources=FOLDER` has copies of them.
+    """
+    install_libraries(session)
+    session.install(*OTHERS_TOOLS)
+    session.install("--no-deps", *OTHERS_PACKAGES)
+    session.run("python", "bench/docs_of_others.py", *given)
+
+
+OTHERS_TOOLS = (
+    *("beautifulsoup4", "furo", "matplotlib", "nbsphinx", "numpydoc", "onnx", "onnxruntime", "pydata-sphinx-theme"),
+    *("sphinx-autodoc-defaultargs", "sphinx-autodoc-typehints", "sphinx-book-theme", "sphinx-copybutton"),
+    *("sphinx-design", "sphinx-gallery", "sphinx-notfound-page", "sphinx-rtd-theme", "sphinx-sitemap"),
+    *("sphinxcontrib-bibtex", "sphinxcontrib-youtube", "sphinxext-opengraph"),
+    *("h5py", "lazy-loader", "mat73", "mne-bids", "pooch", "pydantic", "scikit-learn", "tabulate", "torchinfo"),
+)
+"""What the documentation of other libraries is written with, and what they import."""
+OTHERS_PACKAGES = (
+    *("braindecode==1.8.1", "mne", "skorch", "docstring-inheritance", "rotary-embedding-torch", "wfdb"),
+    *("linear-attention-transformer", "local-attention", "hyper-connections", "axial-positional-embedding"),
+    *("product-key-memory", "linformer", "colt5-attention"),
+)
+"""Of these, what asks for another torch."""
+
+WORKS: dict[str, Callable[..., None]] = {
+    work.__name__: work for work in (tuning, zoo, guesses, corpus, gallery, compare, others)
+}
+"""What the laboratory does besides; arguments follow the name."""

@@ -1,4 +1,4 @@
-"""The same models through ours and five other tools, in one run: `nox -s compare`.
+"""The same models through ours and five other tools, in one run: `nox -s bench -- compare`.
 
 Each tool runs in a process of its own, each model in a child of that; a crash or too long a wait costs one row. What
 is found goes to `bench/compare_found.json`, with all versions, and from there into `docs/comparison.md`. Arguments are

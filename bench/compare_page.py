@@ -11,7 +11,7 @@ TOOLS = ("torchrecorder-docs", "torchview", "torchvista", "torchlens", "torchviz
 OURS = TOOLS[0]
 PICTURED = ("lightning_ae", "own_heads", "tv_resnet18")
 """Models whose pictures stand side by side."""
-START, END = "<!-- written by nox -s compare: start -->", "<!-- written by nox -s compare: end -->"
+START, END = "<!-- written by nox -s bench -- compare: start -->", "<!-- written by nox -s bench -- compare: end -->"
 Rows = Mapping[str, Mapping[str, Any]]
 Part = Mapping[str, Rows]
 

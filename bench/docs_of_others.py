@@ -1,4 +1,4 @@
-"""Automatic diagrams in the documentation of other libraries: `nox -s docs-of-others -- [LIBRARY …] [sources=FOLDER]`.
+"""Automatic diagrams in the documentation of other libraries: `nox -s bench -- others [LIBRARY …] [sources=FOLDER]`.
 
 Each is built twice, as its authors configured it and with the few lines that a maintainer writes for us, on a part of
 its pages. Printed are how many of the documented `nn.Module` classes have a picture, the warnings that we add, and the

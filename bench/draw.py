@@ -27,12 +27,14 @@ from bench.figures import Figure, show
 from bench.nets import MODELS
 from tests.core.graph.building import Net, chain
 from tests.corpus.torchvision_ops import define_missing_operators
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.svg import finish, link
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
+from torchrecorder.layout.dot import to_dot
 from torchrecorder.recording import capture
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
+from torchrecorder.write.links import link
+from torchrecorder.write.svg import finish
 
 
 def residual(n: int, *, mask: bool = False, skips: int = 0) -> Graph:
@@ -133,13 +135,13 @@ def times() -> Iterator[Figure | str]:
         "chain of 500": (chain(500), ALL),
         "residual, 500 with 8 long skips": (residual(500, skips=8), ALL),
         "residual, 500 with one mask for all": (residual(500, mask=True), ALL),
-        "BERT-base at depth 3": (_bert(), ViewOptions(depth=3)),
+        "BERT-base at depth 3": (_bert(), DrawingOptions(depth=3)),
     }
     for name, (graph, options) in graphs.items():
         yield from _time(name, graph, options)
 
 
-ALL = ViewOptions(depth="all", expand=("**",))
+ALL = DrawingOptions(depth="all", expand=("**",))
 
 
 def _bert() -> Graph:
@@ -151,7 +153,7 @@ def _bert() -> Graph:
         return capture(net, (torch.zeros(1, 16, dtype=torch.long),))
 
 
-def _time(name: str, graph: Graph, options: ViewOptions, times: int = 5) -> Iterator[Figure]:
+def _time(name: str, graph: Graph, options: DrawingOptions, times: int = 5) -> Iterator[Figure]:
     """The least of several readings, because other work on the machine only adds to them."""
     readings = [_reading(graph, options) for _ in range(times)]
     n, own, child = readings[0][0], min(r[1] for r in readings), min(r[2] for r in readings)
@@ -160,7 +162,7 @@ def _time(name: str, graph: Graph, options: ViewOptions, times: int = 5) -> Iter
         yield Figure(f"{name}: own share for 1,000 nodes", own / n * 1e6, "ms", 60)
 
 
-def _reading(graph: Graph, options: ViewOptions) -> tuple[int, float, float]:
+def _reading(graph: Graph, options: DrawingOptions) -> tuple[int, float, float]:
     """Number of nodes, our own seconds, and those of the engine's process."""
     begun = time.process_time()
     view = make_view(graph, options)

@@ -1,12 +1,13 @@
-"""Whether guessed inputs are what the models are made for: 200 models of the zoo, whose guesses are judged by hand.
+"""Whether guessed inputs are what the models are made for: samples of the zoo, whose guesses are judged by hand.
 
-    python bench/guesses.py draw           # the names, by a seed; once, before a rule is changed
-    python bench/guesses.py work           # records those of the half that rules may be tried on, with no input given
-    python bench/guesses.py held           # and those of the half that is looked at when the rules are ready
-    python bench/guesses.py figures        # of the verdicts that are there
+    python bench/guesses.py draw 31 120     # 120 names that no sample has, by a seed; once, before a rule is changed
+    python bench/guesses.py record 31 work  # records those of the half that rules may be tried on, with no input given
+    python bench/guesses.py record 31 held  # and those of the half that is looked at when the rules are ready
+    python bench/guesses.py figures         # of the verdicts that are there
 
-`guesses.tsv` has a line for each model: its half, the guess and its grade, the verdict and a reason. A guess that is
-not the one that was judged loses its verdict: it must be judged again. The libraries must be installed, as for the zoo.
+`guesses.tsv` has a line for each model: the seed of its sample, its half, the guess and its grade, the verdict and a
+reason. A guess that is not the one that was judged loses its verdict: it must be judged again. The libraries must be
+installed, as for the zoo.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from bench.figures import Figure, show
 
 ROOT = Path(__file__).parent.parent
 FILE = Path(__file__).with_suffix(".tsv")
-SEED, COUNT = 29, 200
 LIBRARIES = (
     *("kornia", "transformers", "x_transformers", "diffusers", "torch_geometric", "monai", "torchaudio", "speechbrain"),
 )
@@ -38,6 +38,7 @@ MOST_LOST, MOST_WRONG = 0.03, 0.05
 
 @dataclass(slots=True)
 class Row:
+    seed: str
     half: str
     model: str
     guess: str = ""
@@ -50,26 +51,27 @@ class Row:
 
 def main() -> None:
     match sys.argv[1:]:
-        case ["draw"]:
-            _write(_drawn())
+        case ["draw", seed, count]:
+            rows = _read()
+            _write(rows + _drawn(seed, int(count), {row.model for row in rows}))
         case ["figures"]:
             show(_figures(_read()))
-        case [("work" | "held") as half]:
+        case ["record", seed, ("work" | "held") as half]:
             rows = _read()
-            _record([row for row in rows if row.half == half])
+            _record([row for row in rows if (row.seed, row.half) == (seed, half)])
             _write(rows)
             show(_figures(rows))
         case _:
             sys.exit(__doc__)
 
 
-def _drawn() -> list[Row]:
-    """Equally many names for both halves."""
+def _drawn(seed: str, count: int, others: set[str]) -> list[Row]:
+    """Equally many names for both halves, none of which is in another sample."""
     import_module("tests.corpus.torchvision_ops").define_missing_operators()
-    known = import_module("zoo.libraries").LIBRARIES
-    names = sorted(entry.name for library in LIBRARIES for entry in known[library]())
-    chosen = random.Random(SEED).sample(names, COUNT)
-    return [Row("work" if i < COUNT // 2 else "held", name) for i, name in enumerate(chosen)]
+    known = import_module("bench.zoo.libraries").LIBRARIES
+    names = sorted({entry.name for library in LIBRARIES for entry in known[library]()} - others)
+    chosen = random.Random(int(seed)).sample(names, count)
+    return [Row(seed, "work" if i < count // 2 else "held", name) for i, name in enumerate(chosen)]
 
 
 def _record(rows: list[Row]) -> None:
@@ -78,7 +80,7 @@ def _record(rows: list[Row]) -> None:
         file = Path(folder, "zoo.json")
         names = [row.model for row in rows]
         libraries = dict.fromkeys(name.partition("/")[0] for name in names)
-        command = [sys.executable, str(ROOT / "zoo" / "run.py"), *libraries, *names, f"to={file}"]
+        command = [sys.executable, str(ROOT / "bench" / "zoo" / "run.py"), *libraries, *names, f"to={file}"]
         subprocess.run(command, check=False, stdout=sys.stderr)
         results = json.loads(file.read_text(encoding="utf-8"))
     for row in rows:
@@ -92,20 +94,20 @@ def _record(rows: list[Row]) -> None:
 
 
 def _figures(rows: list[Row]) -> Iterator[Figure | str]:
-    for half in ("work", "held"):
-        built = [row for row in rows if row.half == half and row.verdict != "not built"]
+    for seed, half in dict.fromkeys((row.seed, row.half) for row in rows):
+        where = f"sample {seed}, {half}"
+        built = [row for row in rows if (row.seed, row.half) == (seed, half) and row.verdict != "not built"]
         guessed = [row for row in built if row.guess]
         judged = [row for row in guessed if row.verdict]
         if not judged:
-            yield f"{half}: no guess has been judged"
+            yield f"{where}: no guess has been judged"
             continue
-        yield Figure(
-            f"{half}: models that are not recorded, of {len(built)}", 1 - len(guessed) / len(built), "", MOST_LOST
-        )
+        lost = 1 - len(guessed) / len(built)
+        yield Figure(f"{where}: models that are not recorded, of {len(built)}", lost, "", MOST_LOST)
         wrong = sum(row.verdict != "sensible" for row in judged)
-        yield Figure(f"{half}: guesses that are not sensible, of {len(judged)}", wrong / len(judged), "", MOST_WRONG)
+        yield Figure(f"{where}: guesses that are not sensible, of {len(judged)}", wrong / len(judged), "", MOST_WRONG)
         if judged != guessed:
-            yield f"{half}: {len(guessed) - len(judged)} guesses are to be judged"
+            yield f"{where}: {len(guessed) - len(judged)} guesses are to be judged"
 
 
 def _read() -> list[Row]:

@@ -26,17 +26,17 @@ from torchrecorder.engine import find_engine  # noqa: E402
 from torchrecorder.graph import Graph, from_json  # noqa: E402
 from torchrecorder.proof import ProvedViews, Prover, faults  # noqa: E402
 from torchrecorder.request import DrawingOptions  # noqa: E402
-from torchrecorder.view import ViewOptions, Views  # noqa: E402
+from torchrecorder.view import Views  # noqa: E402
 
 drawing: Any = importlib.import_module("torchrecorder.drawing.draw")
 
 ASKED = {
-    "auto": ViewOptions(),
-    "1": ViewOptions(depth=1),
-    "all": ViewOptions(depth="all"),
-    "fold: no": ViewOptions(fold=False),
-    "expand: **": ViewOptions(expand=["**"]),
-    "collapse: *": ViewOptions(collapse=["*"]),
+    "auto": DrawingOptions(),
+    "1": DrawingOptions(depth=1),
+    "all": DrawingOptions(depth="all"),
+    "fold: no": DrawingOptions(fold=False),
+    "expand: **": DrawingOptions(expand=("**",)),
+    "collapse: *": DrawingOptions(collapse=("*",)),
 }
 """What is asked for, by what it is called in a figure; a focus is on a module of each Graph."""
 
@@ -80,7 +80,7 @@ def truth(name: str, of_set: Mapping[str, Graph]) -> Iterator[Figure | str]:
     for asked in (*ASKED, "focus"):
         count = Counter[str]()
         for model, graph in of_set.items():
-            options = ASKED.get(asked) or ViewOptions(focus=first_block(graph) or "")
+            options = ASKED.get(asked) or DrawingOptions(focus=first_block(graph) or "")
             try:
                 view = ProvedViews(Views(graph, options)).view()
                 left = faults(view)

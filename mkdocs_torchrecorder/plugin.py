@@ -214,7 +214,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
         site = settings(root.resolve(), dict(self.config))
         self._place, self._on_error = (chosen(it, dict(self.config)) for it in (PLACE, ON_ERROR))
-        _warn_of_place(site, Path(config.docs_dir).resolve(), is_served=self._lasting is not None)
+        _warn_of_place(site, config, is_served=self._lasting is not None)
         return site
 
     def _watch(self) -> None:
@@ -252,13 +252,17 @@ def _warn_of_patterns(autodoc: object) -> None:
         Report().warn(f"autodoc: {problem}")
 
 
-def _warn_of_place(settings: Settings, docs: Path, *, is_served: bool) -> None:
-    """Warn of a cache among the pages: MkDocs publishes it, and its server builds again at each write, for ever."""
+def _warn_of_place(settings: Settings, config: MkDocsConfig, *, is_served: bool) -> None:
+    """Warn of a cache that MkDocs publishes, and of one whose every write makes its server build again, for ever."""
+    docs = Path(config.docs_dir).resolve()
     for cache, setting in ((settings.committed, "cache"), (settings.cache, MACHINE_CACHE.name)):
         if cache is None or not cache.resolve().is_relative_to(docs):
             continue
-        is_published = not any(part.startswith(".") for part in cache.resolve().relative_to(docs).parts)
-        if is_published or is_served:
+        place = cache.resolve().relative_to(docs)
+        is_hidden = any(part.startswith(".") for part in place.parts)
+        is_published = not is_hidden and not (config.exclude_docs and config.exclude_docs.match_file(place / "README"))
+        is_written = cache is settings.cache
+        if is_published or (is_served and is_written):
             why = "is published and watched" if is_published else "is watched, so that the server builds for ever"
             shown = os.path.relpath(cache, settings.root)
             Report().warn(f"the cache {shown} lies in docs_dir, where it {why}: move it by the setting {setting}")

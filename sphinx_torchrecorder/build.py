@@ -54,7 +54,8 @@ from torchrecorder.request import (
 
 _REQUESTS = "torchrecorder_requests"
 _BUILD = "torchrecorder_build"
-_SIGNATURES_VERSION = 1
+ENV_VERSION = 5
+"""Raised when what is kept in Sphinx's environment, its doctrees or beside them changes; all pages are read again."""
 
 Form: TypeAlias = Literal["inline", "image", "text", "nothing"]
 """How a builder shows a diagram: as SVG in the page, as an image file, as the tree of modules, or not at all."""
@@ -351,7 +352,7 @@ def _keep_signatures(app: Sphinx, build: Build) -> None:
         return
     file = _signatures_file(app)
     file.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"version": _SIGNATURES_VERSION, "folder": str(app.outdir), "documents": after}, indent=1)
+    text = json.dumps({"version": ENV_VERSION, "folder": str(app.outdir), "documents": after}, indent=1)
     file.write_text(text + "\n", encoding="utf-8")
 
 
@@ -362,7 +363,7 @@ def _changed_documents(app: Sphinx, build: Build) -> list[str]:
     build.signatures = signatures_of(build.results, places, build.place)
     try:
         kept = json.loads(_signatures_file(app).read_bytes())
-        build.signatures_before = dict(kept["documents"]) if kept["version"] == _SIGNATURES_VERSION else {}
+        build.signatures_before = dict(kept["documents"]) if kept["version"] == ENV_VERSION else {}
     except (OSError, ValueError, TypeError, KeyError):
         pass  # without a readable file, a page too many is written
     before = build.signatures_before

@@ -23,9 +23,6 @@ from torchrecorder import __version__
 from torchrecorder.page import ASSETS, CATALOG, LOCALE, SCRIPT, STYLE
 from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS
 
-ENV_VERSION = 5
-"""Raised when what is kept in Sphinx's environment or in its doctrees changes; all pages are then read again."""
-
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
     """Connect every part."""
@@ -52,7 +49,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     app.connect("build-finished", build.keep_signatures)
     return {
         "version": __version__,
-        "env_version": ENV_VERSION,
+        "env_version": build.ENV_VERSION,
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from torchrecorder.cache.store import divided, entry_of, entry_text
+from torchrecorder.cache.store import divided, entry_of, entry_text, unpacked
 
 
 def entries(cache: Path, folder: str = "rec") -> list[Path]:
@@ -21,7 +23,12 @@ def facts_of(file: Path) -> dict[str, Any]:
 
 def behind(file: Path) -> bytes:
     """The object behind an entry."""
-    return divided(file.read_bytes())[1]
+    return unpacked(divided(file.read_bytes())[1]) or b""
+
+
+def compressed(data: bytes, level: int = 6) -> bytes:
+    """An object as a cache keeps a large one."""
+    return b"zlib64:" + base64.b64encode(zlib.compress(data, level))
 
 
 def rewrite(file: Path, facts: Mapping[str, Any], data: bytes | None = None) -> None:
@@ -33,6 +40,6 @@ def harm(cache: Path, change: Callable[[bytes], bytes]) -> None:
     """Change every object of a cache."""
     for file in (file for folder in ("rec", "ren", "fail") for file in entries(cache, folder)):
         text, data = divided(file.read_bytes())
-        file.write_bytes(text + change(data))
+        file.write_bytes(text + change(unpacked(data) or b""))
     for file in (cache / "obj").glob("*/*"):
-        file.write_bytes(change(file.read_bytes()))
+        file.write_bytes(change(unpacked(file.read_bytes()) or b""))

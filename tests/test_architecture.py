@@ -74,7 +74,7 @@ def test_the_classic_renderer_needs_graphviz_but_no_torch() -> None:
 
 def test_the_tests_above_can_fail() -> None:
     assert {"torch", "numpy"} <= loaded_by("import torchrecorder; torchrecorder.capture")
-    assert "graphviz" in loaded_by("import torchrecorder.drawing.dot")
+    assert "graphviz" in loaded_by("import torchrecorder.layout.dot")
 
 
 def test_every_public_name_is_there() -> None:

@@ -34,8 +34,8 @@ napoleon_use_ivar = True  # an attribute that has a docstring, too, is described
 python_maximum_signature_line_length = 80
 toc_object_entries_show_parents = "hide"
 myst_heading_anchors = 4
-torchrecorder_path = [*(str(DOCS / name) for name in ("reference", "demo", "start")), str(ROOT)]
-torchrecorder_cache = str(ROOT / "gallery" / "recordings")
+torchrecorder_path = [*(str(DOCS / name) for name in ("reference", "demo", "start")), str(DOCS)]
+torchrecorder_cache = str(DOCS / "gallery" / "recordings")
 torchrecorder_autodoc = {"reference_nets.*": True}
 
 PART = re.compile(r'^--8<-- "(?P<file>[^":]+)(?::(?P<part>\w+))?"$', re.MULTILINE)

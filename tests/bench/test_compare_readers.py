@@ -53,7 +53,7 @@ def test_a_wrong_edge_is_seen() -> None:
 def test_a_reader_reads_a_known_net(name: str) -> None:
     folders = {"peers": os.environ.get("COMPARE_PEERS", ""), "old": os.environ.get("COMPARE_OLD", "")}
     if not all(folders.values()):
-        pytest.skip("the tools are not installed; nox -s compare does it and runs this")
+        pytest.skip("the tools are not installed; nox -s bench -- compare does it and runs this")
     if folders["peers"] not in sys.path:
         sys.path.append(folders["peers"])
     tool = TOOLS[name](folders)

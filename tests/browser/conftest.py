@@ -35,7 +35,7 @@ def _missing() -> str:
     if not any(map(shutil.which, _PROGRAMS)):
         return "no chromium is on the PATH: apt-get install chromium"
     packages = [name for module, name in _NEEDED.items() if importlib.util.find_spec(module) is None]
-    return f"{', '.join(packages)} missing: python -m nox -s marked has them" if packages else ""
+    return f"{', '.join(packages)} missing: python -m nox -s tests -- -m browser has them" if packages else ""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

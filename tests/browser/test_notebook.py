@@ -16,9 +16,10 @@ import pytest
 
 from tests.browser.sites import NETS, ROOT
 
-nbformat: Any = pytest.importorskip("nbformat", reason="jupyterlab and nbconvert[webpdf]: nox -s marked has them")
-pytest.importorskip("jupyterlab", reason="jupyterlab: python -m nox -s marked has it")
-pytest.importorskip("nbconvert", reason="nbconvert[webpdf]: python -m nox -s marked has it")
+HAS_IT = "python -m nox -s tests -- -m browser has it"
+nbformat: Any = pytest.importorskip("nbformat", reason=f"jupyterlab and nbconvert[webpdf]: {HAS_IT}")
+pytest.importorskip("jupyterlab", reason=f"jupyterlab: {HAS_IT}")
+pytest.importorskip("nbconvert", reason=f"nbconvert[webpdf]: {HAS_IT}")
 
 pytestmark = pytest.mark.browser
 

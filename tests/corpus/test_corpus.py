@@ -17,7 +17,7 @@ from torchrecorder.graph.codec import problems
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 ORDINARY = ("hf_bert", "hf_t5", "hf_vit", "hf_mae", "nn_mha", "nn_transformer")
-"""What runs with the other tests; `nox -s corpus` sets the variable that adds the rest."""
+"""What runs with the other tests; `nox -s bench -- corpus` sets the variable that adds the rest."""
 
 ENTRIES = [
     pytest.param(entry, marks=[pytest.mark.transformers] if entry.name.startswith("hf_") else [])

@@ -1,6 +1,6 @@
 """The starts, carried out from top to bottom on a machine that has nothing: every file is written, every command runs.
 
-Zensical is played by the Markdown extension that it calls; `nox -s sites` runs the tool itself. LaTeX runs where it is.
+Zensical is played by the Markdown extension that it calls; `nox -t sites` runs the tool itself. LaTeX runs where it is.
 """
 
 from __future__ import annotations

@@ -88,6 +88,19 @@ def test_a_cache_among_the_pages(site: Site) -> None:
     assert warning == f"{text}setting cache"
 
 
+@pytest.mark.parametrize("is_served", [False, True])
+def test_a_cache_among_the_pages_that_is_not_published(site: Site, *, is_served: bool) -> None:
+    """The server is not in danger: builds read a committed cache, and write into that of the machine."""
+    shutil.copytree(site.folder / "diagrams", site.folder / "docs" / "diagrams")
+    site.settings["cache"] = "docs/diagrams"
+    config = site.config(exclude_docs="/diagrams/\n")
+    config.plugins.on_startup(command="serve" if is_served else "build", dirty=False)
+    built = Site.rebuild(config)
+    site.plugin.on_shutdown()
+    assert built.warnings == []
+    assert not (built.folder / "diagrams").exists()
+
+
 WRONG = {
     "memory": ("much", "'much' is not a valid amount of memory: write 16G"),
     "on_stale": ("wran", "'wran' is none of warn, error, placeholder; did you mean warn?"),

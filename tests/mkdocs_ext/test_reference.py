@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """The site, built in another folder, so that what is recorded stays out of the checkout."""
     folder = tmp_path_factory.mktemp("project")
-    for name in ("core", "docs", "gallery", "mkdocs.yml"):
+    for name in ("core", "docs", "mkdocs.yml"):
         (folder / name).symlink_to(ROOT / name)
     config = load_config(str(folder / "mkdocs.yml"), strict=True)
     config.plugins.on_startup(command="build", dirty=False)

@@ -1,4 +1,4 @@
-"""What the extension alone does for Zensical, which is played here: `nox -s sites` builds with Zensical itself."""
+"""What the extension alone does for Zensical, which is played here: `nox -t sites` builds with Zensical itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The originals, which `nox -s parity` installs aside: some have our names, and none is needed by anything else.
+"""The originals, which `nox -s tests -- -m parity` installs aside: some have our names, and nothing else needs one.
 
 `PARITY_TORCHVIEW` and its like name the folder that one was installed into; without it nothing is compared.
 """
@@ -17,7 +17,7 @@ def folder_of(seed: str) -> str:
     """Where the original is; skips the module that asks if it is nowhere."""
     folder = os.environ.get(f"PARITY_{seed.upper()}", "")
     if not folder:
-        pytest.skip(f"{seed} is not installed; nox -s parity does it", allow_module_level=True)
+        pytest.skip(f"{seed} is not installed; nox -s tests -- -m parity does it", allow_module_level=True)
     return folder
 
 

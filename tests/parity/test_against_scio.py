@@ -1,4 +1,4 @@
-"""Side by side with scio itself, where it is installed (Python 3.12 or newer): `nox -s parity`."""
+"""Side by side with scio itself, where it is installed (Python 3.12 or newer): `nox -t scio`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Side by side with torchfunc itself, where it is installed: `nox -s parity`."""
+"""Side by side with torchfunc itself, where it is installed: `nox -s tests -- -m parity`."""
 
 from __future__ import annotations
 

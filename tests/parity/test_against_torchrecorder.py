@@ -1,4 +1,7 @@
-"""Ours against torchrecorder 1.0.3 itself, node by node: `nox -s parity`. It has our name, so it runs in a process."""
+"""Ours against torchrecorder 1.0.3 itself, node by node: `nox -s tests -- -m parity`.
+
+It has our name, so it runs in a process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ours beside the original, where that is installed: `nox -s parity`."""
+"""Ours beside the original, where that is installed: `nox -s tests -- -m parity`."""
 
 from __future__ import annotations
 

@@ -236,6 +236,6 @@ class LoadsBySwapping(Two):
 class TracesInForward(One):
     def forward(self, x: Tensor) -> Any:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore")  # DeprecationWarning, since torch 2.14 FutureWarning
             traced: Any = torch.jit.trace(lambda v: v.view(-1) * 2, (x,))  # type: ignore[no-untyped-call]
         return traced(self.fc(x))

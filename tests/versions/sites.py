@@ -1,7 +1,8 @@
 """Builds and serves a site with one tool that reads Markdown, as users do: on its command line, over HTTP, with edits.
 
-`python tests/versions/sites.py TOOL`, where TOOL is mkdocs, properdocs or zensical, each in an environment of its own:
-what a documentation tool brings along must not help another one. Needs torch, Linux, and no test tools.
+`python tests/versions/sites.py TOOL PYTHON`: TOOL is mkdocs, properdocs or zensical, each in an environment of its own,
+because what a documentation tool brings along must not help another one. PYTHON records, so only that one needs torch.
+Needs Linux, and no test tools.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ DATA = (
 class Project:
     """A site in a folder, and the commands of its tool."""
 
-    def __init__(self, folder: Path, tool: str) -> None:
-        self.folder, self.tool = folder, tool
+    def __init__(self, folder: Path, tool: str, python: str) -> None:
+        self.folder, self.tool, self._python = folder, tool, python
         self.is_zensical = tool == "zensical"
         package = write_nets(folder / "src") / "nets"
         init = package / "__init__.py"
@@ -51,7 +52,8 @@ class Project:
 
     def configure(self, *plugins: str, **settings: str) -> None:
         """Write the configuration, with settings of ours and with other plugins."""
-        ours = "".join(f"\n      {name}: {value}" for name, value in {"path": "[src]", **settings}.items())
+        settings = {"path": "[src]", "python": self._python, **settings}
+        ours = "".join(f"\n      {name}: {value}" for name, value in settings.items())
         extensions = [*EXTENSIONS, *SUPERFENCES, *([f"torchrecorder:{ours}"] if self.is_zensical else [])]
         lines = ["site_name: Site", "use_directory_urls: false", "markdown_extensions:"]
         lines += [f"  - {name}" for name in extensions]
@@ -223,7 +225,7 @@ def children(parent: int) -> list[int]:
     return found
 
 
-def main(tool: str) -> None:
+def main(tool: str, python: str) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have servers ignore Ctrl-C
     os.environ |= {"PYTHONPATH": f"{ROOT / 'core'}{os.pathsep}{ROOT}", "NO_MKDOCS_2_WARNING": "1"}
     print(tool, importlib.metadata.version(tool), flush=True)
@@ -234,7 +236,7 @@ def main(tool: str) -> None:
         checks.append(printed)
     for check in checks:
         with tempfile.TemporaryDirectory() as folder:
-            check(Project(Path(folder), tool))
+            check(Project(Path(folder), tool, python))
 
 
 if __name__ == "__main__":

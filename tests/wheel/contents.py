@@ -19,15 +19,15 @@ NEEDED = {
     "mkdocs_torchrecorder/py.typed",
     "sphinx_torchrecorder/py.typed",
     "torchrecorder/PORTS.toml",
-    "torchrecorder/drawing/formats/fonts/sans-bold.ttf",
-    "torchrecorder/drawing/formats/fonts/sans.ttf",
+    "torchrecorder/write/fonts/sans-bold.ttf",
+    "torchrecorder/write/fonts/sans.ttf",
     "torchrecorder/page/assets/torchrecorder.css",
     "torchrecorder/page/assets/torchrecorder.js",
     "torchrecorder/page/locale/de/LC_MESSAGES/torchrecorder.mo",
     "torchrecorder/py.typed",
 }
 """Files that are no modules, so that nothing misses them before a user does."""
-FONT_LICENSE = "licenses/core/torchrecorder/drawing/formats/fonts/OFL.txt"
+FONT_LICENSE = "licenses/core/torchrecorder/write/fonts/OFL.txt"
 FACTS = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", FONT_LICENSE}
 EXTRAS = {"all", "dask", "mkdocs", "png", "remote", "scio", "sphinx", "torch", "wasm"}
 

@@ -27,6 +27,7 @@ from torchrecorder.cache.store import (
     entry_text,
     object_name,
     object_of,
+    packed,
 )
 from torchrecorder.errors import FormatError, shown_text
 from torchrecorder.line_process import LineProcess, import_path, tail
@@ -64,7 +65,7 @@ class Remote:
             data = self._read(name)
             self._entries[name] = entry = entry_of(data)
             digest = "" if entry is None else str(entry.get(OBJECTS[kind]))
-            if (found := object_of(divided(data or b"")[1], digest)) is not None:
+            if (found := self._object(name, divided(data or b"")[1], digest)) is not None:
                 self.behind[digest] = found
         return self._entries[name]
 
@@ -73,15 +74,22 @@ class Remote:
 
     def object(self, digest: str) -> bytes | None:
         name = object_name(digest)
-        return None if name is None else object_of(self._read(name), digest)
+        return None if name is None else self._object(name, self._read(name), digest)
+
+    def _object(self, name: str, data: bytes | None, digest: str) -> bytes | None:
+        try:
+            return object_of(data, digest)
+        except FormatError as error:
+            self.notice = self.notice or f"{name} of the remote cache {self._shown()} is not used: {error}"
+            return None
 
     def put_entry(self, kind: Kind, key: str, entry: Entry, data: bytes) -> None:
         self._entries.pop(entry_name(kind, key), None)
-        self._write(entry_name(kind, key), entry_text(entry) + data)
+        self._write(entry_name(kind, key), entry_text(entry) + packed(data))
 
     def put_object(self, digest: str, data: bytes) -> None:
         if (name := object_name(digest)) is not None:
-            self._write(name, data)
+            self._write(name, packed(data))
 
     def close(self) -> None:
         if self._process is not None:

@@ -8,8 +8,8 @@
     salt                          of the digests of variables
     stats.json, entries.json, …   indexes of this machine, which save time (`cache.index`)
 
-A file is JSON up to its first line that is `}`; the object follows as it is. Earlier versions gave entries the suffix
-`.json`, and a file in `obj` to each object; both are still read.
+A file is JSON up to its first line that is `}`; the object follows, compressed from 4 KiB on. Earlier versions gave
+entries the suffix `.json`, a file in `obj` to each object, and compressed none; all of it is still read.
 
 Nothing is ever changed in place: a file is written beside its final name and moved there, so a reader sees all of it or
 none, and two builds at once cannot harm each other. What cannot be read, or does not hash to its name, is a miss.
@@ -17,6 +17,7 @@ none, and two builds at once cannot harm each other. What cannot be read, or doe
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import json
@@ -24,11 +25,14 @@ import os
 import re
 import secrets
 import stat
+import zlib
 from collections.abc import Mapping
 from functools import cached_property
 from io import FileIO
 from pathlib import Path
 from typing import Any, Literal
+
+from torchrecorder.errors import FormatError
 
 _SALT = re.compile(r"[0-9a-f]{16}")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -38,6 +42,10 @@ _END = b"\n}\n"
 _OLD = ".json"
 LARGEST = 64 << 20
 """Bytes of an entry with its object: the Graph of 100,000 operations fits, and no foreign cache fills the memory."""
+_PACKED = b"zlib64:"
+"""Begins a compressed object, a line of Base64, so that git still shows and merges the lines of the entry above it."""
+_PACKED_FROM = 4 << 10
+"""Bytes of an object that is compressed: a smaller one takes a block of the disk anyhow, and can be read as it is."""
 _LARGEST_INDEX = 1 << 30
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -112,25 +120,36 @@ class Store:
 
     def put_entry(self, kind: Kind, key: str, entry: Entry, data: bytes = b"") -> None:
         """Put an entry before those that were there, with the object that it names."""
-        file, text = self.entry_file(kind, key), entry_text(entry) + data
-        if len(text) > LARGEST:
-            self._refuse(file, len(text))
+        file, text = self.entry_file(kind, key), entry_text(entry)
+        if len(text) + len(data) > LARGEST:
+            self._refuse(file, len(text) + len(data))
             return
-        if (variants := self._variants(kind, file)) and self._read(file) not in (None, text):
+        before = self._read(file)
+        is_same = before is not None and _holds(before, text, data)
+        if (variants := self._variants(kind, file)) and before is not None and not is_same:
             places = [file, *variants]
             for younger, older in zip(places[-2::-1], places[:0:-1], strict=True):
                 with contextlib.suppress(OSError):  # there is none yet, or another build was faster
                     os.replace(younger, older)
-        self._write(Path(file), text)
+        # Another zlib packs the same into other bytes, which git would show as a change.
+        self._write(Path(file), before if before is not None and is_same else text + packed(data))
         self.note(kind, key, file, entry)
 
     def object(self, digest: str) -> bytes | None:
         for holder in self._holders.get(digest, ()):
             for file in self.entry_files(*holder):
-                if (data := object_of(divided(self._read(file) or b"")[1], digest)) is not None:
+                if (data := self._object(file, divided(self._read(file) or b"")[1], digest)) is not None:
                     return data
         name = object_name(digest)
-        return None if name is None else object_of(self._read(f"{self._place}/{name}"), digest)
+        file = f"{self._place}/{name}"
+        return None if name is None else self._object(file, self._read(file), digest)
+
+    def _object(self, file: str, data: bytes | None, digest: str) -> bytes | None:
+        try:
+            return object_of(data, digest)
+        except FormatError as error:
+            self.problem = self.problem or f"{error}, so what is in {file} is made anew by each build"
+            return None
 
     def object_file(self, digest: str) -> str | None:
         """Where the object of that hash lies, if there is one; None for what is not a hash."""
@@ -143,7 +162,7 @@ class Store:
         """Put an object that many entries may share."""
         digest = hashlib.sha256(data).hexdigest()
         if self.object(digest) is None:
-            self._write(self.folder / "obj" / digest[:2] / digest, data)
+            self._write(self.folder / "obj" / digest[:2] / digest, packed(data))
         return digest
 
     def read_index(self, name: str) -> Entry:
@@ -256,8 +275,48 @@ def object_name(digest: str) -> str | None:
 
 
 def object_of(data: bytes | None, digest: str) -> bytes | None:
-    """The data, if it is what its hash says."""
-    return data if data is not None and hashlib.sha256(data).hexdigest() == digest else None
+    """The data of a file, unpacked, if it is what its hash says.
+
+    Raises:
+        FormatError: It is larger than an object may be.
+    """
+    content = unpacked(data) if data else data
+    return content if content is not None and hashlib.sha256(content).hexdigest() == digest else None
+
+
+def packed(data: bytes) -> bytes:
+    """An object as its file has it."""
+    if len(data) < _PACKED_FROM and not data.startswith(_PACKED):
+        return data
+    return _PACKED + base64.b64encode(zlib.compress(data))
+
+
+def unpacked(data: bytes) -> bytes | None:
+    """The object in a file, no larger than `LARGEST`; None if it is damaged.
+
+    Raises:
+        FormatError: It is larger: a few kilobytes can stand for all memory there is.
+    """
+    if not data.startswith(_PACKED):
+        return data
+    reader = zlib.decompressobj()
+    try:
+        content = reader.decompress(base64.b64decode(data[len(_PACKED) :], validate=True), LARGEST + 1)
+    except (ValueError, zlib.error):
+        return None
+    if len(content) > LARGEST:
+        what = "a compressed object of a cache"
+        raise FormatError(what=what, reason=f"it has more than the {LARGEST >> 20} MB that an object may have")
+    return content if reader.eof and not reader.unused_data else None
+
+
+def _holds(file: bytes, text: bytes, data: bytes) -> bool:
+    """Whether a file has this entry and this object already."""
+    head, rest = divided(file)
+    try:
+        return head == text and unpacked(rest) == data
+    except FormatError:
+        return False
 
 
 def _read(file: str | Path, most: int) -> tuple[bytes | None, int]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchrecorder.cache.store import FOLDERS, Kind, Store, divided, entry_of, objects_of
+from torchrecorder.cache.store import FOLDERS, Kind, Store, divided, entry_of, object_of, objects_of
+from torchrecorder.errors import FormatError
 
 _YOUNG_S = 3600.0
 """What was written within the hour may be part of a build that is still running."""
@@ -45,10 +45,10 @@ class _Sweeper:
             try:
                 is_old = self._days is not None and self._age_s(file) > self._days * 86400
                 data = file.read_bytes()
-                behind = hashlib.sha256(divided(data)[1]).hexdigest()
-                wanted = [digest for digest in objects_of(kind, entry_of(data) or {}) if digest != behind]
+                _, behind = divided(data)
+                wanted = [of for of in objects_of(kind, entry_of(data) or {}) if object_of(behind, of) is None]
                 is_good = not is_old and all(map(self._store.object, wanted))
-            except (OSError, KeyError):
+            except (OSError, KeyError, FormatError):
                 wanted, is_good = [], False
             if is_good:
                 self.swept.kept += 1

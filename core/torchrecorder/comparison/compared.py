@@ -15,11 +15,11 @@ from torchrecorder.comparison.changes import Change
 from torchrecorder.comparison.difference import Difference
 from torchrecorder.comparison.union import Union
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.names import clean
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import CannotCompare, FormatError, OptionError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, from_json, to_json
+from torchrecorder.labels.names import clean
 from torchrecorder.page.diagram import Diagram
 from torchrecorder.page.files import FILE_TYPES
 from torchrecorder.request import DrawingOptions

@@ -12,8 +12,8 @@ from torchrecorder.comparison.matching import Matching
 from torchrecorder.comparison.presence import presence
 from torchrecorder.comparison.settings import changed_settings, described
 from torchrecorder.comparison.wiring import WiringChanges
-from torchrecorder.drawing.names import shape
 from torchrecorder.graph import Graph, batch_size, symbolic
+from torchrecorder.labels.names import shape
 
 _FEW = 0.1
 """A smaller part of the layers in common is nothing in common."""

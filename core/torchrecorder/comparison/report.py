@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from torchrecorder.comparison.changes import Change, pattern, shown_paths
 from torchrecorder.comparison.difference import Difference, ShapeChange
-from torchrecorder.drawing.names import count
 from torchrecorder.errors import LOG_LIMIT, shown_text
 from torchrecorder.graph import Graph
+from torchrecorder.labels.names import count
 from torchrecorder.view.model import Mark
 
 SIGNS: dict[Mark, str] = {"added": "+", "removed": "−", "changed": "~", "moved": "→"}

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from torchrecorder.cache.store import divided, entry_of, object_name
+from torchrecorder.cache.store import divided, entry_of, object_name, unpacked
 from torchrecorder.comparison.compared import graph_from
-from torchrecorder.errors import CannotCompare
+from torchrecorder.errors import CannotCompare, FormatError
 from torchrecorder.graph import Graph
 from torchrecorder.trace.manifest import Manifest
 
@@ -106,7 +106,10 @@ class Revision:
         _, graph = divided(data or b"")
         if not graph:
             return self.graph(f"{one.cache}/{object_name(one.digest)}".lstrip("/"))
-        return graph_from(graph, f"the Graph of {one.target}")
+        try:
+            return graph_from(unpacked(graph) or b"", f"the Graph of {one.target}")
+        except FormatError as error:
+            raise CannotCompare(f"{one.file}: {error}", "`torchrecorder update DOCS` records it again") from error
 
     def _read_recordings(self, places: Sequence[tuple[re.Match[str], str]]) -> Iterator[Committed]:
         contents = self._contents([file for _, file in places])

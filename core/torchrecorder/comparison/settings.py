@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrecorder.comparison.layers import Layer
-from torchrecorder.drawing.summaries import summary
+from torchrecorder.labels.summaries import summary
 from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import read
 

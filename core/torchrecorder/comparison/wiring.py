@@ -8,9 +8,9 @@ from typing import NamedTuple
 from torchrecorder.comparison.changes import Change
 from torchrecorder.comparison.flow import Flow, Forward, items_of
 from torchrecorder.comparison.settings import cut
-from torchrecorder.drawing.labels import op_label
 from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, Op
+from torchrecorder.labels.labels import op_label
 from torchrecorder.view.model import Mark
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import PIECES, SUMS, WEIGHTED

@@ -1,28 +1,22 @@
-"""View to picture: text for a layout engine, the engine's process, the finished SVG, and words in its place."""
+"""Views to finished drawings: styled, laid out and proved; and the user's styler."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchrecorder.drawing.styler import StyledNode as StyledNode
     from torchrecorder.drawing.styler import Styler as Styler
-    from torchrecorder.drawing.text import describe as describe
 
 REVISION = 21
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""
 
-_HOMES = {"StyledNode": "styler", "Styler": "styler", "describe": "text"}
-
-__all__ = ["REVISION", "StyledNode", "Styler", "describe"]
+__all__ = ["REVISION", "StyledNode", "Styler"]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+    from torchrecorder.drawing import (
+        styler,  # loads all that knows of Views, which a build without a miss does not need
+    )
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return getattr(styler, name)

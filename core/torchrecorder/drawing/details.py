@@ -16,9 +16,9 @@ from functools import cached_property
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from torchrecorder.drawing.labels import is_loop
-from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, shape
 from torchrecorder.graph import Graph, Module, Op, symbolic
+from torchrecorder.labels.labels import is_loop
+from torchrecorder.labels.names import class_name, clean, count, flops_by_call, shape
 from torchrecorder.view import Box, Node, View
 
 _MAX_PATH, _MAX_SETTINGS = 200, 160

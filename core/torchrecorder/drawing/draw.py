@@ -14,28 +14,27 @@ from itertools import islice
 
 from torchrecorder.drawing.classic import to_classic_dot
 from torchrecorder.drawing.details import details
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
-from torchrecorder.drawing.names import class_name, clean, kind_name
-from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.drawing.styler_process import styles_by, styles_by_name
-from torchrecorder.drawing.styles import Styles
-from torchrecorder.drawing.svg import finish
-from torchrecorder.drawing.svg.arrange import arranged
-from torchrecorder.drawing.svg.layout import Layout
-from torchrecorder.drawing.text import caption_facts, describe, layer_table, tree
 from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, FailedInside, StylerError, TorchRecorderError
 from torchrecorder.faults import failed_inside, unforeseen
 from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Labels
+from torchrecorder.labels.names import class_name, clean, kind_name
+from torchrecorder.layout.dot import to_dot
+from torchrecorder.layout.layered import arranged
+from torchrecorder.layout.model import Layout, Styles
+from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.proof import ProvedViews
 from torchrecorder.proof.layout import faults
 from torchrecorder.request import DrawingOptions, Settings
-from torchrecorder.view import Marks, View, ViewOptions, Views
+from torchrecorder.view import Marks, View, Views
 from torchrecorder.view.classic import autograd_graph
 from torchrecorder.view.marked import marked
+from torchrecorder.write.svg import finish
+from torchrecorder.write.text import caption_facts, describe, layer_table, tree
 
 MAX_NESTED = 12
 _MAX_PATH = 200
@@ -235,16 +234,8 @@ def _proved(one: _Asked, layout: Layout | None) -> Layout | None:
 
 def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> ProvedViews:
     """What the options may show of the Graph, proved."""
-    wanted = ViewOptions(
-        depth=options.depth,
-        fold=options.fold,
-        focus=options.focus,
-        expand=options.expand,
-        collapse=options.collapse,
-        weights="weights" in options.show,
-        marks=marks,
-    )
-    return ProvedViews(Views(autograd_graph(graph) if graph.info.recorder == "classic" else graph, wanted))
+    is_classic = graph.info.recorder == "classic"
+    return ProvedViews(Views(autograd_graph(graph) if is_classic else graph, options, marks=marks))
 
 
 def _views(job: DrawJob) -> list[_JobView]:

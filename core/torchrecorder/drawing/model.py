@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.text import LayerRow
+    from torchrecorder.write.text import LayerRow
 
 VERSION = 5
 MAX_NESTED_BYTES = 64_000
@@ -79,7 +79,7 @@ class Drawing:
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes that its pictures refer to, each once."""
-        from torchrecorder.drawing.links import classes
+        from torchrecorder.write.links import classes
 
         return tuple(dict.fromkeys(cls for svg in self.svgs for cls in classes(svg)))
 
@@ -131,7 +131,7 @@ class Drawing:
             nested = tuple(NestedDrawing(**one) for one in data.pop("insides"))
             table: tuple[LayerRow, ...] = ()
             if rows:
-                from torchrecorder.drawing.text import (
+                from torchrecorder.write.text import (
                     LayerRow,  # loads all that knows of Graphs, which few pictures need
                 )
 

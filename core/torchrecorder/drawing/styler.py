@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from torchrecorder.drawing.labels import Labels
+from torchrecorder.labels.labels import Labels
 from torchrecorder.view import Box, Node, View
 
 

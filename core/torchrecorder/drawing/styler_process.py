@@ -24,7 +24,7 @@ from torchrecorder.worker.interpreter import environment, foreign_path
 
 if TYPE_CHECKING:
     from torchrecorder.drawing.styler import StylerInput
-    from torchrecorder.drawing.styles import Styles
+    from torchrecorder.layout.model import Styles
 
 TIMEOUT_S = 120.0
 """Importing a styler may import torch."""

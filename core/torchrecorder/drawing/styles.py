@@ -8,47 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from torchrecorder.drawing.labels import MAX_LINE, MAX_NAME
-from torchrecorder.drawing.names import clean
 from torchrecorder.drawing.styler import StylerInput
+from torchrecorder.labels.labels import MAX_LINE, MAX_NAME
+from torchrecorder.labels.names import clean
+from torchrecorder.layout.model import MAX_PEN, EdgeStyle, NodeStyle, Styles
 
 MAX_PROBLEMS = 8
-MAX_PEN = 6.0
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _SHORT_HEX = re.compile(r"#[0-9a-fA-F]{3}")
-
-
-class NodeStyle(NamedTuple):
-    """What is changed of a node or box; what is empty stays as the theme has it."""
-
-    label: tuple[str, str] | None = None
-    """Its two lines, the second perhaps empty."""
-    fill: str = ""
-    line: str = ""
-    ink: str = ""
-    """Colour of its words."""
-    pen: float = 0.0
-    """Width of the line, in points."""
-    stroke: str = ""
-    """`solid`, `dashed` or `dotted`."""
-
-
-class EdgeStyle(NamedTuple):
-    line: str = ""
-    pen: float = 0.0
-    stroke: str = ""
-
-
-class Styles(NamedTuple):
-    """What is changed of a picture, in the order of its View."""
-
-    nodes: Sequence[NodeStyle]
-    boxes: Sequence[NodeStyle]
-    edges: Sequence[EdgeStyle]
 
 
 def check_styles(answer: object, given: StylerInput) -> tuple[Styles, list[str]]:

@@ -19,8 +19,8 @@ from torchrecorder.page.picture import fitted, join_depths
 from torchrecorder.request.requests import DiagramRequest, DrawingOptions
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.text import LayerRow
     from torchrecorder.graph import Graph
+    from torchrecorder.write.text import LayerRow
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,7 +111,7 @@ class Diagram:
     @property
     def file_size(self) -> tuple[float, float]:
         """Width and height in points, as a file has them, with the notes at its foot."""
-        from torchrecorder.drawing.svg import sides
+        from torchrecorder.write.foot import sides
 
         wide, high = sides(self._leaving)
         return wide * self.scale, high * self.scale
@@ -135,7 +135,7 @@ class Diagram:
     @property
     def table(self) -> tuple[LayerRow, ...]:
         """The layers as rows: label, name, class, output, parameters, operations."""
-        from torchrecorder.drawing.text import layer_table
+        from torchrecorder.write.text import layer_table
 
         return self.drawing.table or layer_table(self.graph)
 
@@ -161,7 +161,7 @@ class Diagram:
     @cached_property
     def _leaving(self) -> str:
         """The picture as it leaves its page, where nothing else says its notes."""
-        from torchrecorder.drawing.svg import footed
+        from torchrecorder.write.foot import footed
 
         return footed(self.drawing.svg, self.drawing.foot if self.options.foot else ())
 
@@ -171,7 +171,7 @@ class Diagram:
 
     def standalone_svg(self) -> str:
         """The picture with colours of its own, for files and `<img>`; its notes stand at its foot."""
-        from torchrecorder.drawing.svg import fixed
+        from torchrecorder.write.svg import fixed
 
         return fixed(self._leaving, scale=self.scale)
 
@@ -183,13 +183,14 @@ class Diagram:
 
     def to_mermaid(self) -> str:
         """The picture for Mermaid, which draws it where Markdown is read; of at most 60 nodes."""
-        from torchrecorder.drawing.formats.mermaid import to_mermaid
+        from torchrecorder.drawing.draw import views_of
+        from torchrecorder.write.mermaid import to_mermaid
 
-        return to_mermaid(self.graph, self.options)
+        return to_mermaid(lambda options: views_of(self.graph, options).view(beside=False), self.options)
 
     def to_pdf(self) -> bytes:
         """The picture as a PDF of one page, in vectors."""
-        from torchrecorder.drawing.formats.pdf import to_pdf
+        from torchrecorder.write.pdf import to_pdf
 
         return to_pdf(self.standalone_svg(), self.alt, self.scale)
 
@@ -198,7 +199,7 @@ class Diagram:
 
         Each layer is one line with its name, such as `layer1-0-conv1`; colours and lines are styles by kind.
         """
-        from torchrecorder.drawing.formats.tikz import to_tikz
+        from torchrecorder.write.tikz import to_tikz
 
         return to_tikz(self._leaving, self.drawing.details, self.alt, self.scale)
 
@@ -208,7 +209,7 @@ class Diagram:
         Raises:
             OptionError: pypdfium2, the extra `png`, is not installed.
         """
-        from torchrecorder.drawing.formats.png import to_png
+        from torchrecorder.write.png import to_png
 
         return to_png(self.standalone_svg(), self.scale)
 

@@ -21,8 +21,8 @@ from torchrecorder.page.words import SCRIPT_WORDS, TABLE_HEAD, Translate, in_eng
 from torchrecorder.request import FigureOptions
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.text import LayerRow
     from torchrecorder.page.diagram import Diagram
+    from torchrecorder.write.text import LayerRow
 
 _NUMBER_COLUMNS = (4, 5)
 _UIDS = re.compile(r"\btr-[0-9a-f]{12}(-\d+)?\b")
@@ -170,7 +170,7 @@ class _FigureWriter:
         size: tuple[str, str] = ("", ""),
     ) -> str:
         """The picture in its frame, which scrolls before a wide one becomes too small to read."""
-        from torchrecorder.drawing.links import Expandable  # a build that writes no page does not need it
+        from torchrecorder.write.links import Expandable  # a build that writes no page does not need it
 
         paths = {one.call: one.path for one in owner.nested if one.parent == call and one.path in self.insides}
         doors = Expandable(paths, self.prefix, frozenset(self.named))
@@ -185,7 +185,7 @@ class _FigureWriter:
         """The group at the foot of the files that a reader saves."""
         if not self.is_live or isinstance(drawn, NestedDrawing) or not drawn.foot or not self.diagram.options.foot:
             return ""
-        from torchrecorder.drawing.svg import foot  # a build whose pictures say nothing does not need it
+        from torchrecorder.write.foot import foot  # a build whose pictures say nothing does not need it
 
         return f' data-foot="{escape(foot(drawn.svg, drawn.foot))}"'
 
@@ -206,7 +206,7 @@ class _FigureWriter:
 
     def _inside(self, inside: _Inside) -> Iterator[str]:
         """The picture of a closed layer, with the way back to the node that it opens."""
-        from torchrecorder.drawing.links import fragment, layer_id
+        from torchrecorder.write.links import fragment, layer_id
 
         path = inside.nested.path
         id_ = escape(layer_id(self.prefix, path))
@@ -220,7 +220,7 @@ class _FigureWriter:
 
     def _once(self, picture: str, path: str) -> str:
         """The picture; or, if the same one stands in the page, what shows that one until the script puts in a copy."""
-        from torchrecorder.drawing.links import XLINK, fragment, layer_id
+        from torchrecorder.write.links import XLINK, fragment, layer_id
 
         if not fragment(self.prefix)[1:] == escape(self.prefix) == self.prefix:
             return picture  # addresses and ids would not say it in one way

@@ -51,7 +51,7 @@ def _json(diagram: Diagram) -> str:
 
 
 def _pdfium() -> object:
-    from torchrecorder.drawing.formats.png import pdfium
+    from torchrecorder.write.png import pdfium
 
     return pdfium()
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from torchrecorder.drawing.svg import fixed
 from torchrecorder.page import ASSETS, SCRIPT, STYLE
 from torchrecorder.page.figure import contents
 from torchrecorder.request import FigureOptions
+from torchrecorder.write.svg import fixed
 
 if TYPE_CHECKING:
     from torchrecorder.page.diagram import Diagram

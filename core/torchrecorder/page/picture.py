@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchrecorder.drawing.model import Drawing
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.links import Expandable
+    from torchrecorder.write.links import Expandable
 
 MAX_BYTES = 100_000
 """Of all pictures of a switch together, as a server sends them: compressed."""
@@ -44,7 +44,7 @@ def fitted(
         urls: Addresses by class. Only relative ones, `#…`, `http:`, `https:` and `mailto:` become links.
         doors: The closed layers that can be opened in the page.
     """
-    from torchrecorder.drawing.links import Expandable, link  # a build that writes no page does not need it
+    from torchrecorder.write.links import Expandable, link  # a build that writes no page does not need it
 
     head, end, body = link(svg, urls, doors or Expandable()).partition("</desc>")
     if alt:

@@ -86,7 +86,7 @@ class DrawingIndex:
             drawing = self._read_object(digest)
             if drawing is None:
                 return None
-            from torchrecorder.drawing.svg import is_safe as is_svg_safe  # not needed where all drawings are known
+            from torchrecorder.write.safe import is_safe as is_svg_safe  # not needed where all drawings are known
 
             is_safe = None if is_trusted else all(map(is_svg_safe, drawing.svgs))  # None while it is not needed
             classes = list(drawing.classes)

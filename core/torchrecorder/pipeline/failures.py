@@ -33,7 +33,6 @@ from torchrecorder.trace.digests import text_digest
 from torchrecorder.trace.freshness import Freshness, Verdict
 from torchrecorder.trace.manifest import Manifest
 
-_VERSION = 1
 TRIES = 5
 """Failures that one build tries again though nothing changed that was seen: each costs about a second beside the import
 of torch, and a build of a site with a hundred of them must not take minutes."""
@@ -54,7 +53,7 @@ class Failures:
     def of(self, request: RecordingRequest, *, is_tried: bool) -> tuple[Manifest, TorchRecorderError] | None:
         """Why the request failed, with what that depended on; None if it is not known or something changed."""
         entry = dict(self._machine.entry("failure", request.key()) or {})
-        if entry.pop("torchrecorder_failure", None) != _VERSION or entry.pop("recorder", None) != _recorder():
+        if entry.pop("torchrecorder_failure", None) != _recorder():
             return None
         written, was_tried = entry.pop("error", None), entry.pop("tried", False)
         manifest = Manifest.from_json(entry)
@@ -77,8 +76,7 @@ class Failures:
         """Remember a failure, with the Graph of what ran before it; `was_tried`: for those that a site only tries."""
         entry = {
             **manifest.to_json(),
-            "torchrecorder_failure": _VERSION,
-            "recorder": _recorder(),
+            "torchrecorder_failure": _recorder(),
             "graph": manifest.graph,
             "error": error.to_json(),
             "tried": was_tried,
@@ -90,7 +88,7 @@ def failed_drawing(machine: Store, key: str) -> OptionError | None:
     """Why the picture of a render key cannot be drawn with its options; None if it is not known."""
     entry = machine.entry("failure", key) or {}
     written = entry.get("error")
-    if entry.get("torchrecorder_failed_drawing") != _VERSION or entry.get("recorder") != _recorder():
+    if entry.get("torchrecorder_failed_drawing") != _recorder():
         return None
     try:
         error = TorchRecorderError.from_json(written if isinstance(written, dict) else {})
@@ -101,7 +99,7 @@ def failed_drawing(machine: Store, key: str) -> OptionError | None:
 
 def put_failed_drawing(machine: Store, key: str, error: OptionError) -> None:
     """Remember that options do not fit their Graph, such as a layer that it has not."""
-    entry = {"torchrecorder_failed_drawing": _VERSION, "recorder": _recorder(), "error": error.to_json()}
+    entry = {"torchrecorder_failed_drawing": _recorder(), "error": error.to_json()}
     machine.put_entry("failure", key, {**entry, "graph": "", "modules": ""})
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from torchrecorder.proof.words import words_of, wrong_numbers
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.svg.layout import Figure, Layout, Line
+    from torchrecorder.layout.model import Figure, Layout, Line
     from torchrecorder.view import Node, View
 
 _Point = tuple[float, float]

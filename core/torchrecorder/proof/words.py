@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.svg.layout import Layout
     from torchrecorder.graph import Graph
+    from torchrecorder.layout.model import Layout
     from torchrecorder.view import Box, Node, View
 
 _TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled )(\d+)(?=×?(?:\s|$))|(?:^|\s)(\d+) in parallel\b")

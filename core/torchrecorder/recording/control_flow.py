@@ -30,16 +30,26 @@ def is_control_flow(func: object) -> bool:
 class Watched:
     """The functions that an operator is given, and what they gave."""
 
-    def __init__(self, operator: Any, switched_on: Callable[[], AbstractContextManager[object]]) -> None:
+    def __init__(
+        self,
+        operator: Any,
+        args: Sequence[object],
+        switched_on: Callable[[], AbstractContextManager[object]],
+        copied: Callable[[Tensor, Tensor], None],
+    ) -> None:
         """Watch none yet.
 
         Args:
             operator: What calls the functions.
+            args: Its arguments, with the functions.
             switched_on: In this, what runs is recorded.
+            copied: Is given what a function is called with first, and the operand that it is or was made from.
         """
         self.operator = operator
         self._loops = operator.__name__.startswith("while_loop")
+        self._operands = tensors_in([item for item in args[1:] if not callable(item) or isinstance(item, Tensor)], [])
         self._switched_on = switched_on
+        self._copied = copied
         self._results: dict[int, list[Tensor]] = {}
         """By the position of the function. Of the body of a loop only what it gave last: the rest would fill memory."""
 
@@ -59,6 +69,10 @@ class Watched:
         results = self._results[position] = []
 
         def watched(*args: object, **kwargs: object) -> object:
+            given = tensors_in(args, [])
+            if not results and len(given) == len(self._operands):  # `scan` of torch 2.14 calls with copies first
+                for tensor, operand in zip(given, self._operands, strict=True):
+                    self._copied(tensor, operand)
             with self._switched_on():
                 out = function(*args, **kwargs)
             if self._loops and position:

@@ -316,7 +316,7 @@ class OpLog:
 
     def _control_flow(self, operator: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call an operator that calls functions of the user's. What it gives and they did not is an operation."""
-        watched = Watched(operator, self.switched_on)
+        watched = Watched(operator, args, self.switched_on, self._values.copied)
 
         def log(out: object) -> None:
             name = OpName(operator.__name__, f"torch.ops.higher_order.{operator.__name__}")

@@ -256,6 +256,11 @@ class Values:
                 self.moment += 1
                 storage.writes.append((self.moment, value))
 
+    def copied(self, tensor: Tensor, original: Tensor) -> None:
+        """Let a copy that torch made unseen stand for what it was made from."""
+        if not self.is_known(tensor) and self._known_memory(tensor) is None and self.is_known(original):
+            self.alias(tensor, self._read(original)[-1])
+
     @contextmanager
     def swapped(self, first: Tensor, second: Tensor) -> Iterator[None]:
         """Two tensors exchange what they hold; only in this does nothing refer to them."""

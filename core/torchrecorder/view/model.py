@@ -6,12 +6,11 @@ and box ids are positions, in the order in which things happened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from torchrecorder.graph.model import Graph
-from torchrecorder.request.requests import Depth
 
 NodeKind = Literal["input", "output", "call", "op", "function", "param", "buffer", "const", "gap", "from", "to"]
 """`function`: ops that ran in one function of the user's; `gap`: a stretch of what happened in a box, as one; `from`
@@ -40,29 +39,6 @@ class Marks:
     """By the ids of a value and of an op that reads it in one of the models only."""
     words: Mapping[CallName, str]
     """What is said of a call that has changed: `was 512→1000`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ViewOptions:
-    """What decides a View, besides its Graph."""
-
-    depth: Depth = "auto"
-    """How many levels of calls are boxes: 0 shows the model as one node, 1 its children, …; `auto` is the deepest
-    that shows at most `AUTO_NODES` nodes. A view of too many nodes is made smaller, and says so."""
-    fold: bool = True
-    """Whether what repeats is drawn once, with `×N`."""
-    contract: bool = True
-    """Whether changes of shape are drawn as edges."""
-    focus: str = ""
-    """Path of the module that is shown alone, at its first call; empty for the whole model."""
-    expand: Sequence[str] = ()
-    """Patterns of paths that are boxes at any depth."""
-    collapse: Sequence[str] = ()
-    """Patterns of paths that are nodes at any depth."""
-    weights: bool = False
-    """Whether the parameters of layers are nodes."""
-    marks: Marks | None = None
-    """What became of the things of the Graph, if it is of two models."""
 
 
 @dataclass(frozen=True, slots=True)

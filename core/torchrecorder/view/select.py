@@ -13,9 +13,10 @@ from functools import cached_property
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
+from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view.differences import with_spans
 from torchrecorder.view.entries import with_entries
-from torchrecorder.view.model import Edge, Node, View, ViewOptions, in_order
+from torchrecorder.view.model import Edge, Marks, Node, View, in_order
 from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import Visibility
@@ -33,7 +34,7 @@ MAX_ASKED = 500
 """A view of a given depth shows at most this many."""
 MAX_NODES = 5000
 """More than this are never drawn."""
-_USUAL = ViewOptions()
+_USUAL = DrawingOptions()
 _MAX_LEVELS = 50
 """Calls that nest deeper are not compared by what is in them, which takes time by their number times their depth."""
 _FEW = 2
@@ -41,22 +42,31 @@ _FEW = 2
 _MORE = "focus shows one layer alone, expand opens layers, and expand: ** opens all"
 
 
-def make_view(graph: Graph, options: ViewOptions = _USUAL) -> View:
+def make_view(graph: Graph, options: DrawingOptions = _USUAL, *, contract: bool = True) -> View:
     """What a picture of the Graph shows.
 
     Raises:
         OptionError: `focus` does not name a module that was called, or `expand` asks for more than can be drawn.
     """
-    return Views(graph, options).view()
+    return Views(graph, options, contract=contract).view()
 
 
 class Views:
-    """The views of one Graph, with what they have in common made once."""
+    """The views of one Graph, with what they have in common made once.
 
-    def __init__(self, graph: Graph, options: ViewOptions = _USUAL) -> None:
-        is_simple = options.depth == "auto" and options.contract and graph.info.recorder != "classic"
+    Args:
+        graph: What is shown.
+        options: What of it, and how deep.
+        contract: Whether changes of shape are drawn as edges.
+        marks: What became of the things of the Graph, if it is of two models.
+    """
+
+    def __init__(
+        self, graph: Graph, options: DrawingOptions = _USUAL, *, contract: bool = True, marks: Marks | None = None
+    ) -> None:
+        is_simple = options.depth == "auto" and contract and graph.info.recorder != "classic"
         self.graph, self.options = with_entries(graph) if is_simple else graph, options
-        self.visible = Visibility(self.graph, options)
+        self.visible = Visibility(self.graph, options, contract=contract, marks=marks)
         self.max_depth = self.visible.max_depth
 
     def view(self, *, beside: bool = True) -> View:
@@ -75,18 +85,22 @@ class Views:
     def plainer(self) -> Views | None:
         """The views without folds, then without contraction, where each call and op is drawn for itself; then none."""
         if self.options.fold:
-            return Views(self.graph, replace(self.options, fold=False))
-        return Views(self.graph, replace(self.options, contract=False)) if self.options.contract else None
+            return self._with(replace(self.options, fold=False), contract=self.visible.contract)
+        return self._with(self.options, contract=False) if self.visible.contract else None
 
     def inside(self, call: int) -> View:
         """What a reader sees who opens a layer that is closed."""
         options = replace(self.options, depth="auto", expand=(), collapse=())
         if self.options.expand or self.options.collapse:
-            return Views(self.graph, options).inside(call)
+            return self._with(options, contract=self.visible.contract).inside(call)
         chosen = self._chosen(call, beside=False)
         if chosen is None:
-            return make_view(self.graph, replace(options, focus=self.graph.calls[call].module))
+            focused = replace(options, focus=self.graph.calls[call].module)
+            return self._with(focused, contract=self.visible.contract).view()
         return self._finished(chosen)
+
+    def _with(self, options: DrawingOptions, *, contract: bool) -> Views:
+        return Views(self.graph, options, contract=contract, marks=self.visible.marks)
 
     def _finished(self, view: View) -> View:
         insets = tuple(replace(inset, view=with_remainder(inset.view, self.visible)) for inset in view.insets)
@@ -154,7 +168,7 @@ class Views:
         nodes, edges = Ends(plan).joined()
         view = View(self.graph, tuple(plan.boxes), nodes, edges, (), depth)
         asked = self.visible.asked | {self.visible.root}
-        view = shortened(with_skips(simplified(view, self.visible.facts, self.options, asked)))
+        view = shortened(with_skips(simplified(view, self.visible, asked)))
         return replace(view, notes=(*self._notes(view), *view.notes))
 
     def _count(self, depth: int) -> int:

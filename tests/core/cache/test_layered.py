@@ -15,11 +15,11 @@ from tests.entries import behind, entries, facts_of, harm, rewrite
 from tests.folders import contents
 from tests.models.one_layer import net
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.svg import is_safe
 from torchrecorder.errors import OutOfDate, TorchMissing
 from torchrecorder.page import Outcome
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import Settings, read_request
+from torchrecorder.write.safe import is_safe
 
 NET = net(imports="from lay_pkg import spare")
 REQUEST = read_request("lay_pkg.net.Net", {"shape": "1,3"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import socket
 import threading
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.core.answering import NoTorch
-from tests.entries import behind, entries, facts_of, harm, rewrite
+from tests.entries import behind, compressed, entries, facts_of, harm, rewrite
 from tests.models.one_layer import net
 from torchrecorder.cache.remote import Remote
 from torchrecorder.drawing.model import Drawing
@@ -266,6 +267,16 @@ def test_objects_that_are_not_what_their_names_say(team: Path, here: Path, size:
     harm(team, lambda data: bytes([data[0] ^ 1]) + data[1 : int(len(data) * size)])
     assert isinstance(build(here, str(team))[0].error, TorchMissing)
     assert not any(map(behind, entries(here / ".torchrecorder" / "remote")))
+
+
+def test_objects_that_unpack_to_more_than_a_cache_may_hold(team: Path, here: Path) -> None:
+    bomb = compressed(bytes((64 << 20) + 1))
+    harm(team, lambda data: bomb)
+    outcome, made = build(here, str(team))
+    assert isinstance(outcome.error, TorchMissing)
+    assert re.search(r"rec/\S+ of the remote cache \S+ is not used: .* more than the 64 MB", made.cache.notice)
+    assert not any(map(behind, entries(here / ".torchrecorder" / "remote")))
+    assert build(here, str(team), has_torch=True)[0].error is None
 
 
 def test_an_evil_picture_is_not_shown(team: Path, here: Path) -> None:

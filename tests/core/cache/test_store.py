@@ -5,14 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import time
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.entries import compressed
 from torchrecorder.cache.layered import LayeredCache
-from torchrecorder.cache.store import Store
+from torchrecorder.cache.store import Store, divided
+from torchrecorder.cache.sweep import sweep
 
 KEY = "ab" + "0" * 62
 
@@ -139,3 +144,121 @@ def test_an_object_that_is_too_large_is_not_written(tmp_path: Path) -> None:
     store.put_entry("recording", KEY, {"graph": ""}, bytes((64 << 20) + 1))
     assert "no more than 64 MB" in store.problem
     assert store.entry("recording", KEY) is None
+
+
+LARGE = b'{"ops": %s}' % str([*range(3000)]).encode()
+BOMB = compressed(bytes((64 << 20) + 1))
+
+
+def test_a_large_object_is_compressed_and_a_small_one_is_not(tmp_path: Path) -> None:
+    for name, data in (("small", b"{}" * 2000), ("large", LARGE)):
+        store = Store(tmp_path / name)
+        entry = {"graph": hashlib.sha256(data).hexdigest()}
+        store.put_entry("recording", KEY, entry, data)
+        written = Path(store.entry_file("recording", KEY)).read_bytes()
+        assert (data in written) is (name == "small")
+        assert len(written) < 9000
+        again = Store(tmp_path / name)
+        assert again.entry("recording", KEY) == entry
+        assert again.object(entry["graph"]) == data
+        assert again.object(again.put_object(data[:-1] + b"\n")) == data[:-1] + b"\n"
+
+
+@pytest.mark.parametrize("size", [0, 5000])
+def test_an_object_that_begins_as_a_compressed_one_does_comes_back(tmp_path: Path, size: int) -> None:
+    store = Store(tmp_path)
+    data = compressed(b"x")[:9] + bytes(size)
+    digest = store.put_object(data)
+    assert Store(tmp_path).object(digest) == data
+
+
+def test_a_large_object_that_an_earlier_version_wrote_is_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    entry = {"graph": hashlib.sha256(LARGE).hexdigest()}
+    store.put_entry("recording", KEY, entry)
+    with Path(store.entry_file("recording", KEY)).open("ab") as file:
+        file.write(LARGE)
+    assert store.object(entry["graph"]) == LARGE
+
+
+def test_what_another_zlib_packed_otherwise_is_not_a_change(tmp_path: Path) -> None:
+    store = Store(tmp_path, is_committed=True)
+    entry = {"graph": hashlib.sha256(LARGE).hexdigest()}
+    store.put_entry("recording", KEY, entry, LARGE)
+    file = Path(store.entry_file("recording", KEY))
+    head, _ = divided(file.read_bytes())
+    other = head + compressed(LARGE, level=9)
+    assert other != file.read_bytes()
+    file.write_bytes(other)
+    store.put_entry("recording", KEY, entry, LARGE)
+    assert file.read_bytes() == other
+    store.put_entry("recording", KEY, {**entry, "target": "nets.Net"}, LARGE)
+    assert file.read_bytes() != other
+
+
+def test_the_same_again_on_this_machine_is_no_second_variant(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    entry = {"graph": hashlib.sha256(LARGE).hexdigest()}
+    for _ in range(2):
+        store.put_entry("recording", KEY, entry, LARGE)
+    assert [file.name for file in (tmp_path / "rec").glob("*/*")] == [KEY]
+
+
+@pytest.mark.parametrize("behind", [BOMB, compressed(bytes(1 << 30))])
+def test_a_compressed_object_that_is_too_large_is_refused_in_words(tmp_path: Path, behind: bytes) -> None:
+    entry = {"graph": "ab" * 32}
+    store = Store(tmp_path, is_committed=True)
+    store.put_entry("recording", KEY, entry)
+    file = Path(store.entry_file("recording", KEY))
+    file.write_bytes(file.read_bytes() + behind)
+    again = Store(tmp_path, is_committed=True)
+    assert again.entry("recording", KEY) == entry
+    tracemalloc.start()
+    assert again.object(entry["graph"]) is None
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 200 << 20, "of the 64 MB, a few copies"
+    assert "it has more than the 64 MB that an object may have" in again.problem
+    assert str(file) in again.problem
+    again.put_entry("recording", KEY, entry, b"made anew")
+    assert behind not in file.read_bytes()
+
+
+def test_an_object_of_its_own_that_is_too_large_is_refused_in_words(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    digest = store.put_object(LARGE)
+    (tmp_path / "obj" / digest[:2] / digest).write_bytes(BOMB)
+    assert store.object(digest) is None
+    assert "it has more than the 64 MB" in store.problem
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda data: data[:-5],
+        lambda data: data[:20],
+        lambda data: data + b"\0",
+        lambda data: data + b"AAAA",
+        lambda data: data[:9] + b"z" * 9,
+    ],
+)
+def test_a_damaged_compressed_object_is_a_miss(tmp_path: Path, harm: Callable[[bytes], bytes]) -> None:
+    store = Store(tmp_path)
+    digest = store.put_object(LARGE)
+    file = tmp_path / "obj" / digest[:2] / digest
+    file.write_bytes(harm(file.read_bytes()))
+    assert store.object(digest) is None
+    assert store.problem == ""
+    store.put_object(LARGE)
+    assert store.object(digest) == LARGE
+
+
+def test_a_sweep_keeps_compressed_objects_and_removes_those_that_are_too_large(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    entry = {"graph": hashlib.sha256(LARGE).hexdigest(), "modules": store.put_object(LARGE + b"\n")}
+    store.put_entry("recording", KEY, entry, LARGE)
+    later = time.time() + 7200
+    assert (sweep(tmp_path, now=later).files, sweep(tmp_path, now=later).kept) == (0, 2)
+    file = Path(store.entry_file("recording", KEY))
+    file.write_bytes(divided(file.read_bytes())[0] + BOMB)
+    assert (sweep(tmp_path, now=later).files, file.exists()) == (2, False)

@@ -13,6 +13,7 @@ import pytest
 from torch import nn
 
 from tests.core.comparison.edits import Convs, inserted, recorded
+from tests.entries import behind, compressed, entries, facts_of, rewrite
 from torchrecorder.cache.store import Store
 from torchrecorder.cli import main
 from torchrecorder.graph import to_json
@@ -61,6 +62,26 @@ def test_recordings_are_compared_with_those_of_now(repository: Path, capsys: pyt
     assert "- **added** `2`: BatchNorm2d added" in capsys.readouterr().out
     assert main(["diff", "pkg.Convs", "--git", "main~1", "-o", "diff.svg"]) == 0
     assert "<title>added</title>" in Path("diff.svg").read_text(encoding="utf-8")
+
+
+def test_recordings_are_compared_though_they_are_compressed(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(repository / "docs" / "diagrams", Convs(kernel=5))
+    (file,) = entries(repository / "docs" / "diagrams")
+    rewrite(file, facts_of(file), compressed(behind(file)))
+    assert main(["diff", "--git", "main"]) == 0
+    assert "kernel_size 3×3 → 5×5" in capsys.readouterr().out
+
+
+def test_a_recording_that_unpacks_to_all_memory_is_refused(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(repository / "docs" / "diagrams", Convs(kernel=5))
+    (file,) = entries(repository / "docs" / "diagrams")
+    rewrite(file, facts_of(file), compressed(bytes((64 << 20) + 1)))
+    assert main(["diff", "--git", "main"]) == 1
+    assert "more than the 64 MB that an object may have\n`torchrecorder update DOCS`" in capsys.readouterr().err
 
 
 EVIL = "pkg.Net\x1b[2J\x07\r\n\n# @everyone `x` \u202e\u2028https://evil.example |#1"

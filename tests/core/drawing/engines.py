@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.svg import FinishedSvg, finish
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.layout.dot import to_dot
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
+from torchrecorder.write.svg import FinishedSvg, finish
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = (
@@ -39,7 +40,7 @@ def laid_out(source: str) -> str:
 
 
 def picture(graph: Graph, **options: object) -> FinishedSvg:
-    view = make_view(graph, ViewOptions(**options))  # type: ignore[arg-type]
+    view = make_view(graph, DrawingOptions(**options))  # type: ignore[arg-type]
     return finish(laid_out(to_dot(view).source), uid="p1", title="Net", desc="a net")
 
 

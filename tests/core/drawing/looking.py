@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 from tests.core.drawing.engines import SVG, parsed
-from torchrecorder.drawing.svg.themes import width
+from torchrecorder.layout.widths import width
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]

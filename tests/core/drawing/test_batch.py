@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from torchrecorder import capture
-from torchrecorder.drawing.dot import edge_shapes, to_dot
-from torchrecorder.drawing.text import caption_facts, describe, layer_table, tree
+from torchrecorder.layout.dot import edge_shapes, to_dot
 from torchrecorder.view import make_view
+from torchrecorder.write.text import caption_facts, describe, layer_table, tree
 
 NET = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
 GRAPH = capture(NET, (torch.ones(2, 3, 8, 8),))

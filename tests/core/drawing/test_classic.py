@@ -21,13 +21,13 @@ from tests.core.recording.nets import Net
 from tests.parity.classic_nets import NETS
 from torchrecorder import Graph, Recorder, capture, make_dot, record
 from torchrecorder.drawing.classic import to_classic_dot
-from torchrecorder.drawing.formats.pdf import to_pdf
-from torchrecorder.drawing.svg import finish, fixed
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import FormatError, ForwardError
 from torchrecorder.graph import from_json, to_json
 from torchrecorder.graph.codec import problems
 from torchrecorder.view.classic import autograd_graph, classic_nodes
+from torchrecorder.write.pdf import to_pdf
+from torchrecorder.write.svg import finish, fixed
 
 
 def facts(source: str) -> Any:

@@ -12,18 +12,19 @@ from tests.core.graph.building import Net, chain, mlp, residual_block, transform
 from torchrecorder.drawing.details import details
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.graph import Graph
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 
 
 def rows(graph: Graph, **options: Any) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = json.loads(details(make_view(graph, ViewOptions(**options))))
+    found: dict[str, list[Any]] = json.loads(details(make_view(graph, DrawingOptions(**options))))
     return found
 
 
 @pytest.mark.parametrize("depth", [0, 1, "all"])
 @pytest.mark.parametrize("graph", [mlp(), residual_block(), transformer(3), chain(30)])
 def test_every_layer_and_op_has_a_row(graph: Graph, depth: Any) -> None:
-    view = make_view(graph, ViewOptions(depth=depth))
+    view = make_view(graph, DrawingOptions(depth=depth))
     found = rows(graph, depth=depth)
     assert {f"b{box.id}" for box in view.boxes} <= found.keys()
     assert {str(node.id) for node in view.nodes if node.kind in ("call", "op", "input", "output")} <= found.keys()
@@ -78,6 +79,6 @@ def test_the_model_tells_what_its_author_may_want_to_know() -> None:
     graph = mlp()
     noted = replace(graph, info=replace(graph.info, notes=("one branch was taken", "the forward ran elsewhere")))
     for depth in (0, 1):
-        (first, *rest) = json.loads(details(make_view(noted, ViewOptions(depth=depth)))).values()
+        (first, *rest) = json.loads(details(make_view(noted, DrawingOptions(depth=depth)))).values()
         assert first[10] == "one branch was taken\nthe forward ran elsewhere"
         assert all(len(row) < 11 for row in rest)

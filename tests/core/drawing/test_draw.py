@@ -13,12 +13,12 @@ from tests.core.graph.building import Net, mlp, residual_block, transformer
 from torchrecorder.drawing import draw as drawing
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.paper import PaperLayout
-from torchrecorder.drawing.svg.arrange import arranged
-from torchrecorder.drawing.svg.layout import Layout
 from torchrecorder.engine import Engine, find_engine
 from torchrecorder.errors import EngineError, FailedInside
 from torchrecorder.graph import Graph
+from torchrecorder.layout.layered import arranged
+from torchrecorder.layout.model import Layout
+from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import View, Views
 from torchrecorder.view.templates.choice import Choice

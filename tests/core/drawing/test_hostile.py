@@ -11,18 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.drawing.engines import NASTY, parsed
-from tests.core.drawing.test_svg import check
 from tests.core.graph.building import Net, chain
-from torchrecorder.drawing.dot import to_dot
+from tests.core.write.test_svg import check
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.svg import finish, link
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineError, OptionError, TorchRecorderError
 from torchrecorder.graph import Graph
+from torchrecorder.layout.dot import to_dot
 from torchrecorder.request import DrawingOptions
 from torchrecorder.request.requests import Depth
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.view import make_view
+from torchrecorder.write.links import link
+from torchrecorder.write.svg import finish
 
 TEXTS = st.one_of(
     st.text(max_size=30),
@@ -45,7 +46,7 @@ def test_no_text_gets_out_of_its_place(texts: list[str], theme: str) -> None:
         net.op("cos", x)
         net.fail(error)
     graph = net.graph()
-    view = make_view(graph, ViewOptions(depth="all", weights=True))
+    view = make_view(graph, DrawingOptions(depth="all", show=("weights",)))
     (layout,) = find_engine().layout([to_dot(view, name=name, show=("shapes", "dtypes", "memory", "flops")).source])
     assert isinstance(layout, str), layout
     svg = finish(layout, uid="p1", title=name, desc=error, theme=theme).svg  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from tests.core.drawing.looking import (
     seen,
     words_on_edges,
 )
-from torchrecorder.drawing.svg import finish
+from torchrecorder.write.svg import finish
 
 ABOVE, BELOW = (50.0, 190.0), (50.0, 10.0)
 

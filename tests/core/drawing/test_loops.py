@@ -11,18 +11,18 @@ from tests.core.drawing.engines import laid_out, words
 from tests.core.drawing.looping import LOOPS, greedy, runge_kutta, sampling, twins
 from tests.core.graph.building import chain, mlp, residual_block, transformer
 from torchrecorder.drawing.details import details
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.formats import mermaid
-from torchrecorder.drawing.formats.png import to_png
-from torchrecorder.drawing.formats.tikz import to_tikz
-from torchrecorder.drawing.labels import Labels
-from torchrecorder.drawing.links import link
-from torchrecorder.drawing.paper import PaperLayout
-from torchrecorder.drawing.svg import finish, fixed
-from torchrecorder.drawing.svg.safe import is_safe
 from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Labels
+from torchrecorder.layout.dot import to_dot
+from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.view import View, make_view
+from torchrecorder.write import mermaid
+from torchrecorder.write.links import link
+from torchrecorder.write.png import to_png
+from torchrecorder.write.safe import is_safe
+from torchrecorder.write.svg import finish, fixed
+from torchrecorder.write.tikz import to_tikz
 
 UID = "tr-000000000000"
 
@@ -80,7 +80,7 @@ def test_calls_of_one_module_count_the_places_where_they_stand() -> None:
 @pytest.mark.parametrize("draws", [layered, paper])
 def test_each_shared_module_has_a_tag_of_its_own(draws: object) -> None:
     assert callable(draws)
-    view = make_view(twins(), ViewOptions(depth=3, fold=False))
+    view = make_view(twins(), DrawingOptions(depth=3, fold=False))
     svg = draws(view)
     # two nodes each, and two boxes, in which nothing has a tag again
     assert sorted(tags(svg)) == ["shared1"] * 2 + ["shared2"] * 2 + ["shared3"] * 2

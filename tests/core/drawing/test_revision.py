@@ -8,7 +8,7 @@ import pytest
 
 from tests.core.drawing.golden_drawings import COMMAND, FILE, digests, engine
 from torchrecorder.drawing import REVISION, draw
-from torchrecorder.drawing.svg import themes
+from torchrecorder.write import look
 
 
 def complaint(kept: dict[str, object], revision: int, now: dict[str, str]) -> str:
@@ -48,7 +48,7 @@ def test_a_colour_and_a_word_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test can fail: it was a colour of a theme that changed all pictures but those in caches."""
     before = digests()
     with monkeypatch.context() as patch:
-        patch.setitem(themes.COLOURS, "linear", "#7c6cd7")
+        patch.setitem(look.COLOURS, "linear", "#7c6cd7")
         changed = [name for name, digest in digests().items() if digest != before[name]]
         assert len(changed) > 5
     monkeypatch.setattr(draw, "tree", lambda *_, **__: "a tree")

@@ -9,19 +9,19 @@ import pytest
 
 from tests.core.drawing.engines import laid_out, parsed
 from tests.core.graph.building import residual_block, transformer
-from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.names import flops, size
-from torchrecorder.drawing.svg import finish, fixed
-from torchrecorder.drawing.text import caption_facts
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Failure, Graph
 from torchrecorder.graph.model import Grade
+from torchrecorder.labels.names import flops, size
+from torchrecorder.layout.dot import to_dot
 from torchrecorder.request import DrawingOptions, read_drawing
 from torchrecorder.request.requests import Fact, shown
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.view import make_view
+from torchrecorder.write.svg import finish, fixed
+from torchrecorder.write.text import caption_facts
 
 
 def counted() -> Graph:
@@ -31,7 +31,7 @@ def counted() -> Graph:
 
 
 def dot(*show: str) -> str:
-    return str(to_dot(make_view(counted(), ViewOptions(depth="all", weights="weights" in show)), show=show).source)
+    return str(to_dot(make_view(counted(), DrawingOptions(depth="all", show=show)), show=show).source)
 
 
 def test_facts() -> None:
@@ -64,9 +64,9 @@ def test_the_memory_of_activations_is_a_lower_bound_where_not_all_is_known() -> 
 
 
 def test_weights_are_nodes() -> None:
-    view = make_view(counted(), ViewOptions(weights=True))
+    view = make_view(counted(), DrawingOptions(show=("weights",)))
     assert [node.name for node in view.nodes if node.kind == "param"][:2] == ["conv1.weight", "bn1.weight"]
-    folded = make_view(transformer(12), ViewOptions(depth="all", weights=True))
+    folded = make_view(transformer(12), DrawingOptions(depth="all", show=("weights",)))
     assert not any(node.name.startswith("blocks.1.") for node in folded.nodes)
 
 

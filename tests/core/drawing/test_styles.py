@@ -10,22 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.drawing.engines import NASTY, SVG, laid_out, parsed, words
-from tests.core.drawing.test_svg import check
 from tests.core.graph.building import residual_block, transformer
+from tests.core.write.test_svg import check
 from torchrecorder.drawing import StyledNode, Styler
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.styler import StylerInput, StylerRaised, run_styler
 from torchrecorder.drawing.styles import check_styles
-from torchrecorder.drawing.svg import finish
 from torchrecorder.graph import Graph
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.labels.labels import Labels
+from torchrecorder.layout.dot import to_dot
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
+from torchrecorder.write.svg import finish
 
 GRAPH = residual_block()
 
 
 def asked(graph: Graph = GRAPH) -> StylerInput:
-    view = make_view(graph, ViewOptions(depth="all"))
+    view = make_view(graph, DrawingOptions(depth="all"))
     return StylerInput.of(view, Labels(view))
 
 
@@ -33,7 +34,7 @@ def drawn(styler: Any, graph: Graph = GRAPH) -> str:
     picture = asked(graph)
     styles, problems = check_styles(run_styler(styler, picture), picture)
     assert problems == []
-    source = to_dot(make_view(graph, ViewOptions(depth="all")), styles=[styles]).source
+    source = to_dot(make_view(graph, DrawingOptions(depth="all")), styles=[styles]).source
     svg = finish(laid_out(source), uid="p1", title="t", desc="d").svg
     check(svg)
     return svg
@@ -61,7 +62,7 @@ def test_what_a_styler_is_told() -> None:
 
 def test_a_styler_that_changes_nothing_changes_nothing() -> None:
     plain = finish(
-        laid_out(to_dot(make_view(GRAPH, ViewOptions(depth="all"))).source), uid="p1", title="t", desc="d"
+        laid_out(to_dot(make_view(GRAPH, DrawingOptions(depth="all"))).source), uid="p1", title="t", desc="d"
     ).svg
     assert drawn(Styler) == plain
 

@@ -11,12 +11,12 @@ import pytest
 
 from tests.core.graph.building import mlp
 from torchrecorder.drawing.draw import DrawJob, draw
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.drawing.styler_process import source_of, styles_by_name
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError, StylerError
+from torchrecorder.labels.labels import Labels
 from torchrecorder.pipeline.drawings import RenderKey
 from torchrecorder.request import DrawingOptions, Settings, read_drawing
 from torchrecorder.trace.finder import ModuleFinder

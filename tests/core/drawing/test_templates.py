@@ -8,12 +8,12 @@ from tests.core.drawing.engines import laid_out
 from tests.core.drawing.looking import faults, seen
 from tests.core.view.templates.test_choice import stages
 from torchrecorder.drawing.draw import DrawJob, draw
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.svg import finish
 from torchrecorder.engine import find_engine
+from torchrecorder.labels.labels import Labels
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import make_view
+from torchrecorder.write.svg import finish
 
 
 def drawn() -> Drawing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchrecorder.drawing.names import count, parameters, shape
+from torchrecorder.labels.names import count, parameters, shape
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,18 @@ from collections import Counter
 
 import pytest
 
-from tests.core.drawing.test_geometry import dense, heads, unet
-from tests.core.drawing.test_svg import check
 from tests.core.graph.building import chain, mlp, nested, residual_block, transformer
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.svg import finish
-from torchrecorder.drawing.svg.layout import Figure, Layout, read_layout
+from tests.core.layout.test_geometry import dense, heads, unet
+from tests.core.write.test_svg import check
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineNotFound
 from torchrecorder.graph import Graph
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.layout.dot import to_dot
+from torchrecorder.layout.layered import read_layout
+from torchrecorder.layout.model import Figure, Layout
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
+from torchrecorder.write.svg import finish
 
 pytestmark = pytest.mark.parametrize("other", ["wasm", "dot"])
 
@@ -32,7 +34,7 @@ GRAPHS = {
 
 
 def layouts(graph: Graph, *names: str) -> list[str]:
-    source = to_dot(make_view(graph, ViewOptions(depth="all"))).source
+    source = to_dot(make_view(graph, DrawingOptions(depth="all"))).source
     try:
         found = [find_engine(name).layout([source])[0] for name in names]
     except EngineNotFound as error:

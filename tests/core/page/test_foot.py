@@ -12,8 +12,8 @@ from tests.core.drawing.engines import SVG, parsed
 from tests.core.graph.building import mlp
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.svg.themes import width
 from torchrecorder.engine import find_engine
+from torchrecorder.layout.widths import width
 from torchrecorder.page import FILE_TYPES, Diagram, contents
 from torchrecorder.page.printed import for_print
 from torchrecorder.request import DrawingOptions, FigureOptions, read_drawing

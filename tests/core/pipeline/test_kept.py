@@ -15,7 +15,6 @@ from tests.core.pipeline.fuzzing import FuzzedSite
 from torchrecorder import __version__
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
-from torchrecorder.drawing import svg
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.engine import find_engine
@@ -24,6 +23,7 @@ from torchrecorder.page.diagram import Diagram
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.drawings import DrawingIndex
 from torchrecorder.request import DrawingOptions
+from torchrecorder.write import links, safe
 
 
 @pytest.fixture
@@ -59,11 +59,11 @@ def test_what_is_known_is_not_read_again(
     assert first.find(digest, is_trusted=False) is not None
     first.save()
     monkeypatch.setattr(Store, "object", _never)
-    monkeypatch.setattr(svg, "is_safe", _never)
+    monkeypatch.setattr(safe, "is_safe", _never)
     found = kept(own, shared).find(digest, is_trusted=False)
     assert found is not None
     assert found.digest == digest
-    assert found.classes == svg.classes(drawing.svg) != ()
+    assert found.classes == links.classes(drawing.svg) != ()
 
 
 def _never(*args: object) -> None:

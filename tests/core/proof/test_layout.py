@@ -10,16 +10,17 @@ import pytest
 
 from tests.core.drawing.engines import laid_out
 from tests.core.drawing.looping import LOOPS
-from tests.core.drawing.paper.test_paper import fork, hub, towers
 from tests.core.graph.building import Net, mlp, residual_block, transformer
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.paper import PaperLayout
-from torchrecorder.drawing.svg.arrange import arranged
-from torchrecorder.drawing.svg.geometry import Rect
-from torchrecorder.drawing.svg.layout import Figure, Layout, Line
+from tests.core.layout.paper.test_paper import fork, hub, towers
 from torchrecorder.graph import Graph
+from torchrecorder.layout.dot import to_dot
+from torchrecorder.layout.geometry import Rect
+from torchrecorder.layout.layered import arranged
+from torchrecorder.layout.model import Figure, Layout, Line
+from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.proof.layout import faults
-from torchrecorder.view import Edge, View, ViewOptions, Views, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import Edge, View, Views, make_view
 
 Point = tuple[float, float]
 
@@ -64,7 +65,7 @@ NETS: dict[str, Graph] = {
 
 
 def view_of(graph: Graph) -> View:
-    return make_view(graph, ViewOptions(depth=9, fold=False))
+    return make_view(graph, DrawingOptions(depth=9, fold=False))
 
 
 def paper(view: View) -> Layout:
@@ -86,7 +87,7 @@ def test_our_layouts_are_proved(name: str, kind: Callable[[View], Layout]) -> No
 
 
 def test_a_line_that_enters_an_inset_by_the_side_says_its_ends() -> None:
-    view = Views(by_the_side(), ViewOptions()).view(beside=True)
+    view = Views(by_the_side(), DrawingOptions()).view(beside=True)
     assert [inset.letter for inset in view.insets] == ["A"]
     layout = paper(view)
     inside = view.insets[0].view

@@ -12,7 +12,8 @@ from tests.core.proof.mutations import MUTATIONS, Mutation
 from tests.core.proof.unseen_nets import UNSEEN
 from torchrecorder.proof import faults
 from torchrecorder.recording import capture
-from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import View, make_view
 
 
 @cache
@@ -23,7 +24,12 @@ def views() -> dict[str, View]:
         model, args, kwargs = entry.load()
         with torch.no_grad():
             graph = capture(model, args, kwargs)
-        for options in (ViewOptions(), ViewOptions(depth=1), ViewOptions(depth="all"), ViewOptions(fold=False)):
+        for options in (
+            DrawingOptions(),
+            DrawingOptions(depth=1),
+            DrawingOptions(depth="all"),
+            DrawingOptions(fold=False),
+        ):
             view = make_view(graph, options)
             if not faults(view):
                 found[f"{entry.name}, depth {options.depth}, fold {options.fold}"] = view

@@ -18,8 +18,8 @@ from tests.core.view.seeing import boxes, edges, shown
 from torchrecorder.graph import Graph
 from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.recording import capture
-from torchrecorder.request.requests import Depth
-from torchrecorder.view import View, ViewOptions, Views
+from torchrecorder.request.requests import Depth, DrawingOptions
+from torchrecorder.view import View, Views
 
 NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN)}
 PLAINER = {"neural_ode", "variants"}
@@ -33,26 +33,31 @@ def recorded(name: str) -> Graph:
         return capture(model, args, kwargs)
 
 
-def proved(graph: Graph, options: ViewOptions | None = None) -> View:
-    return ProvedViews(Views(graph, options or ViewOptions())).view()
+def proved(graph: Graph, options: DrawingOptions | None = None, *, contract: bool = True) -> View:
+    return ProvedViews(Views(graph, options or DrawingOptions(), contract=contract)).view()
 
 
 @pytest.mark.parametrize("depth", ["auto", 1, "all"])
 @pytest.mark.parametrize("name", NETS)
 def test_a_picture_is_proved(name: str, depth: Depth) -> None:
-    view = proved(recorded(name), ViewOptions(depth=depth))
+    view = proved(recorded(name), DrawingOptions(depth=depth))
     assert faults(view) == ()
     assert not view.weakened or name in PLAINER
 
 
 @pytest.mark.parametrize(
-    "options",
-    [ViewOptions(fold=False), ViewOptions(expand=["**"]), ViewOptions(collapse=["*"]), ViewOptions(contract=False)],
+    ("options", "contract"),
+    [
+        (DrawingOptions(fold=False), True),
+        (DrawingOptions(expand=("**",)), True),
+        (DrawingOptions(collapse=("*",)), True),
+        (DrawingOptions(), False),
+    ],
     ids=["fold", "expand", "collapse", "contract"],
 )
 @pytest.mark.parametrize("name", [*NETS][::2])
-def test_a_picture_with_options_is_proved(name: str, options: ViewOptions) -> None:
-    assert faults(proved(recorded(name), options)) == ()
+def test_a_picture_with_options_is_proved(name: str, options: DrawingOptions, contract: bool) -> None:
+    assert faults(proved(recorded(name), options, contract=contract)) == ()
 
 
 @pytest.mark.parametrize("name", [*NETS][1::2])
@@ -60,20 +65,20 @@ def test_the_inside_of_a_closed_layer_is_proved(name: str) -> None:
     graph = recorded(name)
     called = {call.parent for call in graph.calls}
     for call in [call for call in graph.calls[1:] if call.id in called][:3]:
-        assert faults(proved(graph, ViewOptions(focus=call.module))) == ()
+        assert faults(proved(graph, DrawingOptions(focus=call.module))) == ()
 
 
 @settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])
 @given(graph=graphs(), depth=st.sampled_from(["auto", 1, "all"]), fold=st.booleans())
 def test_a_picture_of_a_random_graph_is_proved(graph: Graph, depth: Depth, fold: bool) -> None:
-    assert faults(proved(graph, ViewOptions(depth=depth, fold=fold))) == ()
+    assert faults(proved(graph, DrawingOptions(depth=depth, fold=fold))) == ()
 
 
 @pytest.mark.soak
 @settings(max_examples=3000, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])
 @given(graph=graphs(size=12), depth=st.sampled_from(["auto", 0, 1, 2, "all"]), fold=st.booleans())
 def test_pictures_of_many_random_graphs_are_proved(graph: Graph, depth: Depth, fold: bool) -> None:
-    assert faults(proved(graph, ViewOptions(depth=depth, fold=fold))) == ()
+    assert faults(proved(graph, DrawingOptions(depth=depth, fold=fold))) == ()
 
 
 @pytest.mark.parametrize("fold", [True, False])
@@ -87,7 +92,7 @@ def test_what_a_block_reads_in_vain_is_drawn(fold: bool) -> None:
         out = net.op("sin", a)
     graph = net.graph(out)
     graph = replace(graph, ops=tuple(replace(op, source="net.py:1", offset=0) for op in graph.ops))
-    assert faults(proved(graph, ViewOptions(fold=fold))) == ()
+    assert faults(proved(graph, DrawingOptions(fold=fold))) == ()
 
 
 def test_a_shared_layer_with_another_between_is_drawn_twice() -> None:
@@ -104,7 +109,7 @@ def test_blocks_whose_layers_run_in_control_flow_are_the_same() -> None:
                 y = net.layer(f"{block}.a", "Linear", x, params=20)
                 y = net.layer(f"{block}.b", "Linear", net.op("tanh", y), params=20)
             x = net.op("add", x, y)
-    assert boxes(proved(net.graph(x), ViewOptions(depth="all"))) == ["", "blocks.0 x3", "cond"]
+    assert boxes(proved(net.graph(x), DrawingOptions(depth="all"))) == ["", "blocks.0 x3", "cond"]
 
 
 def test_a_layer_between_calls_of_another_is_not_lost() -> None:

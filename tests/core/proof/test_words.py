@@ -10,10 +10,11 @@ import pytest
 
 from tests.core.graph.building import Net, transformer
 from tests.core.proof.test_layout import layered, paper
-from torchrecorder.drawing.svg.layout import Figure, Layout
 from torchrecorder.graph import Graph
+from torchrecorder.layout.model import Figure, Layout
 from torchrecorder.proof.layout import faults
-from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import View, make_view
 
 
 def heads() -> Graph:
@@ -50,13 +51,15 @@ def written(layout: Layout, pattern: str, other: str) -> Layout:
     return replace(layout, nodes=[*map(changed, layout.nodes)], boxes=[*map(changed, layout.boxes)], titles=titles)
 
 
-CLOSED, OPEN = ViewOptions(depth=1), ViewOptions(depth=2)
+CLOSED, OPEN = DrawingOptions(depth=1), DrawingOptions(depth=2)
 
 
 @pytest.mark.parametrize("options", [CLOSED, OPEN], ids=["closed", "open"])
 @pytest.mark.parametrize("kind", [paper, layered])
 @pytest.mark.parametrize("make", [heads, lambda: transformer(3), upsampled], ids=["heads", "transformer", "upsampled"])
-def test_our_numbers_are_right(make: Callable[[], Graph], kind: Callable[[View], Layout], options: ViewOptions) -> None:
+def test_our_numbers_are_right(
+    make: Callable[[], Graph], kind: Callable[[View], Layout], options: DrawingOptions
+) -> None:
     view = make_view(make(), options)
     assert faults(view, kind(view)) == ()
 
@@ -78,7 +81,7 @@ def test_our_numbers_are_right(make: Callable[[], Graph], kind: Callable[[View],
     ],
 )
 def test_a_number_that_is_changed_is_noticed(
-    pattern: str, other: str, words: str, kind: Callable[[View], Layout], options: ViewOptions
+    pattern: str, other: str, words: str, kind: Callable[[View], Layout], options: DrawingOptions
 ) -> None:
     view = make_view(heads(), options)
     layout = kind(view)

@@ -14,7 +14,8 @@ from torch import Tensor, fx, nn
 from tests.core.recording.nets import record
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph, to_json
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 
 
 class Block(nn.Module):
@@ -144,7 +145,7 @@ def calls(graph: Graph) -> list[tuple[str, str, int, str]]:
 
 
 def boxes(graph: Graph, depth: int) -> list[tuple[str, str, int]]:
-    view = make_view(graph, ViewOptions(depth=depth, fold=False))
+    view = make_view(graph, DrawingOptions(depth=depth, fold=False))
     rows = [graph.calls[call] for box in view.boxes for call in box.calls]
     return [(row.module, graph.modules[row.module].cls, row.index) for row in rows]
 
@@ -212,7 +213,7 @@ def test_generated_code_that_says_nothing_of_modules_is_open() -> None:
 
     graph = record(make_fx(Stacked().eval())(X), X)
     assert boxes(graph, 1) == [("", "torch.fx.graph_module.GraphModule", 1)]
-    assert len(make_view(graph, ViewOptions(depth=1)).nodes) > 10
+    assert len(make_view(graph, DrawingOptions(depth=1)).nodes) > 10
 
 
 def plain(rows: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:

@@ -20,12 +20,12 @@ from tests.core.recording.nets import Net, edges, record
 from tests.core.view.seeing import shown
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.svg.finish import DECIDES
-from torchrecorder.drawing.svg.safe import is_safe
 from torchrecorder.engine import find_engine
 from torchrecorder.recording.code_info import Statement
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.view import make_view
+from torchrecorder.write.safe import is_safe
+from torchrecorder.write.svg import DECIDES
 
 X = torch.ones(2, 3)
 
@@ -37,7 +37,7 @@ class OwnDropout(nn.Dropout):
 @pytest.mark.parametrize("layer", [Net(lambda self, x: x), OwnDropout(0.5)], ids=["identity", "dropout"])
 def test_a_layer_of_the_users_that_does_nothing_is_drawn(layer: nn.Module) -> None:
     graph = record(Net(lambda self, x: self.layer(self.fc(x)), fc=nn.Linear(3, 3), layer=layer), X)
-    view = make_view(graph, ViewOptions(depth="all"))
+    view = make_view(graph, DrawingOptions(depth="all"))
     assert shown(view) == ["input:args.0", "fc", "layer", "output:"]
 
 

@@ -84,7 +84,7 @@ def test_random_numbers_of_the_system_have_no_state() -> None:
     assert op_names(record(Net(lambda self, x: x + 1, numbers=random.SystemRandom()), X)) == ["add"]
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.trace:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit.trace")
 def test_only_the_trace_of_a_function_is_left_out() -> None:
     def body(self: Any, x: Tensor) -> Any:
         return torch.jit.trace(self.fc, (x,))(x) + self.fc(x)  # type: ignore[no-untyped-call]

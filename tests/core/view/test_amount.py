@@ -8,7 +8,8 @@ from tests.core.graph.building import Net, chain, transformer
 from tests.core.view.seeing import edges, reaches, shown
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
-from torchrecorder.view import AUTO_NODES, ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import AUTO_NODES, make_view
 
 
 def stack(n: int, *, inside: bool = False) -> Graph:
@@ -50,13 +51,13 @@ def test_a_gap_stands_between_its_neighbours() -> None:
 
 
 def test_expand_shows_all() -> None:
-    view = make_view(stack(300), ViewOptions(expand=["**"]))
+    view = make_view(stack(300), DrawingOptions(expand=("**",)))
     assert len(view.nodes) == 302
     assert view.notes == ("this diagram shows 302 nodes; a smaller depth, collapse or focus make it easier to read",)
 
 
 def test_what_is_asked_for_is_in_no_gap() -> None:
-    view = make_view(wide(600), ViewOptions(depth=1, expand=["b300"]))
+    view = make_view(wide(600), DrawingOptions(depth=1, expand=("b300",)))
     assert sum(name in ("sin", "cos", "tan") for name in shown(view)) == 3
 
 
@@ -79,27 +80,27 @@ def test_a_wrapper_is_not_all_there_is_to_see() -> None:
 
 
 def test_a_given_depth_is_made_smaller() -> None:
-    view = make_view(wide(300), ViewOptions(depth="all"))
+    view = make_view(wide(300), DrawingOptions(depth="all"))
     assert view.depth == 1
     assert view.notes[1:] == (
         "depth 2 would show 900 nodes, so this is depth 1; focus shows one layer alone, expand opens layers, "
         "and expand: ** opens all",
     )
-    assert len(make_view(wide(300), ViewOptions(depth="all", expand=["**"])).nodes) == 902
+    assert len(make_view(wide(300), DrawingOptions(depth="all", expand=("**",))).nodes) == 902
 
 
 def test_where_no_depth_is_small_enough_there_is_a_gap() -> None:
-    view = make_view(chain(800), ViewOptions(depth=1))
+    view = make_view(chain(800), DrawingOptions(depth=1))
     assert len(view.nodes) <= 500
     assert "gap" in {node.kind for node in view.nodes}
 
 
 def test_too_many_are_refused() -> None:
     with pytest.raises(OptionError, match="would show 6000 nodes, and at most 5000 are drawn"):
-        make_view(chain(6000), ViewOptions(expand=["**"], depth="all"))
+        make_view(chain(6000), DrawingOptions(expand=("**",), depth="all"))
 
 
 def test_a_large_model_that_folds_needs_no_note() -> None:
-    view = make_view(transformer(200), ViewOptions(depth="all"))
+    view = make_view(transformer(200), DrawingOptions(depth="all"))
     assert view.notes == ()
     assert len(edges(view)) < 40

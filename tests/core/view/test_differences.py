@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import pytest
 
 from tests.core.graph.building import Net
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.graph import Graph
-from torchrecorder.view import Span, View, ViewOptions, make_view
+from torchrecorder.labels.labels import Labels
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import Span, View, make_view
 
-CLOSED = ViewOptions(collapse=("bs.*",))
+CLOSED = DrawingOptions(collapse=("bs.*",))
 
 
 def conv(dilation: int, channels: tuple[int, int] = (8, 8)) -> str:
@@ -143,5 +144,5 @@ def test_layers_of_other_classes_stand_beside_one_another() -> None:
 
 @pytest.mark.parametrize("depth", [0, 1, "all"])
 def test_any_depth_has_them(depth: int) -> None:
-    view = make_view(dilated((4, 4, 4)), ViewOptions(depth=depth))
+    view = make_view(dilated((4, 4, 4)), DrawingOptions(depth=depth))
     assert not any(node.spans for node in view.nodes)

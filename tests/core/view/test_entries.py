@@ -8,10 +8,11 @@ import pytest
 
 from tests.core.graph.building import Net
 from tests.core.view.seeing import edges, reaches, shown
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.graph import Graph, Module, ParamCount
 from torchrecorder.graph.codec import problems
-from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.labels.labels import Labels
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import View, make_view
 from torchrecorder.view.entries import with_entries
 
 LIST = "torch.nn.modules.container.ModuleList"
@@ -116,9 +117,12 @@ def test_a_layer_between_two_entries_is_in_none() -> None:
     ]
 
 
-@pytest.mark.parametrize("options", [ViewOptions(depth=1), ViewOptions(depth="all"), ViewOptions(contract=False)])
-def test_other_depths_show_what_was_called(options: ViewOptions) -> None:
-    view = make_view(unet(), options)
+@pytest.mark.parametrize(
+    ("options", "contract"),
+    [(DrawingOptions(depth=1), True), (DrawingOptions(depth="all"), True), (DrawingOptions(), False)],
+)
+def test_other_depths_show_what_was_called(options: DrawingOptions, contract: bool) -> None:
+    view = make_view(unet(), options, contract=contract)
     assert view.graph == unet()
 
 
@@ -138,6 +142,6 @@ def test_lists_that_are_no_chain_of_blocks_are_left() -> None:
 
 
 def test_a_focus_on_an_entry_shows_it() -> None:
-    view: View = make_view(unet(), ViewOptions(focus="ups.1"))
+    view: View = make_view(unet(), DrawingOptions(focus="ups.1"))
     assert "ups.1.0" in " ".join(shown(view))
     assert [node.name for node in view.nodes if node.kind == "input"] == ["x", "downs"]

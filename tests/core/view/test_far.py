@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.core.graph.building import Net, transformer
 from tests.core.view.seeing import edges, shown
 from torchrecorder.graph import Graph
-from torchrecorder.view import Edge, View, ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import Edge, View, make_view
 from torchrecorder.view.select import FAR, ranks
 
 
@@ -40,7 +41,7 @@ def dense(n: int) -> Graph:
 
 
 def all_of(graph: Graph) -> View:
-    return make_view(graph, ViewOptions(depth="all", expand=["**"]))
+    return make_view(graph, DrawingOptions(depth="all", expand=("**",)))
 
 
 def longest(view: View) -> int:
@@ -81,7 +82,9 @@ def test_a_crowd_of_residuals_comes_from_one_node() -> None:
 
 
 def test_nothing_else_changes() -> None:
-    assert not any(node.kind in ("from", "to") for node in make_view(transformer(12), ViewOptions(depth="all")).nodes)
+    assert not any(
+        node.kind in ("from", "to") for node in make_view(transformer(12), DrawingOptions(depth="all")).nodes
+    )
     assert "input:x" in shown(make_view(masked(3)))
 
 

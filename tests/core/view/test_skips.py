@@ -7,7 +7,8 @@ from dataclasses import replace
 from tests.core.graph.building import Net
 from tests.core.view.seeing import edges
 from torchrecorder.graph import Graph
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 
 
 def given(net: Net, **inputs: int) -> None:
@@ -17,7 +18,7 @@ def given(net: Net, **inputs: int) -> None:
 
 
 def skips(graph: Graph) -> list[str]:
-    return [edge for edge in edges(make_view(graph, ViewOptions(depth=1, fold=False))) if "skip" in edge]
+    return [edge for edge in edges(make_view(graph, DrawingOptions(depth=1, fold=False))) if "skip" in edge]
 
 
 def block(net: Net, name: str, x: int, *others: int, **inputs: int) -> int:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.core.graph.building import Net
 from tests.core.view.seeing import reaches
 from torchrecorder.graph import Graph
-from torchrecorder.view import Edge, Node, View, ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import Edge, Node, View, make_view
 
 
 @st.composite
@@ -43,7 +44,7 @@ def _path(net: Net) -> str:
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.sampled_from([0, 1, 2, 3, "all", "auto"]), st.booleans(), st.booleans())
 def test_every_view_is_sound(graph: Graph, depth: int, fold: bool, contract: bool) -> None:
-    view = make_view(graph, ViewOptions(depth=depth, fold=fold, contract=contract))
+    view = make_view(graph, DrawingOptions(depth=depth, fold=fold), contract=contract)
     _check_places(view)
     assert all(0 <= edge.tail < edge.head < len(view.nodes) for edge in view.edges)
     assert len({(edge.tail, edge.head) for edge in view.edges}) == len(view.edges)
@@ -61,7 +62,7 @@ def _check_places(view: View) -> None:
 @settings(max_examples=60, deadline=None)
 @given(graphs())
 def test_nothing_is_lost(graph: Graph) -> None:
-    view = make_view(graph, ViewOptions(depth="all", fold=False, contract=False))
+    view = make_view(graph, DrawingOptions(depth="all", fold=False), contract=False)
     drawn = {node.op for node in view.nodes if node.kind == "op"}
     within = {op.id for op in graph.ops for node in view.nodes if op.call in node.calls}
     assert drawn | within == {op.id for op in graph.ops}
@@ -71,7 +72,7 @@ def test_nothing_is_lost(graph: Graph) -> None:
 @settings(max_examples=60, deadline=None)
 @given(graphs())
 def test_each_read_between_nodes_is_an_edge(graph: Graph) -> None:
-    view = make_view(graph, ViewOptions(depth="all", fold=False, contract=False))
+    view = make_view(graph, DrawingOptions(depth="all", fold=False), contract=False)
     home = {node.op: node.id for node in view.nodes if node.kind == "op"}
     home |= {op.id: node.id for op in graph.ops for node in view.nodes if op.call in node.calls}
     reads = {(home[value.producer], home[op.id]) for value, op in graph.edges() if value.producer is not None}
@@ -89,7 +90,7 @@ def _reads_of(view: View, edge: Edge) -> list[tuple[int, int]]:
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.sampled_from([0, 1, 2, 3, "all", "auto"]), st.booleans())
 def test_every_op_is_drawn_once_folded_or_handed_on(graph: Graph, depth: int, fold: bool) -> None:
-    view = make_view(graph, ViewOptions(depth=depth, fold=fold))
+    view = make_view(graph, DrawingOptions(depth=depth, fold=fold))
     drawn = [op for node in view.nodes for op in _ops_of(graph, node)]
     assert len(drawn) == len({*drawn})
     folded = {op for box in view.boxes for call in box.calls[box.period :] for op in _ops_in(graph, call)}
@@ -101,7 +102,7 @@ def test_every_op_is_drawn_once_folded_or_handed_on(graph: Graph, depth: int, fo
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.sampled_from([1, 2, 3, "auto"]))
 def test_the_parameters_that_are_shown_are_those_of_the_model(graph: Graph, depth: int) -> None:
-    view = make_view(graph, ViewOptions(depth=depth))
+    view = make_view(graph, DrawingOptions(depth=depth))
     closed = {call for node in view.nodes for part in (node, *node.parts) for call in part.calls}
     closed |= {call for box in view.boxes for call in box.calls[box.period :]}
     shown = {row.module for row in graph.calls if any(call in closed for call in _with_parents(graph, row.id))}

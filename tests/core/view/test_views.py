@@ -8,37 +8,37 @@ from tests.core.graph.building import Net, chain, mlp, nested, residual_block, t
 from tests.core.view.seeing import boxes, edges, reaches, shown
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
-from torchrecorder.request.requests import Depth
-from torchrecorder.view import AUTO_NODES, ViewOptions, make_view
+from torchrecorder.request.requests import Depth, DrawingOptions
+from torchrecorder.view import AUTO_NODES, make_view
 
 
 class TestDepth:
     def test_0_is_the_model_as_one_node(self) -> None:
-        view = make_view(residual_block(), ViewOptions(depth=0))
+        view = make_view(residual_block(), DrawingOptions(depth=0))
         assert shown(view) == ["input:x", "", "output:"]
         assert edges(view) == ["input:x > ", " > output:"]
         assert not view.boxes
 
     def test_1_is_its_children_in_its_box(self) -> None:
-        view = make_view(residual_block(), ViewOptions(depth=1))
+        view = make_view(residual_block(), DrawingOptions(depth=1))
         assert shown(view)[1:-1] == ["conv1", "conv2", "down", "add"]
         assert boxes(view) == [""]
 
     def test_2_opens_the_children(self) -> None:
-        view = make_view(residual_block(), ViewOptions(depth="all"))
+        view = make_view(residual_block(), DrawingOptions(depth="all"))
         assert shown(view)[1:-1] == ["conv1", "bn1", "relu", "conv2", "bn2", "down.0", "down.1", "add", "relu"]
         assert boxes(view) == ["", "down"]
         assert [node.box for node in view.nodes if node.kind == "call"][5:7] == [1, 1]
 
     def test_all_is_the_depth_at_which_nothing_more_opens(self) -> None:
         graph = transformer()
-        assert make_view(graph, ViewOptions(depth="all")).depth == 3
-        assert make_view(graph, ViewOptions(depth=99)) == make_view(graph, ViewOptions(depth=3))
+        assert make_view(graph, DrawingOptions(depth="all")).depth == 3
+        assert make_view(graph, DrawingOptions(depth=99)) == make_view(graph, DrawingOptions(depth=3))
 
     def test_auto_without_folding_is_the_deepest_that_is_small(self) -> None:
         graph = transformer()
-        assert len(make_view(graph, ViewOptions(fold=False)).nodes) <= AUTO_NODES
-        assert make_view(graph, ViewOptions(fold=False)).depth == 1
+        assert len(make_view(graph, DrawingOptions(fold=False)).nodes) <= AUTO_NODES
+        assert make_view(graph, DrawingOptions(fold=False)).depth == 1
 
     def test_auto_is_at_least_1(self) -> None:
         assert make_view(chain(100)).depth == 1
@@ -49,14 +49,14 @@ class TestDepth:
         with net.call("attn", "MultiheadAttention"):
             x = net.op("matmul", net.op("softmax", x), x)
         for depth in (1, 5):
-            assert shown(make_view(net.graph(x), ViewOptions(depth=depth))) == ["input:x", "attn", "output:"]
+            assert shown(make_view(net.graph(x), DrawingOptions(depth=depth))) == ["input:x", "attn", "output:"]
 
     def test_a_box_around_one_op_is_a_node(self) -> None:
         net = Net()
         x = net.input("x", 1, 4)
         with net.call("swish", "Swish"):
             x = net.op("silu", net.op("view", x))
-        assert shown(make_view(net.graph(x), ViewOptions(depth="all"))) == ["input:x", "swish", "output:"]
+        assert shown(make_view(net.graph(x), DrawingOptions(depth="all"))) == ["input:x", "swish", "output:"]
 
     @pytest.mark.parametrize("depth", ["auto", "all"])
     def test_layers_that_control_flow_runs_are_drawn_in_its_box(self, depth: Depth) -> None:
@@ -64,7 +64,7 @@ class TestDepth:
         x = net.input("x", 1, 4)
         with net.function("cond"):
             x = net.layer("b", "Linear", net.layer("a", "Linear", x, params=20), params=20)
-        view = make_view(net.graph(x), ViewOptions(depth=depth))
+        view = make_view(net.graph(x), DrawingOptions(depth=depth))
         assert shown(view) == ["input:x", "a", "b", "output:"]
         assert boxes(view) == ["", "cond"]
 
@@ -73,7 +73,7 @@ class TestDepth:
         x = net.input("x", 1, 4)
         with net.function("Clamped"):
             x = net.op("tanh", net.op("exp", x))
-        assert shown(make_view(net.graph(x), ViewOptions(depth="all"))) == ["input:x", "Clamped", "output:"]
+        assert shown(make_view(net.graph(x), DrawingOptions(depth="all"))) == ["input:x", "Clamped", "output:"]
 
     def test_a_formula_is_a_node_unless_all_is_asked_for(self) -> None:
         net = Net()
@@ -81,9 +81,9 @@ class TestDepth:
         with net.call("norm", "RMSNorm"):
             x = net.op("mul", x, net.op("rsqrt", net.op("mean", net.op("pow", x))))
         graph = net.graph(x)
-        assert shown(make_view(graph, ViewOptions(depth=9))) == ["input:x", "norm", "output:"]
-        assert "rsqrt" in shown(make_view(graph, ViewOptions(depth="all")))
-        assert "rsqrt" in shown(make_view(graph, ViewOptions(depth=1, expand=["norm"])))
+        assert shown(make_view(graph, DrawingOptions(depth=9))) == ["input:x", "norm", "output:"]
+        assert "rsqrt" in shown(make_view(graph, DrawingOptions(depth="all")))
+        assert "rsqrt" in shown(make_view(graph, DrawingOptions(depth=1, expand=("norm",))))
 
 
 class TestContraction:
@@ -100,7 +100,7 @@ class TestContraction:
         assert [view.graph.values[e.value].meta.shape for e in view.edges] == [(2, 4), (2, 1, 4), (2, 1, 4), (1, 4)]  # type: ignore[union-attr]
 
     def test_can_be_switched_off(self) -> None:
-        assert shown(make_view(self.graph(), ViewOptions(contract=False)))[1:4] == ["sin", "view", "transpose"]
+        assert shown(make_view(self.graph(), contract=False))[1:4] == ["sin", "view", "transpose"]
 
     def test_a_layer_that_changes_the_shape_stays(self) -> None:
         net = Net()
@@ -140,7 +140,7 @@ class TestEnds:
         x = net.input("x", 1, 4)
         x = net.op("linear", x, net.weight("w", 4, 4))
         x = net.op("add", x, net.weight("pos", 1, 4))
-        assert edges(make_view(net.graph(x), ViewOptions(depth="all"))) == [
+        assert edges(make_view(net.graph(x), DrawingOptions(depth="all"))) == [
             "input:x > linear",
             "param:pos > add",
             "linear > add",
@@ -151,9 +151,9 @@ class TestEnds:
         net = Net()
         x = net.input("x", 1, 4)
         mask = net.op("triu", net.op("ones", shape=(4, 4)))
-        view = make_view(net.graph(net.op("masked_fill", x, mask)), ViewOptions(depth="all"))
+        view = make_view(net.graph(net.op("masked_fill", x, mask)), DrawingOptions(depth="all"))
         assert shown(view) == ["input:x", "const:", "masked_fill", "output:"]
-        assert "ones" in shown(make_view(net.graph(net.op("masked_fill", x, mask)), ViewOptions(contract=False)))
+        assert "ones" in shown(make_view(net.graph(net.op("masked_fill", x, mask)), contract=False))
 
     @pytest.mark.parametrize("depth", [1, "all"])
     def test_a_box_of_nothing_but_constants_is_not_drawn(self, depth: Depth) -> None:
@@ -162,7 +162,7 @@ class TestEnds:
         with net.call("rotary", "Rotary"):
             net.op("sin", angle := net.op("arange", shape=(1, 4)))
         x = net.op("mul", net.layer("fc", "Linear", x, params=4), net.op("cos", angle))
-        view = make_view(net.graph(x), ViewOptions(depth=depth))
+        view = make_view(net.graph(x), DrawingOptions(depth=depth))
         assert {box.id for box in view.boxes} == {node.box for node in view.nodes} - {None}
 
     def test_a_constant_read_by_many_is_drawn_beside_each(self) -> None:
@@ -171,7 +171,7 @@ class TestEnds:
         mask = net.op("ones", shape=(1, 4))
         for _ in range(5):
             x = net.op("masked_fill", x, mask)
-        assert shown(make_view(net.graph(x), ViewOptions(depth="all"))).count("const:") == 5
+        assert shown(make_view(net.graph(x), DrawingOptions(depth="all"))).count("const:") == 5
 
     def test_many_outputs_are_one_node(self) -> None:
         net = Net()
@@ -187,7 +187,7 @@ class TestEnds:
         with net.call("dec", "Decoder"):
             y = net.op("matmul", net.op("sin", query), x)
         net.give(query, y)
-        assert "param:query > dec" in edges(make_view(net.graph(y), ViewOptions(depth=1)))
+        assert "param:query > dec" in edges(make_view(net.graph(y), DrawingOptions(depth=1)))
 
 
 class TestSkips:
@@ -198,7 +198,7 @@ class TestSkips:
         assert [edge for edge in edges(view) if "skip" in edge] == ["sin > cat (skip)"]
 
     def test_a_projection_shortcut(self) -> None:
-        found = [edge for edge in edges(make_view(residual_block(), ViewOptions(depth="all"))) if "skip" in edge]
+        found = [edge for edge in edges(make_view(residual_block(), DrawingOptions(depth="all"))) if "skip" in edge]
         assert found == ["input:x > down.0 (skip)", "down.0 > down.1 (skip)", "down.1 > add (skip)"]
 
     def test_parallel_branches_are_none(self) -> None:
@@ -210,37 +210,37 @@ class TestSkips:
 
 class TestFocus:
     def test_shows_one_module(self) -> None:
-        view = make_view(transformer(2), ViewOptions(focus="blocks.1.mlp"))
+        view = make_view(transformer(2), DrawingOptions(focus="blocks.1.mlp"))
         assert shown(view) == ["input:", "blocks.1.mlp.0", "blocks.1.mlp.2"]
         assert view.depth == 1
 
     def test_names_its_ends(self) -> None:
-        view = make_view(mlp(), ViewOptions(focus="fc1"))
+        view = make_view(mlp(), DrawingOptions(focus="fc1"))
         assert shown(view) == ["input:x", "fc1", "output:"]
 
     def test_offers_the_near_miss(self) -> None:
         with pytest.raises(OptionError, match=r"focus: no layer 'fc9' was called; did you mean fc1 or fc0\?"):
-            make_view(mlp(), ViewOptions(focus="fc9"))
+            make_view(mlp(), DrawingOptions(focus="fc9"))
 
 
 class TestPatterns:
     def test_expand_opens_the_path_to_it(self) -> None:
-        view = make_view(transformer(1), ViewOptions(depth=1, expand=["blocks.*.mlp"]))
+        view = make_view(transformer(1), DrawingOptions(depth=1, expand=("blocks.*.mlp",)))
         assert boxes(view) == ["", "blocks.0", "blocks.0.mlp"]
         assert "blocks.0.attn" in shown(view)
 
     def test_expanding_one_of_a_run_takes_it_out(self) -> None:
-        view = make_view(transformer(5), ViewOptions(depth=1, expand=["blocks.2"]))
+        view = make_view(transformer(5), DrawingOptions(depth=1, expand=("blocks.2",)))
         assert shown(view)[2:3] == ["blocks.0 x2"]
         assert "blocks.3 x2" in shown(view)
         assert boxes(view) == ["", "blocks.2"]
 
     def test_collapse_closes(self) -> None:
-        view = make_view(transformer(3), ViewOptions(depth="all", collapse=["**.attn"]))
+        view = make_view(transformer(3), DrawingOptions(depth="all", collapse=("**.attn",)))
         assert boxes(view) == ["", "blocks.0 x3", "blocks.0.mlp"]
 
     def test_a_star_stops_at_a_dot(self) -> None:
-        view = make_view(transformer(1), ViewOptions(depth="all", collapse=["*.attn"]))
+        view = make_view(transformer(1), DrawingOptions(depth="all", collapse=("*.attn",)))
         assert view.notes == ("collapse: no layer has a path like '*.attn'",)
 
 
@@ -295,7 +295,7 @@ def test_a_part_that_nothing_reads_is_not_drawn() -> None:
     net.op("getitem", net.op("getitem", net.op("cos", y), shape=(1, 1), attrs={"1": "[:, -1]"}), attrs={"1": "[0]"})
     net.op("getitem", ids, shape=(1, 1), attrs={"1": "[:, -1]"})
     net.op("getitem", y, shape=(1, 1), attrs={"1": "[:, -1]"})
-    assert shown(make_view(net.graph(y), ViewOptions(depth="all"))) == ["input:x", "sin", "cos", "output:"]
+    assert shown(make_view(net.graph(y), DrawingOptions(depth="all"))) == ["input:x", "sin", "cos", "output:"]
     view = make_view(net.graph(y))
     assert shown(view) == ["input:x", "sin", "output:"]
     assert view.notes[0] == "the forward only checks ids"
@@ -315,13 +315,13 @@ def test_a_number_that_is_written_or_given_back_is_drawn() -> None:
 
 
 def test_a_long_chain_needs_no_recursion() -> None:
-    view = make_view(chain(4_000), ViewOptions(expand=["**"], depth="all"))
+    view = make_view(chain(4_000), DrawingOptions(expand=("**",), depth="all"))
     assert len(view.nodes) == 4_002
     assert not any(edge.skip for edge in view.edges)
 
 
 def test_deep_nesting_needs_no_recursion() -> None:
-    view = make_view(nested(3000), ViewOptions(depth="all"))
+    view = make_view(nested(3000), DrawingOptions(depth="all"))
     assert len(view.boxes) == 3001
     assert reaches(view)
 

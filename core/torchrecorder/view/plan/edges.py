@@ -22,7 +22,7 @@ class Ends:
     def __init__(self, plan: Plan) -> None:
         self.plan, self.graph = plan, plan.tree.graph
         self.reads = Reads(plan)
-        self.leaves_out_constants = plan.visible.options.contract
+        self.leaves_out_constants = plan.visible.contract
         self.constant = self.reads.constant_ops() if self.leaves_out_constants else set()
         self.sources = Sources(self.reads, self.constant)
         self.outlets = _Outlets(self.reads)

@@ -256,7 +256,7 @@ class Sources:
         node = self.plan.nodes[read.head]
         if node.kind == "gap":
             return False
-        asked = self.plan.visible.options.weights and value.kind == "param"
+        asked = "weights" in self.plan.visible.options.show and value.kind == "param"
         if asked and not (node.calls and self.plan.tree.children[node.calls[0]]):
             return True  # the weights of a layer, not all those inside one that is closed
         if node.kind == "call":

@@ -15,9 +15,10 @@ from typing import Literal
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph, Op
+from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view.alike import Places
 from torchrecorder.view.facts import Facts
-from torchrecorder.view.model import Marks, ViewOptions
+from torchrecorder.view.model import Marks
 from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.plan.repeats import Repeats
 from torchrecorder.view.tree import call_tree
@@ -41,23 +42,24 @@ _EITHER_SIDE = ("add", "mul")
 class Visibility:
     """What the options say of the calls and ops of a Graph, for views of every depth."""
 
-    def __init__(self, graph: Graph, options: ViewOptions) -> None:
-        self.graph, self.options = graph, options
+    def __init__(
+        self, graph: Graph, options: DrawingOptions, *, contract: bool = True, marks: Marks | None = None
+    ) -> None:
+        self.graph, self.options, self.contract, self.marks = graph, options, contract, marks
         self.tree = tree = call_tree(graph)
         self.facts = Facts(tree)
         self.root = _focused(graph, options.focus)
         """The call that is shown."""
         self.repeats = Repeats(tree) if options.fold else None
         is_all = options.depth == "all"
-        self._seen = _seen_in_diff(graph, options.marks) if options.marks is not None else set[int]()
+        self._seen = _seen_in_diff(graph, marks) if marks is not None else set[int]()
         """Calls that are drawn though they do nothing, because they are new or gone."""
         self.handed = [
-            _handed_on(graph, op, is_all) if options.contract and op.call not in self._seen else None
-            for op in graph.ops
+            _handed_on(graph, op, is_all) if contract and op.call not in self._seen else None for op in graph.ops
         ]
         self.contracted = [value is not None for value in self.handed]
         """For each op the same by what it does alone, wherever its data come from."""
-        for op, value in _put_together(graph) if options.contract and not is_all else ():
+        for op, value in _put_together(graph) if contract and not is_all else ():
             self.handed[op] = value
         """For each op the value whose data it only gives another shape, type or place; None if it is a node."""
         self.atomic = [self._is_atomic(call) for call in range(len(graph.calls))]
@@ -196,13 +198,13 @@ class Visibility:
         if not self.tree.n_ops[call]:
             return True
         module = self.tree.module(call)
-        if self.options.contract and module is not None and module.native and not self.tree.children[call]:
+        if self.contract and module is not None and module.native and not self.tree.children[call]:
             # it gives back its argument: an `Identity`, or a dropout of nothing
             cls, is_nothing = module.cls.rpartition(".")[2], module.extra_repr.startswith(("p=0.0,", "p=0,"))
             if cls == "Identity" or (cls in DROPOUTS and is_nothing):
                 return True
         first = self.graph.ops[self.tree.first_op[call]]
-        is_handed_on = self.options.contract and self.options.depth != "all" and first.kind == "pass"
+        is_handed_on = self.contract and self.options.depth != "all" and first.kind == "pass"
         if is_handed_on and self.tree.n_ops[call] == 1 and call != self.root:
             return True
         return all(item.is_call and found[item.id] == "gone" for item in self.tree.items[call])

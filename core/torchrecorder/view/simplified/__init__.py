@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
-from torchrecorder.view.facts import Facts
-from torchrecorder.view.model import Node, Repetition, View, ViewOptions
+from torchrecorder.view.model import Node, Repetition, View
 from torchrecorder.view.plan.repeats import ROW
+from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.simplified.affine import scaled_and_shifted
 from torchrecorder.view.simplified.asides import named_in_readers, without_asides
 from torchrecorder.view.simplified.draft import Draft
@@ -19,26 +19,26 @@ from torchrecorder.view.simplified.fused import fused
 from torchrecorder.view.simplified.lone import without_lone_boxes
 
 
-def simplified(view: View, facts: Facts, options: ViewOptions, asked: Set[int] = frozenset()) -> View:
+def simplified(view: View, visible: Visibility, asked: Set[int] = frozenset()) -> View:
     """The View with fewer nodes that say as much; its skip edges are not marked yet.
 
     Args:
         view: With ids in the order of things.
-        facts: Those of its Graph.
-        options: What the reader wants.
+        visible: What the reader wants of its Graph.
         asked: Calls that are to be open even if there is one node in them.
     """
+    options, facts = visible.options, visible.facts
     is_as_before = view.graph.info.recorder == "classic" or view.graph.info.failure is not None
-    if options.depth == "all" or not options.contract or is_as_before:
+    if options.depth == "all" or not visible.contract or is_as_before:
         return Draft(view).view()
     view = with_functions(without_asides(view, facts), facts, asked)
-    if not options.weights:
+    if "weights" not in options.show:
         view = named_in_readers(view)
     view = without_lone_boxes(scaled_and_shifted(view), asked)
-    view = fused(view, facts, fold=options.fold, marks=options.marks)
+    view = fused(view, facts, fold=options.fold, marks=visible.marks)
     alone = without_lone_boxes(view, asked)
     if alone is not view:  # what had boxes of its own may be in series
-        view = fused(alone, facts, fold=options.fold, marks=options.marks)
+        view = fused(alone, facts, fold=options.fold, marks=visible.marks)
     return _side_by_side(view) if options.fold else view
 
 

@@ -85,7 +85,7 @@ class Interiors:
             boxes = {**boxes, **giving}
             view = self._planned(call, states, boxes)
         asked = self.visible.asked | {self.visible.root, *boxes}
-        view = simplified(view, self.visible.facts, self.visible.options, asked)
+        view = simplified(view, self.visible, asked)
         return in_turns(in_series(view, self.kinds), self.kinds)
 
     def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> View:

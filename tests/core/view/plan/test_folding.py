@@ -7,17 +7,18 @@ import pytest
 from tests.core.graph.building import Net, residual_block, transformer
 from tests.core.view.seeing import boxes, edges, reaches, shown
 from torchrecorder.graph import Graph
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 
 
 def test_a_run_is_wired_as_one() -> None:
-    view = make_view(transformer(80), ViewOptions(depth="all"))
+    view = make_view(transformer(80), DrawingOptions(depth="all"))
     assert boxes(view) == ["", "blocks.0 x80", "blocks.0.attn", "blocks.0.mlp"]
     found = edges(view)
     assert "embed > blocks.0.ln1" in found
     assert "embed > add (skip)" in found
     assert "add > norm" in found
-    assert len(found) == len(set(found)) == len(edges(make_view(transformer(1), ViewOptions(depth="all"))))
+    assert len(found) == len(set(found)) == len(edges(make_view(transformer(1), DrawingOptions(depth="all"))))
 
 
 def test_the_members_are_known() -> None:
@@ -27,7 +28,7 @@ def test_the_members_are_known() -> None:
 
 
 def test_can_be_switched_off() -> None:
-    assert len(make_view(transformer(3), ViewOptions(fold=False, depth=2)).boxes) == 4
+    assert len(make_view(transformer(3), DrawingOptions(fold=False, depth=2)).boxes) == 4
 
 
 def test_query_key_and_value_are_three() -> None:
@@ -42,7 +43,7 @@ def test_runs_within_runs() -> None:
             for j in range(2):
                 x = net.layer(f"stages.{i}.{j}", "Linear", x, params=16)
             x = net.op("sin", x)
-    view = make_view(net.graph(x), ViewOptions(depth="all"))
+    view = make_view(net.graph(x), DrawingOptions(depth="all"))
     assert edges(view) == [
         "input:x > stages.0.0 x2",
         "stages.0.0 x2 > sin",
@@ -76,7 +77,7 @@ def test_different_neighbours_are_two(what: str) -> None:
             y = net.op("roll", y, attrs={"1": "3" if what == "arguments" and other else "1"})
             y = net.op("cos" if what == "ops" and other else "tan", y)
             y = net.op("add", y, y if what == "wiring" and other else x)
-    assert not any(box.repeat > 1 for box in make_view(net.graph(y), ViewOptions(depth="all")).boxes)
+    assert not any(box.repeat > 1 for box in make_view(net.graph(y), DrawingOptions(depth="all")).boxes)
 
 
 def test_what_lies_outside_may_differ() -> None:
@@ -86,7 +87,7 @@ def test_what_lies_outside_may_differ() -> None:
     for i, mask in enumerate(masks):
         with net.call(f"layers.{i}", "Layer"):
             x = net.op("add", net.op("sin", x), mask)
-    view = make_view(net.graph(x), ViewOptions(depth="all"))
+    view = make_view(net.graph(x), DrawingOptions(depth="all"))
     assert boxes(view) == ["", "layers.0 x3"]
     assert [edge for edge in edges(view) if "mask" in edge] == [f"input:mask{i} > add" for i in range(3)]
 
@@ -103,7 +104,7 @@ def test_an_output_of_each_leads_out_once() -> None:
 
 
 def test_the_two_relus_of_a_block_are_two() -> None:
-    assert shown(make_view(residual_block(), ViewOptions(depth="all"))).count("relu") == 2
+    assert shown(make_view(residual_block(), DrawingOptions(depth="all"))).count("relu") == 2
 
 
 def turns(pattern: str, *, shared: bool = False) -> Graph:
@@ -129,7 +130,7 @@ def turns(pattern: str, *, shared: bool = False) -> Graph:
     ],
 )
 def test_kinds_that_take_turns(pattern: str, expected: list[str]) -> None:
-    view = make_view(turns(pattern), ViewOptions(depth="all"))
+    view = make_view(turns(pattern), DrawingOptions(depth="all"))
     groups = [name for name in boxes(view)[1:] if name in expected]
     assert groups[: len(expected)] == expected
     assert all(edge.tail < edge.head for edge in view.edges)
@@ -137,12 +138,12 @@ def test_kinds_that_take_turns(pattern: str, expected: list[str]) -> None:
 
 
 def test_a_turn_is_drawn_once_with_its_inner_edge() -> None:
-    view = make_view(turns("abababab"), ViewOptions(depth=1))
+    view = make_view(turns("abababab"), DrawingOptions(depth=1))
     assert shown(view) == ["input:x", "layers.0", "layers.1", "output:"]
     assert edges(view) == ["input:x > layers.0", "layers.0 > layers.1", "layers.1 > output:"]
     assert view.boxes[1].period == 2
 
 
 def test_shared_layers_that_take_turns_are_one_kind_each() -> None:
-    view = make_view(turns("abababab", shared=True), ViewOptions(depth=1))
+    view = make_view(turns("abababab", shared=True), DrawingOptions(depth=1))
     assert view.boxes[1].repeat == 4

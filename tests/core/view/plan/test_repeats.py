@@ -8,10 +8,11 @@ import pytest
 
 from tests.core.graph.building import Net
 from tests.core.view.seeing import boxes, edges, shown
-from torchrecorder.drawing.labels import Labels
-from torchrecorder.drawing.text import tree
 from torchrecorder.graph import Graph
-from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.labels.labels import Labels
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import View, make_view
+from torchrecorder.write.text import tree
 
 
 def words(view: View) -> list[str]:
@@ -74,7 +75,7 @@ def test_branches_of_two_are_series_side_by_side() -> None:
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_a_loop_is_a_box_of_one_turn(depth: int) -> None:
-    view = make_view(loop(5), ViewOptions(depth=depth))
+    view = make_view(loop(5), DrawingOptions(depth=depth))
     box = view.boxes[1]
     assert (box.repeat, box.repetition, box.around, len(box.calls), len(box.ops)) == (5, "loop", True, 5, 5)
     assert "softmax > cat" in edges(view)
@@ -128,10 +129,10 @@ def test_calls_that_differ_are_told_and_counted_once() -> None:
     for name in ("sin", "cos"):
         with net.call("cell", "Cell", params=72):
             x = net.layer("cell.fc", "Linear", net.op(name, x), said="in_features=8, out_features=8", params=72)
-    view = make_view(net.graph(x), ViewOptions(depth=2))
+    view = make_view(net.graph(x), DrawingOptions(depth=2))
     titles = [Labels(view).box(box) for box in view.boxes[1:]]
     assert titles == ["cell · Cell · 1 of 2 · shared · 72 params", "cell · Cell · 2 of 2 · shared"]
-    unfolded = make_view(net.graph(x), ViewOptions(depth=1, fold=False))
+    unfolded = make_view(net.graph(x), DrawingOptions(depth=1, fold=False))
     assert words(unfolded)[1] == "cell | Cell · 2 of 2 · shared"
 
 
@@ -139,7 +140,7 @@ def test_an_op_in_another_place_does_not_go_round() -> None:
     graph = loop(3)
     last = next(op for op in reversed(graph.ops) if op.name == "softmax")
     ops = tuple(replace(op, offset=60) if op is last else op for op in graph.ops)
-    assert shown(make_view(replace(graph, ops=ops), ViewOptions(depth=1))).count("softmax") == 2
+    assert shown(make_view(replace(graph, ops=ops), DrawingOptions(depth=1))).count("softmax") == 2
 
 
 def keeps(n: int, *outputs: int) -> Graph:
@@ -175,10 +176,10 @@ def shrinking(n: int) -> Graph:
 
 
 def test_equal_layers_whose_sizes_change_say_so() -> None:
-    view = make_view(shrinking(5), ViewOptions(depth=1))
+    view = make_view(shrinking(5), DrawingOptions(depth=1))
     assert words(view) == ["b | Sequential ×5 · 64→2 · 72 params each"]
-    assert boxes(make_view(shrinking(5), ViewOptions(depth="all")))[1:] == ["b.0 x5"]
-    assert len(make_view(shrinking(2), ViewOptions(depth=1)).nodes) == 4
+    assert boxes(make_view(shrinking(5), DrawingOptions(depth="all")))[1:] == ["b.0 x5"]
+    assert len(make_view(shrinking(2), DrawingOptions(depth=1)).nodes) == 4
 
 
 def test_the_last_of_equal_layers_may_give_fewer_axes() -> None:

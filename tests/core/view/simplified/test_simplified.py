@@ -8,11 +8,12 @@ import pytest
 
 from tests.core.graph.building import Net, residual_block
 from tests.core.view.seeing import boxes, edges, shown
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.graph import Graph, TensorMeta
 from torchrecorder.graph.model import Failure, Frame
-from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.labels.labels import Labels
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import View, make_view
 
 
 def words(view: View) -> list[str]:
@@ -87,7 +88,7 @@ def test_equal_ones_in_a_row_are_drawn_once() -> None:
         x = net.layer(f"act{i}", "ReLU", x)
     graph = net.graph(x)
     assert words(make_view(graph)) == ["fc0–fc3 | Linear 8→8 · ReLU ×4"]
-    assert len(make_view(graph, ViewOptions(fold=False)).nodes) == 6
+    assert len(make_view(graph, DrawingOptions(fold=False)).nodes) == 6
 
 
 def test_a_box_around_one_node_is_that_node() -> None:
@@ -97,11 +98,11 @@ def test_a_box_around_one_node_is_that_node() -> None:
         with net.call(f"blocks.{i}", "Block", params=72), net.call(f"blocks.{i}.ff", "Feed", params=72):
             x = net.layer(f"blocks.{i}.ff.fc", "Linear", x, said="8, 8", params=72)
             x = net.layer(f"blocks.{i}.ff.act", "ReLU", x)
-    view = make_view(net.graph(net.op("sin", x)), ViewOptions(depth=3))
+    view = make_view(net.graph(net.op("sin", x)), DrawingOptions(depth=3))
     assert boxes(view) == [""]
     assert shown(view)[1] == "blocks.0.ff.fc x2"
     assert words(view)[0] == "blocks.0–1.ff.fc | Linear 8→8 · ReLU ×2"
-    asked = make_view(net.graph(net.op("sin", x)), ViewOptions(expand=["blocks.*.ff"]))
+    asked = make_view(net.graph(net.op("sin", x)), DrawingOptions(expand=("blocks.*.ff",)))
     assert "blocks.0.ff x2" not in shown(asked)
     assert len(boxes(asked)) > 1
 
@@ -117,7 +118,7 @@ def test_what_only_positions_need_is_a_note() -> None:
     assert view.notes == (
         "not drawn: 2 operations on constants, masks and positions, mask; depth: all draws everything",
     )
-    assert "eq" in shown(make_view(net.graph(y), ViewOptions(depth="all")))
+    assert "eq" in shown(make_view(net.graph(y), DrawingOptions(depth="all")))
 
 
 def meta(dtype: str, shape: tuple[int, ...]) -> TensorMeta:
@@ -137,7 +138,7 @@ def test_what_nothing_reads_is_a_note() -> None:
     view = make_view(with_dead_end())
     assert shown(view) == ["input:x", "fc", "head", "output:"]
     assert view.notes == ("not drawn: 2 operations that nothing reads; depth: all draws everything",)
-    assert "pow" in shown(make_view(with_dead_end(), ViewOptions(depth="all")))
+    assert "pow" in shown(make_view(with_dead_end(), DrawingOptions(depth="all")))
     assert "pow" in shown(make_view(with_dead_end(failed=True)))
 
 
@@ -158,7 +159,7 @@ def test_a_table_is_named_in_the_op_that_reads_it() -> None:
     view = make_view(net.graph(y))
     assert words(view) == ["+ pos_embedding"]
     assert [part.kind for part in view.nodes[1].parts] == ["op", "param"]
-    assert "param:pos_embedding" in shown(make_view(net.graph(y), ViewOptions(depth="all")))
+    assert "param:pos_embedding" in shown(make_view(net.graph(y), DrawingOptions(depth="all")))
 
 
 def beside(*, is_read: bool) -> View:
@@ -191,7 +192,7 @@ def test_pieces_and_products_with_one_are_handed_on() -> None:
     half = net.op("chunk", net.op("mul", x, attrs={"1": "1.0"}), shape=(1, 4))
     graph = net.graph(net.op("sin", net.op("getitem", half, attrs={"1": "0"}, shape=(4,))))
     assert shown(make_view(graph)) == ["input:x", "sin", "output:"]
-    assert "chunk" in shown(make_view(graph, ViewOptions(depth="all")))
+    assert "chunk" in shown(make_view(graph, DrawingOptions(depth="all")))
 
 
 def test_layers_of_any_size_side_by_side() -> None:
@@ -228,7 +229,7 @@ def test_ops_are_the_function_they_ran_in() -> None:
     assert function.ops == (1, 2, 3, 4, 5)
     assert Labels(view).node(function).name == "apply_rotary()"
     assert StylerInput.of(view, Labels(view)).nodes[2].op == "apply_rotary"
-    assert "neg" in shown(make_view(rotary(), ViewOptions(depth="all")))
+    assert "neg" in shown(make_view(rotary(), DrawingOptions(depth="all")))
 
 
 def test_a_function_with_layers_is_looked_through() -> None:
@@ -277,7 +278,7 @@ def test_what_gives_the_same_or_a_stretch_of_it_is_an_edge(op: str, attrs: dict[
     x = net.layer("last", "Linear", net.op(op, x, attrs=attrs), params=9)
     graph = net.graph(x)
     assert shown(make_view(graph)) == ["input:x", "first", *([op] if is_drawn else []), "last", "output:"]
-    assert op in shown(make_view(graph, ViewOptions(depth="all")))
+    assert op in shown(make_view(graph, DrawingOptions(depth="all")))
 
 
 def pieces(*cuts: str, shape: tuple[int, ...] = (4, 8)) -> View:

@@ -10,9 +10,10 @@ import pytest
 
 from tests.core.graph.building import Net, chain, mlp, nested, transformer
 from tests.core.view.seeing import boxes, edges, reaches, shown
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.graph import Graph
-from torchrecorder.view import AUTO_NODES, View, ViewOptions, make_view
+from torchrecorder.labels.labels import Labels
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import AUTO_NODES, View, make_view
 
 C8 = (1, 8, 16, 16)
 
@@ -284,23 +285,23 @@ def test_skips_of_a_unet_keep_its_blocks_apart() -> None:
 
 class TestOptions:
     def test_focus_shows_one_layer_in_the_same_way(self) -> None:
-        view = make_view(stages(), ViewOptions(focus="layer2"))
+        view = make_view(stages(), DrawingOptions(focus="layer2"))
         assert shown(view)[0].startswith("input:")
         assert any("layer2.0.conv1" in name for one in views(view) for name in shown(one))
 
     def test_expand_opens_in_place(self) -> None:
-        view = make_view(stages(), ViewOptions(expand=["layer2.1"]))
+        view = make_view(stages(), DrawingOptions(expand=("layer2.1",)))
         assert "layer2.1" in boxes(view)
         assert "layer2.1.conv1" in shown(view)
         assert "layer1.0 x3" in shown(view)
 
     def test_collapse_closes(self) -> None:
-        view = make_view(stages(), ViewOptions(collapse=["layer2"]))
+        view = make_view(stages(), DrawingOptions(collapse=("layer2",)))
         assert "layer2" in shown(view)
         assert "layer1.0 x3" in shown(view)
 
     def test_a_number_means_what_it_meant(self) -> None:
-        view = make_view(stages(), ViewOptions(depth=2))
+        view = make_view(stages(), DrawingOptions(depth=2))
         assert shown(view)[2:4] == ["layer1.0", "layer1.1 x2"]
         assert not view.insets
 
@@ -436,7 +437,7 @@ def test_a_parameter_that_each_layer_is_given_keeps_none_apart() -> None:
                     "add", x, net.layer(f"decoder.layers.{i}.fc", "Linear", net.op("add", x, queries), (1, 5, 8))
                 )
             net.calls[call] = replace(net.calls[call], inputs=given)
-    view = make_view(net.graph(net.op("tanh", x)), ViewOptions(collapse=("decoder.layers.*",)))
+    view = make_view(net.graph(net.op("tanh", x)), DrawingOptions(collapse=("decoder.layers.*",)))
     assert [node.repeat for node in view.nodes if node.kind == "call"] == [6]
     assert [node.name for node in view.nodes if node.kind == "param"] == ["queries"]
 

@@ -1,1 +1,0 @@
-"""The finished picture in the formats of print: PDF, TikZ, and PNG for what shows no vectors."""

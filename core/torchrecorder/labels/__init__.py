@@ -1,0 +1,1 @@
+"""What stands in nodes and boxes: names, settings, counts."""

@@ -1,0 +1,426 @@
+"""The words on boxes and nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from itertools import takewhile
+from typing import NamedTuple
+
+from torchrecorder.graph import Graph, Module, Op, symbolic
+from torchrecorder.labels.names import (
+    class_name,
+    clean,
+    flops,
+    flops_by_call,
+    kind_name,
+    parameters,
+    relative,
+    run_name,
+    tensor,
+    times,
+)
+from torchrecorder.labels.summaries import among, setting, settings, summary
+from torchrecorder.request.requests import USUAL
+from torchrecorder.view import Box, Node, Span, View
+from torchrecorder.view.differences import values_of
+from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
+from torchrecorder.view.op_families import DROPOUTS
+from torchrecorder.view.simplified.affine import is_affine
+
+MAX_NAME, MAX_LINE = 44, 60
+"""Caps on the first and the second line; a node wider than that breaks the picture."""
+MAX_DIFFERING = 76
+"""Cap on a second line that says in what layers differ, since no other place does."""
+MAX_TITLE = MAX_NAME + MAX_LINE
+MAX_CLASS = 200
+EN_SPACE = "\N{EN SPACE}"
+_LONG_PATH, _LAST_PARTS = 32, 2
+"""Of a longer path the first parts are left out, but for so many."""
+_NAMED = 3
+"""More far ends than this are counted instead of named."""
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+_NUMBERS = re.compile(r"[\d.–]+")
+_LEAST_CLASS = 20
+"""What is left of the name of a class at least where there is no room for more."""
+_LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
+
+
+class Label(NamedTuple):
+    """The lines of a node; a single one if the second would repeat it."""
+
+    name: str
+    line: str = ""
+    is_sign: bool = False
+    """Whether it is a sign to be drawn in a circle."""
+
+
+class Labels:
+    def __init__(self, view: View, *, name: str = "", show: Collection[str] = USUAL) -> None:
+        self.view, self.graph = view, view.graph
+        self.name = name
+        self.show = show
+        self.kinds = NodeKinds(view.graph)
+        self.flops = flops_by_call(view.graph) if "flops" in show else {}
+
+    def box(self, box: Box) -> str:
+        """Title of a box: `name · Class ×N · params each`, or `each step ×N` of a loop."""
+        if is_loop(box):
+            return clean(" · ".join((f"each step ×{box.repeat}", *box.differs)), MAX_NAME + MAX_LINE)
+        module = self._module(box.calls[0])
+        name = (
+            self._run_name(box.calls, box.parent)
+            if box.period == 1
+            else relative(self._home(box), self._path(box.parent))
+        )
+        name = "" if _NUMBERS.fullmatch(name) else name
+        classes: list[tuple[str, int]] = []
+        for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
+            called = self._module(call)
+            cls = self.graph.calls[call].module if called is None else kind_name(called)
+            n = classes.pop()[1] if classes and classes[-1][0] == cls else 0
+            classes.append((cls, n + 1))
+        cls = " + ".join(f"{n} {cls}" if n > 1 else cls for cls, n in classes)
+        cls = f"({cls})" if " + " in cls else cls
+        cls = "" if box.period > 1 and len(cls) > MAX_NAME else cls  # they stand in it
+        facts = [self._params(module, box), self._flops(box.calls)] if box.period == 1 else []
+        name = "" if name == cls else clean(name, MAX_NAME)
+        room = MAX_TITLE - len(name) - 3
+        return clean(" · ".join(filter(None, (name, *_fitting([*_repeated(cls, box), *facts], cls, room)))), MAX_TITLE)
+
+    def inset(self, box: Box, letter: str) -> str:
+        """Title of an inset: its letter and class, and the path of the layer whose inside it shows."""
+        module, path = self._module(box.calls[0]), self.graph.calls[box.calls[0]].module
+        cls = path if module is None else kind_name(module)
+        facts = (_shortened(path), self._params(module, box), self._flops(box.calls))
+        parts = _fitting([f"{letter}{EN_SPACE}{cls}", *facts], cls, MAX_TITLE)
+        return clean(" · ".join(parts), MAX_TITLE)
+
+    def node(self, node: Node) -> Label:
+        if node.kind == "call":
+            return self._call(node)
+        if node.kind in ("op", "function") and node.parts:
+            differ = [fact for part in (node, *node.parts) for fact in settings(part.spans)]
+            return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
+        if node.kind == "function":
+            return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
+        if node.kind == "op" and node.op is not None:
+            op = self.graph.ops[node.op]
+            label = op_label(self.graph, op, node.spans)
+            work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
+            return Label(label.name, " · ".join(filter(None, (label.line, work))), label.is_sign)
+        if node.kind == "gap":
+            thing = "steps" if len(node.calls) < node.size else "layers"
+            paths = [self.graph.calls[call].module for call in (*node.calls[:1], *node.calls[-1:])]
+            names = [relative(path, self._path(node.box)) for path in paths]
+            return Label(f"… {node.size} more {thing}", clean(" – ".join(dict.fromkeys(names)), MAX_LINE))
+        return self._link(node) if node.kind in ("from", "to") else self._end(node)
+
+    def kind(self, node: Node) -> Kind:
+        return self.kinds.of(node)
+
+    def cls(self, thing: Box | Node) -> str:
+        """The class of what is called, with its module; empty for a function, and if there are several."""
+        if isinstance(thing, Box) and (thing.period > 1 or is_loop(thing)):
+            return ""
+        module = self._module(thing.calls[0])
+        return "" if module is None else clean(module.cls, MAX_CLASS)
+
+    def reference(self, node: Node) -> str:
+        """What a layer refers to: its class, and behind `#` its call if there may be something to see inside."""
+        if node.kind != "call":
+            return ""
+        module, call = self._module(node.calls[0]), node.calls[0]
+        has_inside = module is not None and (call in self.kinds.calling or not module.native)
+        return self.cls(node) + (f"#{call}" if has_inside else "")
+
+    def _call(self, node: Node) -> Label:
+        call = self.graph.calls[node.calls[0]]
+        module = self._module(call.id)
+        if module is None:
+            return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
+        name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box)
+        name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
+        is_leaf = module.native and kind != "block"  # whose summary shows the number of parameters
+        lights = self._lights(node)
+        if is_leaf:
+            heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
+            room = MAX_NAME - len(" · ".join(("", *lights)))
+            what = heads or summary(cls, module.extra_repr, node.spans, limit=room)
+            parts = [*_repeated(" · ".join((what, *lights)), node), self._again(module, node)]
+        else:
+            what = node.inset or among(values_of(node.spans, "class")) or cls
+            facts = (*settings(node.spans), self._params(module, node))
+            parts = [*_repeated(" · ".join(filter(None, (what, self._experts(call.id), *lights))), node), *facts]
+            parts = _fitting(parts, what, MAX_DIFFERING if node.spans else MAX_LINE)
+        line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
+        limit = MAX_DIFFERING if node.spans else MAX_LINE
+        is_known = _letters(line) == _letters(name)
+        if node.inset and (not name or _NUMBERS.fullmatch(name)):
+            return Label(clean(cls, MAX_NAME), clean(line, limit))
+        if not name or _NUMBERS.fullmatch(name) or is_known:
+            first, *rest = line.split(" · ") if len(line) > MAX_NAME or kind == "block" else (line,)
+            return Label(clean(first, MAX_NAME), clean(" · ".join(rest), limit))
+        if kind in _LIGHT and len(line) < MAX_NAME and _letters(line).startswith(_letters(name)):
+            return Label(line)  # `maxpool · MaxPool2d 3×3 /2`
+        return Label(clean(name, MAX_NAME), clean(line, limit))
+
+    def _experts(self, call: int) -> str:
+        """`8 experts` for weights of three axes beside a choice of the best, `top 2` for the choice."""
+        if call in self._top:
+            return f"top {self._top[call]}" if self._top[call] else ""
+        row = self.graph.calls[call]
+        if row.parent not in self._top:
+            return ""
+        sizes = {shape[0] for shape in self._stacked.get(row.module, ())}
+        return f"{sizes.pop()} experts" if len(sizes) == 1 else ""
+
+    @cached_property
+    def _top(self) -> dict[int, str]:
+        """By call how many of a number of things an op in it chooses."""
+        found: dict[int, str] = {}
+        for op in self.graph.ops:
+            at: int | None = op.call if op.name == "topk" else None
+            number = op.attrs.get("1") or op.attrs.get("k", "")
+            while at is not None and at not in found:
+                found[at] = number if number.isdigit() else ""
+                at = self.graph.calls[at].parent
+        return found
+
+    @cached_property
+    def _stacked(self) -> dict[str, list[tuple[int | str, ...]]]:
+        """By module the shapes of its own parameters of three axes."""
+        found: dict[str, list[tuple[int | str, ...]]] = {}
+        for value in self.graph.values:
+            if value.kind == "param" and value.meta is not None and len(value.meta.shape) == 3 and value.name:
+                found.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
+        return found
+
+    def _lights(self, node: Node) -> list[str]:
+        """The classes of the parts beside the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""
+        found = []
+        for part in node.parts:
+            if part.calls and part.calls == node.calls:
+                continue
+            module = self._module(part.calls[0]) if part.calls else None
+            if module is not None and class_name(module) in DROPOUTS:
+                continue
+            classes = values_of(part.spans, "class") or ((class_name(module),) if module is not None else ())
+            bare = [text.removesuffix("1d").removesuffix("2d").removesuffix("3d") for text in classes]
+            found.append(among(bare) or self.node(part).name)
+        return [text for text in found if text != "dropout"]
+
+    def _parts_of_op(self, node: Node) -> str:
+        """`+ pos_embedding`, `+ · relu`."""
+        if is_affine(self.graph, node):
+            return "scale · shift"
+        first, *others = node.parts
+        words = self.node(first).name
+        for part in others:
+            is_step = part.kind == "op" or (part.kind == "call" and self.kind(part) in ("act", "norm"))
+            name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
+            words += f" · {name}" if is_step else f" {name}"
+        is_whole = first.kind == "function" and len(words) > MAX_NAME  # its name says more than half of a weight's
+        return self.node(first).name if is_whole else words
+
+    @cached_property
+    def _heads(self) -> dict[int, str]:
+        """`MultiheadAttention 8 heads` by call: the number stands in the op that it ran, not in its `extra_repr`."""
+        found: dict[int, str] = {}
+        for op in self.graph.ops:
+            if op.name == "multi_head_attention_forward":
+                heads = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
+                found.setdefault(op.call, f"MultiheadAttention {heads} heads" if heads.isdigit() else "")
+        return found
+
+    def _flops(self, calls: tuple[int, ...]) -> str:
+        number = self.flops.get(calls[0], 0)
+        return (flops(number) + (" each" if len(calls) > 1 else "")) if number else ""
+
+    def _params(self, module: Module | None, thing: Box | Node) -> str:
+        """Its parameters, at the first of the things that are calls of the module; then which of its calls it is."""
+        if module is None or not module.params.total:
+            return ""
+        if values_of(thing.spans, "params") if isinstance(thing, Node) else thing.id in self._unequal:
+            return self._again(module, thing)  # other layers that it stands for have other numbers
+        paths = {self.graph.calls[call].module for call in thing.calls}
+        numbers = [self.graph.modules[path].params.total for path in paths if path in self.graph.modules]
+        is_equal = len({*numbers}) < 2
+        number = module.params.total if is_equal else sum(numbers)
+        text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
+        is_first = thing in self._things_of.get(module.fqn, [])[:1]
+        return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
+
+    @cached_property
+    def _unequal(self) -> set[int]:
+        """The boxes around layers whose number of parameters is another one elsewhere, so theirs is, too."""
+        found: set[int] = set()
+        for node in self.view.nodes:
+            box = node.box if values_of(node.spans, "params") else None
+            while box is not None and (parent := self.view.boxes[box].parent) is not None:
+                if len(self.view.boxes[box].calls) == 1:
+                    found.add(box)
+                box = parent
+        return found
+
+    def _again(self, module: Module, thing: Box | Node) -> str:
+        """`2 of 5 · shared` if other calls of the module are drawn elsewhere."""
+        things = self._things_of.get(module.fqn, [])
+        if len({*thing.calls}) > 1 or module.fqn not in self._shared or thing not in things:
+            return ""
+        return f"{1 + things.index(thing)} of {len(things)} · shared"
+
+    def shared(self, thing: Box | Node) -> int | None:
+        """The number of its module among those whose calls are drawn apart; None if nothing else is a call of it."""
+        if not thing.calls or (isinstance(thing, Box) and thing.around):
+            return None
+        return self._tagged.get(self.graph.calls[thing.calls[0]].module)
+
+    @cached_property
+    def _tagged(self) -> dict[str, int]:
+        """The numbers of the shared modules; what is in one of them needs no tag of its own."""
+        around = tuple(f"{path}." for path in self._shared)
+        return {path: i for i, path in enumerate(path for path in self._shared if not path.startswith(around))}
+
+    @cached_property
+    def _things_of(self) -> dict[str, list[Box | Node]]:
+        """By module the boxes and nodes that stand for calls of it, in the order of the calls."""
+        found: dict[str, list[Box | Node]] = {}
+        things: list[Box | Node] = [*(box for box in self.view.boxes if not box.around), *self.view.nodes]
+        for thing in sorted((thing for thing in things if thing.calls), key=lambda thing: thing.calls[0]):
+            for path in dict.fromkeys(self.graph.calls[call].module for call in thing.calls):
+                found.setdefault(path, []).append(thing)
+        return found
+
+    @cached_property
+    def _shared(self) -> list[str]:
+        """The modules with parameters of which several calls are drawn apart, in the order in which they ran."""
+        modules = self.graph.modules
+        apart = (path for path, things in self._things_of.items() if len({thing.calls for thing in things}) > 1)
+        return [path for path in apart if path in modules and modules[path].params.total]
+
+    def _link(self, node: Node) -> Label:
+        """`from down1` or `to up3`: what is at the other end."""
+        others = [self.view.nodes[link] for link in node.links]
+        if node.kind == "from" and len(others) == 1 and others[0].kind not in ("call", "op", "gap"):
+            return Label(self._end(others[0]).name)
+        names = []  # for a reader who is in another box
+        for other in others:
+            if other.kind == "call":
+                names.append(self._run_name(other.calls, node.box))
+                continue
+            place = relative(self._path(other.box), self._path(node.box)) if other.box != node.box else ""
+            is_nameless = other.kind in ("op", "gap") and place
+            names.append(self.node(other).name + (f" in {place}" if is_nameless else ""))
+        if len(names) > _NAMED:
+            text = f"{names[0]} … {names[-1]}" if node.kind == "from" else f"{len(names)} places"
+            return Label(clean(f"{node.kind} {text}", MAX_LINE), f"{len(names)} tensors" if node.kind == "from" else "")
+        return Label(clean(f"{node.kind} {', '.join(names)}", MAX_LINE))
+
+    def _end(self, node: Node) -> Label:
+        default = {"input": "input", "output": "output", "const": "constant"}.get(node.kind, "")
+        name = node.name
+        if node.kind in ("param", "buffer", "const") and node.box is not None:
+            name = relative(name, self._path(node.box))
+        if node.kind == "output" and (not name or name.isdigit()):
+            is_only = sum(other.kind == "output" for other in self.view.nodes) == 1
+            name = "output" if is_only else f"output {name}".strip()
+        count = len(node.values)
+        if count > 1:
+            return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")
+        has_shape = node.values and "shapes" in self.show
+        shape = tensor(symbolic(self.graph, node.values[0]), self.show) if has_shape else ""
+        return Label(
+            clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE)
+        )
+
+    def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
+        paths = [self.graph.calls[call].module for call in calls]
+        return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
+
+    def _home(self, box: Box) -> str:
+        """The path of the list that holds layers which take turns."""
+        paths = [self.graph.calls[call].module.split(".") for call in box.calls]
+        common = takewhile(lambda parts: len({*parts}) == 1, zip(*paths, strict=False))
+        return ".".join(parts[0] for parts in common)
+
+    def _path(self, box: int | None) -> str:
+        """The path of the module that a box shows, or of the list that holds layers which take turns."""
+        if box is None:
+            return ""
+        row = self.view.boxes[box]
+        if row.around:  # what a loop calls may be anywhere in the module that it runs in
+            return self._path(row.parent) if is_loop(row) else self._home(row)
+        return self.graph.calls[row.calls[0]].module
+
+    def _module(self, call: int) -> Module | None:
+        row = self.graph.calls[call]
+        return self.graph.modules.get(row.module) if row.kind == "module" else None
+
+
+def _shortened(path: str) -> str:
+    """The end of a long path: `…submodule.2.1`."""
+    parts = path.split(".")
+    while len(parts) > _LAST_PARTS and sum(map(len, parts)) + len(parts) > _LONG_PATH:
+        del parts[0]
+    short = ".".join(parts)
+    return short if short == path else f"…{short}"
+
+
+def _repeated(text: str, thing: Box | Node) -> list[str]:
+    """What a thing is, how often, and in what its repeats differ."""
+    words = times(thing.repeat, thing.repetition)
+    of_all = [word for word in thing.differs if word.startswith(("with ", "without "))]
+    text = " ".join((text, *of_all))
+    head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
+    return [*filter(None, (*head, *(word for word in thing.differs if word not in of_all)))]
+
+
+def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
+    """The parts of a line with less of the class where it is too long, and at last without what stands at the end."""
+    found = [*filter(None, parts)]
+    over = len(" · ".join(found)) - limit
+    if over > 0 and len(cls) > _LEAST_CLASS:
+        short = f"{cls[: max(len(cls) - over, _LEAST_CLASS) - 1]}…"
+        found[0] = found[0].replace(cls, short, 1)
+    if over > max(len(cls) - _LEAST_CLASS, 0) and len(found) > 2:
+        found.pop()
+    return found
+
+
+def is_loop(box: Box) -> bool:
+    """Whether it is around the turns of a loop."""
+    return box.around and box.repetition == "loop"
+
+
+def _letters(text: str) -> str:
+    return text.lower().replace("_", "").rstrip("0123456789")
+
+
+def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
+    """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place."""
+    name = plain(op.name)
+    if names := values_of(spans, ""):
+        return Label(clean(among([SYMBOLS.get(name, name) for name in names]), MAX_NAME))
+    if spans:
+        facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
+        known = "attention" if name == "scaled_dot_product_attention" else SYMBOLS.get(name, name)
+        return Label(known, clean(" · ".join(facts), MAX_LINE))
+    if name in SYMBOLS:
+        # a sign, with the number if the op's other side is one
+        sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
+        if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
+            return Label(sign, is_sign=True)
+        text = f"{float(number):.4g}"
+        return Label(f"{text} {sign}" if "0" in op.attrs else f"{sign} {text}")
+    if name == "scaled_dot_product_attention":
+        return Label("attention", "scaled dot-product")
+    if name == "getitem":  # `[:, 0]` for the index `(:, 0)`
+        index = op.attrs.get("1", "")
+        inner = index[1:-1].rstrip(",") if index.startswith("(") else index
+        return Label(f"[{clean(inner, 16)}]" if inner else "[…]")
+    power = op.attrs.get("1", "") if name == "pow" else ""
+    meta = graph.values[op.inputs[1]].meta if name == "linear" and len(op.inputs) > 1 else None
+    weight = f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
+    return Label(clean(f"{name} {power}".strip(), MAX_NAME), clean(weight, MAX_LINE))

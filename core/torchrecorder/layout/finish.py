@@ -1,0 +1,140 @@
+"""The last step of a layout: titles and the words of edges where they are read.
+
+Layout reserves a line for the title of a box but lets edges run through it, since every edge into the box comes from
+above. A title moves to the right end of its line if that is free; where no place is free, the edges have a gap there
+and pass behind the words.
+
+Layout could reserve room for a word on an edge, but then gives it a rank of its own: the picture grows by half and
+edges bend around words. The space between two ranks is high enough for one line, so words are put there afterwards, on
+the side of the edge where the least is in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from torchrecorder.layout.geometry import Curve, Curves, Point, Rect, Rects, along
+from torchrecorder.layout.model import PARTS, Layout, Line, Title, Word
+from torchrecorder.layout.widths import width
+
+_INSET = 9.0
+WORD_SIZE = 9.0
+_PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
+_DIGIT_HEIGHT = 0.72
+"""Height of a digit as a part of the size; shapes have no signs that are higher or reach lower."""
+_GAP = 3.5
+_SHEETS = 6.0
+"""How far the sheets of what repeats reach to the right and down."""
+_WORD_AIR = 1.2
+"""What a word needs beside the line of a box."""
+
+
+def place_titles(layout: Layout, curves: Curves) -> list[Title]:
+    """The titles of all boxes, each where the fewest edges are."""
+    found = []
+    for box in layout.boxes:
+        for word in box.words[:1]:
+            name, dot, rest = word.text.partition(PARTS)
+            length = width(name, word.size, bold=True) + width(dot + rest, word.size)
+            left = box.rect.left + _INSET
+            right = max(box.rect.right - _INSET - length, left)
+            top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
+            rect, at_right = (Rect(at - 3, top, at + length + 3, bottom) for at in (left, right))
+            if (crossing := curves.through(rect)) and curves.through(at_right) < crossing:
+                left, rect = right, at_right
+            found.append(Title(left, word, rect, box.reference, box.before, box.style.ink, key=box.key))
+    return found
+
+
+def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
+    """The words of all edges, each at its place.
+
+    A word is left out where there is no room for it: the shape is said again further down.
+    """
+    lines = [line for line in layout.lines if line.word]
+    if not lines:
+        return []
+    in_the_way = Rects([*_figures(layout), *taken, *_borders(layout)], is_wide=layout.is_wide)
+    places = _places if layout.titles is None else _beside_ends
+    found = []
+    for line in sorted(lines, key=lambda line: line.at is None):
+        for rect in places(line) if line.at is None else [_around_middle(line, line.at)]:
+            is_inside = rect.left >= 0 and rect.right <= layout.width
+            if is_inside and not in_the_way.meeting(rect) and not curves.through(rect):
+                in_the_way.add(rect)
+                middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * WORD_SIZE
+                found.append(Word(middle, base, WORD_SIZE, line.word))
+                break
+    return found
+
+
+def _around_middle(line: Line, at: Point) -> Rect:
+    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
+    return Rect(at[0] - wide / 2, at[1] - high / 2, at[0] + wide / 2, at[1] + high / 2)
+
+
+def _figures(layout: Layout) -> Iterator[Rect]:
+    """The nodes, with the sheets behind them, and the bands of titles that have their places."""
+    for node in layout.nodes:
+        left, top, right, bottom = node.rect
+        sheets = _SHEETS if "repeat" in node.flags else 0.0
+        yield Rect(left, top, right + sheets, bottom + sheets)
+    around = {box.key: box.rect for box in layout.boxes}
+    for title in layout.titles or ():
+        if title.key in around:
+            left, top, right, _ = around[title.key]
+            yield Rect(left, top, right, title.rect.bottom)
+
+
+def _borders(layout: Layout) -> Iterator[Rect]:
+    """The four lines of each box, with the air that a word needs beside a line."""
+    for left, top, right, bottom in (box.rect for box in layout.boxes):
+        yield from (Rect(left, y - _WORD_AIR, right, y + _WORD_AIR) for y in (top, bottom))
+        yield from (Rect(x - _WORD_AIR, top, x + _WORD_AIR, bottom) for x in (left, right))
+
+
+def _beside_ends(line: Line) -> Iterator[Rect]:
+    """Beside the first part of a line of right angles, or the last: elsewhere it is far from what gives the data."""
+    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
+    whole = [*line.curve, line.tip] if line.tip else line.curve  # a word fits beside an arrow, too
+    for points in (whole, line.curve[::-1]):
+        x, y = points[0]
+        end = y
+        for px, py in points:
+            if abs(px - x) > 0.5:
+                break
+            end = py
+        if abs(end - y) < high:
+            yield from _above_start(points, wide, high)
+            continue
+        middles = [(y + end) / 2] if abs(end - y) < 4 * high else [y + (1 if end > y else -1) * high, (y + end) / 2]
+        for middle in middles:
+            top, bottom = middle - high / 2, middle + high / 2
+            yield Rect(x + _GAP, top, x + _GAP + wide, bottom)
+            yield Rect(x - _GAP - wide, top, x - _GAP, bottom)
+
+
+def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
+    """Above or below the first part of a line that begins across."""
+    (x, y), end = points[0], points[0][0]
+    for px, py in points:
+        if abs(py - y) > 0.5:
+            break
+        end = px
+    if abs(end - x) >= wide:
+        middle = (x + end) / 2
+        for top in (y - _GAP - high, y + _GAP):
+            yield Rect(middle - wide / 2, top, middle + wide / 2, top + high)
+
+
+def _places(line: Line) -> Iterator[Rect]:
+    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
+    points = along(line.curve, _PLACES)
+    for x, y in points:
+        yield Rect(x + _GAP, y - high / 2, x + _GAP + wide, y + high / 2)
+    for x, y in points:
+        yield Rect(x - _GAP - wide, y - high / 2, x - _GAP, y + high / 2)
+    (x0, y0), (x1, y1) = line.curve[0], line.curve[-1]
+    if abs(x1 - x0) > abs(y1 - y0):
+        for x, y in points:
+            yield Rect(x - wide / 2, y - _GAP - high, x + wide / 2, y - _GAP)

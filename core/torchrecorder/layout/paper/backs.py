@@ -1,0 +1,338 @@
+"""The ways of data that the next turn of a loop reads: back beside what has its place, each in a lane of its own.
+
+Rows and columns know nothing of them. When the inside of a box has its coordinates, each gets the cheapest of the ways
+that leave a node by a side, its bottom or its top, pass along one lane, and come to the other by a side or from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from torchrecorder.layout.dot import NEXT_STEP
+from torchrecorder.layout.geometry import Point, Rect, around
+from torchrecorder.layout.paper.cards import SMALL, STACK
+from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
+from torchrecorder.layout.paper.place import LANE
+from torchrecorder.layout.widths import width
+from torchrecorder.view import Edge
+
+_AIR, _PAST = 8.0, 2.9
+"""Between a lane and what it passes at its sides, and at its ends."""
+_REACH = 13.0
+"""From the side of a node to a lane: an arrow and a round corner."""
+_BELOW, _ABOVE = 5.0, 7.0
+"""From a node to a line along its bottom, and to one along its top, which needs an arrow."""
+_OFF = (0.0, 5.0, -5.0)
+"""From the middle of a side; the two lines of a node that reads itself are as far apart as a lane is wide."""
+_OFF_ACROSS = (0.0, 8.0, -8.0, 16.0, -16.0)
+_CLOSE = 4.5
+"""Lines that lie side by side so close are one to the eye."""
+_BEND, _CROSSED, _WIDER = 12.0, 40.0, 1.0
+_UP, _DOWN, _OTHER_SIDE = 8.0, 14.0, 6.0
+"""The price, in points of length, of leaving at the top or by the bottom, and of the side that is not the usual one."""
+_JOINED = 60.0
+"""What it saves to part from a line that leaves the same node."""
+_FROM_LINE = 4.0
+"""Between a word and its line."""
+_FAR = 1e5
+
+
+class NoWayBack(Exception):
+    """Something stands in every way from a node to what reads it in the next turn."""
+
+
+@dataclass(slots=True)
+class _Spot:
+    """A node where it stands in the box."""
+
+    item: RowItem
+    x: float
+    y: float
+
+    @property
+    def rect(self) -> Rect:
+        assert self.item.card is not None
+        half, body = self.item.half, self.item.card.body
+        return Rect(self.x - half, self.y - body, self.x + half, self.y + body)
+
+
+class _End(NamedTuple):
+    """One way to leave a node, or to come to it: from there along the flow's normal, or first along it."""
+
+    points: Sequence[Point]
+    low: float
+    high: float
+    """Where the lane may be."""
+    price: float
+
+
+@dataclass(slots=True)
+class _Room:
+    """What is in the way."""
+
+    solid: list[Rect] = field(default_factory=list)
+    lines: list[tuple[Point, Point]] = field(default_factory=list)
+    back: dict[int, list[list[Point]]] = field(default_factory=dict)
+    """The lines back that have their way, by the node that they leave."""
+    spots: dict[int, _Spot] = field(default_factory=dict)
+
+    def add(self, piece: Piece, x: float, y: float, ends: Sequence[int]) -> None:
+        """What is in a box; another box in it without an end of a line back is solid."""
+        for item in piece.items:
+            if item.card:
+                self._add_card(item, x + item.x, y + item.y + item.card.above)
+            elif item.piece:
+                inside, left, top = item.piece, x + item.x, y + item.y
+                rect = Rect(left - inside.left, top, left + inside.right, top + inside.height)
+                if not {*ends}.isdisjoint(nodes_in(inside)):
+                    self.add(inside, left, top, ends)
+                    a, b, c, d = [(x, y) for y in (rect.top, rect.bottom) for x in (rect.left, rect.right)]
+                    self.lines += [(a, b), (c, d), (a, c), (b, d)]
+                    self.solid += [rect._replace(bottom=top + inside.band)] if inside.band else []
+                    for word, long, _ in inside.title if not inside.band else ():  # data flows to the right
+                        base = left + word.y
+                        beside = top + word.x - 3.0, top + word.x + long + 3.0
+                        self.solid.append(Rect(base - 0.85 * word.size, beside[0], base + 0.3 * word.size, beside[1]))
+                else:
+                    self.solid.append(rect)
+        for wire in piece.wires:
+            self.lines += pairwise([(px + x, py + y) for px, py in wire.points])
+
+    def _add_card(self, item: RowItem, x: float, y: float) -> None:
+        assert item.card is not None
+        spot = self.spots[item.key.id] = _Spot(item, x, y)
+        own = spot.rect
+        by = STACK if "repeat" in item.card.figure.flags else 0.0
+        self.solid.append(Rect(own.left, own.top, own.right + by, own.bottom + by))
+        for beside, (dx, dy) in zip(item.card.beside, item.card.places, strict=True):
+            middle = x - dx if item.card.is_to_left else x + dx
+            self.lines.append(((middle, y + dy), (x, y + dy)))
+            self.solid.append(
+                Rect(middle - beside.half, y + dy - beside.body, middle + beside.half, y + dy + beside.body)
+            )
+
+    def parts(self, but: int | None = None) -> Iterator[tuple[Point, Point]]:
+        """The straight parts of all lines, but for those back from one node."""
+        yield from self.lines
+        for tail, ways in self.back.items():
+            for points in ways if tail != but else ():
+                yield from pairwise(points)
+
+    def crossed(self, start: Point, end: Point, tail: int, *own: Rect) -> float:
+        """How many lines a straight part crosses; very many if it lies on one, or passes a thing too closely.
+
+        Args:
+            start: Its start.
+            end: Its end.
+            tail: What gives the data; lines from one node may part on the way.
+            own: The nodes that it begins or ends at.
+        """
+        part = around((start, end))
+        is_along = part.width < part.height
+        air = Rect(part.left - (_AIR if is_along else _PAST), part.top - _PAST, part.right, part.bottom + _PAST)
+        air = air._replace(right=part.right + part.left - air.left)
+        for rect in self.solid:
+            if _meet(rect, air) and not any(_holds(rect, node) for node in own):
+                return _FAR
+        n = 0
+        for line in self.parts(tail):
+            other = around(line)
+            if (other.width < other.height) == is_along:
+                close = other.grown(_CLOSE)
+                if _meet(close, part):
+                    return _FAR
+            else:
+                n += _meet(other, part)
+        return n
+
+
+def lead_back(piece: Piece, edges: Sequence[tuple[int, Edge]], *, is_sideways: bool) -> None:
+    """Adds lines back to a box that has its coordinates, which grows at its sides, and says what they are.
+
+    Args:
+        piece: The box, without its border.
+        edges: Their positions in the View, and the edges.
+        is_sideways: Whether data flows to the right.
+    """
+    room = _Room()
+    room.add(piece, 0.0, 0.0, [end for _, edge in edges for end in (edge.tail, edge.head)])
+    if piece.box is not None:
+        room.solid.append(Rect(-_FAR, -_FAR, _FAR, piece.band))
+        room.solid.append(Rect(-_FAR, piece.height - 1.0, _FAR, _FAR))
+    for side in piece.late.values():  # a line from the border, whichever it comes from
+        room.lines += [((x, side.y), (way * _FAR, side.y)) for way, x in side.ends.items()]
+    if any(end not in room.spots for _, edge in edges for end in (edge.tail, edge.head)):
+        raise NoWayBack
+    spots = room.spots
+    found = []
+    for position, edge in sorted(edges, key=lambda pair: abs(spots[pair[1].tail].y - spots[pair[1].head].y)):
+        tail, head = spots[edge.tail], spots[edge.head]
+        wire = Wire(tail.item, head.item, edge.tail, [position], is_skip=False)
+        wire.points = _way(room, piece, tail, head)
+        room.back.setdefault(_source(tail, head), []).append(wire.points)
+        found.append(wire)
+    for x, _ in (point for wire in found for point in wire.points):
+        piece.left, piece.right = max(piece.left, -x), max(piece.right, x)
+    piece.wires += found
+    _say(room, piece, found[::-1], is_sideways=is_sideways)
+
+
+def nodes_in(piece: Piece) -> Iterator[int]:
+    for item in piece.items:
+        if item.card:
+            yield item.key.id
+        elif item.piece:
+            yield from nodes_in(item.piece)
+
+
+def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
+    """The cheapest way from a node to one before it, or to itself."""
+    usual = LEFT if tail is head else RIGHT
+    lanes = _lanes(room, tail, head)
+    source = _source(tail, head)
+    known = {(points[0], x) for points in room.back.get(source, ()) for x, _ in points[1:-1]}
+    tried = []
+    for leaving in _leaving(tail, usual):
+        for coming in _coming(head, usual):
+            (x0, y0), (x1, y1) = leaving.points[-1], coming.points[0]
+            low, high = max(leaving.low, coming.low), min(leaving.high, coming.high)
+            if tail is head and (y0 <= y1 or len(leaving.points) + len(coming.points) > 2):
+                continue
+            for x in lanes if leaving.low < leaving.high else [x0]:
+                if low <= x <= high and (x, x) != (x0, x1):
+                    long = abs(x - x0) + abs(y1 - y0) + abs(x - x1)
+                    wider = max(-piece.left - x, x - piece.right, 0.0) * _WIDER
+                    joins = _JOINED if (leaving.points[0], x) in known else 0.0
+                    tried.append((long + wider + leaving.price + coming.price - joins, x, leaving, coming))
+    best, found = _straight(room, tail, head, source)
+    crossed: dict[tuple[Point, Point], float] = {}
+    for cost, x, leaving, coming in sorted(tried, key=lambda one: one[:2]):
+        if cost >= best:
+            break
+        points = [*leaving.points, (x, leaving.points[-1][1]), (x, coming.points[0][1]), *coming.points]
+        parts = [(p, q) for p, q in pairwise(points) if p != q]
+        for i, (p, q) in enumerate(parts):
+            own = (tail.rect,) if not i else (head.rect,) if i == len(parts) - 1 else ()
+            if (p, q) not in crossed:
+                crossed[p, q] = room.crossed(p, q, source, *own)
+            cost += _CROSSED * crossed[p, q]
+        if cost < best:
+            best, found = cost, points
+    if not found:
+        raise NoWayBack
+    return found
+
+
+def _straight(room: _Room, tail: _Spot, head: _Spot, source: int) -> tuple[float, list[Point]]:
+    """A straight line between two nodes beside each other, and its price; none if there is nothing to be had."""
+    left, right = (tail, head) if tail.x < head.x else (head, tail)
+    top, bottom = max(left.rect.top, right.rect.top), min(left.rect.bottom, right.rect.bottom)
+    best, found = _FAR, list[Point]()
+    if left.rect.right < right.rect.left and not (tail.item.is_sign or head.item.is_sign):
+        for by in _offsets((bottom - top) / 2, _OFF):
+            points = [(x, (top + bottom) / 2 + by) for x in (left.rect.right, right.rect.left)]
+            points = points if tail is left else points[::-1]
+            price = right.rect.left - left.rect.right + abs(by) / 4
+            price += _CROSSED * room.crossed(points[0], points[1], source, tail.rect, head.rect)
+            if price < best:
+                best, found = price, points
+    return best, found
+
+
+def _source(tail: _Spot, head: _Spot) -> int:
+    """What lines that part on the way have in common; a hook is alone, as its arrow would end on the others."""
+    return -1 - tail.item.key.id if tail is head else tail.item.key.id
+
+
+def _lanes(room: _Room, tail: _Spot, head: _Spot) -> list[float]:
+    found = {end + side * _REACH for it in (tail, head) for side, end in ((LEFT, it.rect.left), (RIGHT, it.rect.right))}
+    for rect in room.solid:
+        found |= {rect.left - _AIR - 0.1, rect.right + _AIR + 0.1}
+    for (x0, y0), (x1, y1) in room.parts():
+        if abs(x0 - x1) < abs(y0 - y1):
+            found |= {x0 - LANE, x0, x0 + LANE}
+    return sorted(x for x in found if abs(x) < _FAR / 2)
+
+
+def _leaving(spot: _Spot, usual: int) -> Iterator[_End]:
+    yield from _at_sides(spot, usual)
+    x = spot.x
+    for by in _offsets(spot.item.half, _OFF_ACROSS):
+        bottom, top = spot.rect.bottom, spot.rect.top
+        if spot.item.card and "repeat" in spot.item.card.figure.flags:
+            bottom += STACK
+        if not (spot.item.is_sign and by):
+            start = (x + by, spot.rect.bottom)
+            yield _End([start, (x + by, bottom + _BELOW)], -_FAR, _FAR, _DOWN + 2 * _BEND + abs(by) / 4)
+            yield _End([(x + by, top)], x + by, x + by, _UP + abs(by) / 4)
+
+
+def _coming(spot: _Spot, usual: int) -> Iterator[_End]:
+    yield from _at_sides(spot, usual)
+    for by in _offsets(spot.item.half, _OFF_ACROSS):
+        if not (spot.item.is_sign and by):
+            x, top = spot.x + by, spot.rect.top
+            yield _End([(x, top - _ABOVE), (x, top)], -_FAR, _FAR, _DOWN + 2 * _BEND + abs(by) / 4)
+
+
+def _at_sides(spot: _Spot, usual: int) -> Iterator[_End]:
+    half = spot.item.half
+    for side in (LEFT, RIGHT):
+        for by in _offsets(spot.rect.height / 2, _OFF):
+            reach = (half**2 - by**2) ** 0.5 if spot.item.is_sign else half
+            x = spot.x + side * reach
+            low, high = sorted((spot.x + side * (half + _REACH), side * _FAR))
+            price = (0.0 if side == usual else _OTHER_SIDE) + _BEND + abs(by) / 4
+            yield _End([(x, spot.y + by)], low, high, price)
+
+
+def _offsets(half: float, offsets: Sequence[float]) -> list[float]:
+    return [by for by in offsets if abs(by) <= half - 4.0]
+
+
+def _say(room: _Room, piece: Piece, wires: Sequence[Wire], *, is_sideways: bool) -> None:
+    """Puts the word beside a line back, where the box grows the least."""
+    sides = width(NEXT_STEP, SMALL), 0.9 * SMALL
+    across, along = sides[::-1] if is_sideways else sides
+    best: tuple[float, Wire, Rect] | None = None
+    corners = [
+        (x, y)
+        for y in (piece.band + along / 2 + _FROM_LINE, piece.height - along / 2 - _FROM_LINE)
+        for x in (piece.right - across / 2, across / 2 - piece.left)
+    ]
+    for wire in wires:
+        for x, y in (*_places(wire, across, along), *corners):
+            rect = Rect(x - across / 2, y - along / 2, x + across / 2, y + along / 2)
+            near = rect.grown(1.5)
+            is_taken = any(_meet(near, it) for it in room.solid) or any(_meet(near, around(it)) for it in room.parts())
+            wider = max(-rect.left - piece.left, rect.right - piece.right, 0.0)
+            if not is_taken and (best is None or wider < best[0] - 1.0):
+                best = wider, wire, rect
+    if best is not None:
+        _, wire, rect = best
+        wire.word, wire.at = NEXT_STEP, ((rect.left + rect.right) / 2, (rect.top + rect.bottom) / 2)
+        piece.left, piece.right = max(piece.left, -rect.left), max(piece.right, rect.right)
+
+
+def _places(wire: Wire, across: float, along: float) -> Iterator[Point]:
+    """The middles of words beside a line: beside its lane, then beside its other parts."""
+    for (x0, y0), (x1, y1) in sorted(pairwise(wire.points), key=lambda part: -abs(part[0][1] - part[1][1])):
+        for at in (0.5, 0.3, 0.7, 0.1, 0.9):
+            x, y = x0 + (x1 - x0) * at, y0 + (y1 - y0) * at
+            if abs(x1 - x0) < abs(y1 - y0):
+                yield x + across / 2 + _FROM_LINE, y
+                yield x - across / 2 - _FROM_LINE, y
+            else:
+                yield x, y - along / 2 - _FROM_LINE
+                yield x, y + along / 2 + _FROM_LINE
+
+
+def _holds(rect: Rect, own: Rect) -> bool:
+    return rect.contains(own[:2]) and rect.contains(own[2:])
+
+
+def _meet(a: Rect, b: Rect) -> bool:
+    return a.left < b.right and b.left < a.right and a.top < b.bottom and b.top < a.bottom

@@ -1,0 +1,228 @@
+"""A node as it stands in a row: how large it is, its words, and what is drawn beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from torchrecorder.labels.labels import Label, Labels
+from torchrecorder.layout.dot import flags
+from torchrecorder.layout.geometry import Rect
+from torchrecorder.layout.model import PARTS, Figure, NodeStyle, Styles, Word
+from torchrecorder.layout.paper.panels import Key, Panels
+from torchrecorder.layout.paper.ranks import Rows
+from torchrecorder.layout.widths import width
+from torchrecorder.view import Node
+from torchrecorder.view.node_kinds import Kind
+
+SIZE, SMALL = 10.5, 9.0
+SIGN = 18.7
+"""Width of a sign."""
+STACK = 6.0
+"""How far the sheets of a repeated layer reach to the lower right."""
+_APART, _AROUND = 18.0, 40.0
+"""Between two nodes in a row, and what a box takes around them, about."""
+_BESIDE, _BETWEEN = 13.0, 3.0
+"""Between a node and what stands beside it, and between two things beside it."""
+_MARGIN, _LEAST, _LEAST_SMALL, _LEAST_HIGH = 9.0, 57.6, 21.6, 19.8
+_LINE_HEIGHT, _BASE = 1.2, 0.34
+_LIGHT = ("norm", "act", "pool", "op")
+"""Kinds that say all in one line."""
+_USUAL, _NARROW, _SIDEWAYS = (165.0, 175.0), (120.0, 110.0), (0.0, 110.0)
+"""How long all words may be in one line, and how long a line before it is broken."""
+_TAG = 62.0
+"""Points that a name on a tag may be wide; what is longer is cut at its end."""
+
+
+@dataclass(slots=True)
+class Card:
+    figure: Figure
+    """Around 0, 0."""
+    beside: list[Card] = field(default_factory=list)
+    """To its right, from top to bottom; each around the middle of its place."""
+    places: list[tuple[float, float]] = field(default_factory=list)
+    """The middle of each of those."""
+    node: int = -1
+    """Which node it is; -1 for the name of one that is drawn elsewhere."""
+    shows: int = -1
+    """Which node it names."""
+    is_to_left: bool = False
+    """Whether what is beside it is at its left."""
+    is_bare: bool = False
+    """Whether only a line is seen that begins or ends there."""
+    is_sideways: bool = False
+    """Whether data flows to the right through it."""
+
+    @property
+    def is_sign(self) -> bool:
+        return self.figure.is_round
+
+    @property
+    def half(self) -> float:
+        """Half of the node itself, across the flow."""
+        return self.figure.rect.bottom if self.is_sideways else self.figure.rect.right
+
+    @property
+    def body(self) -> float:
+        """Half of it along the flow."""
+        return self.figure.rect.right if self.is_sideways else self.figure.rect.bottom
+
+    @property
+    def right(self) -> float:
+        stack = STACK if "repeat" in self.figure.flags else 0.0
+        beside = [x + card.half for card, (x, _) in zip(self.beside, self.places, strict=True)]
+        return max([self.half + stack, *beside])
+
+    @property
+    def above(self) -> float:
+        return max([self.body, *(card.body - y for card, (_, y) in zip(self.beside, self.places, strict=True))])
+
+    @property
+    def below(self) -> float:
+        stack = STACK if "repeat" in self.figure.flags else 0.0
+        beside = [y + card.body for card, (_, y) in zip(self.beside, self.places, strict=True)]
+        return max([self.body + stack, *beside])
+
+
+class Cards:
+    def __init__(
+        self,
+        panels: Panels,
+        labels: Labels,
+        styles: Styles | None,
+        *,
+        are_ends_bare: bool = False,
+        is_narrow: bool = False,
+        is_sideways: bool = False,
+    ) -> None:
+        """Begin.
+
+        Args:
+            panels: What is drawn.
+            labels: The words of nodes.
+            styles: What a styler changed.
+            are_ends_bare: Whether an only input or output is only the end of a line.
+            is_narrow: Whether words are broken into more lines.
+            is_sideways: Whether data flows to the right; what is in one line takes room along the flow then.
+        """
+        self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
+        self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
+        self._long = _SIDEWAYS if is_sideways else _NARROW if is_narrow else _USUAL
+        self._bare: set[int] = set()
+        """Inputs and outputs that are only the ends of lines."""
+        for kind in ("input", "output") if are_ends_bare else ():
+            ends = [node.id for node in panels.view.nodes if node.kind == kind]
+            self._bare.update(ends if len(ends) == 1 else ())
+
+    def in_rows(self, rows: Mapping[int | None, Rows]) -> dict[int, Card]:
+        """The cards of all nodes in rows.
+
+        A node that has a row for itself says all in one line, if that is not too long, or no wider than other rows.
+        """
+        found: dict[int, Card] = {}
+        wide: dict[Key, float] = {}
+        for box in (*(box.id for box in reversed(self._view.boxes)), None):  # a parent has a smaller id
+            own = [[key for key in row if not key.is_port] for row in rows[box]]
+            alone = [row[0] for row in own if len(row) == 1 and row[0].kind == "node"]
+            shared = [row for row in own if row and row[0] not in alone]
+            for key in (key for row in shared for key in row if key.kind == "node"):
+                found[key.id] = card = self._of(self._view.nodes[key.id])
+                wide[key] = card.half + card.right
+            widest = max((sum(wide[key] + _APART for key in row) - _APART for row in shared), default=0.0)
+            for key in alone:
+                room = self._long[0] if self._is_narrow else max(widest - 2 * _MARGIN, self._long[0])
+                found[key.id] = card = self._of(self._view.nodes[key.id], room)
+                widest = max(widest, card.half + card.right)
+            if box is not None:
+                wide[Key("box", box)] = widest + _AROUND
+        return found
+
+    def _of(self, node: Node, one_line: float = 0.0) -> Card:
+        card = self._card(node, one_line)
+        beside = self._panels.beside.get(node.id, [])
+        card.beside = [self._beside(self._view.nodes[other]) for other in beside]
+        top = -(sum(2 * it.body for it in card.beside) + _BETWEEN * (len(beside) - 1)) / 2
+        for it in card.beside:
+            card.places.append((card.half + _BESIDE + it.half, top + it.body))
+            top += 2 * it.body + _BETWEEN
+        return card
+
+    def _card(self, node: Node, one_line: float = 0.0) -> Card:
+        if node.id in self._bare:
+            return Card(Figure(frozenset(), Rect(0.0, 0.0, 0.0, 0.0), False, ()), is_bare=True)
+        style = self._styles.nodes[node.id] if self._styles else NodeStyle()
+        label = self._label(node)
+        if number := self._tags.get(node.id, ("", ""))[1]:
+            label = label._replace(name=f"{label.name}{number}", is_sign=False)
+        kind = self._labels.kind(node)
+        marks = frozenset(flags(self._labels, kind, node, style))
+        if label.is_sign:
+            half = SIGN / 2
+            words: tuple[Word, ...] = (Word(0.0, SIZE * _BASE, SIZE, label.name),)
+            figure = Figure(marks, Rect(-half, -half, half, half), True, words, style=style)
+            return self._shown(figure, node)
+        one_line = max(one_line, self._long[0] if kind in _LIGHT else 0.0)
+        wide, high, words = _written(label, kind, one_line, self._long[1])
+        rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
+        figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
+        return self._shown(figure, node)
+
+    def _shown(self, figure: Figure, node: Node) -> Card:
+        return Card(figure, node=node.id, shows=node.id, is_sideways=self._is_sideways)
+
+    def _beside(self, node: Node) -> Card:
+        if node.id in self._panels.single:
+            return self._card(node)
+        name = "".join(self._tags[node.id])
+        wide, high = width(name, SMALL, bold=True) + 2 * 5.0, SMALL * 1.4
+        words = (Word(0.0, SMALL * _BASE, SMALL, name),)
+        rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
+        return replace(self._shown(Figure(frozenset(("data",)), rect, False, words), node), node=-1)
+
+    def _label(self, node: Node) -> Label:
+        style = self._styles.nodes[node.id] if self._styles else NodeStyle()
+        return Label(*style.label) if style.label else self._labels.node(node)
+
+    @cached_property
+    def _tags(self) -> dict[int, tuple[str, str]]:
+        """What stands at each reader of a hub: its name, cut if it is long, and its number if others have that name."""
+        found: dict[int, str] = {}
+        for hub in sorted(self._panels.hubs):
+            name = self._label(self._view.nodes[hub]).name
+            while width(name, SMALL) > _TAG:
+                name = name.rstrip("…")[:-1].rstrip("._ ") + "…"
+            found[hub] = name
+        alike = {name: [hub for hub, other in found.items() if other == name] for name in found.values()}
+        numbers = {hub: f" #{i}" for hubs in alike.values() if len(hubs) > 1 for i, hub in enumerate(hubs, 1)}
+        return {hub: (name, numbers.get(hub, "")) for hub, name in found.items()}
+
+
+def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[float, float, tuple[Word, ...]]:
+    """Width, height, and the words around the middle."""
+    is_small = kind in ("data", "link")
+    size = SMALL if is_small else SIZE
+    bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)
+    is_one = bool(label.line) and bold + dot + line < one_line
+    lines = [text for text in (label.name, *_broken(label.line, size, most)) if text]
+    high = size * _LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
+    high = high + 4.5 if is_small else max(_LEAST_HIGH, high + 6.6)
+    inner = bold + dot + line if is_one else max(bold, *(width(text, size) for text in lines[1:]), 0.0)
+    wide = max(_LEAST_SMALL if is_small else _LEAST, inner + 2 * (7.0 if is_small else _MARGIN))
+    if is_one:
+        left, base = -inner / 2, size * _BASE
+        said = PARTS.lstrip() + label.line  # without the space, which stands between the two words
+        rest = Word(left + bold + dot + line - width(said, size) / 2, base, size, said)
+        return wide, high, (Word(left + bold / 2, base, size, label.name), rest)
+    step = size * _LINE_HEIGHT
+    top = size * _BASE - (len(lines) - 1) / 2 * step
+    return wide, high, tuple([Word(0.0, top + i * step, size, text) for i, text in enumerate(lines)])
+
+
+def _broken(line: str, size: float, most: float) -> list[str]:
+    """The line, or two of about the same length if it is long and has parts."""
+    parts = line.split(PARTS)
+    if len(parts) < 2 or width(line, size) <= most:
+        return [line]
+    halves = ((PARTS.join(parts[:k]), PARTS.join(parts[k:])) for k in range(1, len(parts)))
+    return [*min(halves, key=lambda pair: max(width(text, size) for text in pair))]

@@ -1,0 +1,117 @@
+"""Where a chain that is higher than a page is cut into columns; decided from the outside in, on estimated heights."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+
+from torchrecorder.layout.paper.cards import Card
+from torchrecorder.layout.paper.panels import Key, Panels
+from torchrecorder.layout.paper.place import LANE
+from torchrecorder.layout.paper.ranks import Rows
+from torchrecorder.layout.paper.ushape import UShape, find_u
+
+_GAP, _SIDE, _BOX_HIGH, _BOX_WIDE = 14.0, 18.0, 62.0, 40.0
+_LEAST = 330.0
+"""A chain lower than this is never cut."""
+_TOO_HIGH, _WIDER, _KEPT, _GUTTER = 1.0, 1.05, 0.8, 14.0
+"""How much higher than a page a chain may be, how much wider columns may be together than the page, how much of the
+height the highest column may keep, and the room between columns beyond that between nodes."""
+_BESIDE = 40.0
+_U_WIDER = 1.3
+"""How much wider than the page a U may be, which says more than a chain."""
+
+
+class Columns:
+    """The rows after which the panels are cut."""
+
+    def __init__(self, panels: Panels, rows: dict[int | None, Rows], cards: dict[int, Card]) -> None:
+        self._panels, self._rows, self._cards = panels, rows, cards
+        self._sizes: dict[Key, tuple[float, float]] = {}
+        self.cuts: dict[int | None, list[int]] = {}
+        """For each panel the rows that are the last of a column."""
+        self.shapes: dict[int | None, UShape] = {}
+        """Those of them that are a U."""
+
+    def plan(self, high: float, wide: float, *, with_u: bool = True) -> None:
+        """Finds where to cut."""
+        pending: list[tuple[int | None, float, float]] = [(None, high, wide)]
+        for box, available, room in pending:
+            rows = self._rows[box]
+            highs = [max((self._size(key)[0] for key in row), default=0.0) for row in rows]
+            is_loop = box in self._panels.back  # a way back is as long as its box is high
+            if with_u and not is_loop and (shape := self._u_shape(box, sum(highs), room)):
+                self.shapes[box], self.cuts[box] = shape, [shape.cut]
+                continue
+            cuts = self.cuts[box] = [] if is_loop else self._cut(box, highs, max(available, _LEAST), room)
+            column = [sum(cut < r for cut in cuts) for r in range(len(rows))]
+            for r, row in enumerate(rows):
+                beside = sum(h for q, h in enumerate(highs) if column[q] == column[r]) - highs[r]
+                inside = available - beside - _BESIDE, (room - 30.0) / (len(cuts) + 1)
+                pending += [(key.id, *inside) for key in row if key.kind == "box"]
+
+    def is_same(self, other: Columns) -> bool:
+        """Whether another plan cuts in the same places."""
+        return (self.cuts, self.shapes) == (other.cuts, other.shapes)
+
+    def _u_shape(self, box: int | None, high: float, room: float) -> UShape | None:
+        if high < _LEAST or self._has_late(box) or (found := find_u(self._panels, self._rows, box)) is None:
+            return None
+        rows = self._rows[box]
+        parts = rows[: found.cut + 1], rows[found.cut + 1 :]
+        wide = sum(max(sum(self._size(key)[1] + _SIDE for key in row) for row in part) for part in parts)
+        return found if wide <= _U_WIDER * room else None
+
+    def _size(self, key: Key) -> tuple[float, float]:
+        """About how high and wide it is."""
+        if key.is_port:
+            return 4.0, 10.0
+        if key not in self._sizes:
+            if key.kind == "node":
+                card = self._cards[key.id]
+                self._sizes[key] = (card.above + card.below + _GAP, card.half + card.right)
+            else:
+                rows = self._rows[key.id]
+                high = _BOX_HIGH + sum(max(self._size(it)[0] for it in row) for row in rows)
+                wide = max((sum(self._size(it)[1] + _SIDE for it in row) for row in rows), default=60.0)
+                lanes = LANE * len(self._panels.back.get(key.id, ()))
+                self._sizes[key] = (high, wide + lanes + _BOX_WIDE)
+        return self._sizes[key]
+
+    def _cut(self, box: int | None, highs: Sequence[float], available: float, room: float) -> list[int]:
+        rows, total = self._rows[box], sum(highs)
+        if total <= _TOO_HIGH * available or self._has_late(box):
+            return []
+        able = self._places(box)
+        wides = [sum(self._size(key)[1] + _SIDE for key in row) for row in rows]
+        for columns in range(math.ceil(total / available), 1, -1):
+            cuts: list[int] = []
+            reached = 0.0
+            for r, high in enumerate(highs):
+                reached += high
+                goal = total / columns * (len(cuts) + 1) - high / 2
+                if r in able and reached >= goal and len(cuts) < columns - 1:
+                    cuts.append(r)
+            ends = [0, *[cut + 1 for cut in cuts], len(rows)]
+            parts = [range(a, b) for a, b in pairwise(ends)]
+            wide = sum(max(wides[r] for r in part) + _GUTTER for part in parts)
+            if cuts and wide <= _WIDER * room and max(sum(highs[r] for r in part) for part in parts) <= _KEPT * total:
+                return cuts
+        return []
+
+    def _has_late(self, box: int | None) -> bool:
+        sources = {it.source for it in self._panels.by_box[box].segments if it.tail.kind == "in"}
+        return box is not None and any(self._panels.is_late(box, source) for source in sources)
+
+    def _places(self, box: int | None) -> set[int]:
+        """The rows below which the data of one thing passes only."""
+        rows = self._rows[box]
+        at = {key: r for r, row in enumerate(rows) for key in row}
+        passing: dict[int, set[tuple[Key, int]]] = defaultdict(set)
+        for it in self._panels.by_box[box].segments:
+            for r in range(at[it.tail], at[it.head]):
+                passing[r].add((it.tail, it.source))
+        is_inner = [not any(key.is_port for key in row) for row in rows]
+        return {r for r in range(1, len(rows) - 1) if len(passing[r]) == 1 and is_inner[r] and is_inner[r + 1]}

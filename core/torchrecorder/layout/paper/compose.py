@@ -1,0 +1,298 @@
+"""Panels with coordinates, from the inside out: strips side by side, a border, and a title in a band of its own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from torchrecorder.layout.finish import WORD_SIZE
+from torchrecorder.layout.paper.backs import lead_back
+from torchrecorder.layout.paper.cards import Card
+from torchrecorder.layout.paper.columns import Columns
+from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
+from torchrecorder.layout.paper.panels import Key, Panels
+from torchrecorder.layout.paper.ranks import Rows
+from torchrecorder.layout.paper.strips import MARGIN, Strip
+from torchrecorder.layout.paper.titles import BAND, set_title, set_title_beside
+from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turned_piece
+from torchrecorder.layout.widths import width
+
+_GUTTER, _TURN = 22.0, 9.0
+"""Between columns, and how far below a column its line turns to the next."""
+_NAMED = 5
+"""So many outputs at one line are named by the first and the last of them."""
+
+
+class Composer:
+    def __init__(
+        self,
+        panels: Panels,
+        rows: dict[int | None, Rows],
+        cards: dict[int, Card],
+        titles: Sequence[str],
+        words: Mapping[tuple[int, int], str],
+        columns: Columns,
+        *,
+        is_narrow: bool,
+        is_sideways: bool,
+    ) -> None:
+        self._panels, self._rows, self._cards = panels, rows, cards
+        self._titles, self._words = titles, words
+        self._is_narrow, self._is_sideways = is_narrow, is_sideways
+        self._band = 0.0 if is_sideways else BAND
+        """What the title of a box takes along the flow."""
+        self._cuts, self._shapes = columns.cuts, columns.shapes
+        self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
+        self._early: dict[int | None, set[int]] = defaultdict(set)
+        self._lifted: int | None = None
+        """A box whose data leaves at the top."""
+        self._to_left: set[int] = set()
+        """Nodes with what belongs to them at their left, since a line leaves at the right."""
+        for shape in columns.shapes.values():
+            for tail, _, source in shape.bridges:
+                self._to_left.add(source if tail.kind == "box" else tail.id)
+            for box, source in shape.early:
+                self._early[box].add(source)
+
+    def compose(self, *, is_inset: bool) -> Piece:
+        """The whole picture, or an inset."""
+        pieces: dict[int, Piece] = {}
+        frame = self._frame() if is_inset else None
+        self._lifted = None if is_inset else self._only_u()
+        for box in reversed(self._panels.view.boxes):  # a parent has a smaller id
+            pieces[box.id] = self._panel(box.id, pieces, is_frame=box.id == frame)
+        if frame is None:
+            return self._panel(None, pieces)
+        piece = pieces[frame]
+        self._open_ends(piece)
+        item = self._item(Key("box", frame), pieces)
+        return Piece(None, piece.left, piece.right, piece.height, [item], [], {}, {}, {})
+
+    def _frame(self) -> int | None:
+        """The box of an inset, if there is nothing around it but what it gets and gives."""
+        nodes = self._panels.view.nodes
+        keys = self._panels.by_box[None].keys
+        boxes = [key.id for key in keys if key.kind == "box"]
+        are_ends = all(nodes[key.id].kind in ("input", "output") for key in keys if key.kind == "node")
+        return boxes[0] if len(boxes) == 1 and are_ends and all(not nodes[n].box for n in self._panels.hubs) else None
+
+    def _only_u(self) -> int | None:
+        """The box of a U, if there is nothing around it but an input and an output."""
+        rows, around = self._rows[None], self._panels.by_box[None].segments
+        if [[key.kind for key in row] for row in rows] != [["node"], ["box"], ["node"]]:
+            return None
+        (entered,), (box,), (left,) = rows
+        is_chain = [(it.tail, it.head) for it in around] in (
+            [(entered, box), (box, left)],
+            [(box, left), (entered, box)],
+        )
+        return box.id if is_chain and box.id in self._shapes and not self._cuts[None] else None
+
+    def _open_ends(self, piece: Piece) -> None:
+        """Lets lines begin and end inside the border of an inset, with names if they are several."""
+        nodes = self._panels.view.nodes
+        n = len({*piece.entries, *piece.late})
+        named, ends = {-1}, {*piece.items}  # without the ports of columns
+        for wire in piece.wires:
+            if wire.tail.key.kind == "in" and wire.tail in ends and not wire.is_late:
+                wire.points[0] = (wire.points[0][0], piece.band)
+                wire.word = nodes[wire.source].name if n > 1 and wire.source not in named else ""
+                named.add(wire.source)
+            if wire.head.key.kind == "out" and wire.head in ends:
+                wire.is_open = True
+                wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
+                heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
+                heads = heads if len(heads) < _NAMED else [heads[0], "…", heads[-1]]
+                wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
+        around = {it.source: it.edges for it in self._panels.by_box[None].segments if it.head.kind == "box"}
+        for source, side in piece.late.items():
+            way = LEFT if LEFT in side.ends else RIGHT
+            border = -piece.left if way == LEFT else piece.right
+            port = RowItem(Key("in", source))
+            wire = Wire(port, port, source, around[source], is_skip=False, is_open=side.is_end)
+            wire.points = [(border, side.y), (side.ends[way], side.y)]
+            wire.word = nodes[source].name if n > 1 and source >= 0 else ""
+            piece.wires.append(wire)
+
+    def _panel(self, box: int | None, pieces: dict[int, Piece], *, is_frame: bool = False) -> Piece:
+        items = {key: self._item(key, pieces) for key in self._panels.by_box[box].keys}
+        wires, late = self._wires(box, items)
+        late_ports = {Key("in", source) for source in late}
+        early = [it for it in self._panels.by_box[box].segments if it.head == Key("out", it.source)]
+        early = [it for it in early if it.source in self._early[box]]
+        late_ports |= {it.head for it in early if self._leaves_by_side_only(box, it.source)}
+        rows = [[items[key] for key in row if key not in late_ports] for row in self._rows[box]]
+        known = {item for row in rows for item in row}
+        missing = [item for key, item in items.items() if item not in known and key not in late_ports]
+        if missing:  # ports that cannot be at the side after all
+            if not rows or not rows[0] or not rows[0][0].is_port:
+                rows.insert(0, [])
+            rows[0] = [*missing, *rows[0]]
+        rows = [row for row in rows if row] or [[RowItem(Key("node", -1), 20.0, 20.0, 1.0)]]
+        bridges = [wire for wire in wires if self._is_bridge(box, wire)]
+        strips = self._strips(rows, [wire for wire in wires if wire not in bridges], late, box)
+        for i, strip in enumerate(strips):
+            if i and bridges:  # level with what they read
+                for wire in bridges:
+                    at = strips[0].height - leaving(wire)[1] - arriving(wire.head, wire.source)
+                    strip.wanted[wire.head] = min(at, strip.wanted.get(wire.head, at))
+            strip.compose(box)
+            if box is None and self._lifted is not None:
+                lift(strip)
+        left = [item for item in items.values() if item.key not in late_ports]
+        piece = self._framed(box, strips, left, bridges, is_frame=is_frame)
+        for it in early:
+            tail = items[it.tail]
+            x, y = tail.piece.early[it.source] if tail.piece else (tail.half, tail.middle)
+            piece.early[it.source] = tail.x + x, tail.y + y
+        return piece
+
+    def _wires(self, box: int | None, items: Mapping[Key, RowItem]) -> tuple[list[Wire], Mapping[int, list[Wire]]]:
+        """The ways of data in a panel, and those of what comes in by the side, by its source."""
+        late: dict[int, list[Wire]] = defaultdict(list)
+        wires = []
+        for it in self._panels.by_box[box].segments:
+            tail, head = items[it.tail], items[it.head]
+            if it.tail.kind == "in" and box is not None and self._panels.is_late(box, it.source):
+                late[it.source].append(Wire(tail, head, it.source, it.edges, it.is_skip, is_late=True))
+                continue
+            if it.head.kind == "out" and it.source in self._early[box] and self._leaves_by_side_only(box, it.source):
+                continue
+            is_late = head.piece is not None and it.source in head.piece.late
+            wires.append(Wire(tail, head, it.source, it.edges, it.is_skip, is_late))
+            edges = [self._panels.view.edges[position] for position in it.edges]
+            if not it.is_skip and it.head.kind != "out":
+                said = [self._words.get((edge.tail, edge.head), "") for edge in edges]
+                long = max(width(word, WORD_SIZE) for word in said) if self._is_sideways else 1.0
+                tail.word = max([tail.word, *(long for word in said if word)])
+        return wires, late
+
+    def _leaves_by_side_only(self, box: int | None, source: int) -> bool:
+        """Whether all that reads the data outside of a box is across a U."""
+        if box is None:
+            return False
+        outer = self._panels.around(box)[-2]
+        wires = [it for it in self._panels.by_box[outer].segments if (it.tail, it.source) == (Key("box", box), source)]
+        bridges = self._shapes[outer].bridges if outer in self._shapes else frozenset()
+        return all(
+            (it.tail, it.head, source) in bridges
+            or (it.head.kind == "out" and source in self._early[outer] and self._leaves_by_side_only(outer, source))
+            for it in wires
+        )
+
+    def _is_bridge(self, box: int | None, wire: Wire) -> bool:
+        return box in self._shapes and (wire.tail.key, wire.head.key, wire.source) in self._shapes[box].bridges
+
+    def _item(self, key: Key, pieces: dict[int, Piece]) -> RowItem:
+        order = self._panels.order(key)
+        if key.kind == "node":
+            card = self._cards[key.id]
+            card.is_to_left = key.id in self._to_left
+            sides = (card.right, card.half) if card.is_to_left else (card.half, card.right)
+            is_hooked = key.id in self._panels.hooked
+            return RowItem(key, *sides, card.above + card.below, order, 1.0, card, is_hooked=is_hooked)
+        if key.kind == "box":
+            piece, size = pieces[key.id], self._panels.size[key.id]
+            return RowItem(key, piece.left, piece.right, piece.height, order, 1.0 + size, piece=piece)
+        return RowItem(key, order=order)
+
+    def _strips(
+        self, rows: list[list[RowItem]], wires: list[Wire], late: Mapping[int, list[Wire]], box: int | None
+    ) -> list[Strip]:
+        """The rows of each column; what passes from one to the next does so through ports."""
+        lead = self._band if box is not None and box not in self._turned else 0.0
+        cuts = self._cuts.get(box, [])
+        if not cuts or late:
+            return [Strip(rows, wires, late, lead, box is not None, is_sideways=self._is_sideways)]
+        place = {key: r for r, row in enumerate(self._rows[box]) for key in row}
+        column = {item: sum(cut < place.get(item.key, 0) for cut in cuts) for row in rows for item in row}
+        strips = []
+        for c in range(len(cuts) + 1):
+            own = [row for row in rows if column[row[0]] == c]
+            inner = [wire for wire in wires if column[wire.tail] == column[wire.head] == c]
+            ins: dict[int, RowItem] = {}
+            outs: dict[int, RowItem] = {}
+            for wire in wires:
+                first, last = column[wire.tail], column[wire.head]
+                if first < c == last:
+                    port = ins.setdefault(wire.source, RowItem(Key("in", wire.source)))
+                    inner.append(Wire(port, wire.head, wire.source, wire.edges, wire.is_skip, wire.is_late))
+                elif first == c < last and wire.source not in outs:
+                    port = outs.setdefault(wire.source, RowItem(Key("out", wire.source)))
+                    inner.append(Wire(wire.tail, port, wire.source, wire.edges, wire.is_skip))
+            own = [*([[*ins.values()]] if ins else []), *own, *([[*outs.values()]] if outs else [])]
+            prefer = RIGHT if c else LEFT  # data comes to a further column from the left
+            strips.append(
+                Strip(own, inner, {}, 0.0 if c else lead, box is not None, prefer, is_sideways=self._is_sideways)
+            )
+        return strips
+
+    def _framed(
+        self, box: int | None, strips: list[Strip], items: list[RowItem], bridges: list[Wire], *, is_frame: bool
+    ) -> Piece:
+        first, last = strips[0], strips[-1]
+        wires = [wire for strip in strips for wire in strip.wires]
+        height = first.height
+        if bridges:
+            lead, is_lifted = BAND if box is not None else 0.0, box is not None and box == self._lifted
+            height = join(strips, bridges, wires, lead, leaves_at_top=is_lifted)
+        elif len(strips) > 1:
+            height = self._side_by_side(strips, wires, self._band if box is not None else 0.0)
+        left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
+        piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
+        piece.band = BAND if box is not None and not self._is_sideways else 0.0
+        if box in self._panels.back:
+            edges = self._panels.view.edges
+            back = [(position, edges[position]) for position in self._panels.back[box]]
+            lead_back(piece, back, is_sideways=self._is_sideways)
+        if box is not None:
+            piece.left, piece.right = piece.left + MARGIN, piece.right + MARGIN
+            if self._is_sideways:
+                set_title_beside(piece, self._titles[box])
+                return piece
+            ports = [*(piece.exits if box in self._turned else piece.entries).values()]
+            ports += piece.exits.values() if box == self._lifted else []
+            if box in self._turned:
+                for wire in wires:
+                    if wire.head.key.kind == "out":
+                        wire.points.append((wire.points[-1][0], height + BAND))
+                piece.height += BAND
+                turned_piece(piece)
+            set_title(piece, self._titles[box], [] if is_frame else sorted(ports), is_narrow=self._is_narrow)
+        return piece
+
+    @staticmethod
+    def _side_by_side(strips: list[Strip], wires: list[Wire], lead: float) -> float:
+        """Moves columns beside each other and leads lines from one to the next; gives the height of all."""
+        down = lead + 14.0
+        ends: list[float] = []
+        for strip, after in pairwise(strips):
+            gutter = strip.right + _GUTTER / 2
+            by = strip.right + _GUTTER - after.left
+            _move(after, by, down)
+            low = strip.height + (down if ends else 0.0) + _TURN - 3.0
+            ends.append(low)
+            for source, x in strip.exits.items():
+                to = after.entries[source]
+                (before,) = (wire for wire in strip.wires if wire.head.key == Key("out", source))
+                wire = Wire(before.head, after.rows[0][0], source, before.edges, before.is_skip)
+                begin = strip.height + (down if len(ends) > 1 else 0.0)
+                wire.points = [(x, begin), (x, low), (gutter, low), (gutter, down - 8.0), (to, down - 8.0), (to, down)]
+                wires.append(wire)
+        last = strips[-1]
+        height = max(last.height + down, *(end + MARGIN for end in ends))
+        for wire in last.wires:
+            if wire.head.key.kind == "out":
+                wire.points[-1] = (wire.points[-1][0], height)
+                wire.head.y = height
+        return height
+
+
+def _move(strip: Strip, x: float, y: float) -> None:
+    for row in strip.rows:
+        for item in row:
+            item.x, item.y = item.x + x, item.y + y
+    for wire in strip.wires:
+        wire.points = [(px + x, py + y) for px, py in wire.points]
+    strip.left, strip.right = strip.left + x, strip.right + x

@@ -1,0 +1,265 @@
+"""The way of each wire by rows, before heights are known: from which side it comes in, its lane, its tracks.
+
+Straight if it can be; else the cheapest free place for a lane: in line with the tail or the head, or beside something
+that stands in the rows it passes. A lane is never behind a thing; if all places beside other lanes are taken, it may
+lie on one of those, and the check of the finished picture sees it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Wire
+from torchrecorder.layout.paper.place import LANE
+from torchrecorder.layout.paper.tracks import Tracks
+
+_AIR = 9.0
+"""Between a lane and what it passes."""
+_INSET = 7.0
+"""Between the corner of a node and a line that enters at its top."""
+_BEND, _WRONG_SIDE, _SHARED = 10.0, 26.0, 1e4
+_FAN = 11.0
+"""Between lines into one node, at most."""
+_SERIES = 3
+"""So much that leaves before the end does so on one side."""
+_FAR = 1e6
+Span = tuple[float, float]
+
+
+class Blocked(Exception):
+    """Data cannot come to a box by the side: something stands on both sides of it."""
+
+    def __init__(self, box: int, source: int) -> None:
+        super().__init__(f"no way to the side of box {box}")
+        self.box, self.source = box, source
+
+
+class _TakenLane(NamedTuple):
+    x: float
+    first: float
+    last: float
+    source: int
+
+
+class Router:
+    def __init__(self, rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], prefer: int) -> None:
+        self._rows, self._runs = rows, wires
+        self._prefer = prefer
+        """The side on which skips pass."""
+        self._lanes: list[_TakenLane] = []
+        self._taken: dict[tuple[RowItem, int], list[Wire]] = defaultdict(list)
+        """What ends at each side of an item."""
+        self._into: dict[RowItem, list[Wire]] = defaultdict(list)
+        self._high = [item for row in rows for item in row if item.last > item.row]
+        self._from = Counter(wire.tail for wire in wires)
+        for wire in wires:
+            self._into[wire.head].append(wire)
+        early = [wire for wire in wires if wire.head.key.kind == "out" and wire.head.row - wire.tail.last > 1]
+        self._are_in_series = len(early) >= _SERIES
+        self.tracks: dict[int, tuple[int, int]] = {}
+        """By the row above a gap: how many tracks it has for leaving wires and for arriving ones."""
+
+    def route(self, spine: Iterable[Wire], reserved: Iterable[tuple[RowItem, int]]) -> None:
+        """Sets side, lane and tracks of all wires.
+
+        Args:
+            spine: Runs that are routed first.
+            reserved: Sides of items at which something comes from outside.
+        """
+        main = {id(wire) for wire in spine}
+        self._reserved = set(reserved)
+        for wire in sorted(self._runs, key=lambda wire: (id(wire) not in main, abs(wire.head.row - wire.tail.last))):
+            self._free(wire, main)
+            self._route(wire)
+        for wires in self._taken.values():
+            self._spread(wires)
+        self._settle_tracks()
+
+    def _free(self, wire: Wire, main: set[int]) -> None:
+        """Puts a port that only a line beside the spine uses where that line needs no bend."""
+        if id(wire) in main or wire.is_late or wire.head.row - wire.tail.last < 2:
+            return
+        first, last = 2 * wire.tail.last + 1, 2 * wire.head.row - 1
+        start, end = wire.tail.x + wire.tail.exit(wire.source), wire.head.x + wire.head.entry(wire.source)
+        if wire.head.key.kind == "out" and len(self._into[wire.head]) == 1:
+            wire.start = wire.end = start
+            # several at the left, the first outermost, so that they end in the order of the forward
+            lane = self._cheapest(wire, first, last, [(-_FAR, start)]) if self._are_in_series else None
+            wire.head.x = self._anywhere(wire, first, last, RIGHT) if lane is None else lane
+        elif wire.tail.key.kind == "in" and self._from[wire.tail] == 1 and not wire.head.is_sign:
+            wire.start = wire.end = end
+            wire.tail.x = self._anywhere(wire, first, last)
+
+    def _route(self, wire: Wire) -> None:
+        tail, head = wire.tail, wire.head
+        wire.start = tail.x + tail.exit(wire.source)
+        wire.end = head.x + head.entry(wire.source)
+        meets = head.is_sign or (wire.is_skip and head.card is not None and len(self._into[head]) > 1)
+        is_beside = meets and (abs(wire.start - head.x) > 1 or not self._is_clear(wire))
+        if (wire.is_late or is_beside) and self._enter_side(wire):
+            return
+        if wire.is_late:
+            raise Blocked(head.key.id, wire.source)
+        self._enter_top(wire)
+
+    def _is_clear(self, wire: Wire) -> bool:
+        """Whether a straight line leads to the head."""
+        return wire.head.row == wire.tail.last + 1 or self._is_free(
+            wire.start, wire, 2 * wire.tail.last + 1, 2 * wire.head.row - 1
+        )
+
+    # from above
+
+    def _enter_top(self, wire: Wire) -> None:
+        tail, head = wire.tail, wire.head
+        if head.piece is None and not head.is_port:
+            wire.end = self._place_at_top(wire)
+        first, last = 2 * tail.last + 1, 2 * head.row - 1
+        if abs(wire.start - wire.end) < 0.5 and self._is_free(wire.end, wire, first, last):
+            wire.lane = wire.end
+        elif head.row == tail.last + 1:
+            wire.lane = wire.start
+        else:
+            wire.lane = self._anywhere(wire, first, last)
+        self._lanes.append(_TakenLane(wire.lane, first, last, wire.source))
+
+    def _place_at_top(self, wire: Wire) -> float:
+        """Where it ends at the top of a node: below its beginning if it can, else beside those that do."""
+        head = wire.head
+        inset = min(_INSET, head.half)
+        reach = 1.0 if head.is_sign else head.half - inset
+        if abs(wire.start - head.x) <= reach:
+            return wire.start
+        others = [other for other in self._into[head] if not other.side]
+        if len(others) < 2:
+            return wire.end
+        begins = {id(other): other.tail.x + other.tail.exit(other.source) for other in others} | {id(wire): wire.start}
+        others.sort(key=lambda other: begins[id(other)])
+        place = others.index(wire)
+        straight = [i for i, other in enumerate(others) if abs(begins[id(other)] - head.x) <= reach]
+        if not straight or head.is_sign:
+            step = min(_FAN, 2 * (head.half - inset) / (len(others) - 1))
+            return head.x + (place - (len(others) - 1) / 2) * step
+        near = straight[0] if place < straight[0] else straight[-1]
+        at = begins[id(others[near])] + (place - near) * _FAN
+        return min(max(at, head.x - reach), head.x + reach)
+
+    # from the side
+
+    def _enter_side(self, wire: Wire) -> bool:
+        """Whether there is a way to a side of the head; if so, it is taken."""
+        tail, head = wire.tail, wire.head
+        sides = head.piece.late[wire.source].ends if wire.is_late and head.piece else head.sides
+        allowed = []
+        for side in sides:
+            if head.is_sign and (others := self._taken[head, side]) and all(o.source != wire.source for o in others):
+                continue
+            if (head, side) in self._reserved:
+                continue
+            low, high = self._beside(head, side)
+            if tail.last >= head.row and tail.x < head.x:  # between towers
+                low = max(low, tail.x + tail.right + _AIR)
+            elif tail.last >= head.row:
+                high = min(high, tail.x - tail.left - _AIR)
+            if low <= high:
+                allowed.append((low, high))
+        if not allowed:
+            return False
+        first, last = sorted((2 * tail.last + 1, 2 * head.row))
+        if tail.last >= head.row:
+            first, last = 2 * head.row, 2 * tail.last + 1
+        lane = self._cheapest(wire, first, last, allowed)
+        if lane is None:
+            return False
+        wire.lane = lane
+        wire.side = LEFT if wire.lane < head.x else RIGHT
+        self._taken[head, wire.side].append(wire)
+        self._lanes.append(_TakenLane(wire.lane, first, last, wire.source))
+        return True
+
+    def _beside(self, head: RowItem, side: int) -> Span:
+        """Where a lane can be from which a line leads straight to a side of an item."""
+        row = [*self._rows[head.row], *(item for item in self._high if item.row < head.row <= item.last)]
+        if side == LEFT:
+            others = [other.x + other.right for other in row if other.x < head.x and not other.is_port]
+            return max(others, default=-_FAR - _AIR) + 6.0, head.x - (head.left if head.piece else head.half) - _AIR
+        others = [other.x - other.left for other in row if other.x > head.x and not other.is_port]
+        return head.x + (head.right if head.piece else head.half) + _AIR, min(others, default=_FAR + _AIR) - 6.0
+
+    @staticmethod
+    def _spread(wires: list[Wire]) -> None:
+        """Lines into one side of a node lie one below the other."""
+        sources = list(dict.fromkeys(wire.source for wire in sorted(wires, key=lambda wire: -wire.tail.last)))
+        for wire in wires:
+            if not wire.is_late and not wire.head.is_sign and len(sources) > 1:
+                step = min(7.0, (wire.head.bottom - wire.head.top - 8.0) / (len(sources) - 1))
+                wire.shift = (sources.index(wire.source) - (len(sources) - 1) / 2) * step
+
+    # lanes
+
+    def _is_free(self, x: float, wire: Wire, first: float, last: float) -> bool:
+        return not any(low < x < high for low, high in self._blocked(wire, first, last))
+
+    def _blocked(self, wire: Wire, first: float, last: float, *, lanes: bool = True) -> list[Span]:
+        found = []
+        for row in self._rows[int(first + 1) // 2 : int(last) // 2 + 1]:
+            found += [_around(item) for item in row if not item.is_port and item is not wire.head]
+        for item in self._high:
+            if item is not wire.head and 2 * item.row < first <= 2 * item.last:
+                found.append(_around(item))
+        for lane in self._lanes if lanes else ():
+            if lane.source != wire.source and lane.first <= last and first <= lane.last:
+                found += [(lane.x - LANE + 0.1, lane.x + LANE - 0.1)]
+        return found
+
+    def _anywhere(self, wire: Wire, first: float, last: float, prefer: int = 0) -> float:
+        lane = self._cheapest(wire, first, last, [(-_FAR, _FAR)], prefer)
+        assert lane is not None  # beside everything it is free
+        return lane
+
+    def _cheapest(
+        self, wire: Wire, first: float, last: float, allowed: Sequence[Span], prefer: int = 0
+    ) -> float | None:
+        """The place of a lane in one of some intervals; None if all of them are behind things."""
+        way = prefer or self._prefer
+        for lanes in (True, False):
+            blocked = sorted(self._blocked(wire, first, last, lanes=lanes))
+            places = [wire.start, wire.end]
+            for low, high in (*blocked, *allowed):
+                places += [low, high]
+            found = [
+                x
+                for x in places
+                if any(low <= x <= high for low, high in allowed)
+                and abs(x) < _FAR / 2
+                and not any(low < x < high for low, high in blocked)
+            ]
+            if found:
+                return min(found, key=lambda x: (self._price(wire, x, way), x))
+        return None
+
+    def _price(self, wire: Wire, x: float, prefer: int) -> float:
+        price = abs(x - wire.start) + abs(x - wire.end)
+        if abs(x - wire.start) > 0.5 and (wire.side or abs(x - wire.end) > 0.5 or wire.head.is_sign):
+            price += _BEND + (_WRONG_SIDE if (x - wire.end) * prefer < 0 else 0.0)
+        return price
+
+    # tracks
+
+    def _settle_tracks(self) -> None:
+        gaps: dict[int, tuple[Tracks, Tracks]] = defaultdict(lambda: (Tracks(), Tracks()))
+        for wire in self._runs:
+            if abs(wire.lane - wire.start) > 0.5:
+                gaps[wire.tail.last][0].add(wire.start, wire.lane, wire.source, partial(setattr, wire, "leaving"))
+            if not wire.side and abs(wire.lane - wire.end) > 0.5:
+                user = wire.source if wire.head.piece else wire.head.key
+                gaps[wire.head.row - 1][1].add(wire.end, wire.lane, user, partial(setattr, wire, "arriving"))
+        for gap, (leaving, arriving) in gaps.items():
+            self.tracks[gap] = leaving.settle(), arriving.settle()
+
+
+def _around(item: RowItem) -> Span:
+    return item.x - item.left - _AIR + 0.1, item.x + item.right + _AIR - 0.1

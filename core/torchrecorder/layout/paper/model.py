@@ -1,0 +1,148 @@
+"""What placing works on: things in rows, the ways of data between them, and finished insides of boxes.
+
+Coordinates grow to the right and in the direction in which data flows. A thing is at its spine, the vertical line on
+which its stream enters and leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from torchrecorder.layout.geometry import Point
+from torchrecorder.layout.model import Word
+from torchrecorder.layout.paper.cards import Card
+from torchrecorder.layout.paper.panels import Key
+
+LEFT, RIGHT = -1, 1
+
+
+class Side(NamedTuple):
+    """Where a line comes in beside the stream."""
+
+    ends: dict[int, float]
+    """How far it leads, by the sides it may come from."""
+    y: float
+    is_end: bool = True
+    """Whether it ends at a node there; else it goes on to several."""
+
+
+@dataclass(slots=True, eq=False)
+class RowItem:
+    """A node, a box or a port in a row."""
+
+    key: Key
+    left: float = 0.0
+    right: float = 0.0
+    """How far it reaches from its spine."""
+    height: float = 0.0
+    order: int = 0
+    weight: float = 0.1
+    """How many nodes it holds."""
+    card: Card | None = None
+    piece: Piece | None = None
+    x: float = 0.0
+    y: float = 0.0
+    row: int = 0
+    last: int = 0
+    """The row that it ends in; a high one beside the spine takes several."""
+    is_hooked: bool = False
+    """Whether a line back to the next turn of a loop begins or ends there."""
+    word: float = 0.0
+    """How much room words need along the flow that stand at a line to what reads it; 0 if there are none."""
+
+    @property
+    def is_port(self) -> bool:
+        return self.key.is_port
+
+    @property
+    def is_sign(self) -> bool:
+        return self.card is not None and self.card.is_sign
+
+    @property
+    def middle(self) -> float:
+        """Of the node itself, from the top of what it takes."""
+        return self.card.above if self.card else self.height / 2
+
+    @property
+    def half(self) -> float:
+        """How far the node itself reaches."""
+        return self.card.half if self.card else self.left
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """From where a line can come to it."""
+        if self.card and self.card.beside:
+            return (RIGHT,) if self.card.is_to_left else (LEFT,)
+        return LEFT, RIGHT
+
+    def entry(self, source: int) -> float:
+        return self.piece.entries.get(source, 0.0) if self.piece else 0.0
+
+    def exit(self, source: int) -> float:
+        return self.piece.exits.get(source, 0.0) if self.piece else 0.0
+
+    @property
+    def top(self) -> float:
+        """Where a line from above ends, from the top of what it takes."""
+        return self.card.above - self.card.body if self.card else 0.0
+
+    @property
+    def bottom(self) -> float:
+        """Where a line downwards begins."""
+        return self.card.above + self.card.body if self.card else self.height
+
+
+@dataclass(slots=True, eq=False)
+class Wire:
+    """The way of data from one thing to another in a panel.
+
+    Down from the tail, along a track in the gap between two rows, down a lane, perhaps along another track, and into
+    the head from above or from the side.
+    """
+
+    tail: RowItem
+    head: RowItem
+    source: int
+    edges: list[int]
+    is_skip: bool
+    is_late: bool = False
+    side: int = 0
+    """The side of the head at which it ends; 0 at the top."""
+    start: float = 0.0
+    end: float = 0.0
+    lane: float = 0.0
+    leaving: int | None = None
+    arriving: int | None = None
+    """Positions of its tracks in the gap below the tail and in that above the head."""
+    shift: float = 0.0
+    """How far from the middle of the side it ends."""
+    is_open: bool = False
+    """Whether it ends at a border, as data does that leaves an inset."""
+    word: str = ""
+    """What enters or leaves there, or what is said beside it."""
+    at: Point | None = None
+    """The middle of the word, if its place is settled."""
+    points: list[Point] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """A panel with coordinates; 0 across is the spine, 0 along its beginning."""
+
+    box: int | None
+    left: float
+    right: float
+    height: float
+    items: list[RowItem]
+    wires: list[Wire]
+    entries: dict[int, float]
+    exits: dict[int, float]
+    late: dict[int, Side]
+    """In the direction of the flow."""
+    band: float = 0.0
+    """Height of the band of its title."""
+    early: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Where data leaves by the side."""
+    title: list[tuple[Word, float, bool]] = field(default_factory=list)
+    """The words of its title, each with its width, and whether it goes on with the one before."""

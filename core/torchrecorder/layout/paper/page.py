@@ -1,0 +1,103 @@
+"""A picture and its insets on one page: beside it or below it, whichever makes the page lower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from torchrecorder.layout.geometry import Curve, Rect
+from torchrecorder.layout.model import Figure, Layout, Line, Title
+
+_APART = 16.0
+"""Between two pictures."""
+
+
+class _Place(NamedTuple):
+    layout: Layout
+    x: float
+    y: float
+
+
+def on_page(picture: Layout, insets: Sequence[Layout], room: float) -> Layout:
+    """All of them as one, in about so much width."""
+    if not insets:
+        return picture
+    return _merged(min(_arrangements(picture, insets, room), key=lambda places: page_height(*_size(places), room)))
+
+
+def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Iterator[list[_Place]]:
+    """Insets below the picture; then the first of them beside it, as far as there is room."""
+    room = max(room, picture.width)
+    yield _shelves([picture, *insets], room)
+    left = picture.width + _APART
+    for n in range(1, len(insets) + 1):
+        if left + max(inset.width for inset in insets[:n]) > room:
+            return
+        beside = _shelves(insets[:n], room - left)
+        places = [_Place(picture, 0.0, 0.0), *(_Place(it, left + x, y) for it, x, y in beside)]
+        wide, high = _size(places)
+        below = _shelves(insets[n:], max(room, wide))
+        yield [*places, *(_Place(it, x, high + _APART + y) for it, x, y in below)]
+
+
+def _shelves(layouts: Sequence[Layout], room: float) -> list[_Place]:
+    """Each in the first row that has room for it; rows in the middle."""
+    rows: list[list[Layout]] = []
+    for layout in layouts:
+        row = next((row for row in rows if sum(it.width + _APART for it in row) + layout.width <= room), None)
+        if row is None:
+            rows.append([layout])
+        else:
+            row.append(layout)
+    widths = [sum(it.width for it in row) + _APART * (len(row) - 1) for row in rows]
+    places, y = [], 0.0
+    for row, width in zip(rows, widths, strict=True):
+        x = (max(widths) - width) / 2
+        for layout in row:
+            places.append(_Place(layout, x, y))
+            x += layout.width + _APART
+        y += max(it.height for it in row) + _APART
+    return places
+
+
+def _size(places: Sequence[_Place]) -> tuple[float, float]:
+    return max(it.x + it.layout.width for it in places), max(it.y + it.layout.height for it in places)
+
+
+def page_height(wide: float, high: float, room: float) -> float:
+    """In a column so wide; what is too wide is made smaller, and is harder to read."""
+    return high * room / max(wide, room) + 4 * max(wide - room, 0.0)
+
+
+def _merged(places: Sequence[_Place]) -> Layout:
+    found = Layout(*_size(places), titles=[])
+    assert found.titles is not None
+    for layout, x, y in places:
+        first = len(found.nodes)
+        found.nodes.extend(_figure(node, x, y, 0) for node in layout.nodes)
+        found.boxes.extend(_figure(box, x, y, first) for box in layout.boxes)
+        found.lines.extend(_line(line, x, y) for line in layout.lines)
+        found.titles.extend(_title(title, x, y, first) for title in layout.titles or ())
+    return found
+
+
+def _figure(figure: Figure, x: float, y: float, first: int) -> Figure:
+    words = tuple([word._replace(x=word.x + x, y=word.y + y) for word in figure.words])
+    return figure._replace(rect=_rect(figure.rect, x, y), words=words, before=figure.before + first)
+
+
+def _line(line: Line, x: float, y: float) -> Line:
+    curve: Curve = [(px + x, py + y) for px, py in line.curve]
+    tip, at = ((point[0] + x, point[1] + y) if point else None for point in (line.tip, line.at))
+    return line._replace(curve=curve, tip=tip, at=at)
+
+
+def _title(title: Title, x: float, y: float, first: int) -> Title:
+    word = title.word._replace(x=title.word.x + x, y=title.word.y + y)
+    rect, before = _rect(title.rect, x, y), title.before + first
+    return replace(title, left=title.left + x, word=word, rect=rect, before=before)
+
+
+def _rect(rect: Rect, x: float, y: float) -> Rect:
+    return Rect(rect.left + x, rect.top + y, rect.right + x, rect.bottom + y)

@@ -1,0 +1,261 @@
+"""Cutting a View into panels: the inside of each box, with ports where data enters and leaves it.
+
+An edge becomes one segment in each panel it passes. Ports are named after the node whose data they carry, so several
+readers in a box share one entry. What only one node reads, such as a weight, and what many read one after another, such
+as the embedding of a time step, is drawn beside its readers and is not a part of any panel.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from torchrecorder.layout.dot import edges_back
+from torchrecorder.view import View
+
+LOOSE = ("param", "buffer", "const", "from")
+"""Kinds of nodes that give data without being fed."""
+HUB = 4
+"""So many readers, one after another, see the name of what they read instead of a line."""
+_SEVERAL = 2
+_BUNDLED = 2
+"""More lines into one output than this are drawn as one."""
+
+
+class Key(NamedTuple):
+    kind: Literal["node", "box", "in", "out"]
+    id: int
+    """Of a port, the node whose data passes it; of several nodes, if they are bundled, -1 less their reader."""
+
+    @property
+    def is_port(self) -> bool:
+        return self.kind in ("in", "out")
+
+
+@dataclass(slots=True)
+class Segment:
+    """What one node gives, on its way through one panel."""
+
+    tail: Key
+    head: Key
+    source: int
+    edges: list[int] = field(default_factory=list)
+    """Positions in the View."""
+    is_skip: bool = False
+
+
+@dataclass(slots=True)
+class Panel:
+    box: int | None
+    keys: list[Key] = field(default_factory=list)
+    """Nodes and boxes in the order of the forward, then ports."""
+    segments: list[Segment] = field(default_factory=list)
+
+
+class _Flow(NamedTuple):
+    """An edge as it is drawn."""
+
+    tail: int
+    head: int
+    position: int
+    is_skip: bool
+
+
+class Panels:
+    """The panels of a View by their box, that of the whole by None."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._parents = {box.id: box.parent for box in view.boxes}
+        self._around: dict[int | None, tuple[int | None, ...]] = {None: (None,)}
+        self.first: dict[int, int] = {}
+        """The first node in each box."""
+        self.size: dict[int, int] = defaultdict(int)
+        """How many nodes are in each box."""
+        for node in view.nodes:
+            for around in self.around(node.box)[1:]:
+                assert around is not None
+                self.first.setdefault(around, node.id)
+                self.size[around] += 1
+        flows = [*self._joined()]
+        self.ends = {i: (edge.tail, edge.head) for i, edge in enumerate(view.edges) if edge.back}
+        self.ends |= {flow.position: (flow.tail, flow.head) for flow in flows}
+        """The nodes that each edge joins, by its position in the View."""
+        self.beside: dict[int, list[int]] = defaultdict(list)
+        """The nodes that are drawn beside a node that reads them."""
+        self.hubs = self._hubs(flows)
+        named = [flow for flow in flows if flow.tail in self.hubs]
+        flows = self._set_aside(flows, self.hubs)
+        self.single = self._single(flows)
+        """Nodes that are drawn beside their only reader."""
+        flows = self._set_aside(flows, self.single)
+        self.by_box: dict[int | None, Panel] = {None: Panel(None)}
+        for box in view.boxes:
+            self.by_box[box.id] = Panel(box.id)
+        for box in view.boxes:
+            self.by_box[box.parent].keys.append(Key("box", box.id))
+        for node in view.nodes:
+            if node.id not in self._dropped and node.id not in self.single:
+                self.by_box[node.box].keys.append(Key("node", node.id))
+        self._cut(flows)
+        self.back = edges_back(view)
+        """What the next turn of a loop reads; it says nothing about what is above what."""
+        self.hooked = {end for edge in view.edges if edge.back for end in (edge.tail, edge.head)}
+        fed = {it.head for panel in self.by_box.values() for it in panel.segments}
+        self.below: dict[int | None, list[Segment]] = defaultdict(list)
+        """What stands below a hub in a panel, because it is fed by nothing else, as segments that are not drawn."""
+        for panel, tail, head in (next(self._passed(flow, flow.tail)) for flow in named):
+            if head not in fed and not self._leads(panel, head, tail):
+                self.below[panel].append(Segment(tail, head, tail.id))
+        self.all_from_above = False
+        """Whether no data comes in by the side."""
+        self.not_late: set[tuple[int, int]] = set()
+        """Boxes with sources that cannot come in by the side, because something stands in the way."""
+        self._also_late: set[tuple[int, int]] = set()
+        self._also_late = {(box.id, source) for box in view.boxes for source in self._first_skips(box.id)}
+        """Those that come in by the side since others do, though what reads them is the first in the box."""
+
+    def around(self, box: int | None) -> tuple[int | None, ...]:
+        """The boxes around the inside of a box, outermost first, the picture as None."""
+        if box not in self._around:
+            self._around[box] = (*self.around(self._parents[box]), box)  # type: ignore[index]
+        return self._around[box]
+
+    def order(self, key: Key) -> int:
+        """Where it comes in the forward."""
+        return self.first.get(key.id, 0) if key.kind == "box" else key.id
+
+    @property
+    def has_late(self) -> bool:
+        """Whether any data comes in by the side."""
+        ports = ((panel.box, key) for panel in self.by_box.values() for key in panel.keys if key.kind == "in")
+        return any(box is not None and self.is_late(box, key.id) for box, key in ports)
+
+    def is_late(self, box: int, source: int) -> bool:
+        """Whether data comes to a box beside its stream: all that reads it in the box also reads of what is inside."""
+        if self.all_from_above or (box, source) in self.not_late:
+            return False
+        segments = self.by_box[box].segments
+        if (box, source) in self._also_late:
+            return True
+        heads = [it.head for it in segments if it.source == source and it.tail.kind == "in"]
+        return bool(heads) and all(self._is_fed(box, head, source) for head in heads)
+
+    def _first_skips(self, box: int) -> list[int]:
+        """Sources that the first node of a box reads besides its stream, where several others come in by the side."""
+        readers: dict[int, list[Key]] = defaultdict(list)
+        for it in self.by_box[box].segments:
+            if it.tail.kind == "in":
+                readers[it.source].append(it.head)
+        first = sorted(source for source in readers if not self.is_late(box, source))
+        if len(readers) - len(first) < _SEVERAL or len(first) < _SEVERAL:
+            return []
+        stream = readers[first[-1]]
+        return [source for source in first[:-1] if all(it.kind == "node" and it in stream for it in readers[source])]
+
+    def _is_fed(self, box: int, head: Key, source: int) -> bool:
+        if head.kind == "box":
+            return self.is_late(head.id, source)
+        if head.is_port:
+            return False
+        tails = [it.tail for it in self.by_box[box].segments if it.head == head]
+        return any(t.kind == "box" or (t.kind == "node" and self.view.nodes[t.id].kind not in LOOSE) for t in tails)
+
+    def _joined(self) -> Iterator[_Flow]:
+        """The edges, those that the View cuts in one piece again."""
+        nodes = self.view.nodes
+        starts = {n.id for n in nodes if n.kind == "from" and len(n.links) == 1 and nodes[n.links[0]].kind != "gap"}
+        ends = {n.id for n in nodes if n.kind == "to" and all(nodes[link].kind != "gap" for link in n.links)}
+        self._dropped = starts | ends
+        for position, edge in enumerate(self.view.edges):
+            if edge.back:
+                continue
+            if edge.tail in starts:
+                yield _Flow(nodes[edge.tail].links[0], edge.head, position, edge.skip)
+            elif edge.head not in ends:
+                yield _Flow(edge.tail, edge.head, position, edge.skip)
+
+    def _hubs(self, flows: list[_Flow]) -> set[int]:
+        readers: dict[int, list[int]] = defaultdict(list)
+        follow: dict[int, list[int]] = defaultdict(list)
+        for flow in flows:
+            readers[flow.tail].append(flow.head)
+            follow[flow.tail].append(flow.head)
+        found = set()
+        for source, heads in readers.items():
+            if len(set(heads)) >= HUB:
+                first, reached = min(heads), set[int]()
+                pending = [first]
+                while pending:
+                    node = pending.pop()
+                    if node not in reached:
+                        reached.add(node)
+                        pending += follow[node]
+                if sum(head in reached for head in set(heads)) >= HUB - 1:  # a series, not a fork
+                    found.add(source)
+        return found
+
+    def _single(self, flows: list[_Flow]) -> set[int]:
+        readers: dict[int, set[int]] = defaultdict(set)
+        for flow in flows:
+            readers[flow.tail].add(flow.head)
+        nodes, fed = self.view.nodes, {flow.head for flow in flows}
+        return {
+            tail
+            for tail, heads in readers.items()
+            if nodes[tail].kind in LOOSE
+            and tail not in fed
+            and len(heads) == 1
+            and tail not in self.hubs
+            and nodes[tail].box == nodes[min(heads)].box
+        }
+
+    def _set_aside(self, flows: list[_Flow], sources: set[int]) -> list[_Flow]:
+        for flow in flows:
+            if flow.tail in sources and flow.tail not in self.beside[flow.head]:
+                self.beside[flow.head].append(flow.tail)
+        return [flow for flow in flows if flow.tail not in sources]
+
+    def _cut(self, flows: list[_Flow]) -> None:
+        into: dict[int, int] = defaultdict(int)
+        for flow in flows:
+            into[flow.head] += 1
+        nodes = self.view.nodes
+        bundled = {head for head, n in into.items() if n > _BUNDLED and nodes[head].kind == "output"}
+        found: dict[tuple[int | None, Key, Key, int], Segment] = {}
+        for flow in flows:
+            source = -1 - flow.head if flow.head in bundled else flow.tail
+            for box, tail, head in self._passed(flow, source):
+                at = found.get((box, tail, head, source))
+                if at is None:
+                    at = found[box, tail, head, source] = Segment(tail, head, source, is_skip=True)
+                    panel = self.by_box[box]
+                    panel.segments.append(at)
+                    panel.keys += [key for key in (tail, head) if key.is_port and key not in panel.keys]
+                at.edges.append(flow.position)
+                at.is_skip &= flow.is_skip
+
+    def _leads(self, box: int | None, tail: Key, head: Key) -> bool:
+        """Whether data comes from one thing of a panel to another."""
+        reached, pending = set[Key](), [tail]
+        while pending:
+            key = pending.pop()
+            if key not in reached:
+                reached.add(key)
+                pending += [it.head for it in self.by_box[box].segments if it.tail == key]
+        return head in reached
+
+    def _passed(self, flow: _Flow, source: int) -> Iterator[tuple[int | None, Key, Key]]:
+        """The panels that an edge passes, and where it comes from and leads to in each."""
+        nodes = self.view.nodes
+        tails, heads = self.around(nodes[flow.tail].box), self.around(nodes[flow.head].box)
+        common = sum(a == b for a, b in zip(tails, heads, strict=False))
+        inner = [Key("box", box) for box in tails[common:] if box is not None] + [Key("node", flow.tail)]
+        outer = [Key("box", box) for box in heads[common:] if box is not None] + [Key("node", flow.head)]
+        yield tails[common - 1], inner[0], outer[0]
+        for box, tail in zip(tails[common:], inner[1:], strict=True):
+            yield box, tail, Key("out", source)
+        for box, head in zip(heads[common:], outer[1:], strict=True):
+            yield box, Key("in", source), head

@@ -1,0 +1,228 @@
+"""Rows with coordinates: the heights of rows and gaps, and the points of every wire."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from torchrecorder.layout.paper.lanes import Blocked, Router
+from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
+from torchrecorder.layout.paper.place import LANE, find_spine, place, spread
+
+ARROW = 11.0
+"""What a line needs above a node, for its arrow."""
+MARGIN = 10.0
+"""Between the border of a box and what is in it."""
+_GAP, _WORD_GAP, _WORD_GAP_TO_BOX, _TRACK = ARROW, 12.5, 15.0, 7.0
+"""Between two rows, also with words at a line, also above a row with a box, where these have less room, and between two
+tracks."""
+_FIRST, _LAST, _TO_ARRIVING = 6.0, 4.0, 5.0
+"""Above the first track of a gap, below the last leaving one, below the last arriving one."""
+_GAP_SIDEWAYS, _WORD_AIR = 16.0, 8.0
+"""Between two rows if data flows to the right, and what a word at a line needs besides its length and the arrow."""
+_PORT_GAP = 10.0
+_AIR = 9.0
+
+
+@dataclass(slots=True, eq=False)
+class Strip:
+    """Some rows of a panel, one below the other; 0 across is the spine, 0 along their beginning."""
+
+    rows: list[list[RowItem]]
+    wires: list[Wire]
+    late: Mapping[int, Sequence[Wire]]
+    """The ways of data that comes in by the side, by its source."""
+    lead: float
+    """Room for a title at the beginning."""
+    is_boxed: bool
+    prefer: int = LEFT
+    is_sideways: bool = False
+    """Whether data flows to the right; titles are then where data could come in from the left of the flow."""
+    wanted: dict[RowItem, float] = field(default_factory=dict)
+    """How far below the beginning something is at least."""
+    left: float = 0.0
+    right: float = 0.0
+    height: float = 0.0
+    sides: dict[int, Side] = field(default_factory=dict)
+    tops: list[float] = field(default_factory=list)
+    bottoms: list[float] = field(default_factory=list)
+    _open: dict[int, list[int]] = field(default_factory=dict)
+    """From where each late source can come."""
+
+    def compose(self, box: int | None) -> None:
+        for r, row in enumerate(self.rows):
+            for item in row:
+                item.row, item.last, item.x = r, r, 0.0
+        self._sort_ends()
+        spine = find_spine(self.rows, self.wires)
+        place(self.rows, self.wires, spine)
+        spread(self.rows, self.wires, {item for item, _ in spine})
+        self._open_sides(box)
+        router = Router(self.rows, self.wires, self.prefer)
+        router.route([wire for _, wire in spine if wire is not None], self._reserved())
+        self._stack(router)
+        for wire in self.wires:
+            wire.points = self._points(wire)
+        self.measure()
+        self._lead_in()
+
+    def _sort_ends(self) -> None:
+        """Puts what only one box feeds, or what feeds only one box, in the order of the ports of the box."""
+        into, out = Counter(wire.head for wire in self.wires), Counter(wire.tail for wire in self.wires)
+        by_box: dict[tuple[RowItem, int], list[tuple[float, RowItem]]] = defaultdict(list)
+        for wire in self.wires:
+            tail, head = wire.tail, wire.head
+            if tail.piece and not head.piece and into[head] == 1 and not out[head]:
+                by_box[tail, head.row].append((tail.exit(wire.source), head))
+            elif head.piece and not tail.piece and out[tail] == 1 and not into[tail] and not wire.is_late:
+                by_box[head, tail.row].append((head.entry(wire.source), tail))
+        for (_, r), ends in by_box.items():
+            places = sorted(self.rows[r].index(item) for _, item in ends)
+            for position, (_, item) in zip(places, sorted(ends, key=lambda end: end[0]), strict=True):
+                self.rows[r][position] = item
+
+    # what comes in by the side
+
+    def _open_sides(self, box: int | None) -> None:
+        for source, wires in self.late.items():
+            items = [wire.head for wire in wires]
+            able = (RIGHT,) if self.is_sideways else (LEFT, RIGHT)
+            sides = [side for side in able if all(self._is_open(item, side, source) for item in items)]
+            if not sides:
+                raise Blocked(-1 if box is None else box, source)
+            if len(items) > 1 or any(item.is_sign for item in items):
+                sides = sides[:1]
+            self._open[source] = sides
+        ways = [*self._open.values()]
+        if any(RIGHT in sides and LEFT not in sides for sides in ways):
+            self.prefer = LEFT
+        elif ways:
+            self.prefer = RIGHT
+
+    def _is_open(self, item: RowItem, side: int, source: int) -> bool:
+        row = self.rows[item.row]
+        others = row[: row.index(item)] if side == LEFT else row[row.index(item) + 1 :]
+        sides = item.piece.late[source].ends if item.piece else item.sides
+        high = [other for row in self.rows for other in row if other.row < item.row <= other.last]
+        is_beside = any((other.x - item.x) * side > 0 for other in high)
+        return side in sides and not is_beside and all(other.is_port for other in others)
+
+    def _reserved(self) -> set[tuple[RowItem, int]]:
+        return {
+            (wire.head, side)
+            for source, wires in self.late.items()
+            if len(self._open[source]) == 1
+            for wire in wires
+            for side in self._open[source]
+        }
+
+    def _lead_in(self) -> None:
+        """Where lines from the side end; several readers share a trunk beside all that stands between them."""
+        for source, wires in self.late.items():
+            ends = [self._end(wire.head, source) for wire in wires]
+            if len(ends) == 1:
+                self.sides[source] = Side({side: ends[0].ends[side] for side in self._open[source]}, *ends[0][1:])
+                continue
+            (side,) = self._open[source]
+            x = (self.left if side == LEFT else self.right) + side * _AIR
+            first = min(ends, key=lambda end: end.y)
+            for wire, end in zip(wires, ends, strict=True):
+                turn = [(x, first.y)] if end is not first else []
+                wire.side, wire.points = side, [*turn, (x, end.y), (end.ends[side], end.y)]
+            self.wires += wires
+            self.sides[source] = Side({side: x}, first.y, is_end=False)
+            self.left, self.right = min(self.left, x), max(self.right, x)
+
+    @staticmethod
+    def _end(item: RowItem, source: int) -> Side:
+        if item.piece:
+            ends, y, is_end = item.piece.late[source]
+            return Side({side: item.x + x for side, x in ends.items()}, item.y + y, is_end)
+        return Side({LEFT: item.x - item.half, RIGHT: item.x + item.half}, item.y + item.middle)
+
+    # heights
+
+    def _stack(self, router: Router) -> None:
+        """Sets y of all, from the first row down."""
+        y = 0.0
+        if not self.rows[0][0].is_port:
+            y = self.lead + (4.0 if self.lead else MARGIN if self.is_boxed else 0.0)
+        high: list[RowItem] = []
+        for r, row in enumerate(self.rows):
+            own = [item for item in row if item.last == r]
+            y = max([y, *(self.wanted.get(item, 0.0) for item in row)])
+            above = max(item.middle for item in own)
+            boxed = any(item.piece for item in own)
+            for item in row:
+                item.y = y if boxed or item not in own else y + above - item.middle
+            high += [item for item in row if item.last > r]
+            ends = [*own, *(item for item in high if item.last == r)]
+            self.tops.append(y)
+            self.bottoms.append(max(item.y + item.height for item in ends))
+            y = self.bottoms[-1] + self._gap(r, router)
+        self.height = self.bottoms[-1]
+        if not self.rows[-1][0].is_port:
+            last = len(self.rows) - 1
+            self.height += self._needed(last, router) if last in router.tracks else 0.0
+            self.height += MARGIN if self.is_boxed else 0.0
+
+    def _needed(self, r: int, router: Router) -> float:
+        leaving, arriving = router.tracks.get(r, (0, 0))
+        room = _FIRST + _TRACK * (leaving - 1) + _LAST if leaving else 0.0
+        return room + (_TRACK * (arriving - 1) + _TO_ARRIVING if arriving else 0.0)
+
+    def _gap(self, r: int, router: Router) -> float:
+        room = self._needed(r, router)
+        to_box = r + 1 < len(self.rows) and any(item.piece for item in self.rows[r + 1])
+        word = max(item.word for item in self.rows[r])
+        gap = max((_WORD_GAP_TO_BOX if to_box else _WORD_GAP) if word else _GAP, room + ARROW)
+        if self.is_sideways:
+            gap = max(gap, word + ARROW + _WORD_AIR if word else _GAP_SIDEWAYS)
+        if r + 1 < len(self.rows) and self.rows[r + 1][0].is_port:
+            gap = max(_PORT_GAP, room + 3.0 if room else 0.0)
+        if self.rows[r][0].is_port and r == 0:
+            gap = self.lead + max(ARROW, room + ARROW - 3.0 if room else 0.0)
+        return gap
+
+    # points
+
+    def _points(self, wire: Wire) -> list[tuple[float, float]]:
+        tail, head = wire.tail, wire.head
+        begin = tail.y + tail.bottom
+        found = [(wire.start, begin)]
+        if wire.leaving is not None:
+            base = self.lead - 3.0 if tail.is_port else self.bottoms[tail.last]
+            y = base + _FIRST + _TRACK * wire.leaving
+            found += [(wire.start, y), (wire.lane, y)]
+        if wire.side:
+            end = self._end(head, wire.source) if wire.is_late else None
+            y = end.y if end else head.y + head.middle + wire.shift
+            x = end.ends[wire.side] if end else head.x + wire.side * head.half
+            return [*found, (wire.lane, y), (x, y)]
+        if wire.arriving is not None:
+            y = self.tops[head.row] - (3.0 if head.is_port else ARROW) - _TRACK * wire.arriving
+            found += [(wire.lane, y), (wire.end, y)]
+        top = head.y + head.top
+        if head.is_sign:  # on its circle
+            top += head.half - math.sqrt(max(head.half**2 - (wire.end - head.x) ** 2, 0.0))
+        return [*found, (wire.end, top)]
+
+    def measure(self) -> None:
+        xs = [0.0]
+        for item in (item for row in self.rows for item in row):
+            xs += [item.x - item.left, item.x + item.right]
+        xs += [x for wire in self.wires for x, _ in wire.points]
+        self.left, self.right = min(xs), max(xs)
+
+    @property
+    def entries(self) -> dict[int, float]:
+        return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "in"}
+
+    @property
+    def exits(self) -> dict[int, float]:
+        return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "out"}
+
+
+__all__ = ["ARROW", "LANE", "MARGIN", "Strip"]

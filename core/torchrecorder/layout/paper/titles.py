@@ -1,0 +1,166 @@
+"""The title of a box: words in a band of its own, left and right of the lines that pass it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from torchrecorder.layout.model import PARTS, Word
+from torchrecorder.layout.paper.cards import SIZE
+from torchrecorder.layout.paper.model import Piece
+from torchrecorder.layout.paper.strips import MARGIN
+from torchrecorder.layout.widths import width
+
+BAND = 17.0
+"""Height of the band of a title."""
+_BASE = 13.5
+_INSET, _FROM_LINE = 9.0, 7.0
+"""Between a title and the border, and between it and a line that enters."""
+_SYMMETRY, _ALMOST = 0.62, 30.0
+"""How much of the longer side of a box the shorter one has at least; sides that differ less are made equal."""
+_NAME_WIDE = 500.0
+_REST, _SPLIT, _SECOND = 6.0, 12.0, 30.0
+"""What it costs to have nothing of a title at the left, to split it, and to have a second line."""
+_LINE = 12.6
+_AT_TOP = 0.01
+_LEAST_LINE = 110.0
+"""A shorter line of a title is not broken, if data flows to the right."""
+
+
+class _Words(NamedTuple):
+    """A title in at most two lines at the left of what enters, and two at the right."""
+
+    left: tuple[Sequence[str], ...]
+    right: tuple[Sequence[str], ...]
+
+    @property
+    def is_split(self) -> bool:
+        return bool(self.left and self.right)
+
+    @property
+    def lines(self) -> int:
+        return max(len(self.left), len(self.right))
+
+
+def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool = False) -> None:
+    """Puts words left and right of the lines that enter; the box grows where they need more room.
+
+    A narrow box may grow in height instead, by a second line.
+    """
+    parts = text.split(PARTS)
+    if room := _between(xs, _long(parts, bold=True), piece):
+        piece.title.append((Word(room[0], _BASE, SIZE, text), room[1], False))
+        return
+    found = [(words, *_sides(piece, words, xs)) for words in _ways(parts, is_narrow=is_narrow) if xs or not words.right]
+    words, piece.left, piece.right = min(found, key=lambda way: way[1] + way[2] + _price(way[0]))
+    is_rest = False
+    for lines, is_right in ((words.left, False), (words.right, True)):
+        for i, line in enumerate(lines):
+            long = _long(line, bold=not is_rest)
+            x = piece.right - _INSET - long if is_right else -piece.left + _INSET
+            piece.title.append((Word(x, _BASE + i * _LINE, SIZE, PARTS.join(line)), long, is_rest))
+            is_rest = True
+    if words.lines > 1:
+        _lower(piece)
+
+
+def set_title_beside(piece: Piece, text: str) -> None:
+    """Puts a title where data flows to the right: left of the stream, which is above it in the picture.
+
+    Its words have places across and along in this order turned: as they lie in the picture.
+    """
+    lines: list[list[str]] = [[]]
+    room = max(piece.height - 2 * _INSET, _LEAST_LINE)
+    for part in text.split(PARTS):
+        if lines[-1] and _long([*lines[-1], part], bold=len(lines) == 1) > room:
+            lines.append([])
+        lines[-1].append(part)
+    longs = [_long(line, bold=not i) for i, line in enumerate(lines)]
+    _lengthen(piece, max(longs) + 2 * _INSET)
+    piece.left += BAND - MARGIN + 4.0 + _LINE * (len(lines) - 1)
+    for i, (line, long) in enumerate(zip(lines, longs, strict=True)):
+        piece.title.append((Word(_INSET, -piece.left + _BASE + i * _LINE, SIZE, PARTS.join(line)), long, i > 0))
+
+
+def _lengthen(piece: Piece, height: float) -> None:
+    """Lets a box reach so far along the flow at least; what leaves it does so at the new end."""
+    for wire in piece.wires if height > piece.height else ():
+        if wire.head.key.kind == "out" and wire.head in piece.items:
+            wire.points[-1] = (wire.points[-1][0], height)
+            wire.head.y = height
+    piece.height = max(piece.height, height)
+
+
+def _ways(parts: Sequence[str], *, is_narrow: bool) -> Iterator[_Words]:
+    n = len(parts)
+    for k in range(n + 1):
+        yield _Words((parts[:k],) if k else (), (parts[k:],) if k < n else ())
+    if not is_narrow:
+        return
+    for k in range(n + 1):
+        for left in _halves(parts[:k]):
+            yield from (_Words(left, right) for right in _halves(parts[k:]) if len(left) > 1 or len(right) > 1)
+
+
+def _halves(parts: Sequence[str]) -> Iterator[tuple[Sequence[str], ...]]:
+    yield (parts,) if parts else ()
+    yield from ((parts[:i], parts[i:]) for i in range(1, len(parts)))
+
+
+def _price(words: _Words) -> float:
+    is_at_left = bool(words.left)
+    return (_SPLIT if words.is_split else 0.0) + (0.0 if is_at_left else _REST) + _SECOND * (words.lines - 1)
+
+
+def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, float]:
+    """How far the box reaches from its spine with a title."""
+    left = max((_long(line, bold=not i) for i, line in enumerate(words.left)), default=0.0)
+    right = max((_long(line, bold=not i and not words.left) for i, line in enumerate(words.right)), default=0.0)
+    if not xs:
+        return piece.left, max(piece.right, left + 2 * _INSET - piece.left)
+    room = _INSET + _FROM_LINE
+    sides = (
+        max(piece.left, left + room - xs[0] if left else 0.0),
+        max(piece.right, right + room + xs[-1] if right else 0.0),
+    )
+    return _balanced(piece, *sides) if len(xs) == 1 else sides
+
+
+def _between(xs: Sequence[float], long: float, piece: Piece) -> tuple[float, float] | None:
+    """Where a whole title stands between two lines that enter, as far to the left as it can; and how long it is."""
+    if not xs or xs[0] + piece.left >= long + _INSET + _FROM_LINE:
+        return None
+    pairs = pairwise([*xs, piece.right - _INSET + _FROM_LINE])
+    left = next((left for left, right in pairs if right - left >= long + 2 * _FROM_LINE), None)
+    return None if left is None or left == xs[-1] else (left + _FROM_LINE, long)
+
+
+def _lower(piece: Piece) -> None:
+    """Makes room for a second line; what enters or leaves at the top still does."""
+    for item in piece.items:
+        item.y += _LINE if item.y > _AT_TOP or not item.is_port else 0.0
+    for wire in piece.wires:
+        wire.points = [(x, y + _LINE if y > _AT_TOP else y) for x, y in wire.points]
+        wire.at = wire.at and (wire.at[0], wire.at[1] + _LINE)
+    piece.late = {source: side._replace(y=side.y + _LINE) for source, side in piece.late.items()}
+    piece.height += _LINE
+    piece.band += _LINE
+
+
+def _long(words: Sequence[str], *, bold: bool) -> float:
+    rest = PARTS.join(["", *words[1:]])
+    return width(words[0], SIZE, bold=bold) + width(rest, SIZE) if words else 0.0
+
+
+def _balanced(piece: Piece, left: float, right: float) -> tuple[float, float]:
+    """The sides of a box with one entry that has grown for its title, not too far from equal."""
+    if left + right > _NAME_WIDE:  # for a name, not for what is in the box
+        return left, right
+    if right > piece.right:
+        left = max(left, _SYMMETRY * right)
+    elif left > piece.left:
+        right = max(right, _SYMMETRY * left)
+    if abs(left - right) < _ALMOST:
+        left = right = max(left, right)
+    return left, right

@@ -1,0 +1,1 @@
+"""From a finished layout to files: SVG, PDF, PNG, TikZ; and Mermaid, text and tables from a View."""

@@ -1,0 +1,200 @@
+"""The words on boxes and nodes, and the kinds they have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.core.graph.building import Net, residual_block, transformer
+from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Label, Labels
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import Node, make_view
+
+
+def labels(graph: Graph, **options: object) -> dict[str, str]:
+    """The second line of each node by its first."""
+    view = make_view(graph, DrawingOptions(**options))  # type: ignore[arg-type]
+    writer = Labels(view)
+    found = [writer.node(node) for node in view.nodes]
+    return {label.name: label.line for label in found}
+
+
+def titles(graph: Graph, **options: object) -> list[str]:
+    view = make_view(graph, DrawingOptions(**options))  # type: ignore[arg-type]
+    return [Labels(view).box(box) for box in view.boxes]
+
+
+def of_op(name: str, *inputs: int, attrs: dict[str, str] | None = None) -> Label:
+    net = Net()
+    values = [net.input(f"x{i}", 1, 4) for i in inputs]
+    out = net.op(name, *values, attrs=attrs)
+    view = make_view(net.graph(out), contract=False)
+    node = next(node for node in view.nodes if node.kind == "op")
+    return Labels(view).node(node)
+
+
+def test_a_layer_has_its_name_and_its_numbers() -> None:
+    found = labels(residual_block(), depth=2)
+    assert found["conv1"] == "Conv2d 3×3 /2 · 8→16 · BatchNorm · ReLU"
+    assert found["down"] == "Conv2d 1×1 /2 · 8→16 · BatchNorm"
+    assert found["+ · relu"] == ""
+    assert found["x"] == "1×8×16×16"
+    assert found["output"] == "1×16×8×8"
+
+
+def test_a_name_that_repeats_the_class_is_left_out() -> None:
+    assert labels(residual_block(), depth="all")["ReLU"] == ""
+
+
+def test_a_number_alone_is_not_a_name() -> None:
+    found = labels(residual_block(), depth="all")
+    assert "0" not in found
+    assert found["Conv2d 1×1 /2 · 8→16"] == ""
+
+
+def test_titles() -> None:
+    assert titles(transformer(12), depth="all") == [
+        "Encoder · 1.7 k params",
+        "blocks · Block ×12 · 100 params each",
+        "attn · Attention · 40 params",
+        "mlp · Sequential · 60 params",
+    ]
+
+
+def test_a_part_of_a_list_says_which() -> None:
+    assert titles(transformer(5), depth=2, expand=("blocks.0.attn",))[1:4:2] == [
+        "blocks.0 · Block · 100 params",
+        "blocks.1–4 · Block ×4 · 100 params each",
+    ]
+
+
+def test_a_module_called_again_shares_its_parameters() -> None:
+    net = Net()
+    x = net.input("x", 1, 4)
+    for _ in range(3):
+        with net.call("cell", "Cell", params=20):
+            x = net.op("tanh", net.op("matmul", x, x))
+    graph = net.graph(x)
+    assert labels(graph, depth=1)["cell"] == "Cell · called 3× · shared · loop · 20 params"
+
+
+def test_parameters_can_be_left_out() -> None:
+    view = make_view(transformer(2))
+    assert Labels(view, show=("shapes",)).box(view.boxes[1]) == "blocks · Block ×2"
+
+
+def test_signs() -> None:
+    assert of_op("add", 1, 2) == Label("+", is_sign=True)
+    assert of_op("__iadd__", 1, 2) == Label("+", is_sign=True)
+    assert of_op("mul_", 1, 2) == Label("×", is_sign=True)
+    assert of_op("matmul", 1, 2) == Label("@", is_sign=True)
+    assert of_op("div", 1, attrs={"1": "2.8284271247461903"}) == Label("÷ 2.828")
+    assert of_op("sub", 1, attrs={"0": "1"}) == Label("1 −")
+    assert of_op("mul", 1, attrs={"1": "SymInt"}) == Label("×", is_sign=True)
+
+
+def test_ops() -> None:
+    assert of_op("relu_", 1) == Label("relu")
+    assert of_op("getitem", 1, attrs={"1": "(:, 0)"}) == Label("[:, 0]")
+    assert of_op("getitem", 1, attrs={"1": "-1"}) == Label("[-1]")
+    assert of_op("getitem", 1) == Label("[…]")
+    assert of_op("pow", 1, attrs={"1": "2"}) == Label("pow 2")
+    assert of_op("scaled_dot_product_attention", 1, 2, 3) == Label("attention", "scaled dot-product")
+
+
+def test_attention_says_its_heads() -> None:
+    net = Net()
+    x = net.input("x", 1, 4)
+    with net.call("attn", "MultiheadAttention"):
+        x = net.op("multi_head_attention_forward", x, attrs={"3": "64", "4": "8"})
+    assert labels(net.graph(x))["attn"] == "MultiheadAttention 8 heads"
+
+
+def kinds(graph: Graph) -> dict[str, str]:
+    view = make_view(graph, DrawingOptions(fold=False), contract=False)
+    writer = Labels(view)
+
+    def key(node: Node) -> str:
+        return writer.node(node).name.partition(" · ")[0]
+
+    return {key(node): writer.kind(node) for node in view.nodes}
+
+
+def test_kinds() -> None:
+    net = Net()
+    x = net.input("x", 1, 4)
+    for cls in ("Conv2d", "Embedding", "BatchNorm2d", "GELU", "MaxPool2d", "MultiheadAttention", "Flatten"):
+        x = net.layer(f"the_{cls}", cls, x)
+    with net.call("own_norm", "Anything"):
+        x = net.op("mul", x, net.op("rsqrt", net.op("mean", x)))
+    with net.call("own_act", "Anything"):
+        x = net.op("mul", x, net.op("sigmoid", x))
+    with net.call("own_attention", "Anything"):
+        x = net.layer("own_attention.q", "Linear", x)
+        x = net.op("scaled_dot_product_attention", x)
+    x = net.op("softmax", net.op("roll", x))
+    with net.call("block", "Anything"):
+        x = net.layer("block.a", "Linear", x)
+        x = net.layer("block.b", "GELU", x)
+    found = kinds(net.graph(x))
+    assert [found[f"the_{cls}"] for cls in ("Conv2d", "Embedding", "BatchNorm2d", "GELU")] == [
+        "conv",
+        "linear",
+        "norm",
+        "act",
+    ]
+    assert [found[f"the_{cls}"] for cls in ("MaxPool2d", "MultiheadAttention", "Flatten")] == [
+        "pool",
+        "attention",
+        "op",
+    ]
+    assert (found["own_norm"], found["own_act"]) == ("norm", "act")
+    assert (found["softmax"], found["roll"], found["x"]) == ("act", "op", "io")
+
+
+def test_kinds_of_closed_blocks() -> None:
+    net = Net()
+    x = net.input("x", 1, 4)
+    with net.call("own_attention", "Anything"):
+        x = net.layer("own_attention.q", "Linear", x)
+        x = net.op("scaled_dot_product_attention", x)
+    with net.call("block", "Anything"):
+        x = net.layer("block.a", "Linear", x)
+        x = net.layer("block.b", "GELU", x)
+    view = make_view(net.graph(x), DrawingOptions(depth=1))
+    assert [Labels(view).kind(node) for node in view.nodes] == ["io", "attention", "block", "io"]
+
+
+def test_a_long_title_of_layers_that_take_turns_is_left_out() -> None:
+    net = Net(params=9000)
+    x = net.input("x", 1, 4, 8)
+    for i in range(8):
+        cls = ("NormalizedAttention", "GatedFeedForward")[i % 2]
+        with net.call(f"layers.{i}", f"{cls}OfTheModel", params=1000):
+            y = net.layer(f"layers.{i}.one", "Linear", x, params=500)
+            x = net.op("add", x, net.layer(f"layers.{i}.two", "Linear", net.op("tanh", y), params=500))
+    assert titles(net.graph(x))[1:2] == ["layers · ×4"]
+
+
+def test_the_name_of_a_function_is_not_cut_for_a_weight_that_it_reads() -> None:
+    function = Node(1, "function", 0, ops=(0,), name="attention_over_shifted_windows")
+    for path, expected in (("bias", " bias"), ("a_table_of_relative_positions", "")):
+        weight = Node(1, "param", 0, name=path)
+        view = make_view(residual_block())
+        said = Labels(view).node(replace(function, parts=(function, weight)))
+        assert said.name == f"{function.name}(){expected}"
+
+
+@pytest.mark.parametrize("options", [DrawingOptions(), DrawingOptions(depth=1)], ids=["open", "closed"])
+def test_a_long_class_never_hides_how_often_it_is_drawn(options: DrawingOptions) -> None:
+    net = Net(params=4000)
+    x = net.input("x", 1, 8)
+    for i in range(4):
+        with net.call(f"blocks.{i}", "AClassWithAName" * 10, params=1000):
+            x = net.op("add", x, net.layer(f"blocks.{i}.fc", "Linear", net.op("tanh", x), params=1000))
+    view = make_view(net.graph(x), options)
+    labels = Labels(view)
+    texts = [*map(labels.box, view.boxes), *(labels.node(node).line for node in view.nodes)]
+    assert [text for text in texts if "… ×4 · 1 k params each" in text]

@@ -1,0 +1,44 @@
+"""Pictures that are too high: cut into columns, which skips pass and for which words are broken."""
+
+from __future__ import annotations
+
+from tests.core.drawing.looking import Seen, crossings, faults
+from tests.core.graph.building import Net, chain
+from tests.core.layout.paper.test_paper import middle, paper
+
+
+def test_a_long_chain_is_cut_into_columns() -> None:
+    long = chain(40)
+    wide, narrow = paper(long), paper(long, width=100.0)
+    assert len({round(middle(node)) for node in wide.nodes}) > 1
+    assert len({round(middle(node)) for node in narrow.nodes}) == 1
+    assert wide.size[1] < 0.7 * narrow.size[1]
+    assert narrow.size[0] < 110
+    assert faults(wide) == faults(narrow) == []
+
+
+def test_skips_of_further_columns_pass_where_no_data_comes_from() -> None:
+    net = Net("Residual")
+    x = net.input("x", 1, 8)
+    with net.call("blocks", "Blocks", params=10):
+        for i in range(14):
+            x = net.op("add", net.layer(f"blocks.fc{i}", "Linear", x, (1, 9 + i)), x)
+    picture = paper(net.graph(x), depth="all")
+    assert len({round(middle(node)) for node in picture.nodes}) > 1  # columns
+    assert crossings(picture) == []
+
+
+def long_names(width: float) -> Seen:
+    net = Net("Tower")
+    x = net.input("x", 1, 8)
+    for i in range(24):
+        x = net.layer(f"a_rather_long_name{i}", f"Kind{i}", x, (1, 8 + i))
+    return paper(net.graph(x), width=width)
+
+
+def test_a_high_picture_breaks_words_for_columns() -> None:
+    tower, columns = long_names(width=250.0), long_names(width=380.0)
+    assert len({round(middle(node)) for node in tower.nodes}) == 1
+    assert len({round(middle(node)) for node in columns.nodes}) > 1
+    assert tower.nodes[1][3] - tower.nodes[1][1] < columns.nodes[1][3] - columns.nodes[1][1]  # two lines
+    assert columns.size[1] < tower.size[1]
