@@ -41,9 +41,9 @@ from torchrecorder.recording.values import (
     Values,
     are_rewrapped,
     innermost,
-    is_in_transform,
     is_of_others,
     parts_of,
+    running_transform,
     storage_address,
 )
 from torchrecorder.running import torch_private
@@ -116,7 +116,7 @@ class OpLog:
             with _unseen():
                 self._protect(tensors_in(args[:1], []))
         running = self._running = RunningOp(func)
-        if (is_in_transform() and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
+        if (running_transform() is not None and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
             running.given = innermost(tensors_in((*args, *kwargs.values()), []))
         try:
             out = self.batch.called(func, args, kwargs) if self.batch.was_asked else func(*args, **kwargs)
@@ -243,7 +243,7 @@ class OpLog:
         """Log that a call gave its argument back; `fresh` stands for the result from now on."""
         inputs = self._values.read(tensor)
         op = len(self.rows)
-        value = self._values.made(fresh, op, 0)
+        value = self._values.add(fresh, "op", op)
         self.batch.learn(value, self.batch.of(tensor))
         if self._nodes is not None:
             self._nodes.learn(fresh, value)
@@ -413,7 +413,7 @@ class OpLog:
                 if not any(tensor is other for other in overwritten):
                     self._nodes.learn(tensor, values.read(tensor)[0])
         mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)])
-        outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
+        outputs = mutates + tuple([values.add(tensor, "op", op, i) for i, tensor in enumerate(fresh, len(mutates))])
         for tensor, value in zip((*overwritten, *fresh), outputs, strict=True):
             if type(tensor) is not Tensor:
                 for part in parts_of(tensor, deep=True):

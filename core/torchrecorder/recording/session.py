@@ -125,7 +125,7 @@ class Session:
     def _take(self, path: str, arg: object) -> None:
         """The tensors in an argument are inputs, also those that an iterator yields later."""
         for inner, tensor in named_tensors(arg, path, objects=True):
-            self._inputs[inner] = self._values.start(tensor, "input", inner)
+            self._inputs[inner] = self._values.add(tensor, "input", name=inner)
             if self._nodes is not None:
                 self._nodes.learn(tensor, self._inputs[inner])
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):

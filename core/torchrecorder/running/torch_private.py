@@ -238,12 +238,6 @@ STORAGE_ADDRESS = Part(
     "torch:UntypedStorage._cdata",
     "views are not connected with what was written to them, and parameters are copied",
 )
-STORAGE_REFERENCE = Part(
-    "torch:UntypedStorage._weak_ref",
-    "the memory of a recording is let go at its end only",
-    find=lambda: _functions_of_storage(),
-)
-"""The three functions that make, ask and free a weak reference to memory."""
 ARCHIVE = Part(
     "torch._C:PyTorchFileReader",
     "pages cannot name saved models, since what they hold is not looked into",
@@ -311,11 +305,6 @@ def _higher_order() -> tuple[Any, ...]:
         return ()
     key = torch._C.DispatchKey.Python
     return torch._ops.HigherOrderOperator, key, modes._get_current_dispatch_mode, modes._pop_mode_temporarily
-
-
-def _functions_of_storage() -> tuple[Callable[..., Any], ...]:
-    storage: Any = torch.UntypedStorage
-    return storage._weak_ref, storage._expired, storage._free_weak_ref
 
 
 def _functorch() -> tuple[Callable[..., object], ...]:

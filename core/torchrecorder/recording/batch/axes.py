@@ -20,7 +20,7 @@ from torch import Tensor
 
 from torchrecorder.recording.batch.sizes import NO_SIZES, BatchSize, Origin, mapped, sizes_in
 from torchrecorder.recording.names import OpName
-from torchrecorder.recording.values import Values, is_in_transform
+from torchrecorder.recording.values import Values, running_transform
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
 
@@ -113,7 +113,11 @@ class BatchAxes:
         """What the model's code is given for the answer to a question about a tensor."""
         origin, tensor = self._origin, args[0]
         is_shape = type(answer) is torch.Size
-        if origin is None or is_in_transform() or not (is_shape or name in _COUNTS or type(answer) is int):
+        if (
+            origin is None
+            or running_transform() is not None
+            or not (is_shape or name in _COUNTS or type(answer) is int)
+        ):
             return answer
         if not isinstance(tensor, Tensor) or self._values.own(tensor) is None or (axes := self.of(tensor)) == FIXED:
             return answer
@@ -182,7 +186,7 @@ class BatchAxes:
             sizes = [n.origin is origin and n.is_multiple for n in sizes_in(*call.args, *call.kwargs.values())]
         if not any(axes) and not sizes and (given or rule.way is not None):
             return
-        if is_in_transform():
+        if running_transform() is not None:
             self.unsure(made_as)
             return
         key = (name, *map(id, axes), *[id(values.rows[value].meta) for value in (*read, *made_as)])
