@@ -53,24 +53,25 @@ def constructed(target: Target, builder: Callable[..., object], seed: int, *, is
     raise first
 
 
-def needed_arguments(found: object) -> list[str]:
+def needed_arguments(target: object) -> list[str]:
     """What has to be given to build a model."""
     return [
-        it.name
-        for it in _parameters(found)
-        if it.default is it.empty and it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)
+        parameter.name
+        for parameter in _parameters(target)
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
 
 
 def docstrings(cls: type) -> list[str]:
     """Those that may show how an object of a class is built: its own, and that of its constructor."""
-    return [text for it in (cls, vars(cls).get("__init__")) if (text := inspect.getdoc(it))]
+    return [text for owner in (cls, vars(cls).get("__init__")) if (text := inspect.getdoc(owner))]
 
 
 def statements(text: str) -> Iterator[ast.stmt]:
     """Those that follow the prompts of Python in a docstring."""
-    found = re.findall(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE)
-    for lines in found:
+    examples = re.findall(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE)
+    for lines in examples:
         try:
             yield from ast.parse(re.sub(r"\n[ \t]*\.\.\. ?", "\n", lines)).body
         except SyntaxError:
@@ -89,15 +90,15 @@ def _ways(target: Target, builder: object, is_common: bool) -> Iterator[_Way]:
 def _accepted(builder: object, kwargs: dict[str, Any]) -> dict[str, Any]:
     """The keyword arguments for which the builder has parameters; all, if it takes any or hides what it takes."""
     parameters = _parameters(builder)
-    if not parameters or any(it.kind is it.VAR_KEYWORD for it in parameters):
+    if not parameters or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return kwargs
-    names = {it.name for it in parameters}
+    names = {parameter.name for parameter in parameters}
     return {name: value for name, value in kwargs.items() if name in names}
 
 
-def _parameters(found: object) -> list[inspect.Parameter]:
+def _parameters(target: object) -> list[inspect.Parameter]:
     try:
-        return [*inspect.signature(found).parameters.values()]  # type: ignore[arg-type]
+        return [*inspect.signature(target).parameters.values()]  # type: ignore[arg-type]
     except (TypeError, ValueError):  # a class may compute its signature
         return []
 

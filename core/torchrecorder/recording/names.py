@@ -139,17 +139,17 @@ def public_functions() -> dict[tuple[str, object], OpName]:
 
     By the function and its own name, since `torch.mm` equals `torch.dsmm`.
     """
-    found: dict[tuple[str, object], OpName] = {}
+    functions: dict[tuple[str, object], OpName] = {}
     for namespace in _NAMESPACES:
         for name, item in vars(namespace).items():
             if callable(item) and not name.startswith("_") and not isinstance(item, type):
                 own = getattr(item, "__name__", "")
-                found.setdefault((own, item), OpName(name, f"{namespace.__name__}.{name}"))
+                functions.setdefault((own, item), OpName(name, f"{namespace.__name__}.{name}"))
     for hidden, public in _HIDDEN.items():
         if hasattr(torch, hidden):
             function = getattr(torch, hidden)
-            found[function.__name__, function] = OpName(public.rpartition(".")[2], public)
-    return found
+            functions[function.__name__, function] = OpName(public.rpartition(".")[2], public)
+    return functions
 
 
 def _plain(name: str) -> str:

@@ -177,11 +177,11 @@ class OpLog:
         self.batch.unsure(self._add(name, RunningOp(), parts, (), (tensor,), facts))
 
     def facts(self, func: Callable[..., object]) -> Kernel:
-        found = self.kernels[id(func)] = kernel_facts(func)
+        kernel = self.kernels[id(func)] = kernel_facts(func)
         self._kept.append(func)
-        if found.is_random:
-            self._random.add(found.label)
-        return found
+        if kernel.is_random:
+            self._random.add(kernel.label)
+        return kernel
 
     def before_write(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
         """A kernel that overwrites some of its arguments is about to run."""
@@ -378,8 +378,8 @@ class OpLog:
             return
         before = self.batch.before(name, overwritten) if overwritten else ()
         outputs = self._add(name, running, given, overwritten, fresh, facts)
-        for value, found in zip(outputs, before, strict=False):
-            self.batch.learn(value, found)
+        for value, axes in zip(outputs, before, strict=False):
+            self.batch.learn(value, axes)
         if fresh and kind == "kernel":  # of code whose numbers are not seen
             self.batch.unsure(outputs)
         elif fresh:
@@ -476,17 +476,17 @@ class OpLog:
         """The tensors of a result that are new, each once."""
         if out is None:
             return ()
-        found: list[Tensor] = []
+        fresh: list[Tensor] = []
         is_known = self._values.is_known
         for tensor in innermost([out] if type(out) is Tensor else tensors_in((out,), [])):
             if is_known(tensor):
                 continue
-            for other in (*given, *found):
+            for other in (*given, *fresh):
                 if other is tensor:
                     break
             else:
-                found.append(tensor)
-        return found
+                fresh.append(tensor)
+        return fresh
 
     def _adopt(self, results: Sequence[weakref.ref[Tensor]], value: int) -> None:
         """Tensors that outlive their kernel without being outputs (wrapped by one, cached in C++) stand for the op."""
@@ -515,11 +515,11 @@ def _overwritten(name: OpName, given: Sequence[Tensor], written: Sequence[tuple[
     """
     if name.name == "set_data":
         return given[:1]
-    found: dict[int, Tensor] = {}
+    targets: dict[int, Tensor] = {}
     for identity, address in written:
         target = next((t for t in given if id(t) == identity), None)
         if target is None and address is not None:
             target = next((t for t in given if storage_address(t) == address), None)
         if target is not None:
-            found[id(target)] = target
-    return list(found.values())
+            targets[id(target)] = target
+    return list(targets.values())

@@ -133,11 +133,11 @@ class Values:
 
     def read_all(self, tensors: Iterable[Tensor]) -> tuple[int, ...]:
         """What reads of these tensors depend on, each value once; the tensors are innermost ones."""
-        found: dict[int, None] = {}
+        values: dict[int, None] = {}
         for tensor in tensors:
             for value in self._read(tensor):
-                found[value] = None
-        return tuple(found)
+                values[value] = None
+        return tuple(values)
 
     def _read(self, tensor: Tensor) -> tuple[int, ...]:
         entry = self._entries.get(id(tensor))
@@ -316,8 +316,8 @@ class Values:
                 self._by_memory.setdefault(identity, None if other is None else storage_address(other))
             self._memories = {at: identity for identity, at in reversed(self._by_memory.items()) if at is not None}
         holder = self._memories.get(address)
-        found = None if holder is None else self._names[holder][0]()
-        return found if found is not None and storage_address(found) == address else None
+        tensor = None if holder is None else self._names[holder][0]()
+        return tensor if tensor is not None and storage_address(tensor) == address else None
 
     def moved(self, tensor: Tensor) -> bool:
         """Let a tensor that got other memory stand for what is there; whether that is known."""
@@ -392,8 +392,8 @@ def _is_wrapper(kind: type) -> bool:
 
 def parts_of(tensor: Tensor, *, deep: bool = False) -> list[Tensor]:
     """The tensors in one of a class that computes with those that it holds, with those in them or without."""
-    found = tensors_in(vars(tensor).values(), []) if _is_wrapper(type(tensor)) else []
-    return [*found, *(inner for part in found for inner in parts_of(part, deep=True))] if deep else found
+    parts = tensors_in(vars(tensor).values(), []) if _is_wrapper(type(tensor)) else []
+    return [*parts, *(inner for part in parts for inner in parts_of(part, deep=True))] if deep else parts
 
 
 def _memory(tensor: Tensor) -> range:

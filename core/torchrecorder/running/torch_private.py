@@ -308,8 +308,8 @@ def _higher_order() -> tuple[Any, ...]:
 
 
 def _functorch() -> tuple[Callable[..., object], ...]:
-    found: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
-    return found.peek_interpreter_stack, found.is_functorch_wrapped_tensor, found.get_unwrapped
+    functorch: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
+    return functorch.peek_interpreter_stack, functorch.is_functorch_wrapped_tensor, functorch.get_unwrapped
 
 
 def _script_class(type_of: Callable[[Any], Any]) -> Callable[[Any], str]:
