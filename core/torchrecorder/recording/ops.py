@@ -24,17 +24,8 @@ from torchrecorder.recording.control_flow import Watched, computed, is_control_f
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
 from torchrecorder.recording.machine.memory import Room
-from torchrecorder.recording.names import (
-    CHANGES_STATE,
-    DECISIONS,
-    EXITS,
-    LAYS_OPEN,
-    POINTERS,
-    SIZES,
-    OpName,
-    attributes,
-    op_name,
-)
+from torchrecorder.recording.names import CHANGES_STATE, LAYS_OPEN, SIZES, OpName, attributes, op_name
+from torchrecorder.recording.questions import Questions
 from torchrecorder.recording.running_op import MASKS, Facts, RunningOp, Whole
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import (
@@ -52,8 +43,6 @@ from torchrecorder.running.nested import tensors_in
 _op = quick(Op)
 _depth: Callable[[], int] = (torch_private.FAKE_MODES.get() or (lambda: 0,))[0]
 _BACKWARD: tuple[Any, ...] = Tensor.backward, torch.autograd.backward
-_MOST_FIXED = 1000
-"""Values that are looked at to see whether numbers that leave PyTorch depend on data."""
 _unseen: type[AbstractContextManager[object]] = torch_private.NO_TORCH_FUNCTION.get() or contextlib.nullcontext
 """In this, a tensor of a class of the user's own does not see what it is asked, which it may refuse."""
 
@@ -67,8 +56,6 @@ class OpLog:
     def __init__(self, values: Values, scopes: Scopes, journal: Journal, nodes: AutogradNodes | None = None) -> None:
         self.rows: list[Op] = []
         self.notes: dict[str, None] = {}
-        self.decisions: dict[tuple[str, str], dict[int, None]] = {}
-        """By place and text of a line that decides by tensors, their values."""
         self.paused = False
         self.settled: list[BaseException] = []
         """Exceptions that operations raise without a recorder, too."""
@@ -89,12 +76,9 @@ class OpLog:
         self._nodes = nodes
         self._whole: Whole | None = None
         self.batch = BatchAxes(values)
+        self.questions = Questions(values, scopes, self.rows, self.notes)
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""
-        self._sized_by_data: dict[int, str] = {}
-        """Values the sizes of which depend on numbers, and the operations that gave them."""
-        self._random: set[str] = set()
-        """Those of the kernels that draw random numbers."""
         self._kept: list[Callable[..., object]] = []
         """The same functions, kept alive so that no id is used again."""
 
@@ -180,7 +164,7 @@ class OpLog:
         kernel = self.kernels[id(func)] = kernel_facts(func)
         self._kept.append(func)
         if kernel.is_random:
-            self._random.add(kernel.label)
+            self.questions.random.add(kernel.label)
         return kernel
 
     def before_write(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
@@ -257,8 +241,8 @@ class OpLog:
         name = getattr(func, "__name__", "")
         with _unseen():
             self._before_question(name, args)
-            if self._sized_by_data and func in SIZES:
-                self._sized(args)
+            if self.questions.sized_by_data and func in SIZES:
+                self.questions.sized(args)
         self._running = RunningOp()
         try:
             answer = func(*args, **kwargs)
@@ -270,49 +254,12 @@ class OpLog:
         return answer
 
     def _before_question(self, name: str, args: Sequence[object]) -> None:
-        if name in ("untyped_storage", "__reduce_ex__") and self._scopes.is_pickling():
-            self.notes[f"values left PyTorch through pickling, as torch.save does, {self._scopes.place()}"] = None
-        elif name in EXITS:
-            if not self._are_fixed(args):
-                self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
-            self._decided(args, self._scopes.asked(in_condition=True))
-        elif name in DECISIONS:
-            self._decided(args, self._scopes.asked())
-        elif name in POINTERS and self._scopes.is_asked_by_user():
-            self.notes[f"values left PyTorch through {name}() {self._scopes.place()}"] = None
+        self.questions.asked(name, args)
         if name in LAYS_OPEN:
             self._protect(tensors_in(args, []))
         elif name in CHANGES_STATE:
             for tensor in tensors_in(args[:1], []):
                 self._journal.touch(tensor)
-
-    def _are_sized_like(self, outputs: Sequence[int], inputs: Sequence[int]) -> bool:
-        """Whether results have the sizes of an input whose sizes depend on numbers."""
-        rows = self._values.rows
-        sizes = [meta.shape for value in inputs if value in self._sized_by_data and (meta := rows[value].meta)]
-        return any((meta := rows[value].meta) and meta.shape in sizes for value in outputs)
-
-    def _sized(self, args: Sequence[object]) -> None:
-        """The code asks how large tensors are."""
-        for tensor in filter(self._values.is_known, innermost(tensors_in(args, []))):
-            name = self._sized_by_data.get(self._values.read(tensor)[0])
-            if name is not None and self._scopes.is_asked_by_user():
-                self.notes[f"values left PyTorch through the size of {name}() {self._scopes.place()}"] = None
-
-    def _are_fixed(self, args: Sequence[object]) -> bool:
-        """Whether tensors hold what operations made of nothing, as `torch.arange(n)` does; not random numbers."""
-        values = self._values.read_all(filter(self._values.is_known, innermost(tensors_in(args, []))))
-        waiting = [*values]
-        for value in waiting:
-            producer = self._values.rows[value].producer
-            if (
-                producer is None
-                or len(waiting) > _MOST_FIXED
-                or not self._random.isdisjoint(self.rows[producer].kernels)
-            ):
-                return False
-            waiting += self.rows[producer].inputs
-        return bool(waiting)
 
     def _control_flow(self, operator: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call an operator that calls functions of the user's. What it gives and they did not is an operation."""
@@ -325,19 +272,8 @@ class OpLog:
 
         out, is_chosen = computed(watched, args, kwargs, log)
         if is_chosen and (chose := watched.chose(args)):
-            self._decided(chose, self._scopes.asked(of_torch=True))
+            self.questions.decided(chose, self._scopes.asked(of_torch=True))
         return out
-
-    def _decided(self, args: Sequence[object], place: tuple[str, str] | None) -> None:
-        """The code asks whether tensors are so or so, and goes on accordingly."""
-        if place is None:
-            return
-        source, line = place
-        self.notes[f"one branch of `{line}` was taken, {source}"] = None
-        values = self.decisions.setdefault(place, {})
-        for tensor in innermost(tensors_in(args, [])):
-            if self._values.is_known(tensor):
-                values[self._values.read(tensor)[0]] = None
 
     def _log(
         self,
@@ -418,8 +354,9 @@ class OpLog:
             if type(tensor) is not Tensor:
                 for part in parts_of(tensor, deep=True):
                     values.holds(part, value, is_written=value in mutates)
-        if running.is_sized_by_data or (self._sized_by_data and self._are_sized_like(outputs, inputs)):
-            self._sized_by_data.update(dict.fromkeys(outputs, name.name))
+        by_data = self.questions.sized_by_data
+        if running.is_sized_by_data or (by_data and self.questions.are_sized_like(outputs, inputs)):
+            by_data.update(dict.fromkeys(outputs, name.name))
         self._adopt(running.results, outputs[0])
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
         more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)

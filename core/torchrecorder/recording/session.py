@@ -179,7 +179,7 @@ class Session:
             info=replace(info, notes=notes, failure=self._failure),
             tied=tied(every_path),
             frames=tuple(self._scopes.frames),
-            decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.decisions.items()),
+            decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.questions.decisions.items()),
             batch=self._ops.batch.axes() if self._failure is None else {},
         )
 

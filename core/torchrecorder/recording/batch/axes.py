@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -48,13 +49,16 @@ class Axes(NamedTuple):
 FIXED, UNSURE = Axes(frozenset(), True), Axes(frozenset(), False)
 
 
-class Called(NamedTuple):
+@dataclass(slots=True)
+class Called:
     """A function of torch's that was called."""
 
     func: Callable[..., object]
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
     made: Sequence[Tensor]
+    sizes: Sequence[BatchSize] = ()
+    """Those among the arguments."""
 
 
 class NoBatch(Exception):
@@ -183,7 +187,8 @@ class BatchAxes:
         rule = _rule(name)
         sizes: list[bool | None] = []
         if self.was_asked and not rule.is_of_shapes:
-            sizes = [n.origin is origin and n.is_multiple for n in sizes_in(*call.args, *call.kwargs.values())]
+            call.sizes = sizes_in(*call.args, *call.kwargs.values())
+            sizes = [size.origin is origin and size.is_multiple for size in call.sizes]
         if not any(axes) and not sizes and (given or rule.way is not None):
             return
         if running_transform() is not None:
@@ -224,6 +229,9 @@ def _is_pickled() -> bool:
     return frame is not None and frame.f_code.co_filename == _TENSOR
 
 
+Way = Callable[[BatchAxes, Called], Axes | Sequence[Axes]]
+
+
 def _combined(b: BatchAxes, call: Called) -> Axes:
     """Of tensors whose axes meet from the last one on."""
     tensors, sizes = tensors_in([*call.args, *call.kwargs.values()], []), call.made[0].shape
@@ -256,21 +264,19 @@ def _weighted(b: BatchAxes, call: Called) -> Axes:
     return _kept(b, call) if b.of(weight) == FIXED else UNSURE
 
 
-def _second(b: BatchAxes, call: Called) -> Sequence[Axes]:
-    """The same, and the batch second in what else is given: the states of recurrent layers."""
-    own = b.of(call.args[0])
-    return [own, *[Axes(frozenset(own.batch and (1,)), own.is_all)] * (len(call.made) - 1)]
+def _beside(axis: int) -> Way:
+    """The same for the first result, and the batch at another axis of what else is given: weights, states."""
 
+    def way(b: BatchAxes, call: Called) -> Sequence[Axes]:
+        own = b.of(call.args[0])
+        return [own, *[Axes(frozenset(own.batch and (axis,)), own.is_all)] * (len(call.made) - 1)]
 
-def _heads(b: BatchAxes, call: Called) -> Sequence[Axes]:
-    own = b.of(call.args[0])
-    return [own, Axes(frozenset(own.batch and (0,)), own.is_all)][: len(call.made)]
+    return way
 
 
 def _larger(b: BatchAxes, call: Called) -> Sequence[Axes]:
     """What the function itself gives for a larger batch, without data."""
-    sizes = sizes_in(*call.args, *call.kwargs.values())
-    is_all = [bool(size.is_multiple) for size in sizes]
+    is_all = [bool(size.is_multiple) for size in call.sizes]
 
     def larger(tensor: Tensor) -> Tensor:
         axes = b.of(tensor)
@@ -281,7 +287,7 @@ def _larger(b: BatchAxes, call: Called) -> Sequence[Axes]:
     with torch_private.without_torch_function(), torch_private.without_dispatch():
         args = mapped(tuple(call.args), _enlarged, larger)
         kwargs = {name: mapped(item, _enlarged, larger) for name, item in call.kwargs.items()}
-        if len(is_all) == len(sizes) or "device" in kwargs:
+        if len(is_all) == len(call.sizes) or "device" in kwargs:
             kwargs["device"] = "meta"
         results = tensors_in((call.func(*args, **kwargs),), [])
     return [b.grown(*pair, all(is_all)) for pair in zip(call.made, results, strict=True)]
@@ -332,7 +338,7 @@ def _joined(b: BatchAxes, call: Called) -> Axes:
 
 
 def _multiplied(b: BatchAxes, call: Called) -> Sequence[Axes]:
-    return _larger(b, call._replace(func=torch.matmul, args=call.args[-2:], kwargs={}))
+    return _larger(b, Called(torch.matmul, call.args[-2:], {}, call.made))
 
 
 Places = Iterable[tuple[Tensor, int]]
@@ -361,7 +367,7 @@ def _from(first: int) -> Callable[..., Places]:
 class Rule(NamedTuple):
     """How an operation carries the batch on."""
 
-    way: Callable[[BatchAxes, Called], Axes | Sequence[Axes]] | None = None
+    way: Way | None = None
     """Gives what is known of all that is made, or of each; raises an error for arguments that it does not know."""
     related: Callable[..., Places] = lambda *_, **__: ()
     """From the arguments, axes along which places are related with one another, so that none of them is the batch."""
@@ -393,10 +399,10 @@ _NAMES = {
         _combined, is_of_shapes=True
     ),
     "multi_head_attention_forward": Rule(
-        _heads, lambda q, *_, **__: [(q, axis) for axis in {0, 1, 2} - {q.ndim - 2} | {0}]
+        _beside(0), lambda q, *_, **__: [(q, axis) for axis in {0, 1, 2} - {q.ndim - 2} | {0}]
     ),
     "lstm gru rnn_tanh rnn_relu": Rule(  # of one example the time is the first axis
-        _second, lambda x, _, __, ___, ____, _____, ______, _______, first: [(x, int(x.ndim == 3 and first)), (x, 2)]
+        _beside(1), lambda x, _, __, ___, ____, _____, ______, _______, first: [(x, int(x.ndim == 3 and first)), (x, 2)]
     ),
     "matmul bmm mm": Rule(_multiplied, lambda x, y, **__: [(x, x.ndim - 1), (y, max(0, y.ndim - 2))], True),
     "addmm baddbmm": Rule(_multiplied, lambda _, x, y, **__: [(x, x.ndim - 1), (y, y.ndim - 2)], True),
