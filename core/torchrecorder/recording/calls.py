@@ -204,7 +204,7 @@ class Calls:
             text = ", ".join(left_out[:_LISTED]) + (", …" if len(left_out) > _LISTED else "")
             self._ops.notes[f"layers of the program that ran no operation are left out: {text}"] = None
         result = self._passed_through(running, rest[1], args, kwargs)
-        for path, tensor in named_tensors(result):
+        for path, tensor in [("", result)] if type(result) is Tensor else named_tensors(result):
             row.outputs[path] = values.read(tensor)[0]
         return result if result is not rest[1] else None
 
@@ -229,6 +229,8 @@ class Calls:
             if running is self._root or is_callers or len(self._ops.rows) != running.first_op:
                 return out
             given = {id(tensor) for _, tensor in named_tensors(handed)}
+        elif type(out) is Tensor:  # as most layers give
+            return self._renamed(running, out)
         renamed: dict[int, Tensor] = {}
 
         def rename(tensor: Tensor) -> Tensor:

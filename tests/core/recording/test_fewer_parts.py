@@ -16,7 +16,7 @@ from torchrecorder.errors import FailedInside, ForwardError
 from torchrecorder.graph import from_json, to_json
 from torchrecorder.recording import capture
 from torchrecorder.recording import run as running
-from torchrecorder.recording.batch.axes import BatchAxes
+from torchrecorder.recording.batch_axes import BatchAxes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.isolation import kept_tensors
 from torchrecorder.recording.isolation.journal import Journal

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchrecorder.recording.batch.sizes import NO_SIZES, BatchSize, Origin, mapped, sizes_in
+from torchrecorder.recording.batch_size import NO_SIZES, BatchSize, Origin, mapped, sizes_in
 from torchrecorder.recording.names import OpName
 from torchrecorder.recording.values import Values, running_transform
 from torchrecorder.running import torch_private
@@ -30,7 +30,7 @@ ABOUT_SIZES = {*_COUNTS, "size", "__get__"}
 """Functions whose answers may be plain numbers that depend on sizes; shapes, or other attributes."""
 _REARRANGING = {"t_", "transpose_", "swapaxes_", "swapdims_", "set_", "set_data"}
 """Operations in place that may give a tensor other axes of the same sizes."""
-_OURS = str(Path(__file__).parents[1])
+_OURS = str(Path(__file__).parent)
 _TENSOR: str = Tensor.__reduce_ex__.__code__.co_filename
 _TIMES = 1009
 """How many batches the larger one holds: a prime, so that no size is a multiple of it by chance, and more than the
