@@ -57,7 +57,7 @@ PARTS: dict[str, tuple[Any, str]] = {
     "writes": (OpLog, "before_write"),
     "operations": (OpLog, "_log"),
     "places": (Scopes, "locate"),
-    "values": (Values, "made"),
+    "values": (Values, "add"),
     "reads": (Values, "read_all"),
     "calls": (Scopes, "enter"),
     "ends of calls": (Calls, "_end"),
