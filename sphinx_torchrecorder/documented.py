@@ -19,6 +19,7 @@ from sphinx.environment.collectors import EnvironmentCollector
 
 from torchrecorder.page import Outcome, asked_for, needs
 from torchrecorder.request import DiagramRequest, DocstringField, Rules, has_example, take_field
+from torchrecorder.request.callables import docstrings, needed_arguments
 
 _CLASSES = "torchrecorder_classes"
 _NAMES = "torchrecorder_names"
@@ -95,14 +96,8 @@ def _is_module(obj: Any) -> bool | None:
 def _obstacle(cls: Any) -> str:
     if inspect.isabstract(cls):
         return f"it is abstract: {', '.join(sorted(cls.__abstractmethods__))}"
-    try:
-        parameters = inspect.signature(cls).parameters.values()
-        if any(has_example(cls.__name__, inspect.getdoc(it)) for it in (cls, vars(cls).get("__init__"))):
-            return ""
-    except Exception:  # a class may compute its signature, and be a mock
-        return ""
-    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return needs([it.name for it in parameters if it.default is it.empty and it.kind not in variable])
+    needed = needed_arguments(cls)
+    return "" if not needed or any(has_example(cls.__name__, text) for text in docstrings(cls)) else needs(needed)
 
 
 def automatic_request(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.soak_hosts import COMMANDS, ROOT, HostBuilt
-from torchrecorder.line_process import children, descendants
+from torchrecorder.processes import children, descendants
 
 SERVER = b"torchrecorder.worker.server"
 SLOW = """

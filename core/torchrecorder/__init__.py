@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchrecorder.comparison import Diff as Diff
-    from torchrecorder.comparison import diff as diff
+    from torchrecorder.comparison.compared import Diff as Diff
+    from torchrecorder.comparison.compared import diff as diff
     from torchrecorder.graph import Graph as Graph
     from torchrecorder.helpers import make_dot as make_dot
     from torchrecorder.helpers import record as record
@@ -26,13 +26,13 @@ __version__ = "2.0.0.dev0"
 _HOMES = {
     "BaseRenderer": "torchrecorder.renderer.base",
     "Diagram": "torchrecorder.page",
-    "Diff": "torchrecorder.comparison",
+    "Diff": "torchrecorder.comparison.compared",
     "Graph": "torchrecorder.graph",
     "GraphvizRenderer": "torchrecorder.renderer.gv",
     "GraphvizStyler": "torchrecorder.renderer.gv",
     "Recorder": "torchrecorder.recorder",
     "capture": "torchrecorder.recording.run",
-    "diff": "torchrecorder.comparison",
+    "diff": "torchrecorder.comparison.compared",
     "draw": "torchrecorder.live",
     "make_dot": "torchrecorder.helpers",
     "record": "torchrecorder.helpers",

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 from torch import nn
@@ -14,17 +12,17 @@ from torch import nn
 from torchrecorder.drawing.draw import DrawJob
 from torchrecorder.drawing.draw import draw as draw_graphs
 from torchrecorder.engine import find_engine
-from torchrecorder.errors import ForwardError, OptionError, TorchRecorderError
+from torchrecorder.errors import ForwardError, OptionError, TorchRecorderError, near_miss
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
 from torchrecorder.page import FILE_TYPES, Diagram
 from torchrecorder.page.printed import for_print, laid_out_for
-from torchrecorder.recording.constructing import needed_arguments
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.run import Run, capture
 from torchrecorder.recording.target import as_arguments, as_module, load_model
 from torchrecorder.request import OPTIONS, DrawingOptions, read_drawing, shapes_from
+from torchrecorder.request.callables import needed_arguments, parameters_of
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -203,22 +201,20 @@ def _advice(given: tuple[Any, ...]) -> str:
 
 def _unknown(model: object, named: Mapping[str, Any]) -> Iterator[str]:
     """What is neither an option nor an argument of the forward."""
-    forward = getattr(model, "forward", None)
-    with suppress(TypeError, ValueError):
-        parameters = inspect.signature(forward).parameters.values()  # type: ignore[arg-type]
-        if any(p.kind is p.VAR_KEYWORD for p in parameters):
-            return
-        known = [p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY]
-        options = [name for name, p in inspect.signature(draw).parameters.items() if p.kind is p.KEYWORD_ONLY]
-        for name in named:
-            if name not in known:
-                near = _ELSEWHERE.get(name) or next(iter(get_close_matches(name, [*options, *known], 1)), "")
-                advice = f"did you mean {near}?" if near else f"the forward takes {', '.join(known) or 'nothing'}"
-                if name in _FILES:
-                    advice = f"write draw(net, x).save({named[name]!r})"
-                if any(option.name == name for option in OPTIONS):
-                    advice = "it is an option of pages"
-                yield f"{name} is neither an option nor an argument of the forward of {type(model).__name__}; {advice}"
+    parameters = parameters_of(getattr(model, "forward", None))
+    if parameters is None or any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    known = [p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY]
+    options = [p.name for p in parameters_of(draw) or () if p.kind is p.KEYWORD_ONLY]
+    for name in named:
+        if name not in known:
+            near = _ELSEWHERE.get(name) or near_miss(name, [*options, *known])
+            advice = f"did you mean {near}?" if near else f"the forward takes {', '.join(known) or 'nothing'}"
+            if name in _FILES:
+                advice = f"write draw(net, x).save({named[name]!r})"
+            if any(option.name == name for option in OPTIONS):
+                advice = "it is an option of pages"
+            yield f"{name} is neither an option nor an argument of the forward of {type(model).__name__}; {advice}"
 
 
 def _is_shape(one: object) -> bool:

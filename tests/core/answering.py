@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from torchrecorder.errors import TorchMissing
 from torchrecorder.request import RecordingRequest
-from torchrecorder.worker.client import Worker
+from torchrecorder.worker.client import RequestT, Worker
 from torchrecorder.worker.messages import Answer
 
 
@@ -15,11 +15,12 @@ class OneByOne(Worker):
 
     def record_all(
         self,
-        requests: Mapping[RecordingRequest, float],
-        on_start: Callable[[RecordingRequest], None] = lambda request: None,
-    ) -> Iterator[tuple[RecordingRequest, Answer]]:
+        requests: Mapping[RequestT, float],
+        on_start: Callable[[RequestT], None] = lambda request: None,
+    ) -> Iterator[tuple[RequestT, Answer]]:
         for request, timeout_s in requests.items():
             on_start(request)
+            assert isinstance(request, RecordingRequest)
             yield request, self.record(request, timeout_s=timeout_s)
 
 

@@ -30,7 +30,7 @@ from torchrecorder.cache.store import (
     packed,
 )
 from torchrecorder.errors import FormatError, shown_text
-from torchrecorder.line_process import LineProcess, import_path, tail
+from torchrecorder.processes import LineProcess, import_path, tail
 
 _START_TIMEOUT_S = 30.0
 _SECRETS = re.compile(r"(?<=://)[^/@]*@|[?#].*")

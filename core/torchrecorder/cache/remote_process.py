@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from torchrecorder.cache.store import LARGEST
+from torchrecorder.processes import bound
 
 _MEMORY_BYTES = 4 << 30
 """A server that sends without end must not fill the machine before its time is over."""
@@ -26,7 +27,7 @@ _MEMORY_BYTES = 4 << 30
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # what libraries print is not an answer
-    _limit()
+    bound(AS=_MEMORY_BYTES)
     try:
         from fsspec.core import url_to_fs
 
@@ -63,15 +64,6 @@ def _write(files: Any, path: str, data: bytes) -> None:
     with contextlib.suppress(NotImplementedError):  # object stores and HTTP have no folders
         files.makedirs(path.rpartition("/")[0], exist_ok=True)
     files.pipe_file(path, data)
-
-
-def _limit() -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no limits, macOS not this one
-        import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        bound = _MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(_MEMORY_BYTES, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
 
 
 def _send(answers: TextIO, message: Mapping[str, Any]) -> None:

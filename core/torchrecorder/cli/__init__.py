@@ -6,12 +6,11 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 
 from torchrecorder import __version__
 from torchrecorder.cli import diff, doctor, draw, gc, projects, stamp
 from torchrecorder.cli.shared import FAILED, USAGE, print_json
-from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.errors import OptionError, TorchRecorderError, did_you_mean, near_miss
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,9 +52,8 @@ def _unknown_words(words: Sequence[str], command: argparse.ArgumentParser) -> It
     actions = {flag: action for action in command._actions for flag in action.option_strings}
     flags = [word.partition("=")[0] for word in words if word.startswith("-")]
     for flag in flags:
-        near = next(iter(get_close_matches(flag, actions, 1)), "")
-        advice = f"did you mean {near}?" if near else f"`{command.prog} --help` lists what there is"
-        if near and actions[near].help == argparse.SUPPRESS:
+        advice = did_you_mean(flag, actions, f"`{command.prog} --help` lists what there is")
+        if (near := near_miss(flag, actions)) and actions[near].help == argparse.SUPPRESS:
             advice += " That is an option of pages"
         yield f"unknown option {flag}, {advice}"
     if words and not flags:  # else they may be the value of an unknown flag

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from torchrecorder.cli.shared import Commands, add_command, add_setting, in_terminal
-from torchrecorder.comparison import Diff, report
-from torchrecorder.comparison.compared import PICTURES, read_graph
+from torchrecorder.comparison import report
+from torchrecorder.comparison.compared import PICTURES, Diff, read_graph
 from torchrecorder.comparison.revisions import Committed, Revision, paired
 from torchrecorder.errors import CannotCompare, OptionError
 from torchrecorder.graph import Graph

@@ -50,10 +50,10 @@ class Forward:
             for value in self.data(op.inputs):
                 producer = self.graph.values[value].producer
                 within = -1 if producer is None else self.graph.ops[producer].call
-                at: int | None = op.call
-                while at is not None and not at <= within < self.tree.end[at]:
-                    found[at].add(value)
-                    at = self.graph.calls[at].parent
+                for call in self.graph.around(op.call):
+                    if call.id <= within < self.tree.end[call.id]:
+                        break
+                    found[call.id].add(value)
         return found
 
     def giver(self, value: int, call: int) -> Item | None:

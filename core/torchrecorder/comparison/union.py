@@ -8,7 +8,7 @@ line that leads past it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from torchrecorder.comparison.flow import Flow, Forward, is_shaping
@@ -16,6 +16,7 @@ from torchrecorder.comparison.layers import Layer
 from torchrecorder.comparison.matching import Matching
 from torchrecorder.comparison.settings import changed_settings, cut, described
 from torchrecorder.graph import Call, Frame, Graph, Module, Op, Value
+from torchrecorder.graph.edit import renumbered
 from torchrecorder.view.model import CallName, Mark, Marks
 from torchrecorder.view.tree import Item
 
@@ -35,13 +36,11 @@ class Union:
     def __init__(self, flow: Flow) -> None:
         self._flow, self._matching = flow, flow.matching
         self._old, self._new = flow.old, flow.new
-        self._values: list[Value] = []
+        self._values: dict[int, Value] = {}
+        """By id; of the old Graph only what is gone, with ids behind those of the new one."""
         self._ops: list[Op] = []
-        self._calls: list[tuple[Call, bool]] = []
-        """Rows with the ids of their own Graph in them, and whether that is the old one."""
-        self._ids: tuple[dict[int, int], dict[int, int]] = {}, {}
-        """By id in the new and in the old Graph the values of this one; of the old one only what is gone."""
-        self._call_ids: tuple[dict[int, int], dict[int, int]] = {}, {}
+        self._calls: dict[int, tuple[Call, bool]] = {}
+        """By such ids rows with the values of their own Graph in them, and whether that is the old one."""
         self._paths = self._gone_paths()
         self._readers = self._old_readers()
         self._op_marks: dict[int, Mark] = {}
@@ -103,37 +102,36 @@ class Union:
         yield from self._gone(self._old.tree.items[call], id_)
 
     def _enter(self, call: int, parent: int | None, *, is_old: bool) -> int:
-        id_ = len(self._calls)
-        graph = (self._old if is_old else self._new).graph
-        self._calls.append((replace(graph.calls[call], id=id_, parent=parent), is_old))
-        self._call_ids[is_old][call] = id_
+        row = (self._old if is_old else self._new).graph.calls[call]
+        id_ = call + is_old * len(self._new.graph.calls)
+        self._calls[id_] = replace(row, id=id_, parent=parent), is_old
         return id_
 
     def _add(self, op: Op, call: int) -> None:
         """An op of the new Graph; what its counterpart read besides is read too, if something gives it."""
         olds = self._readers.get(op.id, [])
         if olds and is_shaping(self._new.graph, op.id):
-            if any(value in self._ids[True] for value in olds[0].inputs):
+            if any(self._gone_value(value) in self._values for value in olds[0].inputs):
                 self._add_gone(olds[0], call)
             olds = []
         inputs = [self._value(value) for value in op.inputs]
-        id_ = len(self._ops)
+        place = len(self._ops)
         now = self._new.data(op.inputs)
         was = {self._old.origin(value): value for old in olds for value in old.inputs}
         was = {origin: value for origin, value in was.items() if self._old.graph.values[origin].kind in ("input", "op")}
         known = {origin: self._flow.known(origin) for origin in was}
-        gone = [self._ids[True][value] for value in was.values() if value in self._ids[True]]
+        gone = [id_ for value in was.values() if (id_ := self._gone_value(value)) in self._values]
         lost: list[int] = []
         if olds and not gone and None not in known.values() and now <= self._kept:
             lost = [found for found in known.values() if found is not None and found not in now]
-            gone = [self._ids[False][value] for value in lost if value in self._ids[False]]
+            gone = [value for value in lost if value in self._values]
             for value in op.inputs:
                 if self._new.origin(value) in now - {*known.values()}:
-                    self._reads[self._value(value), id_] = "added"
+                    self._reads[value, place] = "added"
         extra = [value for value in dict.fromkeys(gone) if value not in inputs]
-        self._reads.update({(value, id_): "removed" for value in extra})
+        self._reads.update({(value, place): "removed" for value in extra})
         if op.id not in self._flow.old_op and self._is_marked(op.call):
-            self._op_marks[id_] = "added"
+            self._op_marks[place] = "added"
         self._put(op, call, [*inputs, *extra], is_old=False)
 
     def _add_gone(self, op: Op, call: int) -> None:
@@ -143,17 +141,23 @@ class Union:
         self._put(op, call, [value for value in found if value is not None], is_old=True)
 
     def _put(self, op: Op, call: int, inputs: list[int], *, is_old: bool) -> None:
-        graph, id_ = (self._old if is_old else self._new).graph, len(self._ops)
-        outputs = []
+        place, shift = len(self._ops), self._gone_value(0) if is_old else 0
         for value in op.outputs:
-            self._ids[is_old][value] = len(self._values)
-            outputs.append(len(self._values))
-            group = None if is_old else graph.values[value].storage_group
-            self._values.append(replace(graph.values[value], id=len(self._values), producer=id_, storage_group=group))
-        mutates = tuple(self._ids[is_old][value] for value in op.mutates)
-        frame = self._frame(op.frame, call, is_old)
-        row = replace(op, id=id_, call=call, inputs=tuple(dict.fromkeys(inputs)), outputs=tuple(outputs))
-        self._ops.append(replace(row, mutates=mutates, frame=frame))
+            row = (self._old if is_old else self._new).graph.values[value]
+            group = None if is_old else row.storage_group
+            self._values[value + shift] = replace(row, id=value + shift, producer=place, storage_group=group)
+        self._ops.append(
+            replace(
+                op,
+                id=place,
+                call=call,
+                inputs=tuple(dict.fromkeys(inputs)),
+                outputs=tuple(value + shift for value in op.outputs),
+                mutates=tuple(value + shift for value in op.mutates),
+                frame=self._frame(op.frame, call, is_old),
+                autograd=(),
+            )
+        )
 
     def _frame(self, frame: int | None, call: int, is_old: bool) -> int | None:
         """The id of a frame here; None if what ran in it is not in the call of the frame any more."""
@@ -164,31 +168,32 @@ class Union:
 
     def _here(self, call: int, is_old: bool) -> int | None:
         """The id of a call here."""
-        if is_old and call in self._flow.new_call:
-            return self._call_ids[False].get(self._flow.new_call[call])
-        return self._call_ids[is_old].get(call)
+        id_ = self._flow.new_call.get(call, call + len(self._new.graph.calls)) if is_old else call
+        return id_ if id_ in self._calls else None
+
+    def _gone_value(self, value: int) -> int:
+        """The id here of a value of the old Graph, if nothing gives it any more."""
+        return value + len(self._new.graph.values)
 
     def _value(self, value: int) -> int:
         """A value of the new Graph."""
-        if value not in self._ids[False]:
-            self._ids[False][value] = len(self._values)
-            self._values.append(replace(self._new.graph.values[value], id=len(self._values)))
-        return self._ids[False][value]
+        self._values.setdefault(value, self._new.graph.values[value])
+        return value
 
     def _old_value(self, value: int) -> int | None:
         """A value of the old Graph, as what gives it now; None if that comes later."""
-        row = self._old.graph.values[value]
-        if value in self._ids[True]:
-            return self._ids[True][value]
-        if (found := self._flow.new_value.get(value)) is not None:
-            return self._value(found) if self._new.graph.values[found].kind == "input" else self._ids[False].get(found)
+        row, id_ = self._old.graph.values[value], self._gone_value(value)
+        if id_ in self._values:
+            return id_
+        if (now := self._flow.new_value.get(value)) is not None:
+            is_there = now in self._values or self._new.graph.values[now].kind == "input"
+            return self._value(now) if is_there else None
         if row.kind == "op":
             return None
         holder, _, name = (row.name or "").rpartition(".")
         named = f"{self._paths.get(holder, holder)}.{name}".lstrip(".") if row.kind in ("param", "buffer") else row.name
-        self._ids[True][value] = len(self._values)
-        self._values.append(replace(row, id=len(self._values), name=named, storage_group=None))
-        return self._ids[True][value]
+        self._values[id_] = replace(row, id=id_, name=named, storage_group=None)
+        return id_
 
     def _is_leaf(self, call: int) -> bool:
         """Whether nothing is drawn in a call of the new Graph but its ops, which its layer stands for."""
@@ -234,26 +239,32 @@ class Union:
             modules[self._paths[path]] = replace(layer.module, fqn=self._paths[path])
         outputs = {path: tuple(map(self._value, values)) for path, values in new.outputs.items()}
         for path, values in old.outputs.items():
-            ghosts = tuple(self._ids[True][value] for value in values[-1:] if value in self._ids[True])
-            outputs[path] = (*outputs.get(path, ()), *ghosts)
+            outputs[path] = (*outputs.get(path, ()), *self._gone_of(values[-1:]))
         inputs = {path: self._value(value) for path, value in new.inputs.items()}
-        inputs |= {path: self._ids[True][v] for path, v in old.inputs.items() if v in self._ids[True]}
-        batch = {self._ids[False][v]: axes for v, axes in new.batch.items() if v in self._ids[False]}
-        if new.batch:  # else its sizes do not follow one, so nothing here does
-            batch |= {self._ids[True][v]: axes for v, axes in old.batch.items() if v in self._ids[True]}
-        return replace(
-            new,
-            modules=modules,
-            calls=tuple(self._call(row, is_old) for row, is_old in self._calls),
-            ops=tuple(self._ops),
-            values=tuple(self._values),
-            inputs=inputs,
-            outputs={path: values for path, values in outputs.items() if values},
-            frames=(*self._frames(self._new, is_old=False), *self._frames(self._old, is_old=True)),
-            decisions=tuple(replace(it, values=tuple(map(self._value, it.values))) for it in new.decisions),
-            batch=dict(sorted(batch.items())),
-            info=replace(new.info, recorder="modern"),  # the classic picture is drawn from autograd's own graph
+        inputs |= {path: id_ for path, value in old.inputs.items() for id_ in self._gone_of([value])}
+        # If the sizes of the new one do not follow a batch, nothing here does.
+        olds = {self._gone_value(value): axes for value, axes in old.batch.items()} if new.batch else {}
+        calls = tuple(self._call(row, is_old) for row, is_old in self._calls.values())
+        decisions = tuple(replace(row, values=tuple(map(self._value, row.values))) for row in new.decisions)
+        return renumbered(
+            replace(
+                new,
+                modules=modules,
+                calls=calls,
+                ops=tuple(self._ops),
+                values=tuple(self._values.values()),
+                inputs=inputs,
+                outputs={path: values for path, values in outputs.items() if values},
+                frames=(*self._frames(self._new, is_old=False), *self._frames(self._old, is_old=True)),
+                decisions=decisions,
+                batch={**new.batch, **olds},
+                info=replace(new.info, recorder="modern"),  # the classic picture is drawn from autograd's own graph
+            )
         )
+
+    def _gone_of(self, values: Iterable[int]) -> tuple[int, ...]:
+        """The ids here of those values of the old Graph that nothing gives any more."""
+        return tuple(id_ for value in values if (id_ := self._gone_value(value)) in self._values)
 
     def _call(self, row: Call, is_old: bool) -> Call:
         """A row with the ids of this Graph."""
@@ -275,23 +286,21 @@ class Union:
     def _marks(self) -> Marks:
         calls: dict[CallName, Mark] = {}
         said: dict[CallName, str] = {}
-        new_ids = {id_: call for call, id_ in self._call_ids[False].items()}
-        for row in self.graph.calls:
+        for row, (before, is_old) in zip(self.graph.calls, self._calls.values(), strict=True):
             name = (row.module, row.index)
-            if row.id not in new_ids:
+            if is_old:
                 calls[name] = "removed"
-            elif new_ids[row.id] not in self._flow.old_call:
+            elif before.id not in self._flow.old_call:
                 calls[name] = "added"
             elif (layer := self._layer(row)) is not None and (found := _words_for(self._matching, layer)) is not None:
                 mark, text = found
                 calls[name], said[name] = mark, cut(text, _LONGEST)
-        values: dict[int, Mark] = {}
-        gone = [self._ids[True][v] for v in self._old.graph.inputs.values() if v in self._ids[True]]
-        values.update(dict.fromkeys(gone, "removed"))
+        place = {id_: place for place, id_ in enumerate(self._values)}
         known = {*self._flow.new_value.values()}
-        come = [self._value(v) for v in self._new.graph.inputs.values() if v not in known]
-        values.update(dict.fromkeys(come, "added"))
-        return Marks(calls, self._op_marks, values, self._reads, said)
+        values: dict[int, Mark] = {place[id_]: "removed" for id_ in self._gone_of(self._old.graph.inputs.values())}
+        values |= {place[value]: "added" for value in self._new.graph.inputs.values() if value not in known}
+        reads = {(place[value], op): mark for (value, op), mark in self._reads.items()}
+        return Marks(calls, self._op_marks, values, reads, said)
 
     def _layer(self, row: Call) -> Layer | None:
         return self._matching.by_path[1].get(row.module) if row.kind == "module" else None

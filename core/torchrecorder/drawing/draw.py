@@ -15,8 +15,7 @@ from itertools import islice
 from torchrecorder.drawing.classic import to_classic_dot
 from torchrecorder.drawing.details import details
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
-from torchrecorder.drawing.styler import StylerInput
-from torchrecorder.drawing.styler_process import styles_by, styles_by_name
+from torchrecorder.drawing.styler import OpenWorker, styler_input, styles_by, styles_by_name
 from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, FailedInside, StylerError, TorchRecorderError
 from torchrecorder.faults import failed_inside, unforeseen
@@ -29,7 +28,8 @@ from torchrecorder.layout.model import Layout, Styles
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.proof import ProvedViews
 from torchrecorder.proof.layout import faults
-from torchrecorder.request import DrawingOptions, Settings
+from torchrecorder.request import DrawingOptions
+from torchrecorder.request.stylers import StylerInput
 from torchrecorder.view import Marks, View, Views
 from torchrecorder.view.classic import autograd_graph
 from torchrecorder.view.marked import marked
@@ -58,22 +58,22 @@ class DrawJob:
 def draw(
     jobs: Sequence[DrawJob],
     engine: Engine,
-    settings: Settings | None = None,
+    open_worker: OpenWorker | None = None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Drawing | TorchRecorderError]:
     """The drawings in the order of the jobs, laid out in one go; an error in place of one that failed.
 
     Where our own code raises, the picture is drawn in a plainer way instead, and the log asks for a report.
 
-    Stylers are imported as the settings say, which are not needed if no options name one; `on_modules` gets each
-    styler's name and the digests of the modules that its process imported.
+    Stylers that options name are asked in a worker; `on_modules` gets each styler's name and the digests of the
+    modules that were imported for it.
     """
     jobs = [replace(it, graph=it.graph.without_sizes()) if it.graph.info.grade == "names" else it for it in jobs]
-    found = _drawn(jobs, engine, settings, on_modules)
+    found = _drawn(jobs, engine, open_worker, on_modules)
     for way in range(len(_plainer(DrawingOptions()))):
         failed = {i: error for i, error in enumerate(found) if isinstance(error, FailedInside)}
         plainer = [replace(jobs[i], options=_plainer(jobs[i].options)[way]) for i in failed]
-        again = _drawn(plainer, engine, settings, on_modules) if failed else ()
+        again = _drawn(plainer, engine, open_worker, on_modules) if failed else ()
         for (i, error), drawing in zip(failed.items(), again, strict=True):
             if isinstance(drawing, Drawing):
                 _ask_for_report(error, "it is drawn in a plainer way")
@@ -95,7 +95,7 @@ def _ask_for_report(error: FailedInside, instead: str) -> None:
 def _drawn(
     jobs: Sequence[DrawJob],
     engine: Engine,
-    settings: Settings | None,
+    open_worker: OpenWorker | None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
 ) -> list[Drawing | TorchRecorderError]:
     results: dict[int, Drawing | TorchRecorderError] = {}
@@ -106,7 +106,7 @@ def _drawn(
         except Exception as error:  # a path to focus on that the model does not have, or our fault
             results[position] = _error(job, error)
     styled = [(one.job, view) for of_job in views.values() for one in of_job for view in one.views]
-    styles = iter(_styles(styled, settings, on_modules))
+    styles = iter(_styles(styled, open_worker, on_modules))
     asked: dict[int, list[_Asked]] = {}
     for position, of_job in views.items():
         own = [[*islice(styles, len(one.views))] for one in of_job]
@@ -293,7 +293,7 @@ def nested_views(views: ProvedViews, view: View) -> list[NestedView]:
 
 def _styles(
     views: Sequence[tuple[DrawJob, View]],
-    settings: Settings | None,
+    open_worker: OpenWorker | None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
 ) -> list[Styles | TorchRecorderError | None]:
     found: list[Styles | TorchRecorderError | None] = [None] * len(views)
@@ -303,7 +303,7 @@ def _styles(
         if job.styler is None and not job.options.styler:
             continue
         try:
-            given[i] = StylerInput.of(view, Labels(view, show=job.options.show))
+            given[i] = styler_input(view, Labels(view, show=job.options.show))
         except Exception as error:
             found[i] = _error(job, error)
             continue
@@ -315,8 +315,8 @@ def _styles(
         except StylerError as error:
             found[i] = error
     for styler, places in named.items():
-        assert settings is not None
-        answers = styles_by_name(styler, [given[i] for i in places], settings, on_modules=on_modules)
+        assert open_worker is not None
+        answers = styles_by_name(styler, [given[i] for i in places], open_worker, on_modules=on_modules)
         for i, answer in zip(places, answers, strict=True):
             found[i] = answer
     return found

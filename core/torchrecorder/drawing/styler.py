@@ -1,78 +1,48 @@
-"""A user's own look: what a styler gets to see of a picture, the class it may start from, and how it is asked."""
+"""A user's styler asked about pictures: one of this process here, one of a dotted name in a worker.
+
+A styler often lives beside the model, so importing it imports torch, which a documentation build must not; and a styler
+that hangs or prints must not stop or disturb the build either. The answer is plain data and is checked on this side.
+"""
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, TypeAlias
 
+from torchrecorder.drawing.styles import check_styles
+from torchrecorder.errors import LOG_LIMIT, StylerError, TorchRecorderError, WorkerCrashed, WorkerTimeout, shown_text
 from torchrecorder.labels.labels import Labels
+from torchrecorder.layout.model import Styles
+from torchrecorder.request.stylers import StyledNode, StylerInput, StylerRequest
 from torchrecorder.view import Box, Node, View
+from torchrecorder.worker.styling import StylerRaised, run_styler
+
+if TYPE_CHECKING:
+    from torchrecorder.worker.client import Worker
+
+OpenWorker: TypeAlias = "Callable[[], AbstractContextManager[Worker]]"
+
+TIMEOUT_S = 120.0
+"""Seconds that a styler may take for all pictures of a build; importing it may import a library as large as torch."""
 
 
-@dataclass(frozen=True, slots=True)
-class StyledNode:
-    """A node or a box of a picture, as a styler sees it."""
-
-    kind: str
-    """What it is drawn as: `conv`, `linear`, `norm`, `act`, `pool`, `attention`, `io`, `op`, `block`, `data`, `link`;
-    `box` for a layer that is drawn around others."""
-    label: str
-    """Its words, one or two lines."""
-    path: str = ""
-    """The path of the layer in the model, `layer1.0.conv1`; empty for the model, an op and a value."""
-    cls: str = ""
-    """The class of the layer with its module, `torch.nn.modules.conv.Conv2d`; empty for an op and a value."""
-    op: str = ""
-    """The full name of the operation, `torch.cat`; empty for a layer and a value."""
-    params: int = 0
-    """Number of parameters in the layer."""
-    repeat: int = 1
-    """The N of `×N`."""
-    shape: tuple[int | str, ...] = ()
-    """The shape of what it gives, as far as it is one tensor."""
-
-
-class Styler:
-    """Styles the nodes, boxes and edges of a picture. A subclass overrides what it wants to change.
-
-    Both methods return attributes by Graphviz's names, as `GraphvizStyler` of torchrecorder 1.0.3 did; what is not
-    named stays as the theme has it. Nodes and boxes take `label`, `fillcolor`, `color` (of the line), `fontcolor`,
-    `penwidth` (points, up to 6) and `style` (`solid`, `dashed`, `dotted`); edges take `color`, `penwidth` and `style`.
-    A colour is `#rrggbb` or a name such as `orange`. A styler need not be a subclass: one of the methods is enough.
-    """
-
-    def style_node(self, node: StyledNode) -> Mapping[str, object]:
-        """The attributes of a node or box; none if it stays as it is."""
-        return {}
-
-    def style_edge(self, tail: StyledNode, head: StyledNode) -> Mapping[str, object]:
-        """The attributes of the edge from one node to another; none if it stays as it is."""
-        return {}
-
-
-@dataclass(frozen=True, slots=True)
-class StylerInput:
-    nodes: tuple[StyledNode, ...]
-    boxes: tuple[StyledNode, ...]
-    edges: tuple[tuple[int, int], ...]
-    """Positions of tail and head among the nodes."""
-
-    @staticmethod
-    def of(view: View, labels: Labels) -> StylerInput:
-        nodes = []
-        for node in view.nodes:
-            label, kind = labels.node(node), labels.kind(node)
-            text = "\n".join(filter(None, (label.name, label.line)))
-            if node.kind == "call":
-                nodes.append(_layer(view, kind, text, node))
-                continue
-            op = view.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
-            shape = _shape(view, node.values if op is None else op.outputs)
-            name = node.name if node.kind == "function" else "" if op is None else op.target
-            nodes.append(StyledNode(kind, text, op=name, shape=shape))
-        boxes = tuple(_layer(view, "box", labels.box(box), box) for box in view.boxes)
-        return StylerInput(tuple(nodes), boxes, tuple((edge.tail, edge.head) for edge in view.edges))
+def styler_input(view: View, labels: Labels) -> StylerInput:
+    """What a styler gets to see of a picture."""
+    nodes = []
+    for node in view.nodes:
+        label, kind = labels.node(node), labels.kind(node)
+        text = "\n".join(filter(None, (label.name, label.line)))
+        if node.kind == "call":
+            nodes.append(_layer(view, kind, text, node))
+            continue
+        op = view.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
+        shape = _shape(view, node.values if op is None else op.outputs)
+        name = node.name if node.kind == "function" else "" if op is None else op.target
+        nodes.append(StyledNode(kind, text, op=name, shape=shape))
+    boxes = tuple(_layer(view, "box", labels.box(box), box) for box in view.boxes)
+    return StylerInput(tuple(nodes), boxes, tuple((edge.tail, edge.head) for edge in view.edges))
 
 
 def _layer(view: View, kind: str, text: str, thing: Node | Box) -> StyledNode:
@@ -85,39 +55,63 @@ def _layer(view: View, kind: str, text: str, thing: Node | Box) -> StyledNode:
 
 
 def _shape(view: View, values: tuple[int, ...]) -> tuple[int | str, ...]:
-    meta = view.graph.values[values[0]].meta if len(values) == 1 else None
-    return () if meta is None else tuple(meta.shape)
+    return view.graph.values[values[0]].shape if len(values) == 1 else ()
 
 
-class StylerRaised(Exception):
-    """A styler raised an exception, or is not a styler."""
-
-    def __init__(self, reason: str, trace: str = "") -> None:
-        super().__init__(reason)
-        self.reason, self.trace = reason, trace
-
-    @staticmethod
-    def by(doing: str, error: Exception) -> StylerRaised:
-        trace = "".join(traceback.format_exception(error))
-        return StylerRaised(f"{doing} raised {type(error).__name__}: {error}", trace)
-
-
-def run_styler(styler: object, given: StylerInput) -> dict[str, list[object]]:
-    """What the styler answers for each node, box and edge, unchecked."""
-    styler = _guarded("creating it", styler) if isinstance(styler, type) else styler
-    of_node, of_edge = (getattr(styler, name, None) for name in ("style_node", "style_edge"))
-    if not callable(of_node) and not callable(of_edge):
-        raise StylerRaised(f"{type(styler).__name__} has no method style_node or style_edge")
-    pairs = [(given.nodes[tail], given.nodes[head]) for tail, head in given.edges]
-    return {
-        "nodes": [_guarded(f"style_node for {node.label!r}", of_node, node) for node in given.nodes],
-        "boxes": [_guarded(f"style_node for {box.label!r}", of_node, box) for box in given.boxes],
-        "edges": [_guarded(f"style_edge from {a.label!r} to {b.label!r}", of_edge, a, b) for a, b in pairs],
-    }
-
-
-def _guarded(doing: str, method: Callable[..., object] | None, *arguments: StyledNode) -> object:
+def styles_by(styler: object, given: StylerInput) -> Styles:
+    name = f"{getattr(styler, '__module__', '')}.{getattr(styler, '__qualname__', type(styler).__qualname__)}"
     try:
-        return method(*arguments) if callable(method) else {}
-    except Exception as error:
-        raise StylerRaised.by(doing, error) from error
+        answer = run_styler(styler, given)
+    except StylerRaised as error:
+        raise StylerError(name, (error.reason,), error.trace) from error
+    return _checked(name, answer, given)
+
+
+def styles_by_name(
+    styler: str,
+    given: Sequence[StylerInput],
+    open_worker: OpenWorker,
+    timeout_s: float = TIMEOUT_S,
+    on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
+) -> list[Styles | StylerError]:
+    """What the styler of a dotted name answers for each picture, or why there is no answer.
+
+    `on_modules` gets the styler and the digests of the user's modules that were imported for it, by name.
+    """
+    request = StylerRequest(styler, tuple(given))
+    with open_worker() as worker:
+        answer = worker.ask(request, timeout_s=timeout_s)
+    if answer.error is not None or len(answer.styles) != len(given):
+        error = answer.error or WorkerCrashed(styler, "it returned no answer")
+        log = error.log if isinstance(error, WorkerCrashed | WorkerTimeout) else error.details()
+        return [StylerError(styler, (_ending(error),), log)] * len(given)
+    if on_modules is not None:
+        on_modules(styler, answer.modules)
+    return [_read(styler, text, picture) for text, picture in zip(answer.styles, given, strict=True)]
+
+
+def _ending(error: TorchRecorderError) -> str:
+    if isinstance(error, WorkerTimeout):
+        return f"it took longer than {error.timeout_s:g} s"
+    how = error.how if isinstance(error, WorkerCrashed) else ""
+    return f"its process ended with {how.removeprefix('exit ')}" if how else error.summary()
+
+
+def _read(styler: str, text: str, picture: StylerInput) -> Styles | StylerError:
+    try:
+        row = dict(json.loads(text))
+        if "reason" in row:
+            trace = shown_text(str(row.get("trace", "")), LOG_LIMIT)
+            raise StylerError(styler, (shown_text(str(row["reason"])),), trace)
+        return _checked(styler, row.get("styles"), picture)
+    except StylerError as error:
+        return error
+    except (ValueError, TypeError):  # code of the user's wrote the answer
+        return StylerError(styler, ("its process returned no answer",))
+
+
+def _checked(name: str, answer: object, given: StylerInput) -> Styles:
+    styles, problems = check_styles(answer, given)
+    if problems:
+        raise StylerError(name, tuple(problems))
+    return styles

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from torchrecorder.drawing.styler import StylerInput
+from torchrecorder.errors import did_you_mean
 from torchrecorder.labels.labels import MAX_LINE, MAX_NAME
 from torchrecorder.labels.names import clean
 from torchrecorder.layout.model import MAX_PEN, EdgeStyle, NodeStyle, Styles
+from torchrecorder.request.stylers import StylerInput
 
 MAX_PROBLEMS = 8
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
@@ -60,8 +60,7 @@ class _StyleReader:
         for name, value in row.items():
             attribute = known.get(name) if isinstance(name, str) else None
             if attribute is None:
-                near = get_close_matches(name, known, 1) if isinstance(name, str) else []
-                advice = f"did you mean {near[0]}?" if near else f"the known ones are {', '.join(known)}"
+                advice = did_you_mean(str(name), known, f"the known ones are {', '.join(known)}")
                 self.problems.setdefault(f"the attribute {_shown(name)}, {advice}", where)
                 continue
             try:
@@ -83,8 +82,7 @@ def _colour(value: object) -> str:
         return "#" + "".join(2 * digit for digit in text[1:])
     if text in COLOURS:
         return COLOURS[text]
-    near = get_close_matches(text, COLOURS, 1)
-    raise ValueError("write #rrggbb or the name of a colour" + (f"; did you mean {near[0]}?" if near else ""))
+    raise ValueError(f"write #rrggbb or the name of a colour{did_you_mean(text, COLOURS, lead='; ')}")
 
 
 def _label(value: object) -> tuple[str, str]:

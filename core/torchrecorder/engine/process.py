@@ -14,7 +14,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrecorder.errors import EngineError, EngineNotFound
+from torchrecorder.processes import bound, ending, kill_group
 
 MEMORY_BYTES = 2 << 30
 OUTPUT_BYTES = 256 << 20
@@ -167,7 +167,7 @@ class _Run(NamedTuple):
         file = f"p{position}.dot"
         lines = [line for line in self.stderr.splitlines() if file in line or ".dot" not in line]
         said = "; ".join(line.replace(f"{file}: ", "").strip() for line in lines if "Warning" not in line)
-        how = f"exit status {self.status}" if self.status >= 0 else signal.Signals(-self.status).name
+        how = ending(self.status).removeprefix("signal ")
         if self.status and _NO_MEMORY.search(said):
             how = f"it needed more than {MEMORY_BYTES >> 20:,} MiB of memory ({how})"
         elif how in _LIMITS:
@@ -193,7 +193,8 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float, memory_bytes: int)
     except subprocess.TimeoutExpired:
         killed = True
     finally:
-        kill_group(process)
+        process.kill() if os.name == "nt" else kill_group(process.pid)
+        process.communicate()
     return process.returncode, killed
 
 
@@ -203,30 +204,7 @@ def _limit(pid: int, timeout_s: float, memory_bytes: int) -> None:
     Set from outside, because code between fork and exec is unsafe in a parent with threads, and documentation is built
     in one. Only Linux can do that; elsewhere the time-out is what holds.
     """
-    if sys.platform != "linux":
-        return
-    import resource
-
-    seconds = math.ceil(timeout_s) + 1
-    limits = (
-        (resource.RLIMIT_AS, memory_bytes),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_FSIZE, OUTPUT_BYTES),
-        (resource.RLIMIT_CORE, 0),
-    )
-    with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
-        for kind, value in limits:
-            resource.prlimit(pid, kind, (value, value))
-
-
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends the process and what it may have started."""
-    if os.name == "posix":
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
-    process.communicate()
+    bound(pid, AS=memory_bytes, CPU=math.ceil(timeout_s) + 1, FSIZE=OUTPUT_BYTES, CORE=0)
 
 
 def _finished(file: Path) -> str | None:

@@ -45,9 +45,13 @@ from dataclasses import field
 from typing import Any
 
 from torchrecorder.errors.base import LOG_LIMIT as LOG_LIMIT
+from torchrecorder.errors.base import OUT_OF_MEMORY as OUT_OF_MEMORY
 from torchrecorder.errors.base import FormatError as FormatError
 from torchrecorder.errors.base import TorchRecorderError as TorchRecorderError
+from torchrecorder.errors.base import chain as chain
+from torchrecorder.errors.base import did_you_mean as did_you_mean
 from torchrecorder.errors.base import listed as listed
+from torchrecorder.errors.base import near_miss as near_miss
 from torchrecorder.errors.base import shown_target as shown_target
 from torchrecorder.errors.base import shown_text as shown_text
 from torchrecorder.errors.base import text_of as text_of

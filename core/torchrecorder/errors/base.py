@@ -8,8 +8,9 @@ pipe, and pickling takes the same way.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from typing import Any, ClassVar, dataclass_transform
 
 _OPTIONAL_PART = re.compile(r"\[([^][]*)\]")
@@ -20,6 +21,14 @@ TEXT_LIMIT = 2000
 """Characters of a fact in a message; a model's error may have millions."""
 LOG_LIMIT = 50_000
 """The same for details, which go into the log."""
+OUT_OF_MEMORY = (
+    "MemoryError",
+    "OutOfMemoryError",
+    "can't allocate memory",
+    "out of memory",
+    "not enough memory",
+)
+"""Texts of exceptions that more memory was wanted than there is: Python's and torch's classes, and their messages."""
 _TARGET_LIMIT = 160
 """The same for a target: arguments that a program has computed may be tables."""
 
@@ -110,6 +119,29 @@ def listed(words: Sequence[str], most: int, rest: str = "more") -> str:
     """The first words, and how many more there are: `conv1, bn1 and 3 more`."""
     more = f" and {len(words) - most} {rest}" if len(words) > most else ""
     return ", ".join(words[:most]) + more
+
+
+def near_miss(word: str, known: Iterable[str]) -> str:
+    """The known word that is most like a word; empty if none is."""
+    return next(iter(get_close_matches(word, [*known], 1)), "")
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", *, lead: str = "", count: int = 1) -> str:
+    """The question for the near misses of a word, `did you mean depth?`; other advice if there are none."""
+    near = get_close_matches(word, [*known], count)
+    return f"{lead}did you mean {' or '.join(near)}?" if near else otherwise
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception, what it was raised from, and what was being handled when it was raised, each once."""
+    seen: set[int] = set()
+    pending = [error]
+    while pending:
+        raised = pending.pop()
+        if raised is not None and id(raised) not in seen:
+            seen.add(id(raised))
+            yield raised
+            pending += [raised.__cause__, raised.__context__]
 
 
 def shown_target(text: str) -> str:

@@ -58,8 +58,7 @@ def batch_problems(graph: Graph) -> Iterator[str]:
         yield "sizes follow the batch, but no first axis of an input does"
         return
     for value, axes in graph.batch.items():
-        meta = graph.values[value].meta
-        sizes = () if meta is None else meta.shape
+        sizes = graph.values[value].shape
         is_ordered = bool(axes) and all(type(axis) is int for axis in axes) and [*axes] == sorted({*axes})
         if not is_ordered or not 0 <= axes[0] <= axes[-1] < len(sizes):
             yield f"the axes {[*axes]} of value {value} that follow the batch are not among its own"

@@ -63,6 +63,11 @@ class Value:
     storage_group: int | None = None
     """Values with the same number share memory."""
 
+    @property
+    def shape(self) -> tuple[int | str, ...]:
+        """Sizes of its axes; empty if they are not known, too."""
+        return () if self.meta is None else self.meta.shape
+
 
 @dataclass(frozen=True, slots=True)
 class AutogradNode:
@@ -268,6 +273,12 @@ class Graph:
         values = tuple(replace(value, meta=None) for value in self.values)
         ops = tuple(replace(op, flops=None) for op in self.ops)
         return replace(self, values=values, ops=ops, batch={})
+
+    def around(self, call: int | None) -> Iterator[Call]:
+        """A call and those that it lies in, from the inside out; none for None."""
+        while call is not None:
+            yield self.calls[call]
+            call = self.calls[call].parent
 
     def edges(self) -> Iterator[tuple[Value, Op]]:
         """Each read of a value by an op, in the order of the ops."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchrecorder.errors import OptionError
+from torchrecorder.errors import OptionError, did_you_mean
 from torchrecorder.request import OPTIONS
 from torchrecorder.request.requests import FACTS
 
@@ -92,6 +91,5 @@ def file_type(name: str) -> FileType:
     by_name = {it.name: it for it in FILE_TYPES}
     if (found := by_name.get(name.lower())) is not None:
         return found
-    near = get_close_matches(name.lower(), by_name, 1)
-    advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(by_name)}"
+    advice = did_you_mean(name.lower(), by_name, f"there are {', '.join(by_name)}")
     raise OptionError((f"{name!r} is not a type of file; {advice}",))

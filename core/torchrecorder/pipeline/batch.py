@@ -24,7 +24,7 @@ from torchrecorder.faults import unforeseen
 from torchrecorder.installation import legacy_install
 from torchrecorder.page.diagram import Diagram, Outcome
 from torchrecorder.pipeline import collecting
-from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey
+from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey, source_of
 from torchrecorder.pipeline.failures import TRIES
 from torchrecorder.pipeline.recordings import Recording, Recordings
 from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest
@@ -75,7 +75,9 @@ class Pipeline:
     """What was looked at before the run."""
     _early: ExitStack = field(init=False, default_factory=ExitStack)
     _worker: Worker | None = field(init=False, default=None)
-    """One that was started before the run."""
+    """One that was started before the run, or lasts for all of it."""
+    _keeps_worker: bool = field(init=False, default=False)
+    """Whether the worker that records waits for the drawings, since it is asked for the answers of stylers too."""
 
     def __post_init__(self) -> None:
         self.store = Store(self.settings.cache)
@@ -92,7 +94,7 @@ class Pipeline:
 
     def recordings(self) -> Recordings:
         """What finds and makes recordings for one build."""
-        return Recordings(self.cache, self.store, self.settings, self._opened, retries=self.retries)
+        return Recordings(self.cache, self.store, self.settings, self.open_worker_of_run, retries=self.retries)
 
     def expect(self, request: DiagramRequest) -> None:
         """Start the worker if the request is to be recorded, so that it imports torch while others are still read."""
@@ -117,7 +119,7 @@ class Pipeline:
 
     def _started(self) -> Worker:
         if self._worker is None:
-            self._worker = self._early.enter_context(self._opened(self.settings.path))
+            self._worker = self._early.enter_context(self._new_worker(self.settings.path))
             with suppress(OSError):  # the run meets it again, and says so
                 self._worker.start()
         return self._worker
@@ -129,12 +131,16 @@ class Pipeline:
 
     def close(self) -> None:
         """End a worker that was started before a run; a run does so itself."""
-        self._worker = None
+        self._worker, self._keeps_worker = None, False
         self._early.close()
 
-    def _opened(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
-        if self._worker is not None:
-            return nullcontext(self._worker)
+    def open_worker_of_run(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
+        """The worker of the whole run if there is one, else one for the caller."""
+        if self._worker is None and self._keeps_worker:
+            self._worker = self._early.enter_context(self._new_worker(path))
+        return self._new_worker(path) if self._worker is None else nullcontext(self._worker)
+
+    def _new_worker(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
         if self.open_worker is not None:
             return self.open_worker(path)
         from torchrecorder.worker.client import Worker  # a build that records nothing does not wait for it
@@ -153,6 +159,7 @@ class Pipeline:
             collecting.write_requests(file, self.settings, [*dict.fromkeys((*each, *olds))])
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
         recordings, self._looked = self._looked or self.recordings(), None
+        self._keeps_worker = any(one.drawing.styler for one in each)
         try:
             outcomes = self._outcomes(recordings, each, on_progress)
         finally:
@@ -218,12 +225,6 @@ class Pipeline:
         return LayeredCache(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
 
 
-def _source_of(styler: str, finder: ModuleFinder) -> str:
-    from torchrecorder.drawing.styler_process import source_of  # most sites have no styler
-
-    return source_of(styler, finder)
-
-
 def _to_try_again(kept: Mapping[RecordingRequest, Recording | None]) -> list[RecordingRequest]:
     """The failures of which it is not known what would cure them, as many as a build tries; first the oldest."""
     unsure = {it: found for it, found in kept.items() if found is not None and found.tried_ns}
@@ -274,8 +275,9 @@ class _Batch:
         self.on_progress = on_progress
         self.recordings = recordings
         finder = ModuleFinder(pipeline.settings.path)
-        self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder)
-        self.styler_source = cache(partial(_source_of, finder=finder))
+        open_worker = partial(pipeline.open_worker_of_run, pipeline.settings.path)
+        self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder, open_worker)
+        self.styler_source = cache(partial(source_of, finder=finder))
         self.recorded: dict[RecordingRequest, Recording] = {}
         self.tried = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_tried}
 

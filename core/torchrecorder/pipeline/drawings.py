@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,13 +20,15 @@ from torchrecorder.engine import Engine, find_engine
 from torchrecorder.errors import EngineNotFound, FormatError, OptionError, TorchRecorderError
 from torchrecorder.pipeline.failures import failed_drawing, put_failed_drawing
 from torchrecorder.pipeline.recordings import Recording
-from torchrecorder.request import DrawingOptions
+from torchrecorder.request import DrawingOptions, parse_target
 from torchrecorder.request.settings import Settings
+from torchrecorder.trace.digests import source_digest
 from torchrecorder.trace.finder import ModuleFinder
 
 if TYPE_CHECKING:
-    from torchrecorder.comparison import Diff
+    from torchrecorder.comparison.compared import Diff
     from torchrecorder.graph import Graph
+    from torchrecorder.worker.client import Worker
 
 _AT_ONCE = 100
 """Pictures that are drawn together: a large site would fill the memory with its Graphs."""
@@ -117,14 +120,22 @@ class DrawingIndex:
 class Drawings:
     """Finds and makes drawings for one build."""
 
-    def __init__(self, cache: LayeredCache, machine: Store, settings: Settings, finder: ModuleFinder) -> None:
+    def __init__(
+        self,
+        cache: LayeredCache,
+        machine: Store,
+        settings: Settings,
+        finder: ModuleFinder,
+        open_worker: Callable[[], AbstractContextManager[Worker]],
+    ) -> None:
+        """`open_worker` gives the worker that is asked for the answers of stylers."""
         self.index = DrawingIndex(cache, machine)
         self.of_others: dict[RenderKey, CachedDrawing] = {}
         """Those that another version of this distribution made, which serve where the Graph is lost."""
         self._cache = cache
         self._machine = machine
         self._finder = finder
-        self._settings = settings
+        self._open_worker = open_worker
         self._engine: Engine | EngineNotFound
         try:
             self._engine = find_engine(settings.engine)
@@ -162,9 +173,10 @@ class Drawings:
         return self.index.find(str(entry.get("drawing")), is_trusted=is_local)
 
     def _styler_changed(self, modules: object) -> bool:
-        from torchrecorder.drawing.styler_process import modules_changed  # most sites have no styler
-
-        return modules_changed(modules, self._finder)
+        """Whether any module that was imported for a styler is not as it was."""
+        if not isinstance(modules, dict):
+            return True
+        return any(not digest or _source(str(name), self._finder) != digest for name, digest in modules.items())
 
     def make(
         self, missing: Mapping[RenderKey, Recording], olds: Mapping[RenderKey, Recording]
@@ -199,7 +211,7 @@ class Drawings:
             except TorchRecorderError as error:
                 done[key] = error
         modules: dict[str, Mapping[str, str]] = {}
-        made = draw(list(orders.values()), engine, self._settings, modules.__setitem__)
+        made = draw(list(orders.values()), engine, self._open_worker, modules.__setitem__)
         for (key, order), drawing in zip(orders.items(), made, strict=True):
             if key in diffs and isinstance(drawing, Drawing):
                 drawing = diffs[key].described(drawing)
@@ -223,7 +235,22 @@ class Drawings:
         return done
 
 
+def source_of(styler: str, finder: ModuleFinder) -> str:
+    """The digest of the file that a styler is written in; empty if there is none."""
+    parts = parse_target(styler).dotted.split(".")
+    names = [".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1)]
+    return next((digest for name in names if (digest := _source(name, finder))), "")
+
+
+def _source(module: str, finder: ModuleFinder) -> str:
+    try:
+        file = finder.file(module)
+        return "" if file is None else source_digest(file.read_bytes())
+    except (OSError, ValueError):
+        return ""
+
+
 def _diff(old: Graph, new: Graph) -> Diff:
-    from torchrecorder.comparison import Diff  # most sites compare nothing
+    from torchrecorder.comparison.compared import Diff  # most sites compare nothing
 
     return Diff(old, new)

@@ -12,7 +12,7 @@ from pathlib import Path
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
-from torchrecorder.errors import InputError, TargetRefused, TorchMissing, shown_target
+from torchrecorder.errors import OUT_OF_MEMORY, InputError, TargetRefused, TorchMissing, shown_target
 from torchrecorder.graph.codec import is_from_names
 from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
 from torchrecorder.request import RecordingRequest, parse_target
@@ -25,15 +25,7 @@ from torchrecorder.trace.observed import ChangedWhileRecorded, TraceResult, buil
 from torchrecorder.worker.messages import Answer
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-_OF_THE_MACHINE = (
-    "MemoryError",
-    "OutOfMemoryError",
-    "can't allocate memory",
-    "out of memory",
-    "not enough memory",
-    "No space left on device",
-    "Too many open files",
-)
+_OF_THE_MACHINE = (*OUT_OF_MEMORY, "No space left on device", "Too many open files")
 
 
 class Keeper:

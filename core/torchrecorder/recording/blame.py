@@ -46,7 +46,7 @@ def blame(error: BaseException, graph: Graph, values_of: Callable[[Tensor], Iter
             names = re.findall(r"(?<![.\w])[^\W\d]\w*", text)
             held |= {name: frame.f_locals[name] for name in names if name in frame.f_locals}
             if values := [value for tensor in tensors_in(held.values(), []) for value in values_of(tensor)]:
-                inputs = inputs or tuple(_computed_from(graph, values))
+                inputs = inputs or tuple(computed_from(graph, values))
                 break
         if frame.f_code.co_name == "forward":
             absent = tuple(name for name, value in held.items() if value is None)  # the model's own is the last
@@ -77,7 +77,7 @@ def texts(traceback: TracebackType) -> Iterator[str]:
         yield next(above, "")
 
 
-def _computed_from(graph: Graph, values: Iterable[int]) -> Iterator[str]:
+def computed_from(graph: Graph, values: Iterable[int]) -> Iterator[str]:
     """The inputs that values were computed from, the nearest first."""
     paths = {value: path for path, value in graph.inputs.items()}
     seen = dict.fromkeys(values)

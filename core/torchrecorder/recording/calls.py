@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from torchrecorder.errors import shown_text, text_of
+from torchrecorder.errors import chain, shown_text, text_of
 from torchrecorder.graph.model import Failure
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.modules import Signatures
@@ -256,10 +256,6 @@ class Calls:
         return fresh
 
 
-def _is_from(error: BaseException | None, first: BaseException) -> bool:
-    """Whether an exception is another one, or was raised from it, or from what was raised from it, and so on."""
-    seen: set[int] = set()
-    while error is not None and error is not first and id(error) not in seen:
-        seen.add(id(error))
-        error = error.__context__ if error.__cause__ is None else error.__cause__
-    return error is first
+def _is_from(error: BaseException, first: BaseException) -> bool:
+    """Whether an exception is another one, or that led to it."""
+    return any(raised is first for raised in chain(error))

@@ -7,12 +7,12 @@ A class that is documented with others is rarely built like all of them. What it
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from torchrecorder.request import Target
+from torchrecorder.request.callables import docstrings, needed_arguments, parameters_of
 from torchrecorder.running.restore import start_random_numbers
 
 
@@ -53,21 +53,6 @@ def constructed(target: Target, builder: Callable[..., object], seed: int, *, is
     raise first
 
 
-def needed_arguments(target: object) -> list[str]:
-    """What has to be given to build a model."""
-    return [
-        parameter.name
-        for parameter in _parameters(target)
-        if parameter.default is parameter.empty
-        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    ]
-
-
-def docstrings(cls: type) -> list[str]:
-    """Those that may show how an object of a class is built: its own, and that of its constructor."""
-    return [text for owner in (cls, vars(cls).get("__init__")) if (text := inspect.getdoc(owner))]
-
-
 def statements(text: str) -> Iterator[ast.stmt]:
     """Those that follow the prompts of Python in a docstring."""
     examples = re.findall(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE)
@@ -89,18 +74,11 @@ def _ways(target: Target, builder: object, is_common: bool) -> Iterator[_Way]:
 
 def _accepted(builder: object, kwargs: dict[str, Any]) -> dict[str, Any]:
     """The keyword arguments for which the builder has parameters; all, if it takes any or hides what it takes."""
-    parameters = _parameters(builder)
+    parameters = parameters_of(builder)
     if not parameters or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return kwargs
     names = {parameter.name for parameter in parameters}
     return {name: value for name, value in kwargs.items() if name in names}
-
-
-def _parameters(target: object) -> list[inspect.Parameter]:
-    try:
-        return [*inspect.signature(target).parameters.values()]  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # a class may compute its signature
-        return []
 
 
 def _examples(builder: object) -> Iterator[_Way]:

@@ -11,9 +11,9 @@ from types import FunctionType, ModuleType
 from torch import nn
 
 from torchrecorder.errors import TargetImportFailed, TargetNotFound, TargetRefused
-from torchrecorder.recording.constructing import docstrings, needed_arguments
 from torchrecorder.recording.target import import_longest, import_module
 from torchrecorder.request import Target, has_example
+from torchrecorder.request.callables import docstrings, needed_arguments
 from torchrecorder.request.requests import matches
 from torchrecorder.trace.allowed import may_import
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from torchrecorder.errors import ForwardError, TorchRecorderError
+from torchrecorder.errors import OUT_OF_MEMORY, ForwardError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
@@ -119,8 +119,6 @@ Run = Literal["auto", "real", "fake", "meta"]
 LARGE = 300_000_000
 """Parameters above which a model is not computed unless asked: it takes seconds and gigabytes for one picture."""
 
-_OF_MEMORY = ("can't allocate memory", "out of memory", "not enough memory")
-"""Texts of exceptions of those who want more memory than there is."""
 _OF_THE_MACHINE = ("not implemented for", "CUDA error", *NOT_THERE)
 """Texts of exceptions that are caused by the machine, not by the model."""
 _MOST_OPS = 20_000
@@ -245,7 +243,7 @@ def _attempt(forward: Forward, info: Info, most_ops: int | None, parts: Parts, s
 
 def wants_memory(error: ForwardError) -> bool:
     """Whether the forward wants more memory than there is."""
-    return error.cause.startswith(("MemoryError", "OutOfMemoryError")) or _is_in(error.cause, _OF_MEMORY)
+    return _is_in(error.cause, OUT_OF_MEMORY)
 
 
 def _is_in(cause: str, texts: Sequence[str]) -> bool:

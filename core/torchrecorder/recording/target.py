@@ -24,10 +24,11 @@ from torchrecorder.errors import (
     TargetRefused,
 )
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
-from torchrecorder.recording.constructing import Built, needed_arguments
+from torchrecorder.recording.constructing import Built
 from torchrecorder.recording.machine.weights import advice_on_weights
 from torchrecorder.recording.saved import why_not_loaded
 from torchrecorder.request import Target, parse_target
+from torchrecorder.request.callables import needed_arguments
 from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.allowed import (
     EVERYTHING,

@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 
+from torchrecorder.errors import near_miss
 from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.reading import Body, site_options
 from torchrecorder.request.requests import DiagramRequest, matches, parse_target
@@ -281,5 +281,5 @@ def _near(pattern: str, classes: Mapping[str, bool]) -> str:
     packages = {".".join(part[:depth]) for part in parts for depth in range(1, len(part))}
     if pattern in packages:
         return f"; did you mean '{pattern}.*'?"
-    near = get_close_matches(pattern, [*sorted(classes), *sorted(f"{package}.*" for package in packages)], 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    near = near_miss(pattern, [*sorted(classes), *sorted(f"{package}.*" for package in packages)])
+    return f"; did you mean {near!r}?" if near else ""

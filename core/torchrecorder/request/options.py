@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from torchrecorder.errors import did_you_mean
 from torchrecorder.request.requests import COLUMN, FACTS, TIMEOUT_S, Depth, parse_target
 from torchrecorder.request.shapes import format_shapes, parse_shapes
 
@@ -67,8 +67,7 @@ def _near_depth(text: str) -> str:
         return f", did you mean {numbers[0]}-{numbers[1]}?"
     if len(numbers) == 1 and re.fullmatch("[0-9]{1,9} ?[-–]", text):
         return f", did you mean {numbers[0]}-{int(numbers[0]) + 2}?"
-    near = get_close_matches(text.lower(), ("auto", "all"), 1)
-    return f", did you mean {near[0]}?" if near else ""
+    return did_you_mean(text.lower(), ("auto", "all"), lead=", ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,7 @@ class OneOf:
     def __call__(self, text: str) -> str:
         if (found := self.spelled(text)) in self.words:
             return found
-        near = get_close_matches(text.lower(), self.words, 1)
-        more = f"; did you mean {near[0]}?" if near else ""
+        more = did_you_mean(text.lower(), self.words, lead="; ")
         raise ValueError(f"{self.spelled(text)!r} is none of {', '.join(self.words)}{more}")
 
 

@@ -17,11 +17,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from torchrecorder.errors import OptionError
+from torchrecorder.errors import OptionError, did_you_mean, near_miss
 from torchrecorder.request.options import OPTIONS, pixels
 from torchrecorder.request.requests import (
     DiagramRequest,
@@ -166,9 +165,8 @@ def read_options(written: Mapping[str, str | None], problems: list[str], left_ou
     for name, text in written.items():
         problem, meant = "", name
         if name not in _BY_NAME:
-            near = get_close_matches(name, _BY_NAME, 1)
-            advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(_BY_NAME))}"
-            problem, meant = f"unknown option {name!r}, {advice}", near[0] if near else ""
+            advice = did_you_mean(name, _BY_NAME, f"known are {', '.join(sorted(_BY_NAME))}")
+            problem, meant = f"unknown option {name!r}, {advice}", near_miss(name, _BY_NAME)
         else:
             try:
                 values[name] = _BY_NAME[name].read("" if text is None else text.strip())

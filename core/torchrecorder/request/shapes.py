@@ -14,7 +14,8 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
+
+from torchrecorder.errors import did_you_mean
 
 DTYPES = (
     *("float32", "float64", "float16", "bfloat16", "complex64", "complex128"),
@@ -150,7 +151,5 @@ def _parse_dtype(name: str) -> str:
     bare = ALIASES.get(bare, bare)
     if bare in DTYPES:
         return bare
-    near = get_close_matches(bare, [*DTYPES, *ALIASES], 1)
-    raise ValueError(
-        f"unknown dtype {name!r}" + (f", did you mean {near[0]}?" if near else f": one of {', '.join(DTYPES)}")
-    )
+    advice = did_you_mean(bare, [*DTYPES, *ALIASES], f": one of {', '.join(DTYPES)}", lead=", ")
+    raise ValueError(f"unknown dtype {name!r}{advice}")

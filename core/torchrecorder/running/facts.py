@@ -15,6 +15,7 @@ from torch.nn.parameter import is_lazy
 from torchrecorder.graph import Module, ParamCount, TensorMeta
 from torchrecorder.graph.model import ValueKind
 from torchrecorder.graph.quick import quick
+from torchrecorder.request.callables import parameters_of
 from torchrecorder.running import torch_private
 
 _module, _count = quick(Module), quick(ParamCount)
@@ -132,7 +133,7 @@ def forward_parameters(module: nn.Module) -> tuple[inspect.Parameter, ...]:
             method: Any = module.forward
             arguments = method.schema.arguments[1:]
             return tuple(inspect.Parameter(argument.name, _KIND[argument.kwarg_only]) for argument in arguments)
-        return tuple(inspect.signature(module.forward).parameters.values())
+        return parameters_of(module.forward) or ()
     except Exception:  # a forward may be any object of the user's
         return ()
 

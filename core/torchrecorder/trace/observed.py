@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from torchrecorder.cache.index import Stamp, is_younger, stamp_of
+from torchrecorder.errors import chain
 from torchrecorder.request import RecordingRequest
 from torchrecorder.trace.environment import OF_THE_LANGUAGE, OURS, SWITCHES, Asker, is_of_a_machine, value_digest
 from torchrecorder.trace.file_digests import FileDigests
@@ -18,6 +21,9 @@ from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, sh
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
 
 _SYSTEM = ("/etc/", "/usr/", "/run/")
+_OF_SYSTEM = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOEXEC)
+_SAYS_SYSTEM = (*map(os.strerror, _OF_SYSTEM), "os error", "cannot open", "could not open", "unable to open")
+"""What compiled code says of a file that it did not get, in an exception of a class of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,3 +276,20 @@ def _json_of(rows: Mapping[str, list[Any]]) -> bytes:
     """The table as JSON with one module a line, so that git shows what changed."""
     lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()]
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def has_unseen_cause(error: BaseException, trace: TraceResult) -> bool:
+    """Whether an exception, or one that led to it, comes of a file, program or library that the trace did not see."""
+    asked = {*trace.read, *trace.looked_for, *trace.listed, *trace.measures, *trace.links}
+    return any(_is_unseen(raised, asked) for raised in chain(error))
+
+
+def _is_unseen(error: BaseException, asked: set[str]) -> bool:
+    if isinstance(error, OSError) and error.filename is not None:
+        return not isinstance(error.filename, str | bytes) or os.path.abspath(os.fsdecode(error.filename)) not in asked
+    said = str(error).lower()
+    if isinstance(error, OSError) or any(text.lower() in said for text in _SAYS_SYSTEM):
+        return not any(os.path.basename(path).lower() in said for path in asked if os.path.basename(path))
+    # Code of such a file is run from another one, as that of Cython is, so that no trace sees what it does.
+    ran = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(file.endswith((".pyx", ".pxd", ".pxi")) for file in ran)

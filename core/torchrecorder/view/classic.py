@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from torchrecorder.graph import Call, Graph, Op, Value
+from torchrecorder.graph.edit import renumbered
 from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNode
 
 
@@ -20,37 +22,25 @@ def autograd_graph(graph: Graph) -> Graph:
     The target of such an op is its name. Ops without nodes stay: autograd did not follow them, or the Graph was
     recorded before such nodes were kept.
     """
-    made = _AutogradOps(graph)
+    rows = _AutogradOps(graph)
     for value in graph.values:
-        made.add(value)
-
-    def ids(of: dict[str, int]) -> dict[str, int]:
-        return {path: made.new_id[value] for path, value in of.items()}
-
-    calls = [replace(c, inputs=ids(dict(c.inputs)), outputs=ids(dict(c.outputs))) for c in graph.calls]
-    return replace(
-        graph,
-        calls=tuple(calls),
-        ops=tuple(made.ops),
-        values=tuple(made.values),
-        inputs=ids(dict(graph.inputs)),
-        outputs={path: tuple(made.new_id[value] for value in values) for path, values in graph.outputs.items()},
-        decisions=tuple(replace(d, values=tuple(made.new_id[value] for value in d.values)) for d in graph.decisions),
-    )
+        rows.add(value)
+    return renumbered(replace(graph, ops=tuple(rows.ops), values=tuple(rows.values)))
 
 
 class _AutogradOps:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._done: set[int] = set()
+        self._new_ids = count(len(graph.values))
         self.ops: list[Op] = []
         self.values: list[Value] = []
-        self.new_id: dict[int, int] = {}
+        """Those of the Graph, by their ids in it, and new ones."""
 
     def add(self, value: Value) -> None:
         """A value in the order of the Graph; with the first one of an op come all that it made."""
         if value.producer is None:
-            self._value(value, None, 0)
+            self.values.append(value)
         elif value.producer not in self._done:
             self._done.add(value.producer)
             self._op(self._graph.ops[value.producer])
@@ -60,33 +50,29 @@ class _AutogradOps:
         given = {output for node in nodes for output in node.outputs}
         rest = tuple(output for output in op.outputs if output not in given)
         read = {id_ for node in nodes for id_ in node.inputs}
-        beside = [self.new_id[id_] for id_ in op.inputs if id_ not in read]
+        beside = [id_ for id_ in op.inputs if id_ not in read]
         if not nodes:
-            self._made(op, [self.new_id[id_] for id_ in op.inputs], op.outputs)
+            self._made(op, op.inputs, op.outputs)
         for place, node in enumerate(nodes):
-            inputs = [inside[~id_] if id_ < 0 else self.new_id[id_] for id_ in node.inputs]
+            inputs = [inside[~id_] if id_ < 0 else id_ for id_ in node.inputs]
             outputs = (*node.outputs, *rest) if place == len(nodes) - 1 else node.outputs
             is_whole = bool({*op.outputs[:1]} & {*outputs})
             named = replace(op, name=node.name, target=node.name, autograd=())
             if not is_whole:
                 named = replace(named, kernels=(), flops=None)
             self._made(named, [*inputs, *beside] if is_whole else inputs, outputs, ~place in read)
-            inside.append(len(self.values) - 1)
+            inside.append(self.values[-1].id)
 
-    def _made(self, op: Op, inputs: list[int], outputs: Sequence[int], is_read_inside: bool = False) -> None:
+    def _made(self, op: Op, inputs: Sequence[int], outputs: Sequence[int], is_read_inside: bool = False) -> None:
         """Add an op with its results; behind them one that has no value in the Graph, if it is read."""
-        id_, first = len(self.ops), len(self.values)
-        for index, output in enumerate(outputs):
-            self._value(self._graph.values[output], id_, index)
+        id_ = len(self.ops)
+        made = [replace(self._graph.values[output], producer=id_, index=i) for i, output in enumerate(outputs)]
         if is_read_inside or not outputs:
-            self.values.append(Value(len(self.values), "op", id_, len(outputs)))
-        made = tuple(range(first, len(self.values)))
-        mutates = tuple(self.new_id[output] for output in outputs if output in op.mutates)
-        self.ops.append(replace(op, id=id_, inputs=tuple(dict.fromkeys(inputs)), outputs=made, mutates=mutates))
-
-    def _value(self, value: Value, producer: int | None, index: int) -> None:
-        self.new_id[value.id] = len(self.values)
-        self.values.append(replace(value, id=len(self.values), producer=producer, index=index))
+            made.append(Value(next(self._new_ids), "op", id_, len(outputs)))
+        self.values += made
+        mutates = tuple(output for output in outputs if output in op.mutates)
+        ids = tuple(value.id for value in made)
+        self.ops.append(replace(op, id=id_, inputs=tuple(dict.fromkeys(inputs)), outputs=ids, mutates=mutates))
 
 
 @dataclass(slots=True)
@@ -268,10 +254,7 @@ class _Walk:
         takers, made = self._takers.get(value, ()), self._made_by(value)
         if value in self._given or made is None or self.graph.ops[made].target != self.graph.ops[made].name:
             return True
-        at: int | None = self.graph.ops[op].call
-        while at is not None and at not in takers:
-            at = self.graph.calls[at].parent
-        return at is not None
+        return any(call.id in takers for call in self.graph.around(self.graph.ops[op].call))
 
     def _op(self, op: int, scope: int) -> None:
         row, function = self.graph.ops[op], self._functions[op]
@@ -318,9 +301,8 @@ class _Walk:
 
     def _around(self, call: int | None) -> int | None:
         """The layer whose call this is, or lies in."""
-        while call is not None and self._layer(self.graph.calls[call]) is None:
-            call = self.graph.calls[call].parent
-        return None if call is None else self._layer(self.graph.calls[call])
+        layers = map(self._layer, self.graph.around(call))
+        return next((layer for layer in layers if layer is not None), None)
 
     def _scope_before(self, call: Call) -> int | None:
         """Where ops stand that ran before a layer: in what is around it, or the other layer that has and calls it."""

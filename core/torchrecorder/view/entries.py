@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise, takewhile
 
-from torchrecorder.graph.model import Call, Graph
+from torchrecorder.graph import Call, Graph
+from torchrecorder.graph.edit import renumbered
 from torchrecorder.view.plan.repeats import dependence, place
 from torchrecorder.view.tree import CallTree, Item, call_tree
 
@@ -117,29 +118,18 @@ def _stretches(graph: Graph, items: Sequence[Item], spans: Sequence[tuple[int, i
 
 def _with_calls(tree: CallTree, entries: Sequence[_Entry]) -> Graph:
     graph = tree.graph
+    ids = {entry.calls[0]: len(graph.calls) + place for place, entry in enumerate(entries)}
     before = {entry.calls[0]: entry for entry in entries}
-    holder = {call: entry for entry in entries for call in entry.calls}
-    new: dict[int, int] = {}
-    ids: dict[str, int] = {}
-    for row in graph.calls:
-        if row.id in before:
-            ids[before[row.id].path] = len(new) + len(ids)
-        new[row.id] = len(new) + len(ids)
+    parents = {call: ids[entry.calls[0]] for entry in entries for call in entry.calls}
+    around = {op: ids[entry.calls[0]] for entry in entries for op in entry.ops}
     calls: list[Call] = []
     for row in graph.calls:
-        parent = None if row.parent is None else new[row.parent]
         if (entry := before.get(row.id)) is not None:
             inputs, outputs = _ends(tree, entry)
-            calls.append(Call(len(calls), parent, entry.path, inputs=inputs, outputs=outputs))
-        parent = ids[holder[row.id].path] if row.id in holder else parent
-        calls.append(replace(row, id=len(calls), parent=parent))
-    at = {op: ids[entry.path] for entry in entries for op in entry.ops}
-    return replace(
-        graph,
-        calls=tuple(calls),
-        ops=tuple(replace(op, call=at.get(op.id, new[op.call])) for op in graph.ops),
-        frames=tuple(replace(frame, call=new[frame.call]) for frame in graph.frames),
-    )
+            calls.append(Call(ids[row.id], row.parent, entry.path, inputs=inputs, outputs=outputs))
+        calls.append(replace(row, parent=parents.get(row.id, row.parent)))
+    ops = tuple(replace(op, call=around.get(op.id, op.call)) for op in graph.ops)
+    return renumbered(replace(graph, calls=tuple(calls), ops=ops))
 
 
 def _ends(tree: CallTree, entry: _Entry) -> tuple[dict[str, int], dict[str, int]]:
@@ -166,9 +156,7 @@ def _origin(tree: CallTree, entry: _Entry, value: int) -> str:
     row = tree.graph.values[value]
     if row.producer is None:
         return row.name or str(value)
-    at: int | None = tree.graph.ops[row.producer].call
-    while at is not None and tree.graph.calls[at].parent != entry.parent:
-        at = tree.graph.calls[at].parent
-    path = "" if at is None else tree.graph.calls[at].module
+    around = tree.graph.around(tree.graph.ops[row.producer].call)
+    path = next((call.module for call in around if call.parent == entry.parent), "")
     names = [part for part in path.split(".") if not part.isdigit()]
     return names[-1] if names else str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import chain
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.view.node_kinds import NodeKinds
@@ -68,11 +69,8 @@ class Facts:
         """By frame the ops that ran in it, and in functions and layers that it called."""
         graph, found = self.graph, dict[int, list[int]]()
         for op in graph.ops:
-            frames, at = frames_around(graph, op.frame), graph.calls[op.call]
-            while at.parent is not None:  # those around the layers that it ran in
-                frames += frames_around(graph, at.frame)
-                at = graph.calls[at.parent]
-            for frame in frames:
+            frames = (op.frame, *(call.frame for call in graph.around(op.call)))
+            for frame in chain.from_iterable(frames_around(graph, frame) for frame in frames):
                 found.setdefault(frame, []).append(op.id)
         return found
 

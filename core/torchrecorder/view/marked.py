@@ -63,7 +63,8 @@ class _Marker:
         ops = {head_node.op, *head_node.ops}
         calls = {call for part in (head_node, *head_node.parts) for call in part.calls}
         readers = self.readers.get(edge.value, ())
-        reads = [op for op in readers if op in ops or self._is_in(self.graph.ops[op].call, calls)]
+        around = {op: {call.id for call in self.graph.around(self.graph.ops[op].call)} for op in readers}
+        reads = [op for op in readers if op in ops or not calls.isdisjoint(around[op])]
         return replace(edge, mark=_together([self.marks.reads.get((edge.value, op)) for op in reads]))
 
     def _call(self, call: int) -> Mark | None:
@@ -79,13 +80,6 @@ class _Marker:
         if 0 < came + went < n and (came == 0 or went == 0):
             return "changed", (f"was ×{(n - came) // period}" if came else f"now ×{(n - went) // period}",)
         return _together(found), said
-
-    def _is_in(self, call: int | None, calls: set[int]) -> bool:
-        while call is not None:
-            if call in calls:
-                return True
-            call = self.graph.calls[call].parent
-        return False
 
 
 def _together(found: Iterable[Mark | None]) -> Mark | None:

@@ -72,8 +72,8 @@ class _Spines:
             argument = next((path.partition(".")[0] for path, value in given.items() if self._axes(value)), None)
             values = {value for path, value in given.items() if path.partition(".")[0] == argument}
         elif self._op_name(node) in SUMS and first.op is not None:
-            shape = self._shape(self.graph.ops[first.op].outputs[0])
-            values = {edge.value for edge in edges if self._shape(edge.value) == shape}
+            shape = self.graph.values[self.graph.ops[first.op].outputs[0]].shape
+            values = {edge.value for edge in edges if self.graph.values[edge.value].shape == shape}
         elif self._op_name(node) in JOINS:
             return edges
         else:
@@ -130,12 +130,8 @@ class _Spines:
         op = _first(node).op
         return self.graph.ops[op].name if _first(node).kind == "op" and op is not None else ""
 
-    def _shape(self, value: int) -> tuple[int | str, ...]:
-        meta = self.graph.values[value].meta
-        return () if meta is None else meta.shape
-
     def _axes(self, value: int) -> int:
-        return len(self._shape(value))
+        return len(self.graph.values[value].shape)
 
 
 def _first(node: Node) -> Node:

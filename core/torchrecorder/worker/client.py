@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any, TypeVar
 
 from torchrecorder.errors import (
     TorchMissing,
@@ -26,12 +27,16 @@ from torchrecorder.errors import (
     WorkerNotStarted,
     WorkerTimeout,
 )
-from torchrecorder.line_process import LineProcess, tail
+from torchrecorder.processes import LineProcess, tail
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import MEMORY_BYTES, Settings
+from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
 from torchrecorder.worker.interpreter import environment, foreign_path
 from torchrecorder.worker.messages import Answer, Greeting, Job
+
+Request = RecordingRequest | StylerRequest
+RequestT = TypeVar("RequestT", bound=Request)
 
 START_TIMEOUT_S = 180.0
 """How long importing torch may take; a cold disk on a shared machine needs a minute."""
@@ -44,7 +49,7 @@ _FORKS = sys.platform == "linux"
 class _Sent:
     """A job that is in the process."""
 
-    request: RecordingRequest
+    request: Request
     timeout_s: float
     log: Path
     start: float
@@ -77,12 +82,12 @@ class Worker:
         self._number = 0
         self._sent: dict[int, _Sent] = {}
         """The jobs that are in the process, by number."""
-        self._waiting: deque[RecordingRequest] = deque()
+        self._waiting: deque[Any] = deque()
         """Those that no job has been sent for."""
-        self._alone: deque[RecordingRequest] = deque()
+        self._alone: deque[Request] = deque()
         """The process died while they and others were in it."""
-        self._timeouts_s: dict[RecordingRequest, float] = {}
-        self._answers: dict[RecordingRequest, Answer] = {}
+        self._timeouts_s: dict[Any, float] = {}
+        self._answers: dict[Any, Answer] = {}
         """Those that came before they were asked for."""
         self._is_ahead = False
         """Whether it was given requests before it is known which there are in all."""
@@ -93,7 +98,9 @@ class Worker:
         self._process: LineProcess | None = None
         self._is_greeted = False
         self._absent: WorkerError | None = None
-        """Why no process can record here."""
+        """Why no process can be started here."""
+        self._problem: TorchRecorderError | None = None
+        """Why one that was started can record nothing; it can ask a styler, which may need no torch."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     @staticmethod
@@ -155,6 +162,11 @@ class Worker:
         ((_, answer),) = self.record_all({request: timeout_s})
         return answer
 
+    def ask(self, request: StylerRequest, *, timeout_s: float) -> Answer:
+        """Ask a styler; whatever happens to the process becomes the answer's error."""
+        ((_, answer),) = self.record_all({request: timeout_s})
+        return answer
+
     def submit(self, request: RecordingRequest, timeout_s: float) -> None:
         """Have a request recorded while the builder does other things; `record_all` gives the answer."""
         if request not in self._timeouts_s:
@@ -180,9 +192,9 @@ class Worker:
 
     def record_all(
         self,
-        requests: Mapping[RecordingRequest, float],
-        on_start: Callable[[RecordingRequest], None] = lambda request: None,
-    ) -> Iterator[tuple[RecordingRequest, Answer]]:
+        requests: Mapping[RequestT, float],
+        on_start: Callable[[RequestT], None] = lambda request: None,
+    ) -> Iterator[tuple[RequestT, Answer]]:
         """Record requests, several at once, each with its time-out in seconds; the answers come as they are ready.
 
         Those that lie in one package go one after the other, since a process that has imported it serves them.
@@ -205,7 +217,7 @@ class Worker:
                 yield from ((request, answer) for request, answer in answered if request in requests)
                 self._alone.extend(lost)
 
-    def _fill(self, on_start: Callable[[RecordingRequest], None]) -> Iterator[tuple[RecordingRequest, Answer]]:
+    def _fill(self, on_start: Callable[[Any], None]) -> Iterator[tuple[Any, Answer]]:
         """Send as many jobs as run at once; the answers of those that cannot be sent."""
         while len(self._sent) < (1 if self._alone else self._at_once) and (self._alone or self._waiting):
             is_again = bool(self._alone)
@@ -215,7 +227,7 @@ class Worker:
             if (failed := self._send(request, self._timeouts_s[request])) is not None:
                 yield request, failed
 
-    def _send(self, request: RecordingRequest, timeout_s: float) -> Answer | None:
+    def _send(self, request: Request, timeout_s: float) -> Answer | None:
         """Send a job; the answer, if it cannot be."""
         self._number += 1
         package = request.root_module()
@@ -237,7 +249,6 @@ class Worker:
             )
             self._started(request).send(job.to_json())
         except WorkerError as error:
-            self._absent = error
             return Answer(error=error)
         except EOFError:
             how = self._end_process()
@@ -252,12 +263,12 @@ class Worker:
         self._sent[self._number] = _Sent(request, timeout_s, log, time.monotonic())
         return None
 
-    def _lost(self) -> list[RecordingRequest]:
+    def _lost(self) -> list[Request]:
         """The jobs that were in a process that has ended, of those that are still wanted."""
         jobs, self._sent = [*self._sent.values()], {}
         return [sent.request for sent in jobs if sent.request in self._timeouts_s]
 
-    def _receive(self) -> tuple[list[tuple[RecordingRequest, Answer]], list[RecordingRequest]]:
+    def _receive(self) -> tuple[list[tuple[Any, Answer]], list[Request]]:
         """The next answer, or those of all jobs if the process ended; and the jobs to be tried again, one by one."""
         assert self._process is not None
         # Jobs wait for one another where memory is short, so all their times together are the limit. One whose package
@@ -281,7 +292,7 @@ class Worker:
                 answer.error.log = tail(sent.log)  # read here, where no trace takes it for the model's doing
             sent.log.unlink(missing_ok=True)
             self._needs_compiler = self._needs_compiler or answer.needed_compiler
-            if not self._forks:
+            if not self._forks or self._problem is not None:
                 self._end_process()
             return [(sent.request, replace(answer, seconds=time.monotonic() - sent.start))], []
         if len(self._sent) > 1:
@@ -298,34 +309,40 @@ class Worker:
             environment(self._python, folder)
         return folder
 
-    def _started(self, request: RecordingRequest) -> LineProcess:
+    def _started(self, request: Request) -> LineProcess:
         """The process, once it is ready.
 
         Raises:
             WorkerError: It cannot record, now or when it was tried before.
         """
-        if self._absent is not None:  # starting a Python for each of a hundred diagrams takes a minute
-            raise TorchRecorderError.from_json({**self._absent.to_json(), "target": request.target})
+        is_recording = isinstance(request, RecordingRequest)
+        # starting a Python for each of a hundred diagrams takes a minute
+        if not self._is_greeted and self._absent is None and not (is_recording and self._problem):
+            try:
+                self._greet(request.target)
+            except WorkerError as error:
+                self._absent = error
+        if (why := self._absent or (self._problem if is_recording else None)) is not None:
+            self._end_process()
+            raise TorchRecorderError.from_json({**why.to_json(), "target": request.target})
+        assert self._process is not None
+        return self._process
+
+    def _greet(self, target: str) -> None:
+        """Start the process and wait until it is ready, or says why it can record nothing."""
         if self._process is None and self._python and shutil.which(self._python) is None:
-            raise TorchMissing(request.target, self._python, "there is no such program")
+            raise TorchMissing(target, self._python, "there is no such program")
         self.start()
         assert self._process is not None
-        if self._is_greeted:
-            return self._process
         python = self._python or sys.executable
         try:
-            problem = Greeting.from_json(self._process.next(START_TIMEOUT_S)).problem
+            self._problem = Greeting.from_json(self._process.next(START_TIMEOUT_S)).problem
         except TimeoutError:
-            self._end_process()
-            raise TorchMissing(request.target, python, f"importing it took longer than {START_TIMEOUT_S:g} s") from None
+            raise TorchMissing(target, python, f"importing it took longer than {START_TIMEOUT_S:g} s") from None
         except EOFError:
             log = self._folder() / "worker.log"
-            raise WorkerNotStarted(request.target, python, self._end_process(), tail(log)) from None
-        if problem is not None:
-            self._end_process()
-            raise TorchRecorderError.from_json({**problem.to_json(), "target": request.target})
+            raise WorkerNotStarted(target, python, self._end_process(), tail(log)) from None
         self._is_greeted = True
-        return self._process
 
     def _end_process(self) -> str:
         if self._process is None:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from torchrecorder.line_process import children
+from torchrecorder.processes import bound, children, ending, kill, kill_group
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -55,14 +55,11 @@ def end(pid: int, *, by_itself: bool = False) -> str:
     If its pipe has come to an end, it ends `by_itself`, and only what it started must be killed.
     """
     status = wait_a_moment(pid) if by_itself else None
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+    kill_group(pid)
     if status is None:
         _, status = os.waitpid(pid, 0)
-    if os.WIFSIGNALED(status):
-        return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
-    code = os.WEXITSTATUS(status)
-    return "its code closed the descriptors of the process" if code == MUTE else f"exit status {code}"
+    code = os.waitstatus_to_exitcode(status)
+    return "its code closed the descriptors of the process" if code == MUTE else ending(code)
 
 
 def wait_a_moment(pid: int) -> int | None:
@@ -86,14 +83,7 @@ def prepare(log: str, memory_bytes: int | None) -> None:
     os.dup2(file, 2)
     os.close(file)
     faulthandler.enable()
-    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no limits, macOS not that of memory
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if memory_bytes is not None:
-            _, hard = resource.getrlimit(resource.RLIMIT_AS)
-            bound = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
-            resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
+    bound(CORE=0, **({} if memory_bytes is None else {"AS": memory_bytes}))
 
 
 def adopt() -> None:
@@ -107,8 +97,8 @@ def end_adopted(own: Collection[int]) -> None:
     """Kill the children of this process that are not its own, and those that they leave in their turn."""
     while left := children(os.getpid()).difference(own):
         for pid in left:
+            kill(pid)
             with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from torchrecorder.cache.index import Stamp, StampedIndex, stamp_of
 from torchrecorder.cache.store import Store
-from torchrecorder.line_process import import_path
+from torchrecorder.processes import import_path
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
 from torchrecorder.trace.ownership import is_installed, is_stdlib
 

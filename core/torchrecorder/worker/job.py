@@ -33,8 +33,10 @@ from torchrecorder.recording.matching import matching_models
 from torchrecorder.recording.run import Run, capture, wants_memory
 from torchrecorder.recording.target import load, load_arguments
 from torchrecorder.request import RecordingRequest, is_pattern, parse_shapes
-from torchrecorder.trace.causes import has_unseen_cause
+from torchrecorder.request.stylers import StylerRequest
+from torchrecorder.trace.observed import has_unseen_cause
 from torchrecorder.trace.trace import Trace
+from torchrecorder.worker import styling
 from torchrecorder.worker.messages import Answer, Job, line_of
 
 _stat = os.stat
@@ -53,18 +55,21 @@ def begin(job: Job) -> Trace:
 
 def answer(job: Job, trace: Trace | None = None) -> Answer:
     """Record the job's request and say what came of it and what it depended on."""
+    request = job.request
+    if isinstance(request, StylerRequest):
+        return styling.answer(job)
     if trace is None:
         trace = begin(job)
     else:
         trace.follow()
     path = list(sys.path)
     try:
-        graph, answered = _graph_or_error(job.request, job.allow)
+        graph, answered = _graph_or_error(request, job.allow)
     finally:
         trace.stop()
     sys.path[:] = path  # the model's code may have changed it, and versions are looked up on it
     layers = () if graph is None else (module.cls for module in graph.modules.values())
-    traced = trace.result({name.partition(".")[0] for name in (job.request.target, *layers)})
+    traced = trace.result({name.partition(".")[0] for name in (request.target, *layers)})
     if answered.error is not None and has_unseen_cause(answered.error, traced):
         traced = replace(traced, untracked=(*traced.untracked, "fails on something outside of what was seen"))
     return replace(answered, trace=traced, job=job.number, needed_compiler="torch._dynamo" in sys.modules)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torchrecorder.errors import TorchRecorderError
 from torchrecorder.request import RecordingRequest
+from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.observed import TraceResult
 
 
@@ -28,9 +29,9 @@ class Greeting:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One request, with all that the process that records it must know of the build."""
+    """One request, with all that the process that answers it must know of the build."""
 
-    request: RecordingRequest
+    request: RecordingRequest | StylerRequest
     path: tuple[str, ...]
     """Folders to import from, before those of the worker's own."""
     environment: Mapping[str, str]
@@ -54,7 +55,8 @@ class Job:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Job:
-        request = RecordingRequest.from_json(data["request"])
+        asked = data["request"]
+        request = (StylerRequest if "styler" in asked else RecordingRequest).from_json(asked)
         return Job(**{**data, "request": request, "path": tuple(data["path"]), "allow": tuple(data["allow"])})
 
 
@@ -71,6 +73,10 @@ class Answer:
     """Whether torch's compiler was loaded in the end."""
     names: Mapping[str, str] | None = None
     """Of a pattern: the models that match, each with why it cannot be built by its name alone."""
+    styles: tuple[str, ...] = ()
+    """Of a styler: for each picture its answer as JSON text."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """Of a styler: digests of the user's modules that were imported, by name."""
     seconds: float = 0.0
     """By the clock, from sending the job to its answer; not sent."""
 
@@ -82,6 +88,8 @@ class Answer:
             "error": None if self.error is None else self.error.to_json(),
             "trace": None if self.trace is None else self.trace.to_json(),
             "names": self.names,
+            "styles": self.styles,
+            "modules": self.modules,
         }
 
     @staticmethod
@@ -94,6 +102,8 @@ class Answer:
             data["job"],
             data["needed_compiler"],
             data["names"],
+            tuple(data["styles"]),
+            dict(data["modules"]),
         )
 
 

@@ -51,16 +51,21 @@ def main() -> None:
         except Exception as error:
             problem = failed_inside("", error, at_start=True)
     send(line_of(Greeting(problem)))
-    if problem is not None:
-        return
-    if "--once" in sys.argv[1:]:
-        from torchrecorder.worker.job import answer_line
-
-        job = Job.from_json(json.loads(jobs.readline() or b"null"))
+    if "--once" in sys.argv[1:] or problem is not None:
+        if not (line := jobs.readline()):
+            return
+        job = Job.from_json(json.loads(line))
         fork.die_with(builder)  # no other process watches over a job that runs in this one
         fork.prepare(job.log, job.memory_bytes)
         fork.adopt()
-        send(answer_line(job))
+        if problem is not None:  # a styler may need no torch
+            from torchrecorder.worker.styling import answer
+
+            send(line_of(answer(job)))
+        else:
+            from torchrecorder.worker.job import answer_line
+
+            send(answer_line(job))
         fork.end_adopted(())
     else:
         from torchrecorder.worker.serving import Serving

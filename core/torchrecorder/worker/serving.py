@@ -21,7 +21,7 @@ from typing import Protocol
 
 from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
-from torchrecorder.line_process import children
+from torchrecorder.processes import children
 from torchrecorder.recording.machine.memory import left
 from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.trace import Trace

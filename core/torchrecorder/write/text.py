@@ -148,10 +148,7 @@ def _opened(view: View) -> set[int]:
         drawn = [graph.calls[call].parent for node in one.nodes for call in node.calls]
         drawn += [graph.ops[node.op].call for node in one.nodes if node.op is not None]
         for call in drawn:
-            at = call
-            while at is not None and at not in found:
-                found.add(at)
-                at = graph.calls[at].parent
+            found.update(around.id for around in graph.around(call))
     return found
 
 
@@ -197,10 +194,8 @@ def _cells(
 def _name_and_module(graph: Graph, run: CallRun, limit: int) -> tuple[str, Module | None]:
     """The path of a run from the layer around it, and the module that is called; None for a function."""
     call = graph.calls[run.calls[0]]
-    parent = call.parent
-    while parent is not None and graph.calls[parent].kind == "function":  # whose name is in no path of a layer
-        parent = graph.calls[parent].parent
-    around = "" if parent is None else graph.calls[parent].module
+    # the name of a function is in no path of a layer
+    around = next((row.module for row in graph.around(call.parent) if row.kind == "module"), "")
     name = run_name(graph, [graph.calls[c].module for c in run.calls], around)
     return clean(name, limit), graph.modules.get(call.module) if call.kind == "module" else None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.core.graph.building import chain, mlp, nested, residual_block, transformer
 from tests.core.pipeline.fuzzing import TARGETS, graph_of
-from torchrecorder.comparison import Diff
+from torchrecorder.comparison.compared import Diff
 from torchrecorder.drawing import REVISION
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing

@@ -13,13 +13,15 @@ from tests.core.drawing.engines import NASTY, SVG, laid_out, parsed, words
 from tests.core.graph.building import residual_block, transformer
 from tests.core.write.test_svg import check
 from torchrecorder.drawing import StyledNode, Styler
-from torchrecorder.drawing.styler import StylerInput, StylerRaised, run_styler
+from torchrecorder.drawing.styler import styler_input
 from torchrecorder.drawing.styles import check_styles
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
 from torchrecorder.layout.dot import to_dot
 from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.request.stylers import StylerInput
 from torchrecorder.view import make_view
+from torchrecorder.worker.styling import StylerRaised, run_styler
 from torchrecorder.write.svg import finish
 
 GRAPH = residual_block()
@@ -27,7 +29,7 @@ GRAPH = residual_block()
 
 def asked(graph: Graph = GRAPH) -> StylerInput:
     view = make_view(graph, DrawingOptions(depth="all"))
-    return StylerInput.of(view, Labels(view))
+    return styler_input(view, Labels(view))
 
 
 def drawn(styler: Any, graph: Graph = GRAPH) -> str:

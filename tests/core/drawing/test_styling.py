@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,15 +16,17 @@ import pytest
 from tests.core.graph.building import mlp
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.styler import StylerInput
-from torchrecorder.drawing.styler_process import source_of, styles_by_name
+from torchrecorder.drawing.styler import styler_input, styles_by_name
 from torchrecorder.engine import find_engine
-from torchrecorder.errors import OptionError, StylerError
+from torchrecorder.errors import OptionError, StylerError, TorchMissing
 from torchrecorder.labels.labels import Labels
-from torchrecorder.pipeline.drawings import RenderKey
-from torchrecorder.request import DrawingOptions, Settings, read_drawing
+from torchrecorder.pipeline.drawings import RenderKey, source_of
+from torchrecorder.request import DrawingOptions, RecordingRequest, Settings, read_drawing
+from torchrecorder.request.stylers import StylerInput
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.view import make_view
+from torchrecorder.worker.client import Worker
+from torchrecorder.worker.messages import Answer
 
 CODE = """
 print("printed while it is imported")
@@ -74,21 +80,25 @@ def folder(tmp_path: Path) -> Path:
 
 def asked() -> StylerInput:
     view = make_view(mlp())
-    return StylerInput.of(view, Labels(view))
+    return styler_input(view, Labels(view))
 
 
 def settings(folder: Path) -> Settings:
     return Settings(folder / "cache", (str(folder),))
 
 
+def worker(folder: Path) -> Callable[[], Worker]:
+    return lambda: Worker.of(settings(folder))
+
+
 def one(styler: str, folder: Path) -> Drawing:
-    (drawing,) = draw([DrawJob(mlp(), "a" * 64, DrawingOptions(styler=styler))], find_engine(), settings(folder))
+    (drawing,) = draw([DrawJob(mlp(), "a" * 64, DrawingOptions(styler=styler))], find_engine(), worker(folder))
     assert isinstance(drawing, Drawing), drawing
     return drawing
 
 
 def failing(styler: str, folder: Path, timeout_s: float = 60) -> StylerError:
-    (error,) = styles_by_name(styler, [asked()], settings(folder), timeout_s=timeout_s)
+    (error,) = styles_by_name(styler, [asked()], worker(folder), timeout_s=timeout_s)
     assert isinstance(error, StylerError), error
     return error
 
@@ -103,7 +113,7 @@ def test_a_styler_with_arguments(folder: Path) -> None:
 
 def test_its_error_stays_with_its_picture(folder: Path) -> None:
     orders = [DrawJob(mlp(), "a" * 64, DrawingOptions(styler=styler)) for styler in ("", "looks.mine.Raises", "")]
-    good, bad, other = draw(orders, find_engine(), settings(folder))
+    good, bad, other = draw(orders, find_engine(), worker(folder))
     assert isinstance(good, Drawing)
     assert isinstance(bad, StylerError)
     assert good == other
@@ -166,9 +176,55 @@ def test_asking_imports_nothing_here(folder: Path) -> None:
     code = f"""
 import sys
 from pathlib import Path
-from tests.core.drawing.test_styling import asked, settings
-from torchrecorder.drawing.styler_process import styles_by_name
-styles_by_name("looks.mine.Red", [asked()], settings(Path({str(folder)!r})))
+from tests.core.drawing.test_styling import asked, worker
+from torchrecorder.drawing.styler import styles_by_name
+styles_by_name("looks.mine.Red", [asked()], worker(Path({str(folder)!r})))
 assert "looks" not in sys.modules and "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_without_torch_a_styler_that_needs_none_is_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, real_processes: None
+) -> None:
+    (folder / "absent").mkdir()
+    (folder / "absent" / "torch.py").write_text("raise ImportError('there is no torch')")
+    monkeypatch.setenv("PYTHONPATH", str(folder / "absent"), prepend=os.pathsep)
+    with worker(folder)() as opened:
+        before = opened.record(RecordingRequest("looks.mine.Net", "1,3"), timeout_s=60)
+        assert isinstance(before.error, TorchMissing)
+        for _ in range(2):
+            (styles,) = styles_by_name("looks.mine.Red", [asked()], lambda: nullcontext(opened))
+            assert not isinstance(styles, StylerError), styles
+        again = opened.record(RecordingRequest("looks.mine.Other", "1,3"), timeout_s=60)
+        assert isinstance(again.error, TorchMissing)
+        assert "looks.mine.Other" in str(again.error)
+
+
+def test_the_process_goes_on_after_a_styler_that_dies_or_hangs(folder: Path) -> None:
+    with worker(folder)() as opened:
+        for styler, timeout_s in (("looks.mine.Dies", 60), ("looks.mine.Slow", 1)):
+            (error,) = styles_by_name(styler, [asked()], lambda: nullcontext(opened), timeout_s)
+            assert isinstance(error, StylerError)
+        (styles,) = styles_by_name("looks.mine.Red", [asked()], lambda: nullcontext(opened))
+        assert not isinstance(styles, StylerError)
+
+
+def test_what_a_styler_printed_before_it_died_is_in_the_log(folder: Path) -> None:
+    assert "printed while it is imported" in failing("looks.mine.Dies", folder).details()
+
+
+def test_a_python_that_is_not_there_is_said(folder: Path) -> None:
+    absent = replace(settings(folder), python="no-such-python")
+    (error,) = styles_by_name("looks.mine.Red", [asked()], lambda: Worker.of(absent))
+    assert isinstance(error, StylerError)
+    assert "there is no such program" in str(error)
+
+
+def test_an_answer_that_is_not_one_is_an_error() -> None:
+    class Scribbling(Worker):
+        def ask(self, request: object, *, timeout_s: float) -> Answer:
+            return Answer(styles=("[1]",))
+
+    (error,) = styles_by_name("looks.mine.Red", [asked()], lambda: Scribbling([]))
+    assert "its process returned no answer" in str(error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -25,6 +27,8 @@ NATIVE = {
     "Sequential": "torch.nn.modules.container.Sequential",
 }
 _OPS = {"Conv2d": "conv2d", "BatchNorm2d": "batch_norm", "LayerNorm": "layer_norm", "Identity": "pass"}
+DEEP = sys.getrecursionlimit() + 200
+"""Layers in one another, more than a function that calls itself could follow."""
 
 
 class Net:
@@ -38,6 +42,9 @@ class Net:
         self.inputs: dict[str, int] = {}
         self.stack: list[int] = []
         self.failure: Failure | None = None
+        self._weights: dict[str, int] = {}
+        self._count = Counter[str]()
+        """How often each module was called."""
         self._open("", cls, "", params)
 
     def input(self, name: str, *shape: int | str) -> int:
@@ -82,15 +89,15 @@ class Net:
         return out
 
     def weight(self, name: str, *shape: int) -> int:
-        known = (value.id for value in self.values if value.name == name and value.kind == "param")
-        found = next(known, None)
-        return self.value("param", shape, name) if found is None else found
+        if name not in self._weights:
+            self._weights[name] = self.value("param", shape, name)
+        return self._weights[name]
 
     @contextmanager
     def function(self, name: str) -> Iterator[None]:
         """A custom autograd function, or an operator of control flow."""
-        index = 1 + sum(row.module == name for row in self.calls)
-        self.calls.append(Call(len(self.calls), self.stack[-1], name, index, kind="function"))
+        self._count[name] += 1
+        self.calls.append(Call(len(self.calls), self.stack[-1], name, self._count[name], kind="function"))
         self.stack.append(len(self.calls) - 1)
         yield
         self.stack.pop()
@@ -128,8 +135,8 @@ class Net:
         counts = ParamCount(own, params, params)
         self.modules.setdefault(fqn, Module(fqn, full, cls in NATIVE, counts, said))
         parent = self.stack[-1] if self.stack else None
-        index = 1 + sum(row.module == fqn for row in self.calls)
-        self.calls.append(Call(len(self.calls), parent, fqn, index))
+        self._count[fqn] += 1
+        self.calls.append(Call(len(self.calls), parent, fqn, self._count[fqn]))
         self.stack.append(len(self.calls) - 1)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.drawing.engines import NASTY, laid_out, words
-from tests.core.graph.building import Net, chain, mlp, nested, residual_block, transformer
+from tests.core.graph.building import DEEP, Net, chain, mlp, nested, residual_block, transformer
 from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import attributes, to_dot
 from torchrecorder.request.requests import DrawingOptions
@@ -89,7 +89,7 @@ def test_where_boxes_and_rows_of_nodes_depend_on_it_ranks_lead_across_boxes() ->
 
 
 def test_deep_nesting_needs_no_recursion() -> None:
-    assert to_dot(make_view(nested(2000), DrawingOptions(depth="all"))).source.count("subgraph") == 2001
+    assert to_dot(make_view(nested(DEEP), DrawingOptions(depth="all"))).source.count("subgraph") == DEEP + 1
 
 
 def nasty_graph(text: str) -> Graph:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from torchrecorder.page import Outcome
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, RecordingRequest, Settings, read_request
-from torchrecorder.worker.client import Worker
+from torchrecorder.worker.client import RequestT, Worker
 from torchrecorder.worker.messages import Answer
 
 NET = """from torch import nn
@@ -28,7 +28,7 @@ class Net(nn.Module):
 
 
 class Counted(Worker):
-    """Counts its jobs, and passes its process on to the next build, because importing torch takes seconds."""
+    """Counts what it records, and passes its process on to the next build, because importing torch takes seconds."""
 
     jobs = 0
     starts = 0
@@ -48,10 +48,10 @@ class Counted(Worker):
 
     def record_all(
         self,
-        requests: Mapping[RecordingRequest, float],
-        on_start: Callable[[RecordingRequest], None] = lambda request: None,
-    ) -> Iterator[tuple[RecordingRequest, Answer]]:
-        Counted.jobs += len(requests)
+        requests: Mapping[RequestT, float],
+        on_start: Callable[[RequestT], None] = lambda request: None,
+    ) -> Iterator[tuple[RequestT, Answer]]:
+        Counted.jobs += sum(isinstance(request, RecordingRequest) for request in requests)
         return super().record_all(requests, on_start)
 
     @classmethod

@@ -76,6 +76,19 @@ def test_a_styler_is_asked_again_when_what_it_imports_changed(site: Site) -> Non
     assert Counted.jobs == 0, "a look is no matter of recordings"
 
 
+def test_one_worker_records_and_asks_the_styler_and_none_starts_where_all_is_kept(site: Site) -> None:
+    site.write("look.py", LOOK)
+    site.write("palette.py", 'LINEAR = "#ff0000"\n')
+    styled = ask(styler="pip_nets.look.Look")
+    assert 'fill="#ff0000"' in svg_of(site.build(styled)[0])
+    assert (Counted.starts, Counted.jobs) == (1, 1)
+    site.edit("palette.py", "#ff0000", "#0000ff")
+    assert 'fill="#0000ff"' in svg_of(site.build(styled)[0])
+    assert (Counted.starts, Counted.jobs) == (1, 0)
+    assert 'fill="#0000ff"' in svg_of(site.build(styled)[0])
+    assert Counted.starts == 0
+
+
 @pytest.mark.parametrize("harm", ["remove", "flip", "all"])
 def test_a_picture_that_goes_between_finding_and_showing_is_drawn_again(site: Site, harm: str) -> None:
     """As `gc` or another build may take it; nothing of it may be known from before, either."""

@@ -61,6 +61,43 @@ class Vague(nn.Module):
         return self.fc(x)
 
 
+class Threshold(nn.Module):
+    r"""Written as the layers of torch are.
+
+    Shape:
+        - Input: :math:`(C, H, W)` or :math:`(N, \text{num\_features}, H, W)`
+        - Input2: (N, C_{in}, L_{in}, 2)
+        - Output: :math:`(N, 9, 9, 9)`
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_features = self.in_channels = 5
+        self.tau = nn.Parameter(torch.zeros(1, 5, 1, 1))
+
+    def forward(self, x: Tensor, w: Tensor) -> Any:
+        return torch.maximum(x, self.tau), w + 1
+
+
+class Typed(nn.Module):
+    """The shape stands behind the type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(1, 4, 9, 2)
+
+    def forward(self, x: Tensor, w: Tensor, z: Tensor) -> Any:
+        """Arguments
+        ---------
+        x : torch.Tensor (batch, 1, time)
+            input waveform.
+        w (Tensor): (batch, 3, length) of something
+        z : torch.Tensor
+            is (batch, 7) in another place
+        """
+        return self.conv(x), w + 1, z + 1
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
@@ -68,6 +105,8 @@ class Vague(nn.Module):
             Prior(),
             "hidden=1,16,6; proj=1,16,6; mask=bool[1,16]; kinds=int64[1,12]<2, from the docstring of its forward",
         ),
+        (Threshold(), "x=1,5,32,32; w=1,5,16,2, from the docstring of its forward"),
+        (Typed(), "x=1,1,16000; w=1,3,16; z=1,1,16, from the docstring of its forward"),
         (Signal(), "sample=1,2,16; level=1,3,1, from the docstring of its forward"),
         (Vague(), "1,7, from fc (Linear)"),
     ],
@@ -124,6 +163,37 @@ class Shows(nn.Module):
         return self.fc(x)
 
 
+class Attends(nn.Module):
+    """Its example makes a mask with a function, and more frames than a guess may have.
+
+    >>> frames = 3
+    >>> lengths = torch.tensor([5, 4])
+    >>> attends = Attends()
+    >>> attends(torch.rand(2, 2 * frames - 1, 4), mask_of(lengths), torch.ones(2), lengths)
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, mask: Tensor, share: Tensor, counts: Tensor) -> Any:
+        assert share.tolist() == [1, 1]
+        assert counts.tolist() == [5, 4]
+        return self.fc(x) * mask[..., None]
+
+
+class Large(Shows):
+    """Its example has many examples.
+
+    >>> net = Large()
+    >>> net(torch.rand(10, 400, 300, 7), torch.randint(9, (10, 4)))
+    >>> net(torch.rand(10000000, 7), torch.rand(1, 4))
+    """
+
+    def forward(self, x: Tensor, kinds: Tensor) -> Any:  # type: ignore[override]
+        return self.fc(x) + kinds
+
+
 class Wider(Separates):
     __doc__ = Separates.__doc__
 
@@ -142,6 +212,11 @@ class Wider(Separates):
             "from an example in the docstring of Wider, and from what its forward raised",
         ),
         (Shows(), "1,7, from fc (Linear)"),
+        (
+            Attends(),
+            "x=2,5,4; mask=bool[2,5]; share=[1.0, 1.0]; counts=[5, 4], from an example in the docstring of Attends",
+        ),
+        (Large(), "x=1,400,300,7; kinds=int64[1,4]<9, from an example in the docstring of Large"),
     ],
     ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
 )

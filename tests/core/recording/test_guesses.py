@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
-from types import SimpleNamespace
 from typing import Any, Dict, List  # noqa: UP035  # as torch_geometric writes it
 
 import pytest
@@ -261,103 +259,6 @@ def test_a_forward_without_parameters_is_called_with_nothing() -> None:
     assert found.guessed == "nothing, since the forward has no parameters"
 
 
-def test_a_lightning_module_keeps_an_example() -> None:
-    model = nn.Sequential(nn.Linear(3, 3))
-    model.example_input_array = torch.ones(5, 3)
-    found = guess(model)
-    assert found.args[0].shape == (5, 3)
-    assert found.guessed == "the example_input_array of Sequential"
-
-
-def test_a_wrong_example_is_not_believed() -> None:
-    model = nn.Sequential(nn.Linear(3, 3))
-    model.example_input_array = torch.ones(5, 4)
-    assert guess(model).guessed == "1,3, from 0 (Linear)"
-
-
-def test_a_timm_model_has_a_default_size() -> None:
-    class FromTimm(nn.Sequential):
-        default_cfg: dict[str, Any]
-
-    FromTimm.__module__ = "timm.models.some"
-    model = FromTimm(nn.Conv2d(3, 4, 3))
-    model.__dict__["default_cfg"] = {"input_size": (3, 40, 48)}
-    assert guess(model).guessed == "1,3,40,48, from the default_cfg of FromTimm"
-
-
-class Annotation:
-    """What jaxtyping makes of `Float[Tensor, "batch 3 time"]`."""
-
-    def __init__(self, dim_str: str, *dtypes: str) -> None:
-        self.dim_str = dim_str
-        self.dtypes = dtypes
-
-
-def test_annotations_tell_shapes_and_types() -> None:
-    class Annotated(nn.Module):
-        def forward(self, x: Any, ids: Any) -> Any:
-            return x.sum(-1) + ids.sum(-1)
-
-    Annotated.forward.__annotations__ = {
-        "x": Annotation("*rest batch 3 width=8", "float16", "float32"),
-        "ids": Annotation("batch 3 time", "int32", "int64"),
-    }
-    found = guess(Annotated())
-    assert {name: (t.shape, t.dtype) for name, t in found.kwargs.items()} == {
-        "x": ((1, 3, 8), torch.float32),
-        "ids": ((1, 3, 16), torch.int64),
-    }
-    assert found.guessed == "x=1,3,8; ids=int64[1,3,16]<2, from the annotations of its forward"
-
-
-SMALL = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 37}
-
-
-@pytest.mark.parametrize(
-    ("name", "config", "said"),
-    [
-        ("Bert", SMALL, "input_ids=int64[1,16]<99"),
-        ("ViT", {**SMALL, "image_size": 32, "patch_size": 8}, "pixel_values=1,3,32,32"),
-        (
-            "T5",
-            {"vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 37, "num_layers": 1, "num_heads": 4},
-            "input_ids=int64[1,16]<99; decoder_input_ids=int64[1,16]<99",
-        ),
-        (
-            "PatchTST",
-            {"num_input_channels": 2, "context_length": 32, "patch_length": 8, "patch_stride": 8, "d_model": 16},
-            "past_values=1,32,2",
-        ),
-    ],
-)
-@pytest.mark.transformers
-@pytest.mark.filterwarnings("ignore")
-def test_a_transformers_model_needs_no_shape(name: str, config: dict[str, Any], said: str) -> None:
-    transformers = pytest.importorskip("transformers")
-    model = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**config))
-    assert guess(model).guessed == f"{said}, from the config of {name}Model"
-
-
-class Tiles(nn.Module):
-    main_input_name = "hidden_states"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.config = SimpleNamespace(hidden_size=24)
-        self.proj = nn.Conv2d(3, 24, 4, 4)
-
-    def forward(self, hidden_states: Tensor, grid_thw: Tensor) -> Any:
-        assert len(hidden_states) == int(grid_thw.prod())
-        return self.proj(hidden_states.view(-1, 3, 4, 4)).flatten(1)
-
-
-Tiles.__module__ = "transformers.models.some"
-
-
-def test_rows_of_patches_are_as_long_as_the_first_layer_says() -> None:
-    assert guess(Tiles()).guessed == "hidden_states=16,48; grid_thw=[1, 3], from proj"
-
-
 class Speaks(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -370,34 +271,6 @@ class Speaks(nn.Module):
 
 def test_a_spectrogram_has_as_many_bins_as_the_model_says() -> None:
     assert guess(Speaks()).guessed.startswith("tokens=int64[1,16]<50; mel_specgram=1,12,16, from")
-
-
-class Reads(nn.Module):
-    """A model of transformers for pictures and words; the size of its pictures stands in a part of a part."""
-
-    main_input_name = "pixel_values"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.words = nn.Conv2d(3, 2, 3), nn.Embedding(50, 2)
-        backbone = SimpleNamespace(image_size=[40, 48])
-        self.config = SimpleNamespace(vocab_size=50, vision_config=SimpleNamespace(backbone_config=backbone))
-
-    def forward(self, pixel_values: Tensor, question_ids: Tensor, input_ids: Tensor | None = None) -> Any:
-        assert pixel_values.shape[2:] == (40, 48)
-        if input_ids is None:
-            raise TypeError("embedding(): argument 'indices' (position 2) must be Tensor, not NoneType")
-        return self.conv(pixel_values), self.words(question_ids), self.words(input_ids)
-
-
-Reads.__module__ = "transformers.models.some"
-
-
-def test_a_configuration_in_a_part_of_another_is_read() -> None:
-    said = (
-        r"pixel_values=1,3,40,48; question_ids=int64\[1,16\]<50; input_ids=int64\[1,16\]<50, from the config of Reads$"
-    )
-    assert re.match(said, guess(Reads()).guessed)
 
 
 def test_guessing_leaves_the_random_numbers_and_the_model_alone() -> None:

@@ -216,7 +216,7 @@ class Short(Counts):
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (Orders(), "text_embeds=1,16,6; text_mask=bool[1,16]; order_mask=int64[1]<2, from"),
+        (Orders(), "text_embeds=1,16,6; order_mask=int64[1]<2; text_mask=[1, 16], from"),
         (Places(), "x=1,3,224,224; spots=1, from"),
         (Hides(), "film=1,4,32,32,32; hidden_mask=1,1,32,32,32, from"),
         (Table(), "x=1,37,6, from"),

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tests.core.recording.test_diffusers import FromDiffusers
+from tests.core.recording.libraries.test_diffusers import FromDiffusers
 from tests.core.recording.test_guesses import guess
 from torchrecorder.errors import InputError
 

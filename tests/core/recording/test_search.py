@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tests.core.recording.test_diffusers import FromDiffusers
+from tests.core.recording.libraries.test_diffusers import FromDiffusers
 from tests.core.recording.test_guesses import guess
 from tests.core.recording.test_repairs import Counts, Weighs
 from torchrecorder.errors import ForwardError, InputError

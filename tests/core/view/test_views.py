@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.graph.building import Net, chain, mlp, nested, residual_block, transformer
+from tests.core.graph.building import DEEP, Net, chain, mlp, nested, residual_block, transformer
 from tests.core.view.seeing import boxes, edges, reaches, shown
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
@@ -321,8 +321,8 @@ def test_a_long_chain_needs_no_recursion() -> None:
 
 
 def test_deep_nesting_needs_no_recursion() -> None:
-    view = make_view(nested(3000), DrawingOptions(depth="all"))
-    assert len(view.boxes) == 3001
+    view = make_view(nested(DEEP), DrawingOptions(depth="all"))
+    assert len(view.boxes) == DEEP + 1
     assert reaches(view)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
-from torchrecorder.line_process import LineProcess, descendants
+from torchrecorder.processes import LineProcess, descendants
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker import serving
 from torchrecorder.worker.client import Worker, processors
@@ -199,7 +199,7 @@ def test_one_that_kills_the_worker_by_itself(worker: Worker, monkeypatch: pytest
     monkeypatch.setenv("ONCE_WORKER", str(worker._process._process.pid))
     error = ask(worker, "KillsWorker")["KillsWorker"].error
     assert isinstance(error, WorkerCrashed)
-    assert f"signal {signal.SIGKILL.value}" in str(error)
+    assert "signal SIGKILL" in str(error)
     assert ask(worker, "Net")["Net"].error is None
 
 

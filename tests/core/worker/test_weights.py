@@ -135,6 +135,19 @@ class Net(nn.Linear):
         super().__init__(3, 3)
         self.load_state_dict(load_state_dict_from_url(["https://example.com/a.pth", "https://example.com/b.pth"]))
 """
+ENCODERS = """
+from huggingface_hub.file_download import hf_hub_download
+"""
+UNET = """
+from torch import nn
+from segmentation_models_pytorch import encoders
+
+class Unet(nn.Linear):
+    def __init__(self):
+        super().__init__(3, 3)
+        encoders.hf_hub_download("team/resnet34", filename="config.json")
+        encoders.hf_hub_download("team/resnet34", filename="model.safetensors")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +163,9 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
         "kornia/core/__init__.py": "",
         "kornia/core/download.py": OWN_LOADER,
         "wgt_own.py": OWN_NET,
+        "segmentation_models_pytorch/__init__.py": "",
+        "segmentation_models_pytorch/encoders.py": ENCODERS,
+        "wgt_unet.py": UNET,
         "safetensors/torch.py": SAFE,
     }
     for name, text in files.items():
@@ -192,9 +208,14 @@ def test_files_of_a_hub(worker: Worker) -> None:
     assert "random ones are in their place: model.safetensors" in notes(ask(worker, "wgt_hub.Net"))
 
 
-def test_a_library_with_a_loader_of_its_own(worker: Worker) -> None:
+@pytest.mark.parametrize(
+    ("target", "file"),
+    [("wgt_own.Net", "a.pth"), ("wgt_unet.Unet", "model.safetensors")],
+    ids=["kornia's HardNet", "Unet of segmentation_models_pytorch"],
+)
+def test_a_library_with_a_loader_of_its_own(worker: Worker, target: str, file: str) -> None:
     worker.expect([])
-    assert "random ones are in their place: a.pth" in notes(ask(worker, "wgt_own.Net"))
+    assert f"random ones are in their place: {file}" in notes(ask(worker, target))
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.core.drawing.engines import NASTY, laid_out
 from tests.core.graph.building import Net, chain, mlp, residual_block, transformer
 from tests.core.graph.drawn import graphs
+from torchrecorder.drawing import StyledNode
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.styler import StyledNode
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import to_dot

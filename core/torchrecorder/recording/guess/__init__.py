@@ -7,24 +7,29 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from torch import nn
 
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.blame import Blame
-from torchrecorder.recording.guess.documented import from_docstring
-from torchrecorder.recording.guess.examples import from_examples
+from torchrecorder.recording.guess.docstrings import from_docstring, from_examples
 from torchrecorder.recording.guess.guess import Guess, is_object, parameters
 from torchrecorder.recording.guess.layers import from_layers
-from torchrecorder.recording.guess.libraries import diffusers, timm, torch_geometric, transformers
+from torchrecorder.recording.guess.libraries import (
+    diffusers,
+    jaxtyping,
+    lightning,
+    timm,
+    torch_geometric,
+    transformers,
+)
 from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import advice as advice
-from torchrecorder.recording.guess.roles import from_roles
-from torchrecorder.recording.guess.rules import NAMED_AXIS
-from torchrecorder.recording.guess.signature import from_annotations, from_names
+from torchrecorder.recording.guess.roles import from_names, from_roles
 from torchrecorder.recording.guess.sound import audible
-from torchrecorder.recording.target import as_arguments
+from torchrecorder.recording.guess.texts import says
 
 _Source = Callable[[nn.Module, int], Iterator[Guess]]
 
@@ -118,11 +123,12 @@ class Guesses:
         if done > self._most or (done == self._most and is_other):
             self._most, self.furthest = done, guess
             self._left, before = _REPAIRED, 0
-        elif re.search(NAMED_AXIS, error.cause):
+        elif says("names an axis", error.cause):
             before = 0
         # Not the error itself, which keeps the frames of the forward alive, and all their tensors.
         refusal = Refusal(_sentence(error.cause), error.traceback, graph, blame)
-        self._lacks_channels = "channels, but got" in refusal.cause
+        size = says("wants a size", refusal.cause)
+        self._lacks_channels = size is not None and size["is_conv"] is not None
         found = filter(self._is_new, repairs(self._model, guess, refusal, self._batch))
         self._refused.append(_Refused(done, found, before, sizes, {*blame.absent}))
 
@@ -139,6 +145,8 @@ class Guesses:
                 refused.used += 1
                 self._left -= 1
                 self._depth, self._parent = refused.before + 1, refused
+                if guess.grade != "declared":  # authors know how long theirs is
+                    yield from filter(self._is_new, audible(self._model, guess))
                 yield guess
 
     def _is_new(self, guess: Guess) -> bool:
@@ -163,20 +171,19 @@ def _sentence(cause: str) -> str:
 def _of_itself(model: nn.Module, _batch: int) -> Iterator[Guess]:
     if not parameters(model) and "forward" in vars(type(model)):
         yield Guess("nothing, since the forward has no parameters", arguments=((), {}))
-    example = getattr(model, "example_input_array", None)  # of Lightning
-    if example is not None:
-        yield Guess(f"the example_input_array of {type(model).__name__}", arguments=as_arguments(example))
 
 
 _SOURCES: tuple[tuple[_Source, Grade], ...] = (
     (_of_itself, "declared"),
-    (transformers, "model"),
-    (timm, "model"),
-    (diffusers, "model"),
-    (from_annotations, "declared"),
+    (lightning.inputs, "declared"),
+    (transformers.inputs, "model"),
+    (timm.inputs, "model"),
+    (diffusers.inputs, "model"),
+    (jaxtyping.inputs, "declared"),
     (from_docstring, "declared"),
     (from_examples, "declared"),
-    (torch_geometric, "model"),
+    (partial(from_docstring, is_typed=True), "declared"),
+    (torch_geometric.inputs, "model"),
     (from_names, "layer"),
     (from_layers, "layer"),
     (from_roles, "layer"),

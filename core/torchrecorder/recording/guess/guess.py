@@ -11,9 +11,9 @@ from typing import Any, get_origin
 from torch import Tensor, nn
 
 from torchrecorder.graph.model import Grade
-from torchrecorder.recording.guess.leaves import specs_in
 from torchrecorder.recording.target import Arguments
-from torchrecorder.request import InputSpec, format_shapes
+from torchrecorder.request import InputSpec, callables, format_shapes
+from torchrecorder.request.callables import parameters_of
 from torchrecorder.running.objects import answer
 
 
@@ -50,6 +50,61 @@ class Guess:
     def __str__(self) -> str:
         inputs = self.inputs()
         return f"{inputs}, {self.why}" if inputs else self.why
+
+
+def specs_in(value: object) -> Iterator[InputSpec]:
+    """All inputs that are to be made for a value."""
+    if isinstance(value, InputSpec):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from specs_in(item)
+    elif isinstance(value, dict):
+        yield from specs_in([*value.values()])
+
+
+def leaves(values: Mapping[str, Any]) -> dict[str, InputSpec]:
+    """The inputs that are to be made: by parameter, those inside others by key or place; for a list its first, too."""
+    found: dict[str, InputSpec] = {}
+    for name, value in values.items():
+        for key, item in ((name, value), *_held(name, value)):
+            first = item[0] if isinstance(item, list) and item else item
+            if isinstance(first, InputSpec):
+                found.setdefault(str(key), first)
+    return found
+
+
+def _held(name: str, value: Any) -> Iterator[tuple[object, Any]]:
+    if isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"{name}.{i}", item) for i, item in enumerate(value))
+
+
+def placed(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with the changed ones where they belong."""
+    result = dict(values)
+    for name, new in changed.items():
+        holder = next((n for n, value in result.items() if name in [str(key) for key, _ in _held(n, value)]), name)
+        old = result.get(holder)
+        if holder == name or name in result:
+            result[name] = _as_many(old, new)
+        elif isinstance(old, dict):
+            result[holder] = {key: _as_many(item, new) if str(key) == name else item for key, item in old.items()}
+        elif isinstance(old, (list, tuple)):
+            result[holder] = type(old)(new if key == name else item for key, item in _held(holder, old))
+    return result
+
+
+def leaf_at(path: str, known: Mapping[str, InputSpec]) -> str:
+    """The leaf that the path of an input leads to, or nothing."""
+    parts = path.split(".")
+    return next((name for name in (path, *reversed(parts)) if name in known), "")
+
+
+def _as_many(old: Any, new: Any) -> Any:
+    was_list = isinstance(old, list) and old and isinstance(old[0], InputSpec)
+    return [new] * len(old) if was_list and isinstance(new, InputSpec) else new
 
 
 def _text(value: object) -> str:
@@ -99,7 +154,7 @@ def by_name(docstring: str | None) -> Iterator[tuple[str, str]]:
 
 def required(model: nn.Module) -> list[inspect.Parameter]:
     """The parameters of the forward that have no default."""
-    return [p for p in parameters(model) if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return callables.required(parameters(model))
 
 
 def is_object(annotation: object) -> bool:
@@ -117,7 +172,9 @@ def is_flag(parameter: inspect.Parameter) -> bool:
     is_many = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     is_set = parameter.default is not parameter.empty and parameter.default is not None
     return (
-        is_many or is_set or re.search(r"bool|Callable|Generator|Cache|\bint\b", str(parameter.annotation)) is not None
+        is_many
+        or is_set
+        or re.search(r"bool|Callable|Generator|Cache|\b(int|float)\b", str(parameter.annotation)) is not None
     )
 
 
@@ -138,11 +195,4 @@ def parameters(model: nn.Module) -> list[inspect.Parameter]:
 
 
 def own_parameters(model: nn.Module) -> list[inspect.Parameter]:
-    for evaluated in (True, False):
-        try:
-            return list(inspect.signature(model.forward, eval_str=evaluated).parameters.values())
-        except (ValueError, TypeError):
-            break
-        except Exception:  # an annotation may name what is only there for type checkers
-            continue
-    return []
+    return [*(parameters_of(model.forward, evaluated=True) or ())]

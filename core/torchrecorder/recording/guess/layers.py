@@ -28,7 +28,7 @@ _WITH_PARTS = (nn.MultiheadAttention, nn.RNNBase, nn.Conv1d, nn.Conv2d, nn.Conv3
 """Layers that say what they take, even where they have layers inside."""
 
 
-_OF_SEQUENCES = r"(^|_)(mask|lens|lengths?)$"
+_OF_SEQUENCES = r"(^|_)(mask|lens|lengths?|hidden_states)$"
 """Names of parameters that forwards of sequences have; of those, no input is a single row of features."""
 
 
@@ -36,7 +36,7 @@ def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
     """What the first layers with parameters take: the same for each argument of the forward, or a layer for each."""
     needed = required(model)
     found = [*accepted(model, batch)]
-    if any(re.search(_OF_SEQUENCES, p.name) for p in parameters(model)):
+    if is_of_sequences(model):
         found.sort(key=lambda main: main.spec.dtype == "float32" and len(main.spec.shape) < 3)
     for where, spec, grade in found:
         yield Guess(f"from {where}", (spec,) * max(1, len(needed)), grade=grade)
@@ -45,6 +45,10 @@ def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
     elif needed and role_of(needed[0].name, (ROLES, ALONE)) != "words":
         yield from _of_codebook(model, batch)
     yield from _in_patches(model, batch)
+
+
+def is_of_sequences(model: nn.Module) -> bool:
+    return any(re.search(_OF_SEQUENCES, p.name) for p in parameters(model))
 
 
 class Main(NamedTuple):

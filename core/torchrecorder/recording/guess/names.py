@@ -24,8 +24,10 @@ GRAPH = {"edges", "weight", "attributes", "kind", "group", "adjacency", "place",
 TABLE = {"categories", "numbers"}
 
 ALONE = {
+    "grid": r".*grid_thw",
     "time": r".*timesteps?.*|.*_times?|r|fps|.*_step",
     "mask": r".*mask.*",
+    "distances": r"(.*_)?pos_embs?(_\w+)?",
     "index": r"(.*_)?(index|indices|labels?|class_labels|y)",
     "words": r"(.*_)?(ids|tokens?|token_ids?|words|text|phonemes|characters|tgt|trg|target_ids)(_\d)?|input_ids.*",
     "picture": r"(.*_)?(images?|imgs?|pixel_values|pictures?|frames|heatmap|depth|moving|fixed|cond)_?\d?",
@@ -35,7 +37,10 @@ ALONE = {
     "sizes": r"(.*_)?(original|target|image|input)(_\w+)?_sizes?|crop_coords\w*|spatial_shapes?",
     "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embed(ding)?s?|.*_embs?|.*features",
 }
-"""The same for parameters that stand alone; the first that fits."""
+"""The same for parameters that stand alone; the first that fits.
+
+In nets for speech, `pos_emb` has a row for each distance between two frames, of which there are 2T - 1.
+"""
 
 
 def role_of(name: str, tables: tuple[dict[str, str], ...] = (ROLES,)) -> str:

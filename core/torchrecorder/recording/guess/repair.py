@@ -16,12 +16,13 @@ import torch
 from torch import nn
 
 from torchrecorder.graph import Graph
-from torchrecorder.recording.blame import Blame
+from torchrecorder.graph.model import Call
+from torchrecorder.recording.blame import Blame, computed_from
 from torchrecorder.recording.guess import layers, rules
-from torchrecorder.recording.guess.guess import Guess, is_flag, parameters
-from torchrecorder.recording.guess.leaves import leaf_at, leaves, placed
+from torchrecorder.recording.guess.guess import Guess, is_flag, leaf_at, leaves, parameters, placed
 from torchrecorder.recording.guess.names import ROLES, role_of
 from torchrecorder.recording.guess.roles import following, input_for, masked
+from torchrecorder.recording.guess.texts import all_said, says
 from torchrecorder.request import InputSpec
 
 Values = Mapping[str, Any]
@@ -38,6 +39,12 @@ class Refusal:
     graph: Graph | None
     """What had been recorded by then."""
     blame: Blame = field(default_factory=Blame)
+
+    @property
+    def call(self) -> Call | None:
+        """The call of a layer that raised."""
+        failure = self.graph.info.failure if self.graph else None
+        return self.graph.calls[failure.call] if self.graph and failure and failure.call is not None else None
 
 
 def repairs(model: nn.Module, guess: Guess, refusal: Refusal, batch: int) -> Iterator[Guess]:
@@ -68,10 +75,6 @@ def _is_a_crowd(new: object, old: object) -> bool:
 
 
 _TOLD = ", and from what its forward raised"
-_LEFT_OUT = (
-    r"None|local variable|must(?! match| have (?:the )?same)|requir|missing|specif|provid|Assert|KeyError|both"
-    r"|expected at least"
-)
 
 
 def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> Iterator[Values]:
@@ -79,7 +82,10 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     said = f"{cause}\n{refusal.traceback[-_LINES:]}"
     sizes = f"{cause} {' '.join(map(str, _sizes_named(model, cause)))}"
     specs = leaves(values)
-    at_layer = {leaf_at(path, specs) for path in _went_into_layer(refusal.graph)}
+    graph, call = refusal.graph, refusal.call
+    at_layer = (
+        {leaf_at(path, specs) for path in computed_from(graph, call.inputs.values())} if graph and call else set()
+    )
     blamed = [*dict.fromkeys(name for path in refusal.blame.inputs if (name := leaf_at(path, specs)))]
     nearest = {name: place for place, name in enumerate(blamed)}
     far = len(nearest)
@@ -88,13 +94,13 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     likely = [name for name in suspects if name in nearest or _mentions(cause, name)]
     yield from _in_dictionaries(model, values, cause, batch)
     yield from _of_choice(model, values, cause, said)
-    if re.search("same dtype", cause):
+    if says("dtypes differ", cause):
         yield from ({name: spec} for name in suspects for spec in rules.with_integers(specs[name], cause, False))
-    elif re.search(_LEFT_OUT, cause):
+    elif says("left out", cause):
         yield from _added(model, values, said, batch, refusal.blame.absent)
-    if re.search(r"\bmatch", cause):
+    if says("match", cause):
         yield from _as_long_as_computed(specs, cause, refusal.graph)
-    if re.search(rules.CERTAIN, cause):
+    if says("wants a size", cause):
         for name in likely or suspects:
             yield from _with_alike(name, rules.with_sizes(specs[name], cause, False), specs, likely or suspects)
     if cause.startswith("AssertionError") and "%" in said.partition("assert ")[2]:
@@ -103,9 +109,8 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
                 yield {name: replace(spec, shape=(*spec.shape[:axis], 3 * spec.shape[axis], *spec.shape[axis + 1 :]))}
     yield from _switched(model, values, f"{cause}\n{refusal.traceback}")
     yield from _like_another(specs, cause, blamed)
-    yield from _of_layer(model, {name: specs[name] for name in likely or suspects}, refusal.graph, batch)
-    room_first = re.search(rules.SMALL, cause) is not None
-    sized = (rules.with_room, rules.with_sizes) if room_first else (rules.with_sizes, rules.with_room)
+    yield from _of_layer(model, {name: specs[name] for name in likely or suspects}, refusal, batch)
+    sized = (rules.with_room, rules.with_sizes) if says("small", cause) else (rules.with_sizes, rules.with_room)
     for names in (likely, [name for name in suspects if name not in likely]):
         for rule in (rules.with_integers, rules.with_axes, *sized):
             for name in names:
@@ -125,31 +130,30 @@ def _with_alike(
             yield {other: replace(specs[other], shape=spec.shape) for other in alike}
 
 
-_OF_ONE_PART = r"index \d+ is out of bounds for dim.* 0|\(unbatched\)|to have \d+ channels"
 _PARTS = 4
 """Tensors in what a forward takes apart by index."""
 
 
 def _of_choice(model: nn.Module, values: Values, cause: str, said: str) -> Iterator[Values]:
     """One of the values that the error lists for a parameter, several tensors for one that is taken apart."""
-    if choices := re.search(r"\[(\d+)(?:, \d+)+\]", cause):
+    if choices := says("lists choices", cause):
         yield from ({name: int(choices[1])} for name, value in values.items() if type(value) is int and name in cause)
-    if word := re.search(r"(?:either|one of|in [\[(]).{0,3}['\"](\w+)['\"]", cause):
+    if word := says("lists words", cause):
         texts = [p.name for p in parameters(model) if _mentions(cause, p.name) and "Tensor" not in str(p.annotation)]
         yield from ({name: word[1]} for name in texts if name != word[1])
-    if (count := re.search(r"unpack \(expected (\d+)", cause)) or re.search(_OF_ONE_PART, cause):
+    if (count := says("unpacks", cause)) or says("one part", cause):
         line = said.rstrip().rpartition("\n")[0]  # above the exception
         taken_apart = r"(, [\w, ]+ = {0}|\b{0}\[[\w-]+\].*)$" if count is None else r", [\w, ]+ = {0}$"
         for name, value in values.items():
             if isinstance(value, InputSpec) and re.search(taken_apart.format(name), line, re.MULTILINE):
                 yield {name: (value,) * (int(count[1]) if count else _PARTS)}
-    if "index out of range in self" in cause:  # numbers that are made indices: columns of categories beside others
+    if says("row of a table", cause):  # numbers that are made indices: columns of categories beside others
         rows = {name: it for name, it in values.items() if isinstance(it, InputSpec) and it.dtype == "float32"}
         yield from ({name: torch.zeros(spec.shape)} for name, spec in rows.items())
-    if "list index out of range" in cause:
+    if says("list ends", cause):
         many = {name: value for name, value in values.items() if isinstance(value, (list, tuple)) and value}
         yield from ({name: value * 2} for name, value in many.items())
-    if re.search(r"must be a mapping, not NoneType", cause):
+    if says("mapping", cause):
         yield from (
             {p.name: {}} for p in parameters(model) if p.name not in values and "dict" in str(p.annotation).lower()
         )
@@ -160,20 +164,18 @@ def _like_another(specs: Mapping[str, InputSpec], cause: str, blamed: Collection
     large = [spec for spec in specs.values() if len(spec.shape) > 2]
     batch = next(iter(specs.values())).shape[:1] if specs else ()
     specs = {name: specs[name] for name in blamed} or specs
-    if large and re.search(
-        r"unpack \(expected 2, got 1\)|too many indices for tensor of dimension 1", cause
-    ):  # a number for each frame of each example
+    if large and says("one axis", cause):  # a number for each frame of each example
         rows = {name: replace(spec, shape=large[0].shape[:2]) for name, spec in specs.items() if len(spec.shape) == 1}
         yield from ({name: spec} for name, spec in rows.items())
         yield rows
-    if found := re.search(r"input with spatial dimensions of \[(\d+)\] and output size of \[([\d, ]+)\]", cause):
+    if found := says("resizes", cause):
         sides = tuple(map(int, found[2].split(",")))
         for name, spec in specs.items():
             if spec.shape[-1:] == (int(found[1]),):
                 yield {name: replace(spec, shape=(*batch, 1, *sides), dtype="float32", high=None)}
-    if found := re.search(r"dimensions: got (\d) and (\d)|Expected (\d)-D tensors, but got (\d)-D", cause):
+    if found := says("axes differ", cause):
         counts = {int(count) for count in found.groups() if count}
-    elif re.search(r"must match the size of tensor|Sizes of tensors must match", cause):
+    elif says("must match", cause):
         counts = set(range(3, 6))
     else:
         return
@@ -192,7 +194,7 @@ def _like_another(specs: Mapping[str, InputSpec], cause: str, blamed: Collection
 
 def _sizes_named(model: nn.Module, cause: str) -> Iterator[int]:
     """The sizes that an error calls by the names of the model's attributes."""
-    for word in dict.fromkeys(re.findall(r"[a-z]\w*_\w+|\bdim\b|\bchannels\b", cause)):
+    for word in all_said("names attributes", cause):
         for holder in (model, getattr(model, "config", None)):
             if type(size := getattr(holder, word, None)) is int:
                 yield size
@@ -209,7 +211,7 @@ def _mentions(text: str, name: str) -> bool:
 def _added(model: nn.Module, values: Values, said: str, batch: int, absent: Collection[str] = ()) -> Iterator[Values]:
     """Arguments with a default: those in the line that raised, all and each, those that the error names, others."""
     taken = parameters(model)
-    if (key := re.search(r"^KeyError: '([^\W\d]\w*)'", said)) and any(p.kind is p.VAR_KEYWORD for p in taken):
+    if (key := says("key", said)) and any(p.kind is p.VAR_KEYWORD for p in taken):
         taken = [*taken, inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY, default=None)]
     free = [p for p in taken if p.name not in values and not is_flag(p)]
     if key:
@@ -223,7 +225,7 @@ def _added(model: nn.Module, values: Values, said: str, batch: int, absent: Coll
     like = [p for p in free if ("Tensor" in str(p.annotation) or p.annotation is p.empty) and p not in named + needed]
     # A mask that is added comes further, though nothing is better: it is asked for, or left out.
     masks = [p for p in like if role_of(p.name, (ROLES,)) == "mask"]
-    like = [p for p in like if p not in masks] + (masks if re.search(_LEFT_OUT, said) else [])
+    like = [p for p in like if p not in masks] + (masks if says("left out", said) else [])
     for chosen in (needed, *([p] for p in needed), *([p] for p in named), named, *([p] for p in like[:4]), like):
         if chosen:
             added = {p.name: input_for(p, model, main, batch) for p in chosen}
@@ -235,33 +237,15 @@ def _added(model: nn.Module, values: Values, said: str, batch: int, absent: Coll
 
 def _in_dictionaries(model: nn.Module, values: Values, cause: str, batch: int) -> Iterator[Values]:
     """A dictionary for a tensor that is asked for names, and what is missing in it."""
-    if re.search(_ASKS_FOR_NAMES, cause):
+    if says("asks for names", cause):
         yield from ({name: {}} for name, value in values.items() if isinstance(value, InputSpec))
     main = next((one.spec for one in layers.accepted(model, batch)), InputSpec((batch, 16)))
     held = {name: value for name, value in values.items() if isinstance(value, dict)}
-    for key in dict.fromkeys(re.findall(r"[`']([^\W\d]\w*)[`']", cause) if held else ()):
+    for key in all_said("quotes", cause) if held else ():
         found = input_for(inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY), model, main, batch)
         if isinstance(found, InputSpec):
             found = replace(found, name=None)
         yield from ({name: {**value, key: found}} for name, value in held.items() if key not in value)
-
-
-_ASKS_FOR_NAMES = r"__contains__ only supports .*'str'|\(got str\)|'Tensor' object has no attribute '(keys|items|get)'"
-
-
-def _went_into_layer(graph: Graph | None) -> set[str]:
-    """The inputs of the forward from which those of the call were computed that raised."""
-    if graph is None or graph.info.failure is None or graph.info.failure.call is None:
-        return set()
-    by_value = {value: path for path, value in graph.inputs.items()}
-    waiting = list(graph.calls[graph.info.failure.call].inputs.values())
-    seen = set(waiting)
-    while waiting:
-        producer = graph.values[waiting.pop()].producer
-        new = set() if producer is None else set(graph.ops[producer].inputs) - seen
-        waiting += new
-        seen |= new
-    return {by_value[value] for value in seen & by_value.keys()}
 
 
 def _switched(model: nn.Module, values: Values, said: str) -> Iterator[Values]:
@@ -275,15 +259,13 @@ def _switched(model: nn.Module, values: Values, said: str) -> Iterator[Values]:
             yield {p.name: True}  # what the error recommends
 
 
-def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], graph: Graph | None, batch: int) -> Iterator[Values]:
+def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], refusal: Refusal, batch: int) -> Iterator[Values]:
     """What the layer takes that raised, for the inputs that went into it as they are."""
-    if graph is None or graph.info.failure is None or graph.info.failure.call is None:
+    graph, call = refusal.graph, refusal.call
+    layer = dict(model.named_modules()).get(call.module) if call else None
+    if graph is None or call is None or layer is None or layer is model:
         return
-    call = graph.calls[graph.info.failure.call]
     by_value = {value: path for path, value in graph.inputs.items()}
-    layer = dict(model.named_modules()).get(call.module)
-    if layer is None or layer is model:
-        return
     for value in call.inputs.values():
         seen = value
         while (producer := graph.values[seen].producer) is not None and len(graph.ops[producer].inputs) == 1:

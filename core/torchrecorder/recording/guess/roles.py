@@ -19,7 +19,7 @@ from torchrecorder.graph.model import Grade
 from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, is_documented, is_flag, parameters, required
 from torchrecorder.recording.guess.layers import Main
-from torchrecorder.recording.guess.names import ALONE, GRAPH, ROLES, role_of
+from torchrecorder.recording.guess.names import ALONE, GRAPH, ROLES, TABLE, role_of
 from torchrecorder.request import InputSpec, format_shapes
 
 NODES, EDGES = 4, 8
@@ -36,7 +36,7 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     name, annotation = parameter.name, str(parameter.annotation)
     if annotation in ("<class 'int'>", "int", "<class 'float'>", "float", "<class 'bool'>", "bool"):
         return {"i": 8, "f": 1.0, "b": False}[annotation.removeprefix("<class '")[0]]
-    if name.endswith("grid_thw"):
+    if role_of(name, (ALONE,)) == "grid":
         return torch.tensor([[1, 4, 4]])  # frames, rows and columns of patches
     if name.endswith("_dict"):
         by_kind = _by_kind(name, model, main)
@@ -164,6 +164,8 @@ def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpe
             return InputSpec((batch,), "int64")
         case "sizes":
             return InputSpec((batch, 2))
+        case "distances" if len(main.shape) == 3:
+            return InputSpec((1, 2 * main.shape[1] - 1, main.shape[2]))
         case "mask":
             return InputSpec((batch, length), "bool")
         case "words":
@@ -222,6 +224,67 @@ def edge_widths(model: nn.Module) -> Iterator[int]:
     )
 
 
+_VARIANTS = 3
+"""Ways to fill a role: a time step is one number for each example, or one for all of them."""
+
+
+def from_names(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """Inputs for parameters whose name says what they hold; the others are what the first layers take."""
+    needed = required(model)
+    roles = {p.name: role_of(p.name) for p in needed}
+    kinds = {*roles.values()} - {""}
+    if not kinds or any(p.kind is p.POSITIONAL_ONLY for p in needed):
+        return
+    if kinds & GRAPH:
+        yield from graphs(model, needed, batch)
+    elif kinds & TABLE:
+        yield from _tables(model, roles, batch)
+    else:
+        yield from _sequences(model, needed, batch)
+
+
+def _sequences(model: nn.Module, needed: list[inspect.Parameter], batch: int) -> Iterator[Guess]:
+    mains = list(layers.accepted(model, batch))
+    if any(role_of(p.name) in ("length", "mask") for p in needed):  # rather than one row of features
+        mains.sort(key=lambda one: one.spec.dtype == "float32" and len(one.spec.shape) < 3)
+    for where, main, grade in mains:
+        for variant in range(_VARIANTS):
+            found: dict[str, Any] = {p.name: main for p in needed if not role_of(p.name)}
+            for p in needed:
+                role = role_of(p.name)
+                if role == "time":
+                    dtype = "float32" if variant == 2 else "int64"
+                    found[p.name] = InputSpec(() if variant == 1 else (batch,), dtype)
+                elif role == "length":  # as long as the input is: along its second axis, or its last
+                    axis = min(1, len(main.shape) - 1) if variant == 0 else -1
+                    found[p.name] = torch.full((main.shape[0],), main.shape[axis])
+                elif role == "mask" and "LongTensor" in str(p.annotation):
+                    found[p.name] = input_for(p, model, main, batch)
+                elif role:  # no mask, or one that hides nothing
+                    ones = torch.ones(main.shape[:2], dtype=torch.bool if variant == 1 else torch.float32)
+                    found[p.name] = None if variant == 0 else ones
+            yield Guess.named(f"from the names of its parameters and {where}", found, grade)
+
+
+def graphs(model: nn.Module, wanted: list[inspect.Parameter], batch: int) -> Iterator[Guess]:
+    """Small graphs, of all widths of nodes and of edges that the model says."""
+    for _, node, grade in nodes(model):
+        for width in dict.fromkeys((*edge_widths(model), node.shape[-1])):
+            found = {p.name: input_for(p, model, node, batch) for p in wanted}
+            found |= {p.name: InputSpec((EDGES, width)) for p in wanted if role_of(p.name) == "attributes"}
+            yield Guess.named("a small graph, from the names of its parameters and its first layers", found, grade)
+
+
+def _tables(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
+    """Rows: a column of categories for each embedding, and as many numerical columns as some layer has weights for."""
+    categories = sum(isinstance(module, nn.Embedding) for module in model.modules())
+    sizes = [p.shape[0] for name, p in model.named_parameters() if re.search("cont|num", name) and p.dim()]
+    for numbers in dict.fromkeys((*sizes, *islice(layers.widths(model), 6))):
+        made = {"categories": InputSpec((batch, categories), "int64", high=1)}
+        found = {name: made.get(role, InputSpec((batch, numbers))) for name, role in roles.items()}
+        yield Guess.named("a row of a table, from the names of its parameters and its layers", found)
+
+
 _BARE = ((3, 64, 64), (16,), (16, 16), (16000,), (1, 64, 64), (3, 16, 16, 16))
 """Shapes of one example that are tried where no layer says what it takes."""
 
@@ -230,11 +293,12 @@ def from_roles(model: nn.Module, batch: int) -> Iterator[Guess]:
     """An input for each required parameter, by its name; the others are what the first layers take, or anything."""
     wanted = required(model) or [p for p in parameters(model) if not is_flag(p)][:1]
     mains = list(layers.accepted(model, batch))
-    mains += [Main("nothing but the names of its parameters", InputSpec((batch, *shape)), "names") for shape in _BARE]
+    bare = sorted(_BARE, key=lambda shape: len(shape) != 2) if layers.is_of_sequences(model) else _BARE
+    mains += [Main("nothing but the names of its parameters", InputSpec((batch, *shape)), "names") for shape in bare]
     is_graph = any(role_of(p.name) in GRAPH or p.name.endswith("_dict") for p in wanted)
     if is_graph or any(role_of(p.name) == "edges" for p in parameters(model)):
         mains = [*nodes(model)]
-    if is_grid := any(p.name.endswith("grid_thw") for p in wanted):
+    if is_grid := any(role_of(p.name, (ALONE,)) == "grid" for p in wanted):
         mains = list(_flat_patches(model))
     for where, main, grade in mains:
         found = masked({p.name: input_for(p, model, main, batch) for p in wanted})

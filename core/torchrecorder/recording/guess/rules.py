@@ -10,71 +10,61 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from torchrecorder.recording.guess.texts import all_said, says
 from torchrecorder.request import InputSpec
-
-_INTEGERS = (
-    r"indices' to have|integer type|must be (long|int)|to be Long|IntTensor|dtype int64|int or byte|tensors used as ind"
-)
-_NUMBERS = (
-    r"for 'Long'|Long and|found Long|mean\(\): could not|type \(long|but got Long|for 'Int'|LongTensor|long int"
-    r"|Long.* != |Half != Long|dtype: Long|floating|output type Long"
-)
-_BEYOND = r"out of range|out of bounds|larger than|Invalid"
 
 
 def with_integers(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
     """Integers for numbers, numbers for integers, or smaller integers."""
-    if spec.dtype.startswith("float") and (re.search(_INTEGERS, cause) or (is_named and "integer" in cause)):
+    if spec.dtype.startswith("float") and (says("wants integers", cause) or (is_named and says("integer", cause))):
         yield replace(spec, dtype="int64", high=2)
-    if spec.dtype == "int64" and re.search(_NUMBERS, cause):
+    if spec.dtype == "int64" and says("wants numbers", cause):
         yield replace(spec, dtype="float32", high=None)
-    if spec.dtype == "int64" and spec.high != 1 and re.search(_BEYOND, cause):
+    if spec.dtype == "int64" and spec.high != 1 and says("beyond", cause):
         yield replace(spec, high=1)
-    if spec.dtype == "float32" and re.search(r"only supports boolean|must be bool", cause):
+    if spec.dtype == "float32" and says("wants booleans", cause):
         yield replace(spec, dtype="bool")
-    if spec.dtype == "bool" and re.search(r"[Bb]ool", cause):
+    if spec.dtype == "bool" and says("has booleans", cause):
         others = [replace(spec, dtype="float32"), replace(spec, dtype="int64", high=2)]
-        yield from reversed(others) if "bincount" in cause else others
+        yield from reversed(others) if says("counts", cause) else others
 
 
 def with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
     """More or fewer axes."""
     axes = len(spec.shape)
-    wanted: list[int] = []
-    if is_named and (written := re.search(r"\(([a-z]\w*(?:, ?\w+)+)\)", cause)):
+    if is_named and (written := says("names axes", cause)):
         words = re.split(", ?", written[1])
         sizes = {word: size for word, size in zip(words, spec.shape, strict=False) if len(words) == axes}
         yield replace(spec, shape=tuple(int(w) if w.isdigit() else sizes.get(w, 16) for w in words))
-    for number, word in enumerate(("one", "two", "three", "four", "five"), 1):
-        cause = re.sub(rf"\b{word}[- ]dimension", f"{number}-dimension", cause)
-    if "to unpack" in cause and (found := re.search(r"expected (\d+)", cause)):
-        got = re.search(r"got (\d+)", cause)
-        wanted = [int(found[1])]
-        if got is not None and int(got[1]) != axes and not is_named:
-            # What was unpacked may be the input without its first axes; one with a single axis more was not meant.
-            wanted = [axes + int(found[1]) - int(got[1])] if axes > 2 else []
-    elif found := re.search(r"input\.dim\(\) = (\d) is not equal to len\(dims\) = (\d)", cause):
-        wanted = [axes + int(found[2]) - int(found[1])]
-    elif found := re.search(r"\dD or (\d)D tensor", cause):
-        wanted = [int(found[1])]
-    elif found := re.search(r"[Ee]xpected (?:\dD? \(unbatched\) or )?(\d)-?D", cause) or re.search(
-        r"len\(dims\) = (\d)|(?:must be|to be|supports) (?:a |an )?(\d)-?[dD]|(\d)-dimension|expected (\d) dim", cause
-    ):
-        wanted = [int(next(group for group in found.groups() if group))]
-        if "(unbatched)" in cause and (batched := re.search(r"(\d)D \(batched\)", cause)):
-            wanted = [int(batched[1])]
-    elif re.search(r"[Dd]imension out of range|too many indices|tuple index out of range|IndexError: Dimension", cause):
-        wanted = [axes + 1, axes + 2]
-    elif "0-d tensor" in cause and axes == 0:
-        wanted = [1]
-    elif "non-existing dimension" in cause:
-        wanted = [axes + 1]
-    met = re.search(r"got (?:2 and 3|3 and 2)|Expected size (\d+) but got size (\d+)", cause)
+    met = says("two beside three", cause)
     if axes == 3 and met is not None and (met[1] is None or {*map(int, met.groups())} == {*spec.shape[:2]}):
         yield replace(spec, shape=(spec.shape[0], spec.shape[2]))  # one row beside another
-    for count in wanted:
+    for count in _counts(axes, cause, is_named):
         if count != axes:
             yield from (replace(spec, shape=shape) for shape in _reshaped(spec.shape, count))
+
+
+def _counts(axes: int, cause: str, is_named: bool) -> list[int]:
+    """Numbers of axes that an error asks for."""
+    for number, word in enumerate(("one", "two", "three", "four", "five"), 1):
+        cause = re.sub(rf"\b{word}[- ]dimension", f"{number}-dimension", cause)
+    if found := says("unpacks", cause):
+        wants, got = int(found[1]), found[2] and int(found[2])
+        if not got or got == axes or is_named:
+            return [wants]
+        # What was unpacked may be the input without its first axes; one with a single axis more was not meant.
+        return [axes + wants - got] if axes > 2 else []
+    if found := says("permutes", cause):
+        return [axes + int(found[2]) - int(found[1])]
+    if found := says("one of two", cause) or says("batched", cause) or says("wants axes", cause):
+        return [int(found[1])]
+    if found := says("must have axes", cause):
+        return [int(next(group for group in found.groups() if group))]
+    if says("lacks an axis", cause):
+        return [axes + 1, axes + 2]
+    if says("has no axis", cause) and axes == 0:
+        return [1]
+    return [axes + 1] if says("no such axis", cause) else []
 
 
 def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
@@ -100,21 +90,6 @@ def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
     yield (*(1,) * more, *shape)
 
 
-CERTAIN = (
-    r"\(\d+x(?P<is>\d+) and (?P<wants>\d+)x\d+\)"
-    r"|got \[(?:\d+, )*(?P<is_fake>\d+)\] X \[(?P<wants_fake>\d+), \d+\]"
-    r"|to have (?P<wants_conv>\d+) channels, but got (?P<is_conv>\d+)"
-    r"|(?<!\()[Ee]xpected (?P<wants_said>\d+),? (?:but )?got (?P<is_said>\d+)\b"
-    r"|normalized_shape=\[(?P<wants_norm>\d+)\].*[sS]ize ?\(?\[(?:\d+, )*(?P<is_norm>\d+)\]"
-    r"|hidden\[\d\] size \((?:\d+, )*(?P<wants_rnn>\d+)\), got \[(?:\d+, )*(?P<is_rnn>\d+)\]"
-)
-"""Messages that say which size was wrong."""
-
-
-NAMED_AXIS = r"dim(?:ension)? (\d): expected (\d+),? (?:but )?got (\d+)"
-"""A message after which hardly anything is left to guess."""
-
-
 _TOKENS = 2
 """Tokens that models put before those of a sequence, at most."""
 _COLUMNS = 4
@@ -123,10 +98,10 @@ _COLUMNS = 4
 
 def _unequal(cause: str) -> list[tuple[int, int]]:
     """The two sizes that did not go together, either of which may be wrong."""
-    if found := re.search(r"tensor a \((\d+)\) must match .* tensor b \((\d+)\)|size (\d+) but got size (\d+)", cause):
+    if found := says("sizes differ", cause):
         one, other = (int(size) for size in found.groups() if size)
         return [(one, other), (other, one)]
-    if found := re.search(r"had torch\.Size\(\[([\d, ]+)\]\).*broadcastable to \[([\d, ]+)\]", cause):
+    if found := says("does not broadcast", cause):
         shapes = [[int(size) for size in reversed(text.split(","))] for text in found.groups()]
         unequal = [pair for pair in zip(*shapes, strict=False) if pair[0] != pair[1] and 1 not in pair]
         return [pair for one, other in unequal for pair in ((one, other), (other, one))]
@@ -135,7 +110,7 @@ def _unequal(cause: str) -> list[tuple[int, int]]:
 
 def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
     """An axis of another size, of those that the error speaks of."""
-    product = re.search(CERTAIN, cause)
+    product = says("wants a size", cause)
     yield from _as_said(spec, cause, is_named, product)
     pairs, is_certain = _sizes(cause, product)
     seen = set()
@@ -151,7 +126,7 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
     matrix = product and (product["wants"] or product["wants_fake"])
     if matrix and len(spec.shape) == 4:  # flattened patches where a picture was guessed
         yield replace(spec, shape=(spec.shape[0], 16, int(matrix)))
-    if found := re.search(r"height.*?(\d+).*width.*?(\d+)|\((\d+)\*(\d+)\)", cause):
+    if found := says("says sides", cause):
         sides = [int(group) for group in found.groups() if group]
         if len(spec.shape) >= 4:
             yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
@@ -159,15 +134,15 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
 
 def _as_said(spec: InputSpec, cause: str, is_named: bool, product: re.Match[str] | None) -> Iterator[InputSpec]:
     """The shape that follows from what the error says, without a search."""
-    if (found := re.search(r"'\[-1, (\d+)\]' is invalid for input of size (\d+)", cause)) and spec.shape:
+    if (found := says("does not fit a row", cause)) and spec.shape:
         count, left = divmod(math.prod(spec.shape) * int(found[1]), int(found[2]))
         if count and not left and count % spec.shape[0] == 0:  # as many as are put into one row
             yield replace(spec, shape=(spec.shape[0], count // spec.shape[0]))
-    if found := re.search(NAMED_AXIS, cause):
+    if found := says("names an axis", cause):
         axis, new, old = map(int, found.groups())
         if spec.shape[axis : axis + 1] == (old,):
             yield replace(spec, shape=(*spec.shape[:axis], new, *spec.shape[axis + 1 :]))
-    if is_named and (found := re.search(r"channels?\b.*\b(?:is|be|of|have|has) (?:\w+ )?(\d+)", cause)):
+    if is_named and (found := says("names channels", cause)):
         yield replace(spec, shape=(*spec.shape[:1], int(found[1]), *spec.shape[2:]))
     layer = product and next((kind for kind in ("conv", "norm") if product[f"wants_{kind}"]), None)
     if product and layer and len(spec.shape) > 2:
@@ -184,7 +159,7 @@ def _sizes(cause: str, product: re.Match[str] | None) -> tuple[list[tuple[int, i
         return [(known["is"], known["wants"])], True
     if pairs := _unequal(cause):
         return pairs, True
-    numbers = list(dict.fromkeys(map(int, re.findall(r"(?<![\w.])\d+(?![\w.]*[A-Za-z])", cause))))[:8]
+    numbers = [int(number) for number in all_said("numbers", cause)][:8]
     return [(old, new) for old in numbers for new in reversed(numbers) if old != new and new], False
 
 
@@ -206,11 +181,8 @@ def _instead(size: int, old: int, new: int, product: re.Match[str] | None, is_ce
     return right
 
 
-SMALL = r"too small|greater than actual|at least|more than 1 spatial|smaller than|should be less than|larger than|empty"
 _FRAMES = 5
 """Frames of a film where a picture was refused."""
-_FILM = r"unflatten|is invalid for input of size|greater than actual|divisible"
-_SPATIAL = r"divisible|multiple|must match the size|Sizes of tensors must match|is invalid for input of size|shape"
 
 
 def with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
@@ -220,18 +192,18 @@ def with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpe
     if kept < 1 or not spec.dtype.startswith("float"):
         return
     sides = spec.shape[kept:]
-    if axes == 3 and spec.shape[2] == _FRAMES and re.search(_FILM, cause):
+    if axes == 3 and spec.shape[2] == _FRAMES and says("film", cause):
         yield from (replace(spec, shape=(*spec.shape[:kept], frames, *spec.shape[3:])) for frames in (9, 17))
-    if found := re.search(r"(?:divisible|multiple)\D*(\d+)", cause):
+    if found := says("divides", cause):
         by = int(found[1]) or 1
         yield replace(spec, shape=(*spec.shape[:kept], *(-(-side // by) * by for side in sides)))
-    if re.search(r"at least (two|2) (samples|examples|rows)", cause) and spec.shape[0] == 1:
+    if says("wants two examples", cause) and spec.shape[0] == 1:
         yield replace(spec, shape=(2, *spec.shape[1:]))
-    if re.search(SMALL, cause):
+    if says("small", cause):
         if axes == 3:  # of a film its pictures first
             yield replace(spec, shape=(*spec.shape[:3], *(4 * side for side in sides[1:])))
         yield replace(spec, shape=(*spec.shape[:kept], *(2 * side for side in sides)))
         yield replace(spec, shape=(*spec.shape[:kept], *(8 * side for side in sides)))
-    if re.search(_SPATIAL, cause) and len(set(sides)) == 1:
+    if says("sides", cause) and len(set(sides)) == 1:
         for side in (64, 96, 128, 32):
             yield replace(spec, shape=(*spec.shape[:kept], *(side,) * axes))

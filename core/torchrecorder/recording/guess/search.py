@@ -18,6 +18,7 @@ from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Mode
 from torchrecorder.recording.guess import Guesses, advice
 from torchrecorder.recording.guess.guess import Guess, own_parameters, parameters
+from torchrecorder.recording.guess.texts import says
 from torchrecorder.recording.inputs import Inputs, drawn, make_tensor
 from torchrecorder.recording.run import Run, is_small
 from torchrecorder.request import InputSpec
@@ -28,13 +29,6 @@ _MOST_WORDS = 1 << 16
 """The same for integers, each of which an embedding may make a long row of."""
 _COMPUTED = 1 << 20
 """Numbers in a guessed input up to which a small model is computed at once: a running forward cannot be stopped."""
-_BY_SHAPE = (
-    *("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException"),
-    "RuntimeError: .numpy() is not supported for tensor subclasses",
-)
-"""What is raised where shapes alone do not say enough; without a mask, say, they may."""
-_NOT_THE_INPUTS = ("ImportError", "ModuleNotFoundError", "Expected inputs of BF16 type", *_BY_SHAPE)
-"""What forwards raise that no other inputs would change: a package is missing, or the execution mode cannot run it."""
 _PATIENCE_S = 60.0
 """Seconds of refused guesses after which no other is tried: an answer must come while a build waits for it.
 
@@ -115,13 +109,13 @@ class _Search:
             return error.reason
         except ForwardError as error:
             reason = error.cause.partition("\n")[0]
-            if not any(text in reason for text in _NOT_THE_INPUTS):
+            if not (says("not the inputs", reason) or says("shapes do not say", reason)):
                 self._guesses.refused(guess, error)
                 return reason
             if self._first == self._run:
                 raise
             self._accepted = self._accepted or (inputs, guess)
-            return reason if reason.startswith(_BY_SHAPE) else None
+            return reason if says("shapes do not say", reason) else None
         graph = _graded(graph, guess)
         if _is_idle(self._model, graph):
             self._is_idle = True
@@ -174,7 +168,7 @@ def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
         try:
             return record(inputs, "fake")
         except ForwardError as error:
-            if not error.cause.startswith(_BY_SHAPE):
+            if not says("shapes do not say", error.cause):
                 raise
     until = thread_time() + _SLOW_S
 
@@ -193,7 +187,7 @@ def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
     try:
         graph = record(inputs, "fake")
     except ForwardError as error:
-        if error.cause.startswith(_BY_SHAPE):  # a detector, say: it takes as long as it takes
+        if says("shapes do not say", error.cause):  # a detector, say: it takes as long as it takes
             return record(inputs, run)
         raise
     return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, _NOT_COMPUTED)))

@@ -1,9 +1,9 @@
 """Pretrained weights are not fetched for a picture: what asks for them gets an answer without the network.
 
-Constructors such as `HardNet()` and `smp.Unet()` download their weights, which a builder without network waits for in
-vain, and one with it does at every cold build. A picture needs none: the random weights of the constructor stay, and a
-note says so. In place of what was to be fetched, code gets an empty dictionary that loading passes over. Only a process
-that records one model calls this, since nothing is put back.
+Constructors download their weights, which a builder without network waits for in vain, and one with it does at every
+cold build. A picture needs none: the random weights of the constructor stay, and a note says so. In place of what was
+to be fetched, code gets an empty dictionary that loading passes over. Only a process that records one model calls this,
+since nothing is put back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import socket
 import sys
 import urllib.error
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import PurePosixPath
@@ -25,8 +25,9 @@ from urllib.parse import urlparse
 import torch
 from torch import nn
 
-from torchrecorder.errors import listed
+from torchrecorder.errors import chain, listed
 from torchrecorder.request import Target
+from torchrecorder.request.callables import parameters_of
 from torchrecorder.running.on_import import OnImport
 
 _FILES = re.compile(r"\.(safetensors|bin|pt|pth|ckpt|h5|msgpack|onnx|gguf|npz|tar|pkl)$")
@@ -57,7 +58,7 @@ class NotFetched(OrderedDict[str, Any]):
 
 
 def refuse_downloads() -> None:
-    """Have torch, safetensors and huggingface_hub fetch no weights from here on, in this process."""
+    """Have torch and the libraries that fetch by code of their own fetch no weights from here on, in this process."""
     torch.hub.load_state_dict_from_url = _instead(torch.hub.load_state_dict_from_url, _not_fetched)
     torch.hub.download_url_to_file = _instead(torch.hub.download_url_to_file, _not_written)
     torch.load = _unless_not_fetched(torch.load)
@@ -65,11 +66,11 @@ def refuse_downloads() -> None:
     model_zoo: Any = sys.modules.get("torch.utils.model_zoo")  # which has the function by another name
     if model_zoo is not None:
         model_zoo.load_url = torch.hub.load_state_dict_from_url
-    _once_imported("safetensors.torch", _patch_safetensors)
-    _once_imported("huggingface_hub.file_download", _patch_hub)
-    # Libraries that fetch weights by code of their own.
-    _once_imported("kornia.core.download", _patch_kornia)
-    _once_imported("segmentation_models_pytorch.encoders", _patch_smp)
+    for name in _OF_LIBRARIES:
+        if name in sys.modules:
+            _patch(name)
+        else:
+            OnImport(name, functools.partial(_patch, name)).__enter__()
 
 
 def weights_note() -> tuple[str, ...]:
@@ -82,12 +83,9 @@ def weights_note() -> tuple[str, ...]:
 
 def advice_on_weights(target: Target, builder: object, error: BaseException) -> str:
     """What to write so that a constructor that failed asks for no weights; empty if that was not why it failed."""
-    if not _asked and not any(map(_is_of_the_network, _chain(error))):
+    if not _asked and not any(map(_is_of_the_network, chain(error))):
         return ""
-    try:
-        parameters = inspect.signature(builder).parameters.values()  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        parameters = ()  # type: ignore[assignment]
+    parameters = parameters_of(builder) or ()
     off = {p.name: False if p.default is True else None for p in parameters if _turns_off(p, target)}
     if not off:
         return "pretrained weights are not fetched for a picture: build the model without them"
@@ -101,12 +99,6 @@ def _turns_off(parameter: inspect.Parameter, target: Target) -> bool:
     if now is True:
         return _SWITCHES.search(parameter.name) is not None
     return isinstance(now, str | Enum) and _NAMES.search(parameter.name) is not None
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _is_of_the_network(error: BaseException) -> bool:
@@ -165,29 +157,7 @@ def _loading(load_state_dict: Callable[..., Any]) -> Callable[..., Any]:
     return loading
 
 
-def _once_imported(name: str, patch: Callable[[Any], None]) -> None:
-    if name in sys.modules:
-        patch(sys.modules[name])
-    else:
-        OnImport(name, lambda: patch(sys.modules[name])).__enter__()
-
-
-def _patch_kornia(module: Any) -> None:
-    module.load_state_dict_from_url = _instead(module.load_state_dict_from_url, _not_fetched)
-
-
-def _patch_smp(module: Any) -> None:
-    """It fetches a configuration beside the weights of an encoder, and does not read it."""
-    module.hf_hub_download = _instead(module.hf_hub_download, _not_on_hub)
-
-
-def _patch_safetensors(module: Any) -> None:
-    module.load_file = _unless_not_fetched(module.load_file)
-
-
-def _patch_hub(module: Any) -> None:
-    download = module.hf_hub_download
-
+def _unless_it_is_there(download: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(download)
     def downloaded(repo_id: str, filename: str, *args: Any, **kwargs: Any) -> Any:
         if not _FILES.search(filename):  # a configuration: the model cannot be built without it
@@ -197,4 +167,19 @@ def _patch_hub(module: Any) -> None:
         except Exception:  # its name differs by version: the file is not on this machine
             return _not_on_hub(repo_id, filename)
 
-    module.hf_hub_download = downloaded
+    return downloaded
+
+
+_OF_LIBRARIES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "safetensors.torch": ("load_file", _unless_not_fetched),
+    "huggingface_hub.file_download": ("hf_hub_download", _unless_it_is_there),
+    "kornia.core.download": ("load_state_dict_from_url", lambda fetch: _instead(fetch, _not_fetched)),
+    # A configuration beside the weights of an encoder, which is not read.
+    "segmentation_models_pytorch.encoders": ("hf_hub_download", lambda fetch: _instead(fetch, _not_on_hub)),
+}
+"""By module, the function of a library that fetches or reads weights, and what makes of it one that does not."""
+
+
+def _patch(name: str) -> None:
+    module, (function, changed) = sys.modules[name], _OF_LIBRARIES[name]
+    setattr(module, function, changed(getattr(module, function)))

@@ -321,8 +321,6 @@ class _Outlets:
 
     def _turns(self, call: int) -> dict[int, int]:
         found: dict[int, int] = {}
-        at: int | None = call
-        while at is not None:
-            found = self.plan.turns.get(at, {}) | found
-            at = self.graph.calls[at].parent
+        for around in self.graph.around(call):
+            found = self.plan.turns.get(around.id, {}) | found
         return found

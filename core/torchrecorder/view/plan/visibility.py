@@ -7,13 +7,12 @@ contracted only outside of layers: an `nn.Flatten` is a layer that the author pu
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal
 
-from torchrecorder.errors import OptionError
+from torchrecorder.errors import OptionError, did_you_mean
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view.alike import Places
@@ -75,10 +74,7 @@ class Visibility:
         self.opened: set[int] = set()
         """Those, and all around them."""
         for call in self.asked:
-            at: int | None = call
-            while at is not None and at not in self.opened:
-                self.opened.add(at)
-                at = graph.calls[at].parent
+            self.opened.update(around.id for around in graph.around(call))
         self.collapsed = frozenset(self.matching(options.collapse))
         self.strict: set[int] = set()
         """The calls that are drawn as one with none of another structure, since the proof found that wrong."""
@@ -221,8 +217,7 @@ def _focused(graph: Graph, focus: str) -> int:
         return 0
     found = next((row.id for row in graph.calls if row.module == focus and row.kind == "module"), None)
     if found is None:
-        near = difflib.get_close_matches(focus, [*dict.fromkeys(row.module for row in graph.calls)], n=2)
-        advice = f"; did you mean {' or '.join(near)}?" if near else ""
+        advice = did_you_mean(focus, dict.fromkeys(row.module for row in graph.calls), lead="; ", count=2)
         raise OptionError(problems=(f"focus: no layer {focus!r} was called{advice}",))
     return found
 
@@ -257,19 +252,15 @@ def _put_together(graph: Graph) -> Iterator[tuple[int, int | None]]:
 
     If they are the whole tensor, it only changes its place; if not, the stretches are drawn.
     """
-
-    def shape(value: int) -> tuple[int | str, ...]:
-        meta = graph.values[value].meta
-        return () if meta is None else meta.shape
-
     cut = {op.outputs[0]: op for op in graph.ops if op.name == "getitem" and len(op.inputs) == 1 and op.outputs}
     for op in graph.ops:
-        joined = [value for value in op.inputs if 0 not in shape(value)] if op.name in JOINS else []
+        joined = [value for value in op.inputs if 0 not in graph.values[value].shape] if op.name in JOINS else []
         pieces = [cut[value] for value in joined if value in cut]
         sources = {piece.inputs[0] for piece in pieces}
         if len(pieces) > len(sources):
             source = pieces[0].inputs[0]
-            if len(pieces) == len(joined) and len(sources) == 1 and shape(source) == shape(op.outputs[0]):
+            is_all = len(pieces) == len(joined) and len(sources) == 1
+            if is_all and graph.values[source].shape == graph.values[op.outputs[0]].shape:
                 yield op.id, source
             else:
                 yield from ((piece.id, None) for piece in pieces)

@@ -214,10 +214,8 @@ class Interiors:
         return self._class(one) == self._class(two)
 
     def _around(self, call: int) -> int:
-        around = self.graph.calls[call].parent
-        while around and self.tree.module(around) is None:
-            around = self.graph.calls[around].parent
-        return around or 0
+        around = (row.id for row in self.graph.around(self.graph.calls[call].parent))
+        return next((at for at in around if self.tree.module(at) is not None), 0)
 
     def _is_called_again(self, call: int) -> bool:
         return self._n_calls[self.graph.calls[call].module] > 1

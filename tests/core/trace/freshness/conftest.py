@@ -11,9 +11,9 @@ import pytest
 
 from torchrecorder.page import Diagram
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import RecordingRequest, Settings, read_request
+from torchrecorder.request import Settings, read_request
 from torchrecorder.trace.freshness import Finding
-from torchrecorder.worker.client import Worker
+from torchrecorder.worker.client import RequestT, Worker
 from torchrecorder.worker.messages import Answer
 
 
@@ -24,9 +24,9 @@ class SharedWorker(Worker):
 
     def record_all(
         self,
-        requests: Mapping[RecordingRequest, float],
-        on_start: Callable[[RecordingRequest], None] = lambda request: None,
-    ) -> Iterator[tuple[RecordingRequest, Answer]]:
+        requests: Mapping[RequestT, float],
+        on_start: Callable[[RequestT], None] = lambda request: None,
+    ) -> Iterator[tuple[RequestT, Answer]]:
         self.jobs += len(requests)
         return super().record_all(requests, on_start)
 

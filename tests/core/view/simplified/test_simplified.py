@@ -8,7 +8,7 @@ import pytest
 
 from tests.core.graph.building import Net, residual_block
 from tests.core.view.seeing import boxes, edges, shown
-from torchrecorder.drawing.styler import StylerInput
+from torchrecorder.drawing.styler import styler_input
 from torchrecorder.graph import Graph, TensorMeta
 from torchrecorder.graph.model import Failure, Frame
 from torchrecorder.labels.labels import Labels
@@ -228,7 +228,7 @@ def test_ops_are_the_function_they_ran_in() -> None:
     assert function.name == "apply_rotary"
     assert function.ops == (1, 2, 3, 4, 5)
     assert Labels(view).node(function).name == "apply_rotary()"
-    assert StylerInput.of(view, Labels(view)).nodes[2].op == "apply_rotary"
+    assert styler_input(view, Labels(view)).nodes[2].op == "apply_rotary"
     assert "neg" in shown(make_view(rotary(), DrawingOptions(depth="all")))
 
 

@@ -55,6 +55,8 @@ def test_a_decoder_of_diffusers_takes_latents() -> None:
 
 def test_a_diffusers_model_is_told_the_size_of_its_picture() -> None:
     class Sized(FromDiffusers):
+        """As CogView4Transformer2DModel, which takes the size of the picture that is to be."""
+
         def forward(self, sample: Tensor, target_size: Tensor, encoder_hidden_states: Tensor) -> Any:
             assert encoder_hidden_states.shape[1] == 5
             return sample.mean() + torch.unflatten(target_size, 1, (2, 1)) + self.text(encoder_hidden_states).mean()
@@ -66,6 +68,8 @@ def test_a_diffusers_model_is_told_the_size_of_its_picture() -> None:
 
 def test_a_diffusers_model_takes_packed_patches_and_a_mask_of_its_prompt() -> None:
     class Packed(FromDiffusers):
+        """As QwenImageTransformer2DModel, whose latents are packed."""
+
         def forward(  # type: ignore[override]
             self, hidden_states: Tensor, encoder_hidden_states: Tensor, encoder_attention_mask: Tensor, img_shapes: Any
         ) -> Any:
@@ -83,6 +87,8 @@ def test_a_diffusers_model_takes_packed_patches_and_a_mask_of_its_prompt() -> No
 
 def test_what_the_config_of_a_diffusers_model_names_is_passed() -> None:
     class Chunked(FromDiffusers):
+        """As a model that is called with what its configuration has."""
+
         def forward(self, sample: Tensor, chunks: list[int]) -> Any:  # type: ignore[override]
             return [part.mean() + self.text.weight for part in torch.split(sample, chunks, 1)]
 
@@ -93,6 +99,8 @@ def test_what_the_config_of_a_diffusers_model_names_is_passed() -> None:
 
 def test_a_class_is_one_that_a_diffusers_model_knows() -> None:
     class Conditioned(FromDiffusers):
+        """As DiTTransformer2DModel."""
+
         def forward(self, sample: Tensor, class_labels: Tensor) -> Any:  # type: ignore[override]
             return sample.mean() + self.text.weight[class_labels]
 
@@ -103,6 +111,8 @@ def test_a_class_is_one_that_a_diffusers_model_knows() -> None:
 
 def test_packed_patches_come_with_their_rows_and_frames() -> None:
     class Rows(FromDiffusers):
+        """As LTXVideoTransformer3DModel, which is told of what its row of patches was made."""
+
         def forward(  # type: ignore[override]
             self, hidden_states: Tensor, num_frames: int = 0, height: int = 0, width: int = 0
         ) -> Any:
@@ -116,6 +126,8 @@ def test_packed_patches_come_with_their_rows_and_frames() -> None:
 
 def test_an_embedding_is_denoised_too() -> None:
     class Prior(FromDiffusers):
+        """As PriorTransformer, which denoises an embedding."""
+
         def forward(self, hidden_states: Tensor, encoder_hidden_states: Tensor) -> Any:  # type: ignore[override]
             if hidden_states.dim() != 2:
                 raise ValueError("an embedding is wanted")
@@ -129,6 +141,8 @@ def test_an_embedding_is_denoised_too() -> None:
 
 def test_additional_conditions_are_given() -> None:
     class Conditions(FromDiffusers):
+        """As PixArtTransformer2DModel."""
+
         def forward(self, sample: Tensor, added_cond_kwargs: dict[str, Tensor]) -> Any:  # type: ignore[override]
             return sample.mean() + self.text.weight + added_cond_kwargs["resolution"].flatten().mean()
 

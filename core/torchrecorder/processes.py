@@ -1,4 +1,4 @@
-"""A process that answers JSON lines with JSON lines, each wait with a limit."""
+"""Child processes: one that answers JSON lines, bounds for any, and the end of one with all that it started."""
 
 from __future__ import annotations
 
@@ -97,8 +97,7 @@ class LineProcess:
             started = [*descendants(self._process.pid)]  # as long as it is there, they can be found
             self._process.kill()
             for pid in started:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+                kill(pid)
         if sys.platform == "linux" and self._process.returncode is None:
             with contextlib.suppress(ChildProcessError):  # other code of the builder waits for all its children
                 os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
@@ -106,7 +105,7 @@ class LineProcess:
         code = self._process.wait()
         if self._reader is None and self._process.stdout is not None:
             self._process.stdout.close()
-        return f"signal {-code}" if code < 0 else f"exit status {code}"
+        return ending(code)
 
     def _begin_reading(self) -> None:
         if self._reader is None:
@@ -147,8 +146,43 @@ def _kill_session(leader: int) -> None:
     """
     for pid, _, session in _processes():
         if session == leader:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+            kill(pid)
+
+
+def ending(code: int) -> str:
+    """How a process ended, by its exit code, which is negative for a signal."""
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+
+
+def kill(pid: int) -> None:
+    """Kill a process, if it is there and may be killed."""
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def kill_group(leader: int) -> None:
+    """Kill a process that leads a group, with those in it, on POSIX."""
+    with contextlib.suppress(OSError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def bound(pid: int = 0, **limits: int) -> None:
+    """Bound what a process may use, or this one, as far as the system can; other processes are bounded on Linux only.
+
+    Limits have the names of `resource`, such as `AS` for bytes of address space; none is raised.
+    """
+    with contextlib.suppress(ImportError):  # Windows has no limits
+        import resource
+
+        for name, most in limits.items():
+            with contextlib.suppress(AttributeError, ValueError, OSError):  # macOS does not have all
+                kind = getattr(resource, f"RLIMIT_{name}")
+                _, hard = resource.prlimit(pid, kind) if pid else resource.getrlimit(kind)
+                most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+                if pid:
+                    resource.prlimit(pid, kind, (most, hard))
+                else:
+                    resource.setrlimit(kind, (most, hard))
 
 
 def children(parent: int) -> set[int]:

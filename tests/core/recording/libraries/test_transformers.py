@@ -1,0 +1,117 @@
+"""Models of transformers: BERT, ViT, T5 and PatchTST themselves, and small ones like others of its models."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from torch import Tensor, nn
+
+from tests.core.recording.test_guesses import guess
+
+SMALL = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 37}
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "said"),
+    [
+        ("Bert", SMALL, "input_ids=int64[1,16]<99"),
+        ("ViT", {**SMALL, "image_size": 32, "patch_size": 8}, "pixel_values=1,3,32,32"),
+        (
+            "T5",
+            {"vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 37, "num_layers": 1, "num_heads": 4},
+            "input_ids=int64[1,16]<99; decoder_input_ids=int64[1,16]<99",
+        ),
+        (
+            "PatchTST",
+            {"num_input_channels": 2, "context_length": 32, "patch_length": 8, "patch_stride": 8, "d_model": 16},
+            "past_values=1,32,2",
+        ),
+    ],
+)
+@pytest.mark.transformers
+@pytest.mark.filterwarnings("ignore")
+def test_a_transformers_model_needs_no_shape(name: str, config: dict[str, Any], said: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    model = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**config))
+    assert guess(model).guessed == f"{said}, from the config of {name}Model"
+
+
+class Tiles(nn.Module):
+    """As the vision tower of Qwen2-VL: flat patches, and how many of them each picture has."""
+
+    main_input_name = "hidden_states"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(hidden_size=24)
+        self.proj = nn.Conv2d(3, 24, 4, 4)
+
+    def forward(self, hidden_states: Tensor, grid_thw: Tensor) -> Any:
+        assert len(hidden_states) == int(grid_thw.prod())
+        return self.proj(hidden_states.view(-1, 3, 4, 4)).flatten(1)
+
+
+Tiles.__module__ = "transformers.models.some"
+
+
+class Codes(nn.Module):
+    """As XcodecModel: its sound has an axis of channels, and its bandwidth is no tensor."""
+
+    main_input_name = "input_values"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(sampling_rate=24_000)
+        self.conv = nn.Conv1d(1, 2, 3)
+
+    def forward(self, input_values: Tensor, bandwidth: float | None = None) -> Any:
+        """Code.
+
+        input_values (`torch.Tensor` of shape `(batch_size, channels, num_samples)`):
+            The waveform, of which a single bandwidth is made.
+        """
+        if input_values.dim() != 3:
+            raise ValueError("expected 3 dimensions")
+        return self.conv(input_values)
+
+
+Codes.__module__ = "transformers.models.some"
+
+
+def test_rows_of_patches_are_as_long_as_the_first_layer_says() -> None:
+    assert guess(Tiles()).guessed == "hidden_states=16,48; grid_thw=[1, 3], from proj"
+
+
+def test_sound_has_the_axes_that_the_documentation_says() -> None:
+    assert guess(Codes()).guessed.startswith("input_values=1,1,24000, from the config of Codes")
+
+
+class Reads(nn.Module):
+    """As Pix2Struct, for pictures and words; the size of its pictures stands in a part of a part."""
+
+    main_input_name = "pixel_values"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.words = nn.Conv2d(3, 2, 3), nn.Embedding(50, 2)
+        backbone = SimpleNamespace(image_size=[40, 48])
+        self.config = SimpleNamespace(vocab_size=50, vision_config=SimpleNamespace(backbone_config=backbone))
+
+    def forward(self, pixel_values: Tensor, question_ids: Tensor, input_ids: Tensor | None = None) -> Any:
+        assert pixel_values.shape[2:] == (40, 48)
+        if input_ids is None:
+            raise TypeError("embedding(): argument 'indices' (position 2) must be Tensor, not NoneType")
+        return self.conv(pixel_values), self.words(question_ids), self.words(input_ids)
+
+
+Reads.__module__ = "transformers.models.some"
+
+
+def test_a_configuration_in_a_part_of_another_is_read() -> None:
+    said = (
+        r"pixel_values=1,3,40,48; question_ids=int64\[1,16\]<50; input_ids=int64\[1,16\]<50, from the config of Reads$"
+    )
+    assert re.match(said, guess(Reads()).guessed)
