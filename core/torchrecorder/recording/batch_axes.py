@@ -298,13 +298,18 @@ def _enlarged(size: BatchSize) -> int:
 
 
 def _reshaped(b: BatchAxes, call: Called) -> Axes:
-    """Sizes of which nothing is known may be multiplied; plain numbers may be computed, once numbers have leaked."""
-    (axes,) = _larger(b, call)
-    numbers = [*call.args[1:], *call.kwargs.values()]
+    """The axes that the code says, or that of the rest, unless the plain numbers beside it may be of the batch."""
+    own, numbers = b.of(call.args[0]), [*call.args[1:], *call.kwargs.values()]
     numbers = next((item for item in numbers if isinstance(item, (tuple, list))), numbers)
-    by_code = {axis for axis, number in enumerate(numbers) if sizes_in(number) and number.is_multiple}
-    is_sure = axes.is_all and (not b.has_leaked or axes.batch == by_code)
-    return axes if is_sure else Axes(axes.batch & by_code, False)
+    by_code = frozenset(axis for axis, n in enumerate(numbers) if type(n) is BatchSize and n.is_multiple)
+    is_all = own.is_all and all(size.is_multiple for size in call.sizes)
+    left = len(own.batch) - len(by_code)
+    if left < 0 and own.is_all:  # a size from elsewhere
+        return UNSURE
+    rest = [axis for axis, n in enumerate(numbers) if type(n) is int and n == -1]
+    if left == 1 and rest and is_all and not b.has_leaked:
+        return Axes(by_code | {*rest}, True)
+    return Axes(by_code, is_all and not left)
 
 
 def _flattened(b: BatchAxes, call: Called) -> Axes:
