@@ -342,7 +342,10 @@ def _joined(b: BatchAxes, call: Called) -> Axes:
     return Axes(batch, all(part.is_all for part in parts) and any(of_batch) is all(of_batch))
 
 
-def _multiplied(b: BatchAxes, call: Called) -> Sequence[Axes]:
+def _multiplied(b: BatchAxes, call: Called) -> Axes | Sequence[Axes]:
+    x, y = call.args[-2:]
+    if b.of(y) == FIXED and y.ndim == 2 and x.ndim == call.made[0].ndim:  # a weight
+        return b.of(x)
     return _larger(b, Called(torch.matmul, call.args[-2:], {}, call.made))
 
 
