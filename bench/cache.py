@@ -104,7 +104,7 @@ def _updated(root: Path, at_once: int, address: str = "") -> float:
     """How long an update takes in a new project, by the clock."""
     root.mkdir()
     (root / "zoo_small.py").write_text(NETS.replace("super().__init__()", "super().__init__(); sum(range(20_000_000))"))
-    settings = Settings.for_project(root, path=["."], committed="diagrams")
+    settings = Settings.for_project(root, path=["."], cache="diagrams")
     found = Collected(settings if address else replace(settings, jobs=at_once), REQUESTS)
     with connected(address) if address else nullcontext((ThreadPoolExecutor(1), 1)) as (executor, threads):
         seconds, done = _timed(partial(update, found, executor, jobs=threads))

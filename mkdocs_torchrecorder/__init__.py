@@ -14,24 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 try:
     from mkdocs_torchrecorder.extension import TorchRecorderExtension
-    from torchrecorder import __version__ as __version__  # the old distribution, which may lie over ours, has none
 except ImportError as error:
     import sys
     from importlib.util import find_spec
-    from pathlib import Path
     from runpy import run_path
 
-    # Of a package that cannot be imported, the one file that needs no other knows what happened to it.
-    package = find_spec("torchrecorder")
-    files = [Path(folder, "installation.py") for folder in (package and package.submodule_search_locations) or ()]
-    text = next((str(run_path(str(file))["broken_install_message"]()) for file in files if file.is_file()), "")
-    if not text:
-        raise
-    if "mkdocs" not in sys.modules:
-        raise ImportError(f"mkdocs_torchrecorder: {text}") from error
-    from mkdocs.exceptions import ConfigurationError  # which MkDocs shows without a traceback
+    kind: type[Exception] = ImportError
+    if "mkdocs" in sys.modules:
+        from mkdocs.exceptions import ConfigurationError
 
-    raise ConfigurationError(f"torchrecorder: {text}") from error
+        kind = ConfigurationError  # which MkDocs shows without a traceback
+    package = find_spec("torchrecorder")
+    for folder in (package and package.submodule_search_locations) or ():  # one file of it needs no other
+        run_path(f"{folder}/installation.py")["explain"](error, kind, "mkdocs_torchrecorder")
+    raise
 
 if TYPE_CHECKING:
     from mkdocs_torchrecorder.plugin import TorchRecorderPlugin as TorchRecorderPlugin

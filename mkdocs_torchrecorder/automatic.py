@@ -16,22 +16,8 @@ from typing import Any
 import griffe
 
 from mkdocs_torchrecorder.fence import automatic_fence, find_fences
-from mkdocs_torchrecorder.report import Report
-from torchrecorder.request import Rules, has_example, read_rules, take_field
-
-_documented: dict[str, bool] = {}
-"""Whether it may be an `nn.Module`, for each class that griffe has loaded in this build, by its name."""
-
-
-def forget() -> None:
-    """Begin a new build."""
-    _documented.clear()
-
-
-def unmatched(autodoc: object) -> Iterator[str]:
-    """What is wrong with the patterns of the setting, now that all classes are known."""
-    return read_rules(autodoc)[0].problems(_documented)
-
+from mkdocs_torchrecorder.report import tell
+from torchrecorder.site import Message, Rules, obstacle_of, read_rules, take_field
 
 _MODULE = {"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"}
 _OF_PYTHON = {*sys.stdlib_module_names, *vars(builtins)}
@@ -47,47 +33,46 @@ class ModuleDiagrams(griffe.Extension):
 
     Args:
         autodoc: The setting of that name: `True`, or options by patterns over the names of classes.
+        documented: Where to note, for each class by its names, whether it may be an `nn.Module`.
     """
 
-    def __init__(self, autodoc: object = True) -> None:
-        self._rules, problems = read_rules(autodoc)
+    def __init__(self, autodoc: object = True, documented: dict[str, bool] | None = None) -> None:
+        self._rules, problems = (autodoc, ()) if isinstance(autodoc, Rules) else read_rules(autodoc)
+        self._documented = {} if documented is None else documented
         for problem in problems:
-            Report().warn(f"autodoc: {problem}")
+            tell(Message(f"autodoc: {problem}", "option"))
 
     def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
         """Go through the classes of a package that griffe has loaded."""
         others = _other_names(pkg)
-        known: dict[str, bool] = {}
         for cls in _classes(pkg):
             names = (cls.path, *others[cls.path])
             is_module = _is_module(cls, loader.modules_collection)
-            known.update(dict.fromkeys(names, is_module is not False))
+            self._documented.update(dict.fromkeys(names, is_module is not False))
             if cls.docstring is not None and is_module is not False:
-                needed = _needed(cls, loader.modules_collection)
-                _draw_behind(cls.docstring, names, self._rules, needed)
-        _documented.update(known)
+                cls.docstring = self._with_diagram(cls.docstring, names, _obstacle(cls, loader.modules_collection))
+
+    def _with_diagram(self, docstring: griffe.Docstring, names: tuple[str, ...], obstacle: str) -> griffe.Docstring:
+        """The docstring without the field of ours in it, and with the diagram that the class gets, if any."""
+        lines = docstring.value.split("\n")
+        field = take_field(lines)
+        docstring.value = "\n".join(lines)
+        if any(not placed.fence.body.fault for placed in find_fences(lines)):
+            return docstring
+        body = self._rules.body(names, field.text if field else None, obstacle)
+        return docstring if body is None else _WithDiagram(docstring, automatic_fence(body))
 
 
 class _WithDiagram(griffe.Docstring):
     """A docstring with one more section, which no style of docstrings can take for part of another."""
 
-    fence = ""
+    def __init__(self, docstring: griffe.Docstring, fence: str) -> None:
+        named = ("lineno", "endlineno", "parent", "parser", "parser_options")
+        super().__init__(docstring.value, **{name: getattr(docstring, name) for name in named})
+        self._fence = fence
 
     def parse(self, parser: Any = None, **options: Any) -> list[griffe.DocstringSection]:
-        return [*super().parse(parser, **options), griffe.DocstringSectionText(self.fence)]
-
-
-def _draw_behind(docstring: griffe.Docstring, names: tuple[str, ...], rules: Rules, needed: list[str]) -> None:
-    lines = docstring.value.split("\n")
-    field = take_field(lines)
-    docstring.value = "\n".join(lines)
-    if any(not found.fence.problem for found in find_fences(lines)):
-        return
-    rule = rules.rule(names, field.text if field else None)
-    if rule is not None:
-        docstring.__class__ = _WithDiagram
-        assert isinstance(docstring, _WithDiagram)
-        docstring.fence = automatic_fence(names[0], rule, needed)
+        return [*super().parse(parser, **options), griffe.DocstringSectionText(self._fence)]
 
 
 def _classes(parent: griffe.Module | griffe.Class) -> Iterator[griffe.Class]:
@@ -124,30 +109,31 @@ def _is_module(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[
             return True
         if path.partition(".")[0] in _OF_PYTHON or path.startswith(_NO_MODULES):
             continue
-        found = _loaded(path, loaded)
-        known = isinstance(found, griffe.Class) and found.path not in seen
-        answers.append(_is_module(found, loaded, (*seen, cls.path)) if known else None)  # type: ignore[arg-type]
+        parent = _loaded(path, loaded)
+        known = isinstance(parent, griffe.Class) and parent.path not in seen
+        answers.append(_is_module(parent, loaded, (*seen, cls.path)) if known else None)  # type: ignore[arg-type]
     if True in answers:
         return True
     return None if None in answers else False
 
 
-def _needed(cls: griffe.Class, loaded: griffe.ModulesCollection) -> list[str]:
-    """The parameters without defaults of the constructor, if that is certain and no example has them."""
+def _obstacle(cls: griffe.Class, loaded: griffe.ModulesCollection) -> str:
+    """Reason why a class cannot be built without arguments, if that is certain."""
     constructor = cls.members.get("__init__")
-    if any(it is not None and it.docstring and has_example(cls.name, it.docstring.value) for it in (cls, constructor)):
-        return []
+    docstrings = [each.docstring.value for each in (cls, constructor) if each is not None and each.docstring]
     if isinstance(constructor, griffe.Function):
         _, *parameters = constructor.parameters
-        return [it.name for it in parameters if it.required and not constructor.decorators]
+        needed = [each.name for each in parameters if each.required and not constructor.decorators]
+        return obstacle_of(cls.name, docstrings, needed)
     base = cls.bases[0] if len(cls.bases) == 1 and constructor is None else ""
-    found = _loaded(base if isinstance(base, str) else base.canonical_path, loaded)
-    return _needed(found, loaded) if isinstance(found, griffe.Class) and found is not cls else []
+    parent = _loaded(base if isinstance(base, str) else base.canonical_path, loaded)
+    obstacle = _obstacle(parent, loaded) if isinstance(parent, griffe.Class) and parent is not cls else ""
+    return obstacle if obstacle_of(cls.name, docstrings, ("any",)) else ""
 
 
 def _loaded(path: str, loaded: griffe.ModulesCollection) -> object:
     try:
-        found = loaded[path]
-        return found.final_target if isinstance(found, griffe.Alias) else found
+        member = loaded[path]
+        return member.final_target if isinstance(member, griffe.Alias) else member
     except Exception:  # griffe has many ways to say that it does not know a name
         return None

@@ -17,7 +17,7 @@ from markdown import Markdown
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER
 
-from mkdocs_torchrecorder.fence import is_marker, marked_fences, marker, read_fence, without_shown
+from mkdocs_torchrecorder.fence import is_marker, marked_fences, marker, without_shown
 
 _PLACEHOLDER = re.compile(HTML_PLACEHOLDER % "([0-9]+)")
 _TAG = "torchrecorder-caption"
@@ -33,7 +33,7 @@ class SetCaptions(Treeprocessor):
         stash = [block if isinstance(block, str) else "" for block in self.md.htmlStash.rawHtmlBlocks]
         captions: dict[int, str] = {}
         for number, block in enumerate(stash):
-            if is_marker(block) and (text := read_fence(marked_fences(block)[0]).options.get("caption")):
+            if is_marker(block) and (text := marked_fences(block)[0].body.options.get("caption")):
                 captions[number] = text
         if not captions:
             return
@@ -55,10 +55,10 @@ class TakeCaptions(Treeprocessor):
             number = int(element.attrib.pop("number"))
             _, _, inner = self.md.serializer(element).partition(">")
             (fence,) = marked_fences(_stored(self.md, number))
-            written = read_fence(fence).options.get("caption") or ""
-            for one in map(int, _PLACEHOLDER.findall(inner)):
-                if (text := _stored(self.md, one)).startswith("<") and text in written:
-                    self.md.htmlStash.rawHtmlBlocks[one] = escape(text)
+            written = fence.body.options.get("caption") or ""
+            for stored in map(int, _PLACEHOLDER.findall(inner)):
+                if (text := _stored(self.md, stored)).startswith("<") and text in written:
+                    self.md.htmlStash.rawHtmlBlocks[stored] = escape(text)
             caption = inner.rpartition("</")[0].strip()
             self.md.htmlStash.rawHtmlBlocks[number] = marker(fence, caption)
 

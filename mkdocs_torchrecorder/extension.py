@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -34,25 +34,16 @@ from markdown.preprocessors import Preprocessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER, AtomicString, code_escape
 
-from mkdocs_torchrecorder.batch import Batch, DrawnPages, draw, fill
 from mkdocs_torchrecorder.caption import SetCaptions, TakeCaptions
-from mkdocs_torchrecorder.fence import continued, find_fences, is_marker, marked_fences, marker, show_examples
+from mkdocs_torchrecorder.config import make_site
+from mkdocs_torchrecorder.fence import Fence, continued, find_fences, is_marker, marked_fences, marker, show_examples
+from mkdocs_torchrecorder.figure import fill
 from mkdocs_torchrecorder.links import nowhere
-from mkdocs_torchrecorder.page import KeepSource, folder_of_markdown, page_of_markdown
-from mkdocs_torchrecorder.report import DiagramsFailed, Report
+from mkdocs_torchrecorder.page import KeepSource, draw, folder_of_markdown, page_of_markdown
+from mkdocs_torchrecorder.report import DiagramsFailed
 from mkdocs_torchrecorder.zensical import ZensicalPage, find_later, with_references
-from torchrecorder.page import ASSETS, SCRIPT, STYLE, translation
-from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS, Settings, SiteSetting, site_settings
-from torchrecorder.request.settings import CACHE_FOLDER
+from torchrecorder.site import ASSETS, SCRIPT, SETTINGS, STYLE, Site, translation
 
-ON_ERROR = SiteSetting(
-    "on_error", "`warn` and show a box in the page, or `raise` and end the build.", "warn", ("warn", "raise")
-)
-
-MACHINE_CACHE = SiteSetting(
-    "machine_cache", "Folder of what this machine records and draws, which git ignores.", CACHE_FOLDER
-)
-PLACE = next(setting for setting in AUTOMATIC_SETTINGS if setting.choices)
 _PLACEHOLDER = re.compile(HTML_PLACEHOLDER % "([0-9]+)")
 _PREFIXED_PLACEHOLDER = re.compile(f"(?m)^(?P<prefix>.*){_PLACEHOLDER.pattern}")
 
@@ -68,7 +59,8 @@ class TorchRecorderExtension(Extension):
     def __init__(self, *, leave_markers: bool = False, **options: Any) -> None:
         self.config = {
             setting.name: [setting.default, setting.help]
-            for setting in (*SITE_SETTINGS, PLACE, ON_ERROR, MACHINE_CACHE)
+            for setting in SETTINGS
+            if setting.name != "autodoc"  # Markdown alone knows no documented classes
         }
         super().__init__(**options)
         self._leave_markers = leave_markers
@@ -85,65 +77,37 @@ class TorchRecorderExtension(Extension):
         md.postprocessors.register(figures, FillMarkers.name, FillMarkers.priority)
 
     def _fill(self, md: Markdown, html: str) -> str:
-        from torchrecorder.worker.lasting import worker_of_process  # the plugin has its own
+        from torchrecorder.site import worker_of_process  # the plugin has its own
 
         page, zensical = page_of_markdown(md, html), ZensicalPage.of(md)
-        site = settings(folder_of_markdown(md), self.getConfigs())
-        drawn = draw([page], Batch(site, worker_of_process))
+        site = make_site(folder_of_markdown(md), self.getConfigs(), page.location, worker_of_process)
+        draw([page], site)
         find = nowhere
         if zensical is not None:
             find = find_later if zensical.has_references else nowhere
-            _follow(zensical, drawn, site)
-        if problems := drawn.fatal(chosen(ON_ERROR, self.getConfigs()) == "raise"):
+            _follow(zensical, site)
+        if problems := site.fatal():
             raise DiagramsFailed("\n".join(problems))
         style, script = (ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT))
         script = f'<script type="module">{script}</script>'  # which runs when all of the page is there
-        place = chosen(PLACE, self.getConfigs())
-        style = f"<style>{style}</style>"
         translate = translation(zensical.language if zensical is not None else "")
-        filled = fill(html, drawn.results[0], find, script, style=style, place=place, translate=translate)
-        return with_references(filled)
+        return with_references(fill(html, site, find, script, style=f"<style>{style}</style>", translate=translate))
 
 
 _said: set[str] = set()
 """What a process has said of files that are not watched, which each page would say again."""
 
 
-def _follow(page: ZensicalPage, drawn: DrawnPages, site: Settings) -> None:
+def _follow(page: ZensicalPage, site: Site[Fence]) -> None:
     """See to it that Zensical renders the page again when a file of its models changes."""
-    from torchrecorder.trace.stamped import note_traced
-
-    installed = [Path(folder) for folder in site.path if folder.rstrip(os.sep).endswith("-packages")]
-    files = [file for file in drawn.sources() if not any(file.is_relative_to(folder) for folder in installed)]
+    path = site.settings.path
+    installed = [Path(folder) for folder in path if folder.rstrip(os.sep).endswith("-packages")]
+    files = [file for file in site.sources() if not any(file.is_relative_to(folder) for folder in installed)]
     with suppress(OSError):  # a cache that cannot be written is warned of elsewhere
-        note_traced(site.cache, [*files, *installed])
-    if (text := page.unwatched(files, site.path)) and text not in _said:
+        site.watch([*files, *installed])
+    if (text := page.unwatched(files, path)) and text not in _said:
         _said.add(text)
-        report = Report()
-        report.warn(text)
-        drawn.warnings.extend(report.warnings)
-
-
-def settings(root: Path, written: Mapping[str, Any]) -> Settings:
-    """The settings of a build; warns of values that are wrong, which are left out.
-
-    Args:
-        root: The folder that relative paths begin at.
-        written: The values of the extension's or the plugin's configuration, by name.
-    """
-    found, wrong = site_settings(root, written, cache=chosen(MACHINE_CACHE, written))
-    for name, problems in wrong.items():
-        for problem in problems:
-            Report().warn(f"{name}: {problem}")
-    return found
-
-
-def chosen(setting: SiteSetting, written: Mapping[str, Any]) -> str:
-    """The value of one of our own settings; warns of one that is wrong, in place of which the default holds."""
-    value, problem = setting.chosen(written[setting.name])
-    if problem:
-        Report().warn(f"{setting.name}: {problem}")
-    return value
+        site.warn(text, "option")
 
 
 class TakeFences(Preprocessor):

@@ -24,11 +24,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
+from typing import Any
 
-from torchrecorder.request import Body, Rule, read_body
+from torchrecorder.site import Body, read_body
 
 LANGUAGE = "torchrecorder"
 
@@ -60,21 +61,18 @@ _SHOWN = re.compile(r"<(pre|code|textarea|script|style)\b.*?</\1>|<!--.*?-->", r
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """One fence as it is written, without the indentation and quote signs before it."""
+    """One fence, read, without the indentation and quote signs before it."""
 
-    header: str
-    """What stands behind the word `torchrecorder`."""
-    body: str
+    body: Body
+    """What it says, in its first line and below."""
     raw: str
-    """All of it, as it is shown where it is only an example."""
+    """All of it as it is written, for where it is only an example."""
     copy: int = 1
     """Tells it from equal ones before it in the page."""
-    problem: str = ""
-    """Why it cannot be drawn, if that is due to the way it is written."""
     page: str = ""
     """The page that it was read for: others may carry its marker."""
-    automatic: str = ""
-    """Of an automatic one, `tried` or `named`, the pattern, and the parameters without which the class is not built."""
+    is_automatic: bool = False
+    """Whether it stands for a documented class, and no author wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,27 +95,29 @@ def find_fences(lines: Sequence[str]) -> Iterator[PlacedFence]:
     copies: Counter[str] = Counter()
     at = 0
     while at < len(lines):
-        found, end = None, at + 1
+        placed, end = None, at + 1
         if "```" in lines[at] or "~~~" in lines[at]:
-            found, end = _fence_at(lines, at)
+            placed, end = _fence_at(lines, at)
         elif directive := _DIRECTIVE.fullmatch(lines[at]):
-            found = _directive(lines, at, directive["prefix"])
-            end = found.end
-        if found is not None:
-            copies[found.fence.raw] += 1
-            yield replace(found, fence=replace(found.fence, copy=copies[found.fence.raw]))
+            placed = _directive(lines, at, directive["prefix"])
+            end = placed.end
+        if placed is not None:
+            copies[placed.fence.raw] += 1
+            yield replace(placed, fence=replace(placed.fence, copy=copies[placed.fence.raw]))
         at = end
 
 
 def find_line(fence: Fence, text: str) -> int | None:
     """Number of the line in the text of a file in which the fence begins; None if it came from elsewhere."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(_TAB).split("\n")
-    wanted = replace(fence, page="")
-    return next((place.start + 1 for place in find_fences(lines) if place.fence == wanted), None)
+    wanted = (fence.raw, fence.copy)
+    return next(
+        (place.start + 1 for place in find_fences(lines) if (place.fence.raw, place.fence.copy) == wanted), None
+    )
 
 
 def continued(prefix: str) -> str:
-    """What stands before the next lines of a fence: the text of a list item goes on behind spaces."""
+    """Prefix of the next lines of a fence: the text of a list item goes on behind spaces."""
     return re.sub(r"[^ >]", " ", prefix)
 
 
@@ -139,15 +139,14 @@ def _fence_at(lines: Sequence[str], at: int) -> tuple[PlacedFence | None, int]:
         problem = f"the fence is not closed: write {ticks} in a line of its own below it, indented as it is"
     elif not problem and closing.strip() != ticks:
         problem = f"the fence is closed by {closing.strip()}, which is longer than its opening: write {ticks}"
-    header = ours["header"] if ours else ""
-    automatic, header = (header.strip(), "") if ours and ours["automatic"] else ("", header)
-    body = "\n".join(inner) if closing else ""
-    fence = Fence(header, body, raw, problem=problem, automatic=automatic)
-    return PlacedFence(fence, opening["prefix"], at, end), end
+    is_automatic = ours is not None and ours["automatic"] is not None
+    read = _read_automatic if is_automatic else read_fence
+    body = Body("", fault=problem) if problem or ours is None else read(ours["header"], inner)
+    return PlacedFence(Fence(body, raw, is_automatic=is_automatic), opening["prefix"], at, end), end
 
 
 def _directive(lines: Sequence[str], at: int, prefix: str) -> PlacedFence:
-    """What Sphinx understands, as in a docstring that was written for it."""
+    """Directive of Sphinx, as in a docstring that was written for it."""
     raw = [lines[at][len(prefix) :]]
     for line in lines[at + 1 :]:
         if not line.startswith(f"{prefix}  "):
@@ -156,7 +155,7 @@ def _directive(lines: Sequence[str], at: int, prefix: str) -> PlacedFence:
     problem = (
         f"a directive of reStructuredText is text in Markdown: write a fence of the word {LANGUAGE} with its lines"
     )
-    return PlacedFence(Fence("", "", "\n".join(raw), problem=problem), prefix, at, at + len(raw))
+    return PlacedFence(Fence(Body("", fault=problem), "\n".join(raw)), prefix, at, at + len(raw))
 
 
 def _in_cell(line: str, at: int) -> PlacedFence | None:
@@ -165,11 +164,12 @@ def _in_cell(line: str, at: int) -> PlacedFence | None:
     if cell is None or (cell["closed"] and not cell["said"].strip(" }")):
         return None
     problem = "a fence cannot stand in a cell of a table: write it below, or the table in HTML with <td markdown>"
-    return PlacedFence(Fence("", "", cell["raw"], problem=problem), cell["prefix"], at, at + 1, line[cell.end("raw") :])
+    fence = Fence(Body("", fault=problem), cell["raw"])
+    return PlacedFence(fence, cell["prefix"], at, at + 1, line[cell.end("raw") :])
 
 
 def _misspelt(info: str) -> str:
-    """What is wrong with the first word behind the ticks, if it is like ours."""
+    """Problem of the first word behind the ticks, if it is like ours."""
     words = info.replace("{", " ").replace("}", " ").split()[:2]
     plain = [re.sub(r"[\W_]", "", word).lower() for word in words]
     is_meant = plain and (
@@ -207,46 +207,35 @@ def _without_prefix(line: str, prefix: str) -> str | None:
     return None if line.strip(" >" if ">" in prefix else " ") else ""
 
 
-@lru_cache(maxsize=4096)
-def read_fence(fence: Fence) -> Body:
-    """What a fence says, in its first line and below."""
-    lines = fence.body.split("\n")
-    if fence.automatic:
-        wrong = tuple(line.removeprefix(_PROBLEM) for line in lines if line.startswith(_PROBLEM))
-        return replace(read_body(line for line in lines if not line.startswith(_PROBLEM)), problems=wrong)
-    header = read_header(fence.header)
+def read_fence(first: str, lines: Sequence[str]) -> Body:
+    """Body of a fence, of its first line and those below."""
+    header = read_header(first)
     body = read_body(lines, header.target, header.options)
-    problems = [*header.problems, *body.problems]
-    named = body.options.pop("target", None)
+    problems, options = [*header.problems, *body.problems], dict(body.options)
+    named = options.pop("target", None)
     if named and body.target:
         problems.append(f"two models are named, {body.target} and {named}")
-    return Body(body.target or named or "", body.options, tuple(problems), body.legend)
+    return replace(body, target=body.target or named or "", options=options, problems=tuple(problems))
 
 
-def automatic_fence(name: str, rule: Rule, needed: Sequence[str] = ()) -> str:
-    """The text of a fence for a documented class, which says what a rule does.
+def _read_automatic(first: str, lines: Sequence[str]) -> Body:
+    how, pattern, obstacle, *_ = (*first.strip().split(" ", 2), "", "")
+    wrong = tuple(line.removeprefix(_PROBLEM) for line in lines if line.startswith(_PROBLEM))
+    body = read_body(line for line in lines if not line.startswith(_PROBLEM))
+    return replace(body, problems=wrong, pattern=pattern, is_tried=how == "tried", obstacle=obstacle)
 
-    Args:
-        name: Of the class.
-        rule: What holds for it.
-        needed: The parameters of its constructor that have no defaults.
-    """
-    how = "tried" if rule.is_tried else "named"
-    options = [f":{name}: {value or ''}".rstrip() for name, value in rule.options.items()]
-    problems = [f"{_PROBLEM}{problem}" for problem in rule.problems]
-    return "\n".join(
-        [
-            f"```{LANGUAGE}-automatic {how} {rule.pattern} {','.join(needed)}".rstrip(),
-            rule.target(name),
-            *options,
-            *problems,
-            "```",
-        ]
-    )
+
+def automatic_fence(body: Body) -> str:
+    """The text of a fence for a documented class."""
+    how = "tried" if body.is_tried else "named"
+    options = [f":{name}: {value or ''}".rstrip() for name, value in body.options.items()]
+    problems = [f"{_PROBLEM}{problem}" for problem in body.problems]
+    first = f"```{LANGUAGE}-automatic {how} {body.pattern} {body.obstacle}".rstrip()
+    return "\n".join([first, body.target, *options, *problems, "```"])
 
 
 def read_header(text: str) -> Body:
-    """What the words say; the body of the fence may say more."""
+    """Body of the words; the lines of the fence may say more."""
     target, problems = "", []
     options: dict[str, str | None] = {}
     for word in _words(text):
@@ -295,8 +284,7 @@ def _words(text: str) -> Iterator[str]:
 
 def marker(fence: Fence, caption: str = "") -> str:
     """The marker of a fence, with its caption as HTML."""
-    values = [getattr(fence, name) for name in _FIELDS]
-    data = base64.urlsafe_b64encode(json.dumps(values).encode()).decode()
+    data = base64.urlsafe_b64encode(json.dumps(asdict(fence)).encode()).decode()
     return f'{_MARKER_START}{data}" data-search-exclude="">{caption}</div>'
 
 
@@ -336,12 +324,19 @@ def _fence(data: str) -> Fence:
     """The fence in a marker, which is looked at by one event of a build after the other."""
     try:
         values = json.loads(base64.urlsafe_b64decode(data))
-        if [type(value) for value in values] == _TYPES:
-            return Fence(*values)
-    except (ValueError, TypeError):
+        said: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in values["body"].items()
+        }
+        fence = Fence(**{**values, "body": Body(**said)})
+        if _types(fence) == _types(_EMPTY) and _types(fence.body) == _types(_EMPTY.body):
+            return fence
+    except (ValueError, TypeError, KeyError, AttributeError):
         pass
-    return Fence("", "", "")  # another version has made it
+    return _EMPTY  # another version has made it
 
 
-_FIELDS = [field.name for field in fields(Fence)]
-_TYPES = [int if field.name == "copy" else str for field in fields(Fence)]
+_EMPTY = Fence(Body(""), "")
+
+
+def _types(value: Fence | Body) -> list[type]:
+    return [type(getattr(value, field.name)) for field in fields(value)]

@@ -1,4 +1,4 @@
-"""The HTML of a diagram: a figure, or a box that says why there is none.
+"""The HTML of a page with its diagrams: figures in place of markers, or boxes that say why there is none.
 
 It looks right without a style sheet, because Python-Markdown alone cannot bring one: what a figure needs stands in
 `style` attributes, and colours are the page's own, or `var(--torchrecorder-…)` where a style sheet sets them.
@@ -7,26 +7,80 @@ It looks right without a style sheet, because Python-Markdown alone cannot bring
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from html import escape
 
+from mkdocs_torchrecorder.fence import Fence, marker, replace_markers
 from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.page import (
-    CopyNumbers,
-    Outcome,
-    Translate,
-    contents,
-    in_english,
-    problems_of,
-    reader_notes,
-    with_code,
-)
+from torchrecorder.site import CopyNumbers, Outcome, Site, Translate, contents, translation, with_code
 
+ENGLISH = translation("")
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _NOTE = "display:block;margin-top:.4em"
 _BOX = (
     "margin:1.5em 0;padding:.6em 1em;border:1px solid;border-left-width:.3em;border-radius:.2em;overflow-wrap:anywhere;"
     "border-color:var(--torchrecorder-error,#d1242f);text-align:left;background:rgba(209,36,47,.06)"
 )
+
+
+def fill(
+    html: str,
+    site: Site[Fence],
+    find: Find = nowhere,
+    script: str | None = None,
+    save: Callable[[str], str] | None = None,
+    *,
+    style: str = "",
+    translate: Translate = ENGLISH,
+) -> str:
+    """The HTML of a page with its diagrams; markers of fences that were not drawn stay.
+
+    Args:
+        html: Of the page.
+        site: Knows what became of its fences.
+        find: Knows the pages that pictures link to.
+        script: The element of the script. None for paper: no style sheet, and a switch shows its first depth alone.
+        save: Makes a file of an SVG and gives its address, seen from the page.
+        style: The element of the style sheet, if the page does not link it.
+        translate: Gives our texts in the language of the page.
+    """
+    copies, can_hide = CopyNumbers(), script is not None
+
+    def placed(fence: Fence, caption: str) -> str:
+        outcome = site.shown(fence)
+        if outcome is None:
+            return marker(fence, caption)
+        if fence.is_automatic and outcome.is_skipped:
+            return ""
+        if not can_hide and outcome.diagram is not None:
+            outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
+        try:
+            shown = figure(outcome, copies, find, caption=caption, can_hide=can_hide, save=save, translate=translate)
+        except Exception as unexpected:  # of one figure, which must not cost the page
+            target, name = outcome.request.recording.target, outcome.request.figure.name
+            error = site.unforeseen(target, unexpected, fence.page)
+            return error_box(target, (str(error),), name, translate)
+        is_shut = fence.is_automatic and can_hide and outcome.is_closed(site.settings.place)
+        return closed(shown, outcome, translate) if is_shut else shown
+
+    filled = replace_markers(html, placed)
+    before, end, after = filled.rpartition("</figure>")
+    if not end:
+        return filled
+    # In the figure, whose words no search finds.
+    return f"{before}{style}{script or '' if 'torchrecorder-zoom' in before else ''}{end}{after}"
+
+
+def drop_markers(html: str, page: str, site: Site[Fence]) -> str:
+    """The HTML of a finished page with a box for each marker that is left in it, of which a warning tells."""
+
+    def box(fence: Fence, _: str) -> str:
+        which = f"for a fence of {fence.page or 'another page'}" if fence.raw else "that another version has left"
+        text = f"a marker {which} came into this page when all was drawn: empty the cache of the plugin that put it in"
+        site.warn(text, "option", page)
+        return error_box(fence.body.target, (text,))
+
+    return replace_markers(html, box)
 
 
 def figure(
@@ -37,7 +91,7 @@ def figure(
     caption: str = "",
     can_hide: bool = True,
     save: Callable[[str], str] | None = None,
-    translate: Translate = in_english,
+    translate: Translate = ENGLISH,
 ) -> str:
     """The figure of a request; a box if nothing of it was drawn.
 
@@ -52,9 +106,7 @@ def figure(
     """
     options = outcome.request.figure
     if outcome.diagram is None:
-        problems = problems_of(outcome.error) if outcome.error else ()
-        reasons = problems if len(problems) > 1 else (str(outcome.error or translate("It was not drawn.")),)
-        return error_box(outcome.request.recording.target, reasons, options.name, translate)
+        return error_box(outcome.request.recording.target, outcome.reasons(translate), options.name, translate)
     width = {"": "auto", "image": "fit-content"}.get(options.figwidth, options.figwidth)
     style = _FIGURE.format(width) + (options.align or "center")
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
@@ -72,7 +124,7 @@ def figure(
     caption = caption or escape(options.caption)
     for text in filter(None, options.legend.split("\n\n")):
         caption += f'<small style="{_NOTE}">{escape(text)}</small>'
-    for i, text in enumerate(reader_notes(outcome, translate)):
+    for i, text in enumerate(outcome.reader_notes(translate)):
         style = f"{_NOTE};font-weight:bold" if i == 0 and outcome.error else _NOTE
         said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in with_code(text))
         caption += f'<small class="torchrecorder-remark" style="{style}">{said}</small>'
@@ -81,13 +133,11 @@ def figure(
 
 def closed(html: str, outcome: Outcome, translate: Translate) -> str:
     """The figure under a summary that readers open by a click."""
-    assert outcome.diagram is not None
-    model = outcome.diagram.facts.get("model", outcome.request.recording.target)
-    title = escape(translate("Architecture of {}").format(model))
+    title = escape(outcome.title(translate))
     return f'<details class="torchrecorder-closed"><summary>{title}</summary>{html}</details>'
 
 
-def error_box(target: str, reasons: Sequence[str], name: str = "", translate: Translate = in_english) -> str:
+def error_box(target: str, reasons: Sequence[str], name: str = "", translate: Translate = ENGLISH) -> str:
     """A box in place of a figure; it keeps the name, so that links to it still lead there."""
     named = f"<code>{escape(target)}</code>"
     title = escape(translate("No diagram of {}")).format(named) if target else escape(translate("No diagram"))

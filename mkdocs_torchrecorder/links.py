@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from torchrecorder.page import Diagram, names_of_class
+from torchrecorder.site import Diagram, names_of_class
 
 Find: TypeAlias = Callable[[str], str | None]
 """Gives the address of a class, seen from one page; None if it has no page."""
@@ -46,7 +46,7 @@ def addresses(diagram: Diagram, find: Find) -> dict[str, str]:
 
 
 def _ask(get: Callable[..., object], name: str, page_url: str) -> str | None:
-    """What autorefs says of a name; up to version 1.3 an address, from then on with its title."""
+    """Address of a name by autorefs; up to version 1.3 it gives that alone, then with a title."""
     try:
         with _quiet(get.__module__):
             url = get(name, from_url=page_url)

@@ -6,7 +6,7 @@ line alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,10 @@ from markdown import Markdown
 from markdown.preprocessors import Preprocessor
 from markdown.util import Registry
 
-from mkdocs_torchrecorder.fence import Fence, find_line
+from mkdocs_torchrecorder.fence import Fence, find_line, marked_fences
+from mkdocs_torchrecorder.report import show_progress
 from mkdocs_torchrecorder.zensical import ZensicalPage
+from torchrecorder.site import Site
 
 if TYPE_CHECKING:
     from mkdocs.structure.files import File
@@ -54,6 +56,17 @@ class MarkdownPage:
         if not self.name:
             return f"line {line}" if line else ""
         return f"{self.name}:{line}" if line else self.name
+
+
+def draw(pages: Sequence[MarkdownPage], site: Site[Fence]) -> None:
+    """Draw what the markers of the pages ask for, and warn of what cannot be drawn."""
+    fences = {fence: page for page in pages for fence in marked_fences(page.html)}
+    said = {page: site.page_options(page.options, page.location()) for page in pages if page.options is not None}
+    bodies = {fence: fence.body for fence in fences}
+    try:
+        site.draw(bodies, show_progress, options={fence: said.get(page, {}) for fence, page in fences.items()})
+    except Exception as unexpected:  # what no check foresees must not end the build
+        site.give_up(bodies, unexpected)
 
 
 def page_of_file(file: File, html: str) -> MarkdownPage:

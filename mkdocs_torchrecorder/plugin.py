@@ -13,22 +13,20 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from mkdocs.config import config_options as c
+from mkdocs.config.base import Config
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 
-from mkdocs_torchrecorder.batch import Batch, Results, draw, drop_markers, fill
-from mkdocs_torchrecorder.config import TorchRecorderConfig
-from mkdocs_torchrecorder.extension import MACHINE_CACHE, ON_ERROR, PLACE, TorchRecorderExtension, chosen, settings
-from mkdocs_torchrecorder.fence import marked_fences
-from mkdocs_torchrecorder.figure import anchor
+from mkdocs_torchrecorder.config import make_site, warn_of_place
+from mkdocs_torchrecorder.extension import TorchRecorderExtension
+from mkdocs_torchrecorder.fence import Fence, marked_fences
+from mkdocs_torchrecorder.figure import anchor, drop_markers, fill
 from mkdocs_torchrecorder.links import finder
-from mkdocs_torchrecorder.page import page_of_file
-from mkdocs_torchrecorder.report import Report
-from torchrecorder.faults import unforeseen
-from torchrecorder.page import ASSETS, SCRIPT, STYLE, Outcome, Translate, message, translation
-from torchrecorder.request import Settings
+from mkdocs_torchrecorder.page import MarkdownPage, draw, page_of_file
+from torchrecorder.site import ASSETS, SCRIPT, SETTINGS, STYLE, PersistentWorker, Site, Translate, translation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,11 +39,21 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
     from mkdocs.utils.templates import TemplateContext
 
-    from torchrecorder.worker.lasting import PersistentWorker
-
 _FILES = {name: f"assets/{name}" for name in (STYLE, SCRIPT)}
 """Where the style sheet and the script lie in a site."""
 BEFORE_MKDOCSTRINGS, AFTER_SEARCH, AFTER_ALL = 50, -95, -100
+
+
+class TorchRecorderConfig(Config):  # type: ignore[no-untyped-call] # of MkDocs
+    """The plugin's part of `mkdocs.yml`; MkDocs itself warns of other keys. Paths are relative to its folder.
+
+    Each takes any value: what is wrong with it is a warning, as in Sphinx, and no end.
+    """
+
+    vars().update({setting.name: c.Type(object, default=setting.default) for setting in SETTINGS})
+
+    enabled = c.Type(bool, default=True)
+    """Whether fences become diagrams; if not, they are shown as code."""
 
 
 class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-untyped-call] # of MkDocs
@@ -69,7 +77,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def __init__(self) -> None:
         super().__init__()
-        self._batch: Batch | None = None
+        self._site: Site[Fence] | None = None
         self._lasting: PersistentWorker | None = None
         self._server: LiveReloadServer | None = None
         self._sources: set[Path] = set()
@@ -78,8 +86,6 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
         """Have a server's builds share a worker; that this method exists has MkDocs keep the plugin between them."""
         if command == "serve":
-            from torchrecorder.worker.lasting import PersistentWorker  # builds mostly record nothing
-
             self._lasting = PersistentWorker()
 
     def on_shutdown(self) -> None:
@@ -93,14 +99,15 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
         As an object, not by name: another plugin may have copied the configuration of extensions already.
         """
-        self._results: Results = {}
+        self._pages: dict[Fence, MarkdownPage] = {}
+        self._documented: dict[str, bool] = {}
         self._written: set[str] = set()
-        self._batch = None
+        self._site = None
         if not self.config.enabled:
             return None
-        self._batch = Batch(self._read_settings(config), self._lasting.open if self._lasting is not None else None)
-        if self.config["autodoc"]:
-            _add_to_mkdocstrings(config, self.config["autodoc"])
+        self._site = site = self._make_site(config)
+        if site.settings.rules.by_pattern:
+            _add_to_mkdocstrings(config, site, self._documented)
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
         config.extra_css.insert(0, _FILES[STYLE])
         return config
@@ -115,32 +122,39 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str | None:
         """Have torch imported while other pages are converted, if a diagram of this one is to be recorded."""
-        if self._batch is not None and marked_fences(html):
-            self._batch.expect(page_of_file(page.file, html))
+        fences = marked_fences(html) if self._site is not None else []
+        if self._site is not None and fences:
+            options = self._site.page_options(page_of_file(page.file, html).options)
+            for fence in fences:
+                self._site.expect(fence, fence.body, options)
         return None
 
     def on_build_error(self, *, error: Exception) -> None:
         """End what was started for a build that failed before it came to the diagrams."""
-        if self._batch is not None:
-            self._batch.pipeline.close()
+        if self._site is not None:
+            self._site.close()
 
     def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment | None:
         """Draw the diagrams of all pages."""
-        if self._batch is None:
+        site = self._site
+        if site is None:
             return None
+        if "mkdocstrings" in config.plugins:
+            for problem in site.settings.rules.problems(self._documented):
+                site.warn(f"autodoc: {problem}", "option")
         pages = [page for file in files if (page := file.page) is not None and marked_fences(page.content or "")]
-        if self.config["autodoc"] and "mkdocstrings" in config.plugins:
-            _warn_of_patterns(self.config["autodoc"])
-        drawn = draw([page_of_file(page.file, page.content or "") for page in pages], self._batch)
-        for page, results in zip(pages, drawn.results, strict=True):
-            self._results |= results
+        marked = [page_of_file(page.file, page.content or "") for page in pages]
+        self._pages = {fence: page for page in marked for fence in marked_fences(page.html)}
+        draw(marked, site)
+        for page in pages:
             # Links to the names of figures lead somewhere: MkDocs, from 1.6 on, has looked for ids already.
             ids: set[str] | None = getattr(page, "present_anchor_ids", None)
             if ids is not None:
-                ids.update(anchor(it.request.figure.name) for it in results.values() if isinstance(it, Outcome))
-        self._sources |= drawn.sources()
+                fences = marked_fences(page.content or "")
+                ids.update(anchor(site.results[fence].request.figure.name) for fence in fences)
+        self._sources |= site.sources()
         self._watch()
-        if problems := drawn.fatal(self._on_error == "raise"):
+        if problems := site.fatal():
             raise PluginError("\n".join(problems))
         return env
 
@@ -149,18 +163,18 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         self, context: TemplateContext, *, page: Page, config: MkDocsConfig, nav: Navigation
     ) -> TemplateContext | None:
         """Put the figures into a page."""
-        if self._batch is not None and marked_fences(page.content or ""):
-            page.content = self._fill(page.content or "", page.url, config)
+        if self._site is not None and marked_fences(page.content or ""):
+            page.content = self._fill(self._site, page.content or "", page.url, config)
         return context
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str | None:
         """Put in the figures of other pages, which a blog shows as excerpts without calling any plugin."""
-        if self._batch is None:
+        if self._site is None:
             return output
         self._written.add(page.file.abs_dest_path)
         if not marked_fences(output):
             return output
-        return drop_markers(self._fill(output, page.url, config), page.file.src_uri)
+        return drop_markers(self._fill(self._site, output, page.url, config), page.file.src_uri, self._site)
 
     @event_priority(AFTER_ALL)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
@@ -168,16 +182,15 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
         Such as one page with all pages, to be printed: there, nothing can be turned or opened.
         """
-        if self._batch is None:
+        if self._site is None:
             return
         for folder, _, names in os.walk(config.site_dir):
             for file in (os.path.join(folder, name) for name in sorted(names) if name.endswith(".html")):
                 if file not in self._written:
                     try:
-                        self._fill_file(Path(file), config)
+                        self._fill_file(self._site, Path(file), config)
                     except Exception as unexpected:  # of a file that another plugin wrote
-                        error = unforeseen(os.path.relpath(file, config.site_dir), unexpected)
-                        Report().warn(message(error), details=error.details())
+                        self._site.unforeseen(os.path.relpath(file, config.site_dir), unexpected)
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]
@@ -187,7 +200,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         self._watch()
         return server
 
-    def _fill(self, html: str, url: str, config: MkDocsConfig) -> str:
+    def _fill(self, site: Site[Fence], html: str, url: str, config: MkDocsConfig) -> str:
         # The script stands in the contents: themes that load a page into another run those of its contents only.
         script = f'<script src="{escape(get_relative_url(_FILES[SCRIPT], url))}" defer></script>'
 
@@ -200,22 +213,25 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             return get_relative_url(name, url)
 
         find = finder(config.plugins, url)
-        return fill(html, self._results, find, script, save, place=self._place, translate=_translate(config))
+        return fill(html, site, find, script, save, translate=_translate(config))
 
-    def _fill_file(self, file: Path, config: MkDocsConfig) -> None:
+    def _fill_file(self, site: Site[Fence], file: Path, config: MkDocsConfig) -> None:
         html = file.read_text(encoding="utf-8", errors="surrogateescape")
         if marked_fences(html):
             url = file.relative_to(config.site_dir).as_posix()
-            filled = fill(html, self._results, finder(config.plugins, url), translate=_translate(config))
-            filled = drop_markers(filled, url)
+            filled = fill(html, site, finder(config.plugins, url), translate=_translate(config))
+            filled = drop_markers(filled, url, site)
             file.write_text(filled, encoding="utf-8", errors="surrogateescape")
 
-    def _read_settings(self, config: MkDocsConfig) -> Settings:
+    def _make_site(self, config: MkDocsConfig) -> Site[Fence]:
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
-        site = settings(root.resolve(), dict(self.config))
-        self._place, self._on_error = (chosen(it, dict(self.config)) for it in (PLACE, ON_ERROR))
-        _warn_of_place(site, config, is_served=self._lasting is not None)
+        open_worker = self._lasting.open if self._lasting is not None else None
+        site = make_site(root.resolve(), dict(self.config), self._locate, open_worker)
+        warn_of_place(site, config, is_served=self._lasting is not None)
         return site
+
+    def _locate(self, fence: Fence) -> str:
+        return self._pages[fence].location(fence) if fence in self._pages else fence.page
 
     def _watch(self) -> None:
         if self._server is not None:
@@ -231,38 +247,13 @@ def _translate(config: MkDocsConfig) -> Translate:
     return translation(str(config.theme.get("language") or config.theme.get("locale") or ""))
 
 
-def _add_to_mkdocstrings(config: MkDocsConfig, autodoc: object) -> None:
-    """Have mkdocstrings' handler of Python ask us for each class that it shows."""
+def _add_to_mkdocstrings(config: MkDocsConfig, site: Site[Fence], documented: dict[str, bool]) -> None:
+    """Have mkdocstrings' handler of Python ask us for each class that it shows, and note those."""
     plugin = config.plugins.get("mkdocstrings")
     if plugin is None:
-        Report().warn("autodoc draws the classes that mkdocstrings shows; name mkdocstrings under `plugins:`")
+        text = "autodoc draws the classes that mkdocstrings shows; name mkdocstrings under `plugins:`"
+        site.warn(text, "option")
         return
-    from mkdocs_torchrecorder.automatic import forget  # needs griffe, as mkdocstrings does
-
-    forget()
-    handlers = plugin.config["handlers"]
-    options = handlers.setdefault("python", {}).setdefault("options", {})
-    options["extensions"] = [*options.get("extensions", ()), {"mkdocs_torchrecorder.automatic": {"autodoc": autodoc}}]
-
-
-def _warn_of_patterns(autodoc: object) -> None:
-    from mkdocs_torchrecorder.automatic import unmatched
-
-    for problem in unmatched(autodoc):
-        Report().warn(f"autodoc: {problem}")
-
-
-def _warn_of_place(settings: Settings, config: MkDocsConfig, *, is_served: bool) -> None:
-    """Warn of a cache that MkDocs publishes, and of one whose every write makes its server build again, for ever."""
-    docs = Path(config.docs_dir).resolve()
-    for cache, setting in ((settings.committed, "cache"), (settings.cache, MACHINE_CACHE.name)):
-        if cache is None or not cache.resolve().is_relative_to(docs):
-            continue
-        place = cache.resolve().relative_to(docs)
-        is_hidden = any(part.startswith(".") for part in place.parts)
-        is_published = not is_hidden and not (config.exclude_docs and config.exclude_docs.match_file(place / "README"))
-        is_written = cache is settings.cache
-        if is_published or (is_served and is_written):
-            why = "is published and watched" if is_published else "is watched, so that the server builds for ever"
-            shown = os.path.relpath(cache, settings.root)
-            Report().warn(f"the cache {shown} lies in docs_dir, where it {why}: move it by the setting {setting}")
+    options = plugin.config["handlers"].setdefault("python", {}).setdefault("options", {})
+    ours = {"autodoc": site.settings.rules, "documented": documented}
+    options["extensions"] = [*options.get("extensions", ()), {"mkdocs_torchrecorder.automatic": ours}]

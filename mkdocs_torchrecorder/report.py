@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from torchrecorder.page import Outcome, author_notes
-from torchrecorder.pipeline import Progress
+from torchrecorder.site import Message, Progress
 
 logger = logging.getLogger("mkdocs.plugins.torchrecorder")
 
@@ -18,41 +17,15 @@ class DiagramsFailed(Exception):
     """Raised in place of going on, where `on_error` is `raise`; its text is that of all the warnings."""
 
 
-class Report:
-    """Warns, and remembers what it warned of."""
-
-    def __init__(self) -> None:
-        self.warnings: list[str] = []
-
-    def warn(self, text: str, location: str = "", details: str = "") -> None:
-        """Log a warning.
-
-        Args:
-            text: What happened.
-            location: Page and line, as an editor understands them.
-            details: A traceback, for those who debug.
-        """
-        self.warnings.append(f"{location}: torchrecorder: {text}" if location else f"torchrecorder: {text}")
-        logger.warning("%s", self.warnings[-1])
-        if details:
-            logger.debug("%s", details)
-
-    def info(self, text: str, details: str = "") -> None:
-        """Log what needs no action.
-
-        Args:
-            text: What happened.
-            details: For `mkdocs build -v`.
-        """
-        logger.info("torchrecorder: %s", text)
-        if details:
-            logger.debug("%s", details)
-
-
-def tell_author(outcome: Outcome) -> None:
-    """Log for `mkdocs build -v` what only the author of a model can use, where a page with its diagram is written."""
-    for note in author_notes(outcome):
-        logger.debug("torchrecorder: %s", note)
+def tell(message: Message) -> None:
+    """Put a message into the log; its place is page and line, as an editor understands them."""
+    text = f"{message.place}: torchrecorder: {message.text}" if message.place else f"torchrecorder: {message.text}"
+    if message.kind:
+        logger.warning("%s", text)
+    elif message.text:
+        logger.info("%s", text)
+    if message.details:
+        logger.debug("%s", message.details)
 
 
 def show_progress(progress: Progress) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from markdown import Markdown
 
-from torchrecorder.page import names_of_class
+from torchrecorder.site import names_of_class
 
 _LINK = "#torchrecorder-class-"
 _LINKS = re.compile(rf'xlink:href="{_LINK}([^"]*)"')
@@ -57,7 +57,7 @@ class ZensicalPage:
 
     @property
     def language(self) -> str:
-        """That of the theme."""
+        """Language of the theme."""
         theme = self.config.get("theme")
         return str(theme.get("language") or "") if isinstance(theme, Mapping) else ""
 
@@ -67,7 +67,7 @@ class ZensicalPage:
         return self.root / str(self.config.get("docs_dir", "")) / self.path
 
     def unwatched(self, files: Iterable[Path], path: Sequence[str]) -> str:
-        """What to add to `watch:` so that pages follow the files of models; empty if it covers them.
+        """Advice on what to add to `watch:` so that pages follow the files of models; empty if it covers them.
 
         Args:
             files: What pictures depend on.

@@ -15,21 +15,17 @@ __all__ = ["setup"]
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
-    """What Sphinx calls for an extension; everything is imported only now."""
+    """Entry point of the extension; everything is imported only now."""
     try:
         from sphinx_torchrecorder.extension import setup_extension
     except ImportError as error:
         from importlib.util import find_spec
-        from pathlib import Path
         from runpy import run_path
 
         from sphinx.errors import ConfigError
 
-        # Of a package that cannot be imported, the one file that needs no other knows what happened to it.
         package = find_spec("torchrecorder")
-        files = [Path(folder, "installation.py") for folder in (package and package.submodule_search_locations) or ()]
-        text = next((str(run_path(str(file))["broken_install_message"]()) for file in files if file.is_file()), "")
-        if not text:
-            raise
-        raise ConfigError(f"sphinx_torchrecorder: {text}") from error
+        for folder in (package and package.submodule_search_locations) or ():  # one file of it needs no other
+            run_path(f"{folder}/installation.py")["explain"](error, ConfigError, "sphinx_torchrecorder")
+        raise
     return setup_extension(app)

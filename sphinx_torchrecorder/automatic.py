@@ -1,5 +1,8 @@
 """Diagrams in the descriptions of classes for which no directive stands there.
 
+autodoc has imported a class when it tells of it, with torch or with its own mock of torch in the place of it. So a look
+at the bases of the class is enough to know a module, and nothing is imported for that.
+
 What a docstring becomes is decided by other extensions too, and its first sentence stands in tables of autosummary. So
 nothing is added to the docstring: a placeholder goes behind the nodes that were made of it. Whether a diagram takes its
 place is decided at the end, when all classes are known and drawn.
@@ -7,20 +10,101 @@ place is decided at the end, when all classes are known and drawn.
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
 from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.locale import get_translation
 from sphinx.transforms import SphinxTransform
 from sphinx.writers.html5 import HTML5Translator
 
-from sphinx_torchrecorder.build import DirectiveRequest, diagram_placeholder
-from sphinx_torchrecorder.documented import DocumentedClass, classes_of_document
-from torchrecorder.errors import OptionError
-from torchrecorder.page import CATALOG, Outcome, is_closed
+from sphinx_torchrecorder.build import Asked, DocumentCollector, build_of, diagram_placeholder
+from torchrecorder.site import CATALOG, DocstringField, Outcome, obstacle_of_class, take_field
 
 _ = get_translation(CATALOG)
+
+_CLASSES = "torchrecorder_classes"
+_MODULE = {("torch.nn", "Module"), ("torch.nn.modules.module", "Module")}
+"""Where the base class of all modules is, in a mock of torch and in torch."""
+
+FIRST = 1
+"""Of handlers of docstrings: before those that rewrite them."""
+BEFORE_DRAWING = 400
+"""Of handlers: before diagrams are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFacts:
+    """Facts that autodoc showed of a class."""
+
+    file: str
+    """Where it is defined; empty if that is not known."""
+    docstring: str
+    """As autodoc names the source of the lines of it, behind the file."""
+    is_module: bool | None
+    """None if it has bases that are mocks, so that only the worker knows."""
+    obstacle: str
+    """Why it cannot be built without arguments; empty if nothing is known."""
+    field: DocstringField | None
+
+    def location(self) -> str:
+        """`file:docstring of class:line`, as Sphinx shows it."""
+        return f"{self.file}:{self.docstring}:{self.field.line + 1 if self.field else 1}"
+
+    @property
+    def may_have_diagram(self) -> bool:
+        """Whether a diagram of it makes sense, or is asked for."""
+        return self.is_module is not False or self.field is not None
+
+
+def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lines: list[str]) -> None:
+    """Note what a class is, and take the field of ours out of its docstring."""
+    if what not in ("class", "exception"):
+        return
+    classes = classes_of_document(app.env)
+    known = classes.get(name)  # its constructor may have a docstring of its own
+    field = take_field(lines) or (known and known.field)
+    module, qualified_name = getattr(obj, "__module__", ""), getattr(obj, "__qualname__", name)
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    docstring = f"docstring of {module}.{qualified_name}"
+    classes[name] = ClassFacts(file, docstring, _is_module(obj), obstacle_of_class(obj), field or None)
+
+
+def classes_of_document(env: BuildEnvironment) -> dict[str, ClassFacts]:
+    """Classes that autodoc showed while the current document was read, by dotted name."""
+    if _CLASSES not in env.current_document:
+        env.current_document[_CLASSES] = {}
+    classes: dict[str, ClassFacts] = env.current_document[_CLASSES]
+    return classes
+
+
+def _is_module(obj: Any) -> bool | None:
+    bases = obj.__mro__ if isinstance(obj, type) else ()
+    if any((base.__module__, base.__name__) in _MODULE for base in bases):
+        return True
+    return None if any("__sphinx_mock__" in vars(base) for base in bases) else False
+
+
+class NamesCollector(DocumentCollector):
+    """Collects which classes autodoc has documented in the whole site, for what is said of patterns."""
+
+    attribute = "torchrecorder_names"
+
+    def collect(self, app: Sphinx, doctree: nodes.document) -> dict[str, bool]:
+        """Whether it may be a module, for each class in a document by its dotted name."""
+        return {name: facts.is_module is not False for name, facts in classes_of_document(app.env).items()}
+
+
+def warn_of_patterns(app: Sphinx, env: BuildEnvironment) -> None:
+    """Warn of patterns in the settings that match nothing, now that all documents are read."""
+    site = build_of(env).site(app)
+    names = {name: may_be for each in NamesCollector.by_document(env).values() for name, may_be in each.items()}
+    for problem in site.settings.rules.problems(names):
+        site.warn(f"torchrecorder_autodoc: {problem}", "option")
 
 
 class closed_figure(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -47,7 +131,7 @@ class PlaceDiagrams(SphinxTransform):
             <desc_signature fullname="Net" module="pkg">
             <desc_content>
                 <paragraph>                                   and what else its docstring says
-                <diagram_placeholder request="DocumentedClass(…)">
+                <diagram_placeholder request="Asked(…)">
                 <desc domain="py" objtype="method">           and what else belongs to it
     """
 
@@ -64,15 +148,17 @@ class PlaceDiagrams(SphinxTransform):
             facts = classes.get(name) if description["objtype"] in ("class", "exception") else None
             if facts is None or not facts.may_have_diagram or _has_diagram(content):
                 continue
-            placeholder = diagram_placeholder(request=DocumentedClass(self.env.docname, facts.location(), name, facts))
+            own = facts.field.text if facts.field else None
+            asked = Asked(self.env.docname, facts.location(), name, None, own=own, obstacle=facts.obstacle)
+            placeholder = diagram_placeholder(request=asked)
             content.insert(_end_of_docstring(content, facts.docstring), placeholder)
 
 
 def _has_diagram(content: nodes.Element) -> bool:
     """Whether a directive stands in the docstring, or under the directive that documents the class."""
     own = (child for child in content if not isinstance(child, addnodes.desc))
-    asked = (found["request"] for child in own for found in child.findall(diagram_placeholder))
-    return any(isinstance(one, DirectiveRequest) and not one.is_table for one in asked)
+    asked = (placeholder["request"] for child in own for placeholder in child.findall(diagram_placeholder))
+    return any(not each.is_automatic and not each.is_table for each in asked)
 
 
 def _end_of_docstring(content: nodes.Element, docstring: str) -> int:
@@ -97,11 +183,9 @@ def framed(placeholder: nodes.Element) -> nodes.Element:
     return frame
 
 
-def close_tall(frame: nodes.Element, result: Outcome | OptionError | None, place: str) -> None:
+def close_tall(frame: nodes.Element, outcome: Outcome | None, place: str) -> None:
     """Put the figure under a summary that readers open, if its diagram is to stand there."""
-    if isinstance(result, Outcome) and result.diagram is not None and is_closed(result, place):
-        summary = closed_figure(
-            title=_("Architecture of {}").format(result.diagram.facts.get("model", result.request.recording.target))
-        )
+    if outcome is not None and outcome.is_closed(place):
+        summary = closed_figure(title=outcome.title(_))
         frame.replace_self(summary)
         summary += frame

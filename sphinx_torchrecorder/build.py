@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from docutils import nodes
 from sphinx import addnodes
@@ -32,29 +32,15 @@ from sphinx.application import Sphinx
 from sphinx.builders import Builder
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors import EnvironmentCollector
-from sphinx.errors import SphinxError
+from sphinx.errors import ExtensionError, SphinxError
 
 from sphinx_torchrecorder import links
-from sphinx_torchrecorder.documented import DocumentedClass, automatic_request, documented_names
-from sphinx_torchrecorder.report import ProgressLine, logger, report, warn
-from torchrecorder.errors import NotDrawn, OptionError
-from torchrecorder.faults import unforeseen
-from torchrecorder.page import LogEntry, Outcome, failure, is_skipped, slowest
-from torchrecorder.pipeline import Pipeline, is_collecting
-from torchrecorder.request import (
-    AUTOMATIC_SETTINGS,
-    SITE_SETTINGS,
-    Body,
-    DiagramRequest,
-    Rules,
-    Settings,
-    read_rules,
-    site_settings,
-)
+from sphinx_torchrecorder.config import make_site
+from sphinx_torchrecorder.report import TYPE, ProgressLine
+from torchrecorder.site import Body, Outcome, Site
 
-_REQUESTS = "torchrecorder_requests"
 _BUILD = "torchrecorder_build"
-ENV_VERSION = 5
+ENV_VERSION = 6
 """Raised when what is kept in Sphinx's environment, its doctrees or beside them changes; all pages are read again."""
 
 Form: TypeAlias = Literal["inline", "image", "text", "nothing"]
@@ -65,22 +51,30 @@ ImageType: TypeAlias = Literal["image/svg+xml", "application/pdf"]
 
 
 @dataclass(frozen=True, slots=True)
-class DirectiveRequest:
-    """One directive as it was written."""
+class Asked:
+    """One place of the pages that a diagram may stand in: a directive, or the description of a class."""
 
     docname: str
     location: str
     """`file:line`, as warnings show it."""
     target: str
-    options: tuple[tuple[str, str | None], ...]
-    problems: tuple[str, ...] = ()
-    """What could not be understood as target or option."""
+    body: Body | None
+    """What a directive says; None for a class, of which the settings and its docstring say it."""
     is_table: bool = False
     """Whether it shows the table of the layers and no picture."""
+    own: str | None = None
+    """Of a class, the field in its docstring; None if it has none."""
+    obstacle: str = ""
+    """Why the class cannot be built without arguments; empty if nothing is known."""
 
+    @property
+    def is_automatic(self) -> bool:
+        """Whether no directive stands there."""
+        return self.body is None
 
-Asked: TypeAlias = DirectiveRequest | DocumentedClass
-"""What a diagram of a page stands for."""
+    def by_rules(self, site: Site[Asked]) -> Body | None:
+        """Body for a class by the settings; None if it is to have no diagram."""
+        return site.settings.rules.body((self.target,), self.own, self.obstacle)
 
 
 _Conditional: TypeAlias = tuple[Asked, tuple[str, ...]]
@@ -92,7 +86,7 @@ class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils
 
 
 class Build:
-    """What one build knows of its diagrams.
+    """State of one build.
 
     It lies on the environment, where transforms find it, but never leaves the process: unpickled, it is empty.
     """
@@ -101,10 +95,6 @@ class Build:
         self.form: Form = "nothing"
         self.image_type: ImageType | None = None
         """What a picture file is, if the form is an image."""
-        self.results: dict[Asked, Outcome | OptionError] = {}
-        """What became of it; a class that is to have no diagram is not among them."""
-        self.place = ""
-        """Where automatic diagrams go."""
         self.signatures: dict[str, str] = {}
         """Of each document with diagrams: changes when what its page shows of them changes."""
         self.signatures_before: dict[str, str] = {}
@@ -113,51 +103,89 @@ class Build:
         """The classes that have a page."""
         self.written: set[str] = set()
         """Documents whose diagrams have gone into a page."""
-        self.pipeline: Pipeline | None = None
-        """Made while documents are read, once a request was; it draws them all in the end."""
+        self.made: Site[Asked] | None = None
 
     def __reduce__(self) -> tuple[type[Build], tuple[()]]:
         return Build, ()
 
+    def site(self, app: Sphinx) -> Site[Asked]:
+        """Made while documents are read, once a request was; it draws them all in the end."""
+        self.made = self.made or make_site(app)
+        return self.made
 
-class RequestCollector(EnvironmentCollector):
-    """Keeps the requests right when documents are read, removed, or read by another process."""
+
+class DocumentCollector(EnvironmentCollector):
+    """Keeps what is collected from documents right when they are read, removed, or read by another process."""
+
+    attribute: ClassVar[str]
+    """Of the environment."""
+
+    def collect(self, app: Sphinx, doctree: nodes.document) -> Any:
+        """Things of a document that was just read; empty if it has none."""
+        raise NotImplementedError
+
+    @classmethod
+    def by_document(cls, env: BuildEnvironment) -> dict[str, Any]:
+        """Things that were collected, by name of the document."""
+        if not hasattr(env, cls.attribute):
+            setattr(env, cls.attribute, {})
+        collected: dict[str, Any] = getattr(env, cls.attribute)
+        return collected
 
     def process_doc(self, app: Sphinx, doctree: nodes.document) -> None:
-        """Collect the requests of a document that was just read."""
-        if requests := [(node["request"], _conditions(node)) for node in doctree.findall(diagram_placeholder)]:
-            _requests_by_document(app.env)[app.env.docname] = requests
-            if multiprocessing.parent_process() is None:  # what another process reads is merged later
-                _expect(app, requests)
-        elif (pipeline := build_of(app.env).pipeline) is not None:
-            pipeline.advance()
+        """Collect from a document that was just read."""
+        if collected := self.collect(app, doctree):
+            self.by_document(app.env)[app.env.docname] = collected
 
     def clear_doc(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
         """Forget a document."""
-        _requests_by_document(env).pop(docname, None)
+        self.by_document(env).pop(docname, None)
 
     def merge_other(self, app: Sphinx, env: BuildEnvironment, docnames: Set[str], other: BuildEnvironment) -> None:
         """Take over what a reading process has collected."""
-        theirs = _requests_by_document(other)
-        merged = {name: theirs[name] for name in docnames if name in theirs}
-        _requests_by_document(env).update(merged)
-        _expect(app, [one for requests in merged.values() for one in requests])
+        theirs = self.by_document(other)
+        self.by_document(env).update({name: theirs[name] for name in docnames if name in theirs})
+
+
+class RequestCollector(DocumentCollector):
+    """Collects what the pages ask for, and has the worker start while others are read."""
+
+    attribute = "torchrecorder_requests"
+
+    def collect(self, app: Sphinx, doctree: nodes.document) -> list[_Conditional]:
+        """The requests of a document."""
+        requests = [(node["request"], _conditions(node)) for node in doctree.findall(diagram_placeholder)]
+        if multiprocessing.parent_process() is None:  # what another process reads is merged later
+            _expect(app, requests)
+        return requests
+
+    def merge_other(self, app: Sphinx, env: BuildEnvironment, docnames: Set[str], other: BuildEnvironment) -> None:
+        """Take over what a reading process has collected."""
+        super().merge_other(app, env, docnames, other)
+        merged = self.by_document(env)
+        _expect(app, [request for name in docnames for request in merged.get(name, ())])
 
 
 def _conditions(node: nodes.Node) -> tuple[str, ...]:
     """The conditions of the `only` directives that a node stands in."""
-    found: list[str] = []
+    expressions: list[str] = []
     while (node := node.parent) is not None:
         if isinstance(node, addnodes.only):
-            found.append(node["expr"])
-    return tuple(found)
+            expressions.append(node["expr"])
+    return tuple(expressions)
 
 
-def _wanted(app: Sphinx, requests: Iterable[_Conditional]) -> list[Asked]:
-    """What this builder shows; if the diagrams of a project are listed, it is for all of its builders."""
-    if is_collecting():
-        return [one for one, _ in requests]
-    return [one for one, conditions in requests if all(_holds(app, condition) for condition in conditions)]
+def _bodies(app: Sphinx, site: Site[Asked], requests: Iterable[_Conditional]) -> dict[Asked, Body]:
+    """Bodies that this builder shows, without classes that are to have no diagram.
+
+    If the diagrams of a project are listed, it is for all of its builders.
+    """
+    bodies: dict[Asked, Body] = {}
+    for asked, conditions in requests:
+        is_shown = site.is_collecting or all(_holds(app, condition) for condition in conditions)
+        if is_shown and (body := asked.body or asked.by_rules(site)) is not None:
+            bodies[asked] = body
+    return bodies
 
 
 def _holds(app: Sphinx, condition: str) -> bool:
@@ -168,141 +196,46 @@ def _holds(app: Sphinx, condition: str) -> bool:
 
 
 def expect_any(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str]) -> None:
-    """Have the worker start before documents are read, if their classes get diagrams and no build has been before."""
-    if docnames and form_for(app.builder) != "nothing" and rules_of(app).by_pattern:
-        build = build_of(env)
-        build.pipeline = build.pipeline or _pipeline(app)
-        build.pipeline.expect_any()
+    """Have the worker start before documents are read, if it is likely to be needed."""
+    if docnames and form_for(app.builder) != "nothing":
+        build_of(env).site(app).expect_any()
 
 
 def _expect(app: Sphinx, requests: Sequence[_Conditional]) -> None:
     """Have the worker start while documents are read, if one of them needs it."""
-    build = build_of(app.env)
-    if form_for(app.builder) == "nothing":
-        return
-    pipeline = build.pipeline = build.pipeline or _pipeline(app)
-    for request in _read(_wanted(app, requests), rules_of(app), pipeline.settings.options).values():
-        if isinstance(request, DiagramRequest):
-            pipeline.expect(request)
-
-
-def _pipeline(app: Sphinx) -> Pipeline:
-    return Pipeline(settings_of(app), retries=bool(app.fresh_env_used), is_alone=app.parallel == 1)  # `-E` retries
-
-
-def _requests_by_document(env: BuildEnvironment) -> dict[str, list[_Conditional]]:
-    if not hasattr(env, _REQUESTS):
-        setattr(env, _REQUESTS, {})
-    by_document: dict[str, list[_Conditional]] = getattr(env, _REQUESTS)
-    return by_document
+    if form_for(app.builder) != "nothing":
+        site = build_of(app.env).site(app)
+        for asked, body in _bodies(app, site, requests).items():
+            site.expect(asked, body)
+        site.advance()
 
 
 def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Draw what changed, warn of what failed, and give the documents whose pages show something else than before."""
-    pipeline = build_of(env).pipeline or _pipeline(app)
-    build = Build()  # forgets an earlier build of the same process
-    setattr(env, _BUILD, build)
+    """Draw what changed, warn of what failed, and give the documents whose pages show something else than before.
+
+    Raises:
+        ExtensionError: A diagram is out of date, and the settings say that this ends the build.
+    """
+    build = build_of(env)
     build.form, build.image_type = form_for(app.builder), image_type(app.builder)
-    build.place = _place(app)
-    asked = [one for _, requests in sorted(_requests_by_document(env).items()) for one in _wanted(app, requests)]
+    site = build.site(app)
+    requests = [request for _, each in sorted(RequestCollector.by_document(env).items()) for request in each]
+    bodies = _bodies(app, site, requests)
     try:
-        return _drawn_all(app, build, pipeline, asked)
+        with ProgressLine(app.verbosity) as progress:
+            site.draw(bodies, progress, pictures=build.form != "nothing")
+        if fatal := site.fatal():
+            raise ExtensionError("\n".join(fatal), modname=TYPE)
+        return [] if build.form == "nothing" else _changed_documents(app, build)
     except SphinxError:  # on purpose: what is out of date ends the build, or a warning does
         raise
     except Exception as unexpected:
-        error = unforeseen("the diagrams", unexpected)
-        warn(failure(error, None))
-        build.results = dict.fromkeys(asked, OptionError((str(error),)))
+        site.give_up(bodies, unexpected)
         return []
 
 
-def _drawn_all(app: Sphinx, build: Build, pipeline: Pipeline, asked: Sequence[Asked]) -> list[str]:
-    rules = rules_of(app, warns=True)
-    read = _read(asked, rules, pipeline.settings.options)
-    if build.form == "nothing":
-        build.results = {
-            one: it if isinstance(it, OptionError) else Outcome(it, None, NotDrawn())
-            for one, it in read.items()
-            if isinstance(it, OptionError) or (isinstance(it, DiagramRequest) and it.left_out)
-        }
-    else:
-        with ProgressLine(app.verbosity) as progress:
-            outcomes = pipeline.run([it for it in read.values() if isinstance(it, DiagramRequest)], progress)
-        build.results = {one: outcomes[it] if isinstance(it, DiagramRequest) else it for one, it in read.items()}
-    report(
-        ((asked.location, result) for asked, result in build.results.items()),
-        pipeline.problems(),
-        pipeline.cache.notice,
-    )
-    if text := slowest(pipeline.seconds):
-        logger.info("torchrecorder: %s", text)
-    return [] if build.form == "nothing" else _changed_documents(app, build)
-
-
-def settings_of(app: Sphinx) -> Settings:
-    """The settings of this build; warns about values for the site that are wrong, and leaves them out.
-
-    What this machine records lies in the folder of Sphinx's own doctrees, for the same reasons: a build may write
-    there, builders that share doctrees share recordings, and nothing of it is published as a page. `make clean` removes
-    it too, because that is what people do who no longer trust a cache.
-    """
-    written = {setting.name: app.config[f"torchrecorder_{setting.name}"] for setting in SITE_SETTINGS}
-    settings, wrong = site_settings(Path(app.confdir), written, cache=str(Path(app.doctreedir, "torchrecorder")))
-    if settings.committed is not None:
-        folder = settings.committed.resolve()
-        for name in ("html_extra_path", "html_static_path"):
-            places = [Path(app.confdir, str(entry)).resolve() for entry in app.config[name]]
-            if any(folder.is_relative_to(place) or place.is_relative_to(folder) for place in places):
-                shown = written["cache"]
-                text = f"torchrecorder_cache: {shown} lies in a folder of {name}, so it would be published; move it"
-                warn(LogEntry(text, "cache"))
-    for name, problems in wrong.items():
-        for problem in problems:
-            warn(LogEntry(f"torchrecorder_{name}: {problem}", "option"))
-    return settings
-
-
-def rules_of(app: Sphinx, *, warns: bool = False) -> Rules:
-    """Which documented classes get a diagram in this build.
-
-    Args:
-        app: The build.
-        warns: Whether what is wrong with the settings is to be said; all documents are read then.
-    """
-    rules, problems = read_rules(app.config.torchrecorder_autodoc)
-    if warns:
-        for problem in (*problems, *rules.problems(documented_names(app.env))):
-            warn(LogEntry(f"torchrecorder_autodoc: {problem}", "option"))
-    return rules
-
-
-def _place(app: Sphinx) -> str:
-    setting = next(setting for setting in AUTOMATIC_SETTINGS if setting.name == "autodoc_place")
-    place, problem = setting.chosen(app.config.torchrecorder_autodoc_place)
-    if problem:
-        warn(LogEntry(f"torchrecorder_autodoc_place: {problem}", "option"))
-    return place
-
-
-def _read(
-    asked: Sequence[Asked], rules: Rules, site: Mapping[str, str]
-) -> dict[Asked, DiagramRequest | Outcome | OptionError]:
-    """What each of them asks for; classes that are to have no diagram are left out."""
-    read: dict[Asked, DiagramRequest | Outcome | OptionError] = {}
-    for one in asked:
-        try:
-            if isinstance(one, DirectiveRequest):
-                options = dict(one.options) | ({"table": "yes"} if one.is_table else {})
-                read[one] = Body(one.target, options, one.problems).request(site)
-            elif (request := automatic_request(one, rules, site)) is not None:
-                read[one] = request
-        except OptionError as error:
-            read[one] = error
-    return read
-
-
 def form_for(builder: Builder) -> Form:
-    """How this builder shows diagrams.
+    """Form in which this builder shows diagrams.
 
     Help viewers and e-book readers are HTML too, but take SVG as a file only. What takes no drawing as a file, as Info
     does, is read as text.
@@ -315,13 +248,13 @@ def form_for(builder: Builder) -> Form:
 
 
 def image_type(builder: Builder) -> ImageType | None:
-    """What this builder takes as a picture file; LaTeX takes PDF."""
+    """Type of picture file that this builder takes; LaTeX takes PDF."""
     supported = builder.supported_image_types
     return next((kind for kind in get_args(ImageType) if kind in supported), None)
 
 
 def build_of(env: BuildEnvironment) -> Build:
-    """What this build knows so far."""
+    """State of this build."""
     build = getattr(env, _BUILD, None)
     if not isinstance(build, Build):
         build = Build()
@@ -335,13 +268,13 @@ def keep_signatures(app: Sphinx, exception: Exception | None) -> None:
     A page that was not written still shows what it did.
     """
     build = build_of(app.env)
-    if build.pipeline is not None:  # reading failed
-        build.pipeline.close()
+    if build.made is not None:  # reading may have failed
+        build.made.close()
     if exception is None and build.form != "nothing":
         try:
             _keep_signatures(app, build)
         except Exception as unexpected:  # all is written; the next build writes these pages again
-            warn(failure(unforeseen("what the pages show", unexpected), None))
+            build.site(app).unforeseen("what the pages show", unexpected)
 
 
 def _keep_signatures(app: Sphinx, build: Build) -> None:
@@ -357,10 +290,11 @@ def _keep_signatures(app: Sphinx, build: Build) -> None:
 
 
 def _changed_documents(app: Sphinx, build: Build) -> list[str]:
-    classes = {cls for result in build.results.values() for cls in _linked_classes(result)}
+    site = build.site(app)
+    classes = {cls for outcome in site.results.values() for cls in _linked_classes(outcome)}
     places = links.places(app, classes) if build.form == "inline" else {}
     build.linked = frozenset(places)
-    build.signatures = signatures_of(build.results, places, build.place)
+    build.signatures = signatures_of(site.results, places, site.settings.place)
     try:
         kept = json.loads(_signatures_file(app).read_bytes())
         build.signatures_before = dict(kept["documents"]) if kept["version"] == ENV_VERSION else {}
@@ -373,7 +307,7 @@ def _changed_documents(app: Sphinx, build: Build) -> list[str]:
 
 
 def signatures_of(
-    results: Mapping[Asked, Outcome | OptionError], places: Mapping[str, str] = MappingProxyType({}), place: str = ""
+    results: Mapping[Asked, Outcome], places: Mapping[str, str] = MappingProxyType({}), place: str = ""
 ) -> dict[str, str]:
     """One signature for each document, of all its diagrams in their order.
 
@@ -383,20 +317,17 @@ def signatures_of(
         place: Where automatic diagrams go.
     """
     parts: dict[str, list[object]] = {}
-    for asked, result in results.items():
-        part = result.signature() if isinstance(result, Outcome) else str(result)
-        linked = [(cls, places.get(cls)) for cls in _linked_classes(result)]
-        if not is_skipped(result):
-            is_automatic = isinstance(asked, DocumentedClass)
-            parts.setdefault(asked.docname, []).append([f"{place} {part}" if is_automatic else part, linked])
+    for asked, outcome in results.items():
+        part = outcome.signature()
+        linked = [(cls, places.get(cls)) for cls in _linked_classes(outcome)]
+        if not outcome.is_skipped:
+            parts.setdefault(asked.docname, []).append([f"{place} {part}" if asked.is_automatic else part, linked])
     return {name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()}
 
 
-def _linked_classes(result: Outcome | OptionError) -> tuple[str, ...]:
+def _linked_classes(outcome: Outcome) -> tuple[str, ...]:
     """The classes that a picture is to be linked to."""
-    if isinstance(result, Outcome) and result.diagram is not None and result.request.figure.links:
-        return result.diagram.classes
-    return ()
+    return outcome.diagram.classes if outcome.diagram is not None and outcome.request.figure.links else ()
 
 
 def _signatures_file(app: Sphinx) -> Path:

@@ -7,7 +7,8 @@ torch would have to be loaded, and a page that is not read again must not lose i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
 from sphinx.errors import SphinxError
@@ -16,14 +17,11 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.parsing import nested_parse_to_nodes
 
 from sphinx_torchrecorder import automatic, figure
-from sphinx_torchrecorder.build import Asked, Build, DirectiveRequest, build_of, diagram_placeholder
-from sphinx_torchrecorder.documented import DocumentedClass
-from sphinx_torchrecorder.report import warn
-from torchrecorder import page
-from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.faults import unforeseen
-from torchrecorder.page import Outcome, failure, is_skipped
-from torchrecorder.request import OPTIONS, Body, parse_target, read_body
+from sphinx_torchrecorder.build import Asked, Build, build_of, diagram_placeholder
+from torchrecorder.site import Body, Outcome, Site, TorchRecorderError, read_body
+
+if TYPE_CHECKING:
+    from torchrecorder.site import CopyNumbers
 
 NAME, TABLE_NAME = "torchrecorder", "torchrecorder-table"
 
@@ -32,50 +30,43 @@ def _as_written(text: str | None) -> str | None:
     return text
 
 
-def _names_model(line: str) -> bool:
-    try:
-        parse_target(line)
-    except ValueError:
-        return False
-    return True
-
-
 class _AnyOption(dict[str, Callable[[str], Any]]):
     """Lets unknown options through: docutils would stop at the first, we report it together with all other problems."""
+
+    def __bool__(self) -> bool:
+        return True  # docutils looks for options only where there are some
 
     def __missing__(self, name: str) -> Callable[[str], Any]:
         return _as_written
 
 
 class _Directive(SphinxDirective):
-    """What both directives read, with the options of `torchrecorder.request.OPTIONS`."""
+    """Base of both directives."""
 
     optional_arguments = 1
     final_argument_whitespace = True  # pkg.Net(width=64, depth=2)
     has_content = True  # a Markdown fence names the model in its first line
-    option_spec: ClassVar[dict[str, Callable[[str], Any]] | None] = _AnyOption(
-        dict.fromkeys((o.name for o in OPTIONS), _as_written)
-    )
+    option_spec: ClassVar[dict[str, Callable[[str], Any]] | None] = _AnyOption()
 
     def read(self) -> Body:
-        """What is written; `options` holds those of the body, too."""
-        target = self.arguments[0] if self.arguments else self._described_class()
-        body = read_body(["", *self.content] if target else self.content, target, self.options)
+        """Body as written; `options` holds those of the body, too."""
+        target, context = self.arguments[0] if self.arguments else "", self.env.ref_context
+        described = ".".join(filter(None, (context.get("py:module"), context.get("py:class"))))
+        is_described = not target and bool(context.get("py:class"))
+        body = read_body(
+            ["", *self.content] if target else self.content,
+            target,
+            self.options,
+            described=described if is_described else "",
+        )
         self.options = dict(body.options)
         return body
 
-    def _described_class(self) -> str:
-        """The class in whose description it stands, by its dotted name; empty if its first line names the model."""
-        cls = self.env.ref_context.get("py:class")
-        if not cls or (self.content and _names_model(self.content[0])):
-            return ""
-        return ".".join(filter(None, (self.env.ref_context.get("py:module"), cls)))
-
     def placeholder(self, body: Body, *, is_table: bool = False) -> diagram_placeholder:
-        """What stands where the diagram will be."""
-        options = tuple(body.options.items())
+        """Node that stands where the diagram will be."""
+        said = replace(body, legend=(), options={**body.options, "table": "yes"} if is_table else body.options)
         place = self.env.docname, self.get_location()
-        node = diagram_placeholder(request=DirectiveRequest(*place, body.target, options, body.problems, is_table))
+        node = diagram_placeholder(request=Asked(*place, body.target, said, is_table))
         self.set_source_info(node)
         return node
 
@@ -102,7 +93,7 @@ class DiagramDirective(_Directive):
     It leaves a figure, so that `name`, `numfig` and translations work as for any other::
 
         <figure classes="torchrecorder" ids="…" names="…">        the ids and names of `:name:`
-            <diagram_placeholder request="DirectiveRequest(…)">
+            <diagram_placeholder request="Asked(…)">
             <caption>                                             of `:caption:`
                 …
             <legend>                                              if there is text behind the options
@@ -128,7 +119,7 @@ class TableDirective(_Directive):
 
         <table classes="torchrecorder-layers" ids="…" names="…">
             <title>                                               of `:caption:`
-            <diagram_placeholder request="DirectiveRequest(…)">
+            <diagram_placeholder request="Asked(…)">
     """
 
     def run(self) -> list[nodes.Node]:
@@ -171,7 +162,9 @@ class ShowDiagrams(SphinxPostTransform):
     def run(self, **kwargs: Any) -> None:
         """Fill every figure of a page."""
         build = build_of(self.env)
-        copies = page.CopyNumbers()  # loaded now: a build that writes no page does not need it
+        from torchrecorder.site import CopyNumbers  # a build that writes no page does not need it
+
+        copies = CopyNumbers()
         for placeholder in list(self.document.findall(diagram_placeholder)):
             request: Asked = placeholder["request"]
             build.written.add(request.docname)
@@ -180,69 +173,57 @@ class ShowDiagrams(SphinxPostTransform):
             except SphinxError:  # a warning that ends the build
                 raise
             except Exception as unexpected:  # of one diagram, which must not cost the page
-                error = unforeseen(request.target, unexpected)
-                warn(failure(error, request.location))
+                box = figure.unforeseen_box(build, request, unexpected)
                 if placeholder.parent is not None:
-                    placeholder.replace_self(figure.error_box(request.target, error))
+                    placeholder.replace_self(box)
 
-    def _show(self, placeholder: diagram_placeholder, request: Asked, build: Build, copies: page.CopyNumbers) -> None:
+    def _show(self, placeholder: diagram_placeholder, request: Asked, build: Build, copies: CopyNumbers) -> None:
         """Fill one figure."""
-        result = _loaded(build, request)
-        if isinstance(request, DocumentedClass):
-            if result is None or is_skipped(result):
+        site = build.made
+        outcome = site.shown(request) if site else None
+        if request.is_automatic:
+            if outcome is None or outcome.is_skipped:
                 placeholder.parent.remove(placeholder)
                 return
             frame = automatic.framed(placeholder)
-        elif request.is_table and result is not None:
-            figure.show_table(placeholder.parent, request.target, result)
+        elif request.is_table and outcome is not None:
+            figure.show_table(placeholder.parent, outcome)
             return
         else:
             frame = placeholder.parent
-        placeholder.replace_self(self._contents(frame, request, result, build, copies))
-        if isinstance(result, Outcome) and (build.form != "inline" or result.request.figure.loading != "embed"):
-            figure.add_table(frame, result, build.image_type)
+        if site is None or outcome is None:
+            placeholder.replace_self(nodes.paragraph("", "", nodes.literal(request.target, request.target)))
+            return
+        placeholder.replace_self(self._contents(frame, request, outcome, build, site, copies))
+        if build.form != "inline" or outcome.request.figure.loading != "embed":
+            figure.add_table(frame, outcome, build.image_type)
         if build.form == "text":
             figure.unwrap(frame)
-        elif build.form == "inline" and isinstance(request, DocumentedClass):
-            automatic.close_tall(frame, result, build.place)
+        elif build.form == "inline" and request.is_automatic:
+            automatic.close_tall(frame, outcome, site.settings.place)
 
     def _contents(
         self,
         frame: nodes.Element,
         request: Asked,
-        result: Outcome | OptionError | None,
+        outcome: Outcome,
         build: Build,
-        copies: page.CopyNumbers,
+        site: Site[Asked],
+        copies: CopyNumbers,
     ) -> nodes.Node:
-        if result is None:
-            return nodes.paragraph("", "", nodes.literal(request.target, request.target))
-        if isinstance(result, OptionError):
-            return figure.error_box(request.target, result)
-        options = result.request.figure
+        options = outcome.request.figure
         figure.dress(frame, options, build.form)
-        if result.diagram is None:
-            return figure.error_box(request.target, result.error)
-        figure.add_reader_notes(frame, result)
+        if outcome.diagram is None:
+            return figure.error_box(request.target, outcome.reasons(figure._))
+        figure.add_reader_notes(frame, outcome)
         if build.form == "text":
-            return figure.tree(result.diagram)
+            return figure.tree(outcome.diagram)
         if build.form == "image" and build.image_type:
             try:
-                return figure.image(frame, result.diagram, options, self.env, request.docname, build.image_type)
-            except TorchRecorderError as error:  # a PDF holds its fonts, and none may have the signs of a name
-                warn(failure(error, request.location))
-                return figure.tree(result.diagram)
+                return figure.image(frame, outcome.diagram, options, self.env, request.docname, build.image_type)
+            except TorchRecorderError as error:  # a PDF holds its fonts, and none may have the characters of a name
+                site.failed(error, request.location)
+                return figure.tree(outcome.diagram)
         if options.loading != "embed":
-            return figure.image(frame, result.diagram, options, self.env, request.docname, "image/svg+xml")
-        return figure.inline(frame, result.diagram, options, request, copies, build.linked)
-
-
-def _loaded(build: Build, request: Asked) -> Outcome | OptionError | None:
-    """The result with its pictures read; warns if they have left the cache and cannot be made again."""
-    result = build.results.get(request)
-    if not isinstance(result, Outcome):
-        return result
-    loaded = result.loaded()
-    if loaded.error is not None and loaded.error is not result.error:
-        build.results[request] = loaded
-        warn(failure(loaded.error, request.location))
-    return loaded
+            return figure.image(frame, outcome.diagram, options, self.env, request.docname, "image/svg+xml")
+        return figure.inline(frame, outcome.diagram, options, request, copies, build.linked)

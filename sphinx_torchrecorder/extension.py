@@ -1,8 +1,8 @@
 """The parts of the extension, put together.
 
+config       values of conf.py   -> the site of this build
 directive    text of a page      -> placeholder in a figure; loads no torch, starts no process, writes no file
-documented   what autodoc shows  -> classes that may get a diagram without a directive
-automatic    their descriptions  -> placeholder; a closed figure, where the picture is tall
+automatic    what autodoc shows  -> placeholder for a class without a directive; a closed figure, where it is tall
 build        all placeholders    -> diagrams, in one go, after reading and before writing
 directive    placeholder         -> picture, image or text, as the builder can show it
 figure       picture             -> its HTML
@@ -18,18 +18,14 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 from sphinx.util.typing import ExtensionMetadata
 
-from sphinx_torchrecorder import automatic, build, directive, documented, figure, links
-from torchrecorder import __version__
-from torchrecorder.page import ASSETS, CATALOG, LOCALE, SCRIPT, STYLE
-from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS
+from sphinx_torchrecorder import automatic, build, directive, figure, links
+from sphinx_torchrecorder.config import add_settings
+from torchrecorder.site import ASSETS, CATALOG, LOCALE, SCRIPT, STYLE, __version__
 
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
     """Connect every part."""
-    for setting in (*SITE_SETTINGS, *AUTOMATIC_SETTINGS):
-        types = {list: (list, tuple), bool: (bool, dict)}.get(type(setting.default), (type(setting.default),))
-        # Not "env": settings change drawings, and the pages whose drawings have changed are found by `build`.
-        app.add_config_value(f"torchrecorder_{setting.name}", setting.default, "", types, setting.help)
+    add_settings(app)
     app.add_directive(directive.NAME, directive.DiagramDirective)
     app.add_directive(directive.TABLE_NAME, directive.TableDirective)
     app.add_node(build.diagram_placeholder)
@@ -38,10 +34,11 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     app.add_node(automatic.closed_figure, html=(automatic.visit_closed, automatic.depart_closed))
     app.add_transform(automatic.PlaceDiagrams)
     app.add_env_collector(build.RequestCollector)
-    app.add_env_collector(documented.NamesCollector)
+    app.add_env_collector(automatic.NamesCollector)
     app.add_post_transform(directive.ShowDiagrams)
     app.connect("config-inited", complete_config)
     app.connect("env-before-read-docs", build.expect_any)
+    app.connect("env-updated", automatic.warn_of_patterns, priority=automatic.BEFORE_DRAWING)
     app.connect("env-updated", build.draw_all)
     app.connect("missing-reference", links.try_public_names, priority=links.AFTER_OTHERS)
     app.connect("warn-missing-reference", links.is_silent)
@@ -60,7 +57,7 @@ def complete_config(app: Sphinx, config: Config) -> None:
     # Our folder comes first: a project's own `torchrecorder.css` is copied over ours.
     config.html_static_path = [str(ASSETS), *config.html_static_path]
     if "sphinx.ext.autodoc" in app.extensions:  # else there is no such event
-        app.connect("autodoc-process-docstring", documented.note_class, priority=documented.FIRST)
+        app.connect("autodoc-process-docstring", automatic.note_class, priority=automatic.FIRST)
     # The bare Markdown fence that MkDocs knows: one page of text serves both tools.
     if "myst_parser" in app.extensions:
         config.myst_fence_as_directive = {*config.myst_fence_as_directive, directive.NAME, directive.TABLE_NAME}

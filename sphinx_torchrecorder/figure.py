@@ -6,30 +6,19 @@ import hashlib
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docutils import nodes
 from sphinx.environment import BuildEnvironment
 from sphinx.locale import get_translation
 from sphinx.writers.html5 import HTML5Translator
 
-from sphinx_torchrecorder.build import Asked, Form, ImageType
+from sphinx_torchrecorder.build import Asked, Build, Form, ImageType, build_of
 from sphinx_torchrecorder.links import addresses, reference
-from sphinx_torchrecorder.report import tell_author, warn
-from torchrecorder import page
-from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.faults import unforeseen
-from torchrecorder.page import (
-    CATALOG,
-    TABLE_HEAD,
-    Diagram,
-    Outcome,
-    failure,
-    problems_of,
-    reader_notes,
-    translated,
-    with_code,
-)
-from torchrecorder.request import FigureOptions
+from torchrecorder.site import CATALOG, Diagram, FigureOptions, Outcome, with_code
+
+if TYPE_CHECKING:
+    from torchrecorder.site import CopyNumbers
 
 _ = get_translation(CATALOG)
 
@@ -42,7 +31,7 @@ class PagePicture:
     copy: int
     """Counts the same picture in a page, for ids that are unique."""
     options: FigureOptions
-    page: page.CopyNumbers
+    page: CopyNumbers
     asked: Asked
 
 
@@ -56,15 +45,21 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils nam
 
 def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
     """Write the HTML of a picture."""
-    it: PagePicture = node["picture"]
-    urls = addresses(node)
+    from torchrecorder.site import contents  # a build that writes no page does not need it
+
+    picture: PagePicture = node["picture"]
     try:
-        shown = page.contents(it.diagram, it.options, copy=it.copy, urls=urls, translate=_, page=it.page)
+        shown = contents(
+            picture.diagram,
+            picture.options,
+            copy=picture.copy,
+            urls=addresses(node),
+            translate=_,
+            page=picture.page,
+        )
         translator.body.append(f"{shown}\n")
     except Exception as unexpected:  # of one picture, which must not cost the page
-        error = unforeseen(it.asked.target, unexpected)
-        warn(failure(error, it.asked.location))
-        error_box(it.asked.target, error).walkabout(translator)
+        unforeseen_box(build_of(translator.builder.env), picture.asked, unexpected).walkabout(translator)
     raise nodes.SkipNode
 
 
@@ -89,7 +84,7 @@ def inline(
     diagram: Diagram,
     options: FigureOptions,
     asked: Asked,
-    copies: page.CopyNumbers,
+    copies: CopyNumbers,
     linked: Container[str],
 ) -> nodes.Node:
     """The picture as a part of an HTML page, with references that Sphinx is still to resolve.
@@ -159,48 +154,47 @@ def add_table(frame: nodes.Element, outcome: Outcome, image_type: ImageType | No
         frame.parent.insert(frame.parent.index(frame) + 1, rows)
 
 
-def show_table(frame: nodes.Element, target: str, result: Outcome | OptionError) -> None:
+def show_table(frame: nodes.Element, outcome: Outcome) -> None:
     """Put the rows into a table that stands alone, or a box in its place."""
-    error = result if isinstance(result, OptionError) else result.error
-    if isinstance(result, OptionError) or result.diagram is None:
-        frame.replace_self(error_box(target, error))
+    if outcome.diagram is None:
+        frame.replace_self(error_box(outcome.request.recording.target, outcome.reasons(_)))
         return
-    frame[-1] = _rows(result)
-    options = result.request.figure
+    frame[-1] = _rows(outcome)
+    options = outcome.request.figure
     dress(frame, options, "inline")
     if options.width:
         frame["width"] = options.width
-    of_picture = [translated(note, _) for note in result.diagram.notes]
-    notes = [text for text in reader_notes(result, _) if text not in of_picture]
     place = frame.parent.index(frame) + 1
-    frame.parent.insert(place, [_remark(text) for text in notes])
+    frame.parent.insert(place, [_remark(text) for text in outcome.reader_notes(_, of_picture=False)])
 
 
 def _rows(outcome: Outcome) -> nodes.tgroup:
-    """The layers, down to the depth that is asked for."""
-    assert outcome.diagram is not None
-    depth = max(outcome.request.depths, default=outcome.request.drawing.depth)
-    rows = [page.table_cells(row, _) for row in outcome.diagram.table if isinstance(depth, str) or row.level <= depth]
-    names = [*map(_, TABLE_HEAD)]
+    names, *rows = outcome.rows(_)
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     columns = (nodes.colspec(colwidth=width) for width in widths)
     head, body = nodes.thead("", _row(names)), nodes.tbody("", *map(_row, rows))
-    return nodes.tgroup("", *columns, head, body, cols=len(TABLE_HEAD))
+    return nodes.tgroup("", *columns, head, body, cols=len(names))
 
 
 def _row(texts: Sequence[str]) -> nodes.row:
     return nodes.row("", *(nodes.entry("", nodes.paragraph(text, text)) for text in texts))
 
 
-def error_box(target: str, error: TorchRecorderError | None) -> nodes.Node:
+def error_box(target: str, reasons: Sequence[str]) -> nodes.Node:
     """A box in place of a picture; an admonition, so every theme and every builder has a style for it."""
     title = _("No diagram of {}").format(target) if target else _("No diagram")
-    problems = problems_of(error) if error else (_("It was not drawn."),)
-    paragraphs = [nodes.paragraph("", text) for text in problems]
+    paragraphs = [nodes.paragraph("", text) for text in reasons]
     items = (nodes.list_item("", paragraph) for paragraph in paragraphs)
     reason = nodes.bullet_list("", *items) if len(paragraphs) > 1 else paragraphs[0]
     classes = ["torchrecorder-error", "error"]
     return nodes.admonition("", nodes.title("", title), reason, classes=classes)
+
+
+def unforeseen_box(build: Build, asked: Asked, unexpected: Exception) -> nodes.Node:
+    """A box for what no check foresees, of which a warning tells too."""
+    if build.made is None:
+        raise unexpected
+    return error_box(asked.target, (str(build.made.unforeseen(asked.target, unexpected, asked.location)),))
 
 
 def _remark(note: str) -> nodes.paragraph:
@@ -210,8 +204,7 @@ def _remark(note: str) -> nodes.paragraph:
 
 def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
     """Put under the caption what a reader should know of the picture."""
-    tell_author(outcome)
-    notes = [_remark(text) for text in reader_notes(outcome, _)]
+    notes = [_remark(text) for text in outcome.reader_notes(_)]
     if notes and isinstance(legend := frame[-1], nodes.legend):
         legend += notes
     elif notes:

@@ -16,7 +16,7 @@ from sphinx.domains.python import PythonDomain
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import NoUri
 
-from torchrecorder.page import names_of_class
+from torchrecorder.site import names_of_class
 
 _CLASS = "torchrecorder_class"
 """Names the class on our references and on what remains of them, for titles and texts of a target are not its name."""
@@ -52,7 +52,7 @@ def addresses(picture: nodes.Element) -> dict[str, str]:
 
 
 def places(app: Sphinx, classes: Iterable[str]) -> dict[str, str]:
-    """Where the pages of classes are, seen from the first page; when that changes, links of all pages do.
+    """Addresses of the pages of classes, seen from the first page; when they change, links of all pages do.
 
     Sphinx does not write a page again when the targets of its references have moved. For a picture, whose references
     are not in the source, we do.
@@ -74,7 +74,7 @@ def _address(link: nodes.reference) -> str:
 
 
 def _resolve(app: Sphinx, node: pending_xref, inner: nodes.Element) -> nodes.Node | None:
-    """What Sphinx would make of a reference."""
+    """Node that Sphinx would make of a reference."""
     env = app.env
     domain = env.get_domain("py")
     try:

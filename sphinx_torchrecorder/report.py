@@ -6,58 +6,27 @@ at every build until the cause is gone: a build that fails once under `-W` and p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from types import TracebackType
 
-from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.display import status_iterator
 
-from torchrecorder.errors import OptionError
-from torchrecorder.page import LogEntry, Outcome, author_notes, fatal_messages, log_entries, warning_text
-from torchrecorder.pipeline import Progress
+from torchrecorder.site import Message, Progress
 
 logger = logging.getLogger(__name__)
 
-_TYPE = "torchrecorder"
+TYPE = "torchrecorder"
 
 
-def report(results: Iterable[tuple[str, Outcome | OptionError]], problems: Mapping[str, str], notice: str) -> None:
-    """Warn of each diagram that failed, where it is asked for; and of what concerns the whole build, once.
-
-    Raises:
-        ExtensionError: A diagram is out of date, and the settings say that this ends the build.
-    """
-    results = [
-        (place, it)
-        for place, it in results
-        if isinstance(it, OptionError) or it.error or it.info or it.request.left_out or it.request.is_tried
-    ]
-    if not results and not problems and not notice:
-        return
-    for entry in log_entries(results, problems, notice):
-        if entry.kind:
-            warn(entry)
-        else:
-            logger.info("torchrecorder: %s", entry.text)
-            if entry.details:
-                logger.verbose("%s", entry.details)
-    if fatal := fatal_messages(result for _, result in results):
-        raise ExtensionError("\n".join(fatal), modname=_TYPE)
-
-
-def tell_author(outcome: Outcome) -> None:
-    """Log at `-v` what only the author of a model can use, where a page with its diagram is written."""
-    for note in author_notes(outcome):
-        logger.verbose("torchrecorder: %s", note)
-
-
-def warn(entry: LogEntry[str]) -> None:
-    """Warn of what an entry says; its places are locations."""
-    text = warning_text(entry.text, entry.also, "`torchrecorder_{}` in conf.py")
-    logger.warning("%s", text, location=entry.place, type=_TYPE, subtype=entry.kind)
-    if entry.details:
-        logger.verbose("%s", entry.details, location=entry.place)
+def tell(message: Message) -> None:
+    """Put a message into the log; its place is a location."""
+    if message.kind:
+        logger.warning("%s", message.text, location=message.place or None, type=TYPE, subtype=message.kind)
+    elif message.text:
+        logger.info("torchrecorder: %s", message.text)
+    if message.details:
+        logger.verbose("%s", message.details, location=message.place or None)
 
 
 class ProgressLine:

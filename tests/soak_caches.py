@@ -61,7 +61,7 @@ def make(root: Path) -> list[Row]:
     (root / "src" / "fuz_nets.py").write_text("def make(): pass\ndef run(): pass\n")
     (root / "data.yaml").write_text("width: 3\n")
     made = rows()
-    settings = Settings.for_project(root, path=["src"], cache="first", committed="whole")
+    settings = Settings.for_project(root, path=["src"], machine_cache="first", cache="whole")
     outcomes = Pipeline(settings, lambda path: Numbered(path), writes_committed=True).run([it.request for it in made])
     assert all(outcome.diagram is not None for outcome in outcomes.values())
     assert len(entries(root / "whole", "ren")) == DIAGRAMS, "each drawing is of its own"

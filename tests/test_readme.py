@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import torchrecorder
-from torchrecorder.page import FILE_TYPES
+from torchrecorder.page.files import FILE_TYPES
 
 ROOT = Path(__file__).parent.parent
 TEXTS = re.compile(r"<text[^>]*>(.*?)</text>")

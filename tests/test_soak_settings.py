@@ -10,7 +10,7 @@ from tests.mkdocs_ext.site import Site
 from tests.soak_caches import NOWHERE
 from tests.soaked import Tally
 from tests.sphinx_ext.project import Project
-from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS
+from torchrecorder.request import SETTINGS as DECLARED
 
 pytestmark = pytest.mark.soak
 
@@ -19,7 +19,7 @@ VALUES: tuple[object, ...] = (
     *("\ud800", "x" * 10_000, "a\0b", "../../..", "no such", "\x1b[2J", "€", "{", "%s"),
 )
 """Of every setting; each is a value that YAML or Python can write."""
-SETTINGS = (*(setting.name for setting in (*SITE_SETTINGS, *AUTOMATIC_SETTINGS)), "on_error", "machine_cache")
+SETTINGS = tuple(setting.name for setting in DECLARED)
 
 
 @pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -53,11 +54,14 @@ def classes(*places: str) -> dict[str, list[Path]]:
     """Where each class is defined, by name."""
     found: dict[str, list[Path]] = {}
     for file in files(*places):
-        if file.suffix == ".py":
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ClassDef):
-                    found.setdefault(node.name, []).append(file)
+        for name in _classes_in(file) if file.suffix == ".py" else ():
+            found.setdefault(name, []).append(file)
     return found
+
+
+@cache
+def _classes_in(file: Path) -> list[str]:
+    return [node.name for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.ClassDef)]
 
 
 if __name__ == "__main__":

@@ -36,3 +36,15 @@ def broken_install_message() -> str:
         f"files of torchrecorder-docs are missing, as if {_LEGACY} was uninstalled: {', '.join(missing)};"
         f" repair it with: {_REINSTALL}"
     )
+
+
+def explain(error: ImportError, kind: type[Exception], importer: str) -> None:
+    """Raise an error that says why the package cannot be imported, if the old distribution is the cause.
+
+    Args:
+        error: That of the import.
+        kind: What the tool shows without a traceback.
+        importer: Who imports it.
+    """
+    if message := broken_install_message():
+        raise kind(f"{importer}: {message}") from error

@@ -15,14 +15,16 @@ from torchrecorder.engine import find_engine
 from torchrecorder.errors import ForwardError, OptionError, TorchRecorderError, near_miss
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
-from torchrecorder.page import FILE_TYPES, Diagram
-from torchrecorder.page.printed import for_print, laid_out_for
+from torchrecorder.page import Diagram
+from torchrecorder.page.files import FILE_TYPES
+from torchrecorder.page.printed import for_print, laid_out_for, points
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.run import Run, capture
 from torchrecorder.recording.target import as_arguments, as_module, load_model
 from torchrecorder.request import OPTIONS, DrawingOptions, read_drawing, shapes_from
 from torchrecorder.request.callables import needed_arguments, parameters_of
+from torchrecorder.request.reading import as_text
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -31,6 +33,8 @@ Shape = str | Sequence[int] | Sequence[Sequence[int] | str]
 
 _ELSEWHERE = {"input_size": "shape", "input_data": "inputs"}
 """What torchinfo and torchview call it."""
+_READ = {option.name for option in OPTIONS} - {"shape", "inputs", "styler", "width"}
+"""The options that `draw` reads as a page does; the others may be objects, and a width is that of print."""
 _FILES = ("file", "filename", "out", "output", "path", "save")
 """What other tools call the file that they write."""
 
@@ -73,17 +77,16 @@ def draw(
         inputs: The inputs themselves, instead of `shape`: `(args, kwargs)`, a tuple of arguments, a dict of keyword
             arguments, or the one argument.
         mode: Whether the model runs in `eval` or `train` mode.
-        run: How it runs; see the option of that name.
-        seed: Where random inputs start.
-        depth: 0 the model as one box, 1 its children, …; `"all"`, or `"auto"`: what stays readable.
+        run: How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size.
+        seed: Seed of the random weights and inputs.
+        depth: 0 the model as one box, 1 its children, …, `all`, or `auto`: what stays readable.
         fold: Whether equal neighbours are drawn once, with their number.
         focus: Path of the module to draw instead of the whole model.
         expand: Paths of modules to open beyond the depth; `*` stands for any part.
         collapse: Paths of modules to keep closed; `*` stands for any part.
-        direction: `"TB"` draws downwards, `"LR"` to the right.
-        layout: `"paper"` lays it out like a figure of a paper where that is readable, `"layered"` always as Graphviz
-            does.
-        theme: The look; `"classic"` is that of version 1.
+        direction: `TB` draws downwards, `LR` to the right.
+        layout: `paper` lays it out like a figure of a paper where that is readable, `layered` always as Graphviz does.
+        theme: The look; `classic` is that of version 1.
         grey: Whether it is drawn in shades of grey, for print.
         foot: Whether files say at the foot of the picture what it does not show.
         width: Of a column of print, `"3.25in"`: the layout whose letters are largest there, which are named in `notes`.
@@ -103,10 +106,7 @@ def draw(
         StylerError: The styler raised, or gave what cannot be drawn.
         EngineError: The picture could not be laid out.
     """
-    written: dict[str, object] = {"mode": mode, "run": run, "seed": seed, "depth": depth, "fold": fold, "focus": focus}
-    written |= {"direction": direction, "layout": layout, "theme": theme, "grey": grey, "foot": foot}
-    written |= {"expand": expand, "collapse": collapse, "show": show, "hide": hide}
-    options = read_drawing(written | ({"width": width} if width not in ("", None) else {}))
+    options = read_drawing({name: value for name, value in locals().items() if name in _READ}, *_unfit(width))
     model: Any = _built(net, seed)
 
     def record(chosen: Inputs, run: Run) -> Graph:
@@ -128,15 +128,25 @@ def draw(
         raise
 
 
+def _unfit(width: object) -> tuple[str, ...]:
+    """Problems of a width of print."""
+    try:
+        if width not in ("", None):
+            points(as_text(width))
+    except OptionError as error:
+        return error.problems
+    return ()
+
+
 def _built(net: object, seed: int) -> object:
     if isinstance(net, str):
         return load_model(net, seed)
     if not (isinstance(net, type) and issubclass(net, nn.Module)):
-        if not isinstance(found := as_module(net), nn.Module):
+        if not isinstance(module := as_module(net), nn.Module):
             raise TypeError(
                 f"draw(net, x) takes the model first, an nn.Module or its dotted name; this is {type(net).__name__}"
             )
-        return found
+        return module
     if needed := needed_arguments(net):
         call = f"{net.__name__}({', '.join(f'{name}=…' for name in needed)})"
         raise OptionError((f"{net.__name__} is a class that cannot be built without arguments; write draw({call})",))
@@ -145,19 +155,19 @@ def _built(net: object, seed: int) -> object:
 
 def _drawn(graph: Graph, options: DrawingOptions, styler: object, engine: str, width: str) -> Diagram:
     wanted, text = laid_out_for(options, width) if width else [options], to_json(graph)
-    jobs = [DrawJob(graph, hashlib.sha256(f"{text}{one}".encode()).hexdigest(), one, styler) for one in wanted]
-    found = draw_graphs(jobs, find_engine(engine))
-    if wrong := next((one for one in found if isinstance(one, TorchRecorderError)), None):
-        raise wrong
-    drawings = [one for one in found if not isinstance(one, TorchRecorderError)]
-    diagrams = [Diagram(one, load_graph=lambda: graph, options=options) for one in drawings]
+    jobs = [DrawJob(graph, hashlib.sha256(f"{text}{each}".encode()).hexdigest(), each, styler) for each in wanted]
+    diagrams: list[Diagram] = []
+    for drawing in draw_graphs(jobs, find_engine(engine)):
+        if isinstance(drawing, TorchRecorderError):
+            raise drawing
+        diagrams.append(Diagram(drawing, load_graph=lambda: graph, options=options))
     return for_print(diagrams, width) if width else diagrams[0]
 
 
 def _inputs(
     model: object, given: tuple[Any, ...], named: Mapping[str, Any], shape: Shape | None, inputs: Any, seed: int
 ) -> Inputs | None:
-    """What the user wants the model to be called with; None if that is to be found."""
+    """Inputs that the user wants; None if they are to be found."""
     if problems := [*_unclear(given, shape, inputs), *_unknown(model, named)]:
         raise OptionError(tuple(problems))
     if given and all(map(_is_shape, given)):
@@ -182,15 +192,16 @@ def _unclear(given: tuple[Any, ...], shape: Shape | None, inputs: Any) -> Iterat
         said.insert(0, "what follows the model")
     if len(said) > 1:
         yield f"{' and '.join(said)} both say what the model is called with; give one of them"
-    files = [one for one in given if isinstance(one, str) and one.endswith(tuple(f".{it.name}" for it in FILE_TYPES))]
+    endings = tuple(f".{each.name}" for each in FILE_TYPES)
+    files = [name for name in given if isinstance(name, str) and name.endswith(endings)]
     yield from (f"{file!r} is not a shape; write draw(net, x).save({file!r})" for file in files)
-    if given and all(type(one) is int for one in given):
+    if given and all(type(size) is int for size in given):
         numbers = ", ".join(map(str, given))
         yield f"each argument is an input or its shape; write draw(net, ({numbers},)) or draw(net, inputs=({numbers},))"
 
 
 def _advice(given: tuple[Any, ...]) -> str:
-    """What to write if all arguments were put into one; they may be meant so, and are for some models."""
+    """Advice if all arguments were put into one; they may be meant so, and are for some models."""
     holder = given[0] if len(given) == 1 else None
     if isinstance(holder, (tuple, list)) and not _is_shape(holder):
         return f"the {type(holder).__name__} was given as one argument; draw(net, *args) gives each of its own"
@@ -200,7 +211,7 @@ def _advice(given: tuple[Any, ...]) -> str:
 
 
 def _unknown(model: object, named: Mapping[str, Any]) -> Iterator[str]:
-    """What is neither an option nor an argument of the forward."""
+    """Problems of what is neither an option nor an argument of the forward."""
     parameters = parameters_of(getattr(model, "forward", None))
     if parameters is None or any(p.kind is p.VAR_KEYWORD for p in parameters):
         return
@@ -217,8 +228,8 @@ def _unknown(model: object, named: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} is neither an option nor an argument of the forward of {type(model).__name__}; {advice}"
 
 
-def _is_shape(one: object) -> bool:
+def _is_shape(value: object) -> bool:
     """Whether an argument is the shape of an input, or of several, and no input."""
-    if isinstance(one, str):
+    if isinstance(value, str):
         return True
-    return isinstance(one, (tuple, list)) and len(one) > 0 and all(type(n) is int or _is_shape(n) for n in one)
+    return isinstance(value, (tuple, list)) and len(value) > 0 and all(type(n) is int or _is_shape(n) for n in value)

@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from mkdocs_torchrecorder.extension import MACHINE_CACHE, ON_ERROR
-from torchrecorder.request import AUTOMATIC_SETTINGS, OPTIONS, SITE_SETTINGS, SiteSetting
-from torchrecorder.request.options import Option, Value, read_text
+from torchrecorder.request import OPTIONS, SETTINGS, Option, SiteSetting
+from torchrecorder.request.options import Value, read_text
 
 FOLDER = Path(__file__).parent
 MADE = "<!-- Made by docs/reference/schema.py from the declarations in core/torchrecorder/request. -->"
@@ -84,12 +83,9 @@ def setting_page() -> str:
     """The page of all settings."""
     shared = table(
         ("`conf.py`", "`mkdocs.yml`", "default", "what it says"),
-        [
-            (f"`torchrecorder_{it.name}`", f"`{it.name}`", json_of(it), it.help)
-            for it in (*SITE_SETTINGS, *AUTOMATIC_SETTINGS)
-        ],
+        [(f"`torchrecorder_{it.name}`", f"`{it.name}`", json_of(it), it.help) for it in SETTINGS if it.in_sphinx],
     )
-    own = [(f"`{it.name}`", json_of(it), it.help) for it in (ON_ERROR, MACHINE_CACHE)]
+    own = [(f"`{it.name}`", json_of(it), it.help) for it in SETTINGS if not it.in_sphinx]
     return SETTING_PAGE.format(made=MADE, shared=shared, own=table(("key", "default", "what it says"), own))
 
 

@@ -292,6 +292,9 @@ def test_all_wrong_values_are_said_at_once() -> None:
     with pytest.raises(OptionError) as raised:
         torchrecorder.draw(nn.Linear(3, 4), torch.zeros(1, 3), run="reel", mode="evaluate", width="3.2.5in", depth="x")  # type: ignore[arg-type]
     assert [problem.partition(":")[0] for problem in raised.value.problems] == ["mode", "run", "depth", "width"]
+    with pytest.raises(OptionError) as raised:
+        torchrecorder.draw(nn.Linear(3, 4), torch.zeros(1, 3), mode="evaluate", width="80%")  # type: ignore[arg-type]
+    assert [problem.partition(":")[0] for problem in raised.value.problems] == ["mode", "width"]
 
 
 def test_a_wrong_shape_names_the_layer() -> None:

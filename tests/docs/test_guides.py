@@ -14,15 +14,14 @@ import torch
 import yaml
 
 import torchrecorder
-from mkdocs_torchrecorder.config import TorchRecorderConfig
+from mkdocs_torchrecorder.plugin import TorchRecorderConfig
 from tests.docs.blocks import ROOT, Block, blocks
 from tests.docs.project import Project
-from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS
+from torchrecorder.request import SETTINGS
 
 PAGES = ["../README.md", "index.md", *(f"guide/{page.name}" for page in sorted((ROOT / "docs" / "guide").glob("*.md")))]
 BLOCKS = [block for page in PAGES for block in blocks(page)]
-TYPES = {f"torchrecorder_{it.name}": type(it.default) for it in SITE_SETTINGS}
-TYPES |= {f"torchrecorder_{it.name}": type(it.default) for it in AUTOMATIC_SETTINGS}
+TYPES = {f"torchrecorder_{it.name}": type(it.default) for it in SETTINGS if it.in_sphinx}
 
 NETS = '''
 import torch

@@ -24,5 +24,5 @@ def test_it_is_current(name: str) -> None:
 def test_every_declaration_has_its_row() -> None:
     options, settings = schema.option_page(), schema.setting_page()
     assert [it.name for it in schema.OPTIONS if f"\n| `{it.name}` | " not in options] == []
-    declared = (*schema.SITE_SETTINGS, *schema.AUTOMATIC_SETTINGS)
+    declared = [setting for setting in schema.SETTINGS if setting.in_sphinx]
     assert [it.name for it in declared if f"\n| `torchrecorder_{it.name}` | `{it.name}` | " not in settings] == []

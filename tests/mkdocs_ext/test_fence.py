@@ -15,6 +15,7 @@ from mkdocs_torchrecorder.fence import (
     read_fence,
     replace_markers,
 )
+from torchrecorder.request import Body
 
 PIECES = [
     "```",
@@ -36,6 +37,10 @@ LINES = st.lists(st.lists(st.sampled_from(PIECES), max_size=4).map("".join) | st
 
 def found(text: str) -> list[Fence]:
     return [place.fence for place in find_fences(text.split("\n"))]
+
+
+def inner(fence: Fence) -> str:
+    return "\n".join(fence.raw.split("\n")[1:-1])
 
 
 @pytest.mark.parametrize(
@@ -61,7 +66,7 @@ def found(text: str) -> list[Fence]:
     ],
 )
 def test_what_is_a_fence(text: str, body: str | None) -> None:
-    assert [(fence.body, fence.problem) for fence in found(text)] == ([] if body is None else [(body, "")])
+    assert [(inner(fence), fence.body.fault) for fence in found(text)] == ([] if body is None else [(body, "")])
 
 
 @pytest.mark.parametrize("before", ["", "> ", "    "])
@@ -69,7 +74,7 @@ def test_a_directive_of_sphinx_is_a_problem_where_markdown_reads_it(before: str)
     lines = ["Text:", "", ".. torchrecorder:: pkg.Net", "   :shape: 1,3", "", "More."]
     (fence,) = found("\n".join(f"{before}{line}" for line in lines))
     assert fence.raw == ".. torchrecorder:: pkg.Net\n   :shape: 1,3"
-    assert "is text in Markdown: write a fence" in fence.problem
+    assert "is text in Markdown: write a fence" in fence.body.fault
     assert found("```rst\n.. torchrecorder:: pkg.Net\n```\n`.. torchrecorder:: pkg.Net`") == []
 
 
@@ -78,7 +83,7 @@ def test_equal_fences_are_counted_and_found_again() -> None:
     first, second = found(text.replace("\r\n", "\n").expandtabs(4))
     assert (first.raw, first.copy, second.raw, second.copy) == (second.raw, 1, first.raw, 2)
     assert [find_line(fence, text) for fence in (first, second)] == [5, 9]
-    assert find_line(Fence("", "elsewhere", "elsewhere"), text) is None
+    assert find_line(Fence(Body("elsewhere"), "elsewhere"), text) is None
 
 
 @example(["```torchrecorder| ```"])
@@ -117,11 +122,10 @@ def test_words_outside_of_fences_reach_the_page(lines: list[str]) -> None:
 
 @given(st.text(), st.text(), st.text())
 def test_any_fence_can_be_marked_and_read(header: str, body: str, around: str) -> None:
-    fence = Fence(header, body, f"```{header}\n{body}\n```", 3)
+    fence = Fence(read_fence(header, body.split("\n")), f"```{header}\n{body}\n```", 3)
     html = f"<p>{around.replace('<', '')}</p>{marker(fence)}"
     assert marked_fences(html) == [fence]
-    assert replace_markers(html, lambda one, caption: one.header) == html.replace(marker(fence), header)
-    read_fence(fence)
+    assert replace_markers(html, lambda one, caption: one.raw) == html.replace(marker(fence), fence.raw)
 
 
 @given(LINES)

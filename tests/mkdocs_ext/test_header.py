@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from mkdocs_torchrecorder.fence import Fence, read_fence
+from mkdocs_torchrecorder.fence import read_fence
 from torchrecorder.request import Body
 
 
 def read(header: str, body: str = "") -> Body:
-    return read_fence(Fence(header, body, ""))
+    return read_fence(header, body.split("\n"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from markdown import Markdown
 from mkdocs.plugins import BasePlugin, get_plugin_logger
 
 from mkdocs_torchrecorder import TorchRecorderExtension
-from mkdocs_torchrecorder.config import TorchRecorderConfig
+from mkdocs_torchrecorder.plugin import TorchRecorderConfig
 from tests.mkdocs_ext.placements import FENCE
 from tests.mkdocs_ext.site import Built, Site
 

@@ -11,11 +11,12 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import BasePlugin
 from mkdocs.structure.pages import Page
 
-from mkdocs_torchrecorder.config import TorchRecorderConfig
 from mkdocs_torchrecorder.fence import Fence, marker
+from mkdocs_torchrecorder.plugin import TorchRecorderConfig
 from tests.mkdocs_ext.placements import DRAWN, EXTENSIONS, FENCE, SHOWN, SUPERFENCES, WRONG
 from tests.mkdocs_ext.seeing import see
 from tests.mkdocs_ext.site import Site
+from torchrecorder.request import Body
 
 SNIPPETS = {"pymdownx.snippets": {"base_path": ["."]}}
 
@@ -201,7 +202,7 @@ def test_a_page_that_joins_pages_has_their_figures(site: Site) -> None:
 
 def test_a_marker_that_is_left_is_a_warning(site: Site) -> None:
     """Of a plugin that keeps pages between builds, with markers of this version or of an older one."""
-    fence = Fence(" nets.Net", "", "```torchrecorder nets.Net\n```", page="gone.md")
+    fence = Fence(Body("nets.Net"), "```torchrecorder nets.Net\n```", page="gone.md")
     old = '<div class="torchrecorder-marker" data-fence="WyIiLCAiIiwgIiIsIDFd"></div>'
     site.write("index.md", FENCE)
     built = site.build(others={"print": Printer(marker(fence) + old)}, strict=True)

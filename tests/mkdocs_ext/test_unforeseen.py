@@ -7,9 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from functools import wraps
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +15,7 @@ from mkdocs.plugins import BasePlugin
 
 from tests.mkdocs_ext.placements import FENCE
 from tests.mkdocs_ext.site import Built, Site
-
-NO_DIAGRAM = "No diagram of "
-
-
-def raising(monkeypatch: pytest.MonkeyPatch, step: str, number: int) -> None:
-    """Have one call of a function raise, or all of them if no number is given."""
-    module, _, names = step.partition(":")
-    *outer, name = names.split(".")
-    holder = import_module(module)
-    for part in outer:
-        holder = getattr(holder, part)
-    real: Callable[..., Any] = getattr(holder, name)
-    calls = []
-
-    @wraps(real)
-    def call(*args: Any, **named: Any) -> Any:
-        calls.append(args)
-        if len(calls) == number or not number:
-            raise UnicodeError("unforeseen")
-        return real(*args, **named)
-
-    monkeypatch.setattr(holder, name, call)
+from tests.unforeseen import NO_DIAGRAM, raising
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +43,9 @@ def warned(built: Built) -> list[str]:
         ("torchrecorder.drawing.model:Drawing.to_bytes", 0, 2, "index.md:"),
         ("torchrecorder.pipeline.batch:_Batch._load", 1, 1, ""),
         ("torchrecorder.pipeline.batch:_Batch.outcomes", 0, 2, "index.md:"),
-        ("mkdocs_torchrecorder.batch:figure", 2, 1, "index.md:"),
-        ("mkdocs_torchrecorder.batch:log_entries", 1, 2, ""),
-        ("mkdocs_torchrecorder.batch:slowest", 1, 2, ""),
+        ("mkdocs_torchrecorder.figure:figure", 2, 1, "index.md:"),
+        ("torchrecorder.site:log_entries", 1, 2, ""),
+        ("torchrecorder.site:slowest", 1, 2, ""),
         ("torchrecorder.pipeline.recordings:Recordings.kept", 1, 0, None),
     ],
 )
@@ -86,7 +62,7 @@ def test_a_step_that_raises_is_one_warning(
     cache = tmp_path / "cache"
     shutil.copytree(recorded, cache)
     site = undrawn(cache, Site(tmp_path / "site", nets, cache))
-    raising(monkeypatch, step, number)
+    raising(step, number, monkeypatch.setattr)
     built = site.build()
     assert not built.aborted
     assert built.page().count(NO_DIAGRAM) == boxes
@@ -107,7 +83,7 @@ def test_a_file_of_another_plugin_that_cannot_be_filled(
     tmp_path: Path, nets: Path, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = undrawn(recorded, Site(tmp_path / "site", nets, recorded))
-    raising(monkeypatch, "mkdocs_torchrecorder.plugin:TorchRecorderPlugin._fill_file", 0)
+    raising("mkdocs_torchrecorder.plugin:TorchRecorderPlugin._fill_file", 0, monkeypatch.setattr)
     built = site.build({"prints": Prints()})
     assert not built.aborted
     assert [name for text in warned(built) for name in ("404.html", "print.html") if name in text] == [

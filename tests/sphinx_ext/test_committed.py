@@ -129,3 +129,12 @@ def test_wrong_settings_are_told_together(bare: Project) -> None:
     assert "WARNING: torchrecorder_on_stale: 'ignore' is none of warn, error, placeholder" in built.warnings
     assert "WARNING: torchrecorder_memory: 'much' is not a valid amount of memory" in built.warnings
     assert len(built.svgs("index.html")) == 2
+
+
+def test_a_setting_that_there_is_not_is_a_warning_with_what_may_be_meant(bare: Project) -> None:
+    bare.configure('torchrecorder_pth = ["../src"]\ntorchrecorder_ = 1')
+    built = bare.build()
+    named = "WARNING: torchrecorder_pth: there is no such setting; did you mean `torchrecorder_path` in conf.py?"
+    assert built.warnings.count(named) == 1
+    assert built.warnings.count("WARNING: torchrecorder_: there is no such setting") == 1
+    assert built.warnings.count("WARNING: ") == 2

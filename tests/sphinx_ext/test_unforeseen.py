@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.sphinx_ext.project import Project
+from tests.unforeseen import NO_DIAGRAM
 
 PAGE = """
     Site
@@ -22,24 +23,11 @@ PAGE = """
     .. torchrecorder:: nets.Net
        :shape: 1,3
     """
-RAISES = """
-    from functools import wraps
-    import torchrecorder.drawing.model, torchrecorder.page.figure, torchrecorder.pipeline.batch
-    import sphinx_torchrecorder.build, sphinx_torchrecorder.figure
-
-    def raising(holder, name, number):
-        real, calls = getattr(holder, name), []
-
-        @wraps(real)
-        def call(*args, **kwargs):
-            calls.append(args)
-            if len(calls) == number or not number:
-                raise UnicodeError("unforeseen")
-            return real(*args, **kwargs)
-
-        setattr(holder, name, call)
+RAISES = f"""
+    import sys
+    sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+    from tests.unforeseen import raising
     """
-NO_DIAGRAM = "No diagram of "
 
 
 @pytest.fixture(scope="module")
@@ -62,21 +50,21 @@ def copy_of(made: Project, folder: Path) -> Project:
 @pytest.mark.parametrize(
     ("step", "number", "boxes", "where"),
     [
-        ("torchrecorder.drawing.model.Drawing, 'to_bytes'", 0, 2, "index.rst:"),
-        ("torchrecorder.pipeline.batch._Batch, '_load'", 1, 1, "index.rst:5"),
-        ("torchrecorder.page.figure, 'contents'", 1, 1, "index.rst:5"),
-        ("sphinx_torchrecorder.figure, 'inline'", 2, 1, "index.rst:8"),
-        ("torchrecorder.pipeline.batch._Batch, 'outcomes'", 0, 2, "index.rst:"),
-        ("sphinx_torchrecorder.build, 'report'", 1, 2, ""),
-        ("sphinx_torchrecorder.build, '_changed_documents'", 1, 2, ""),
-        ("sphinx_torchrecorder.build, '_keep_signatures'", 1, 0, ""),
+        ("torchrecorder.drawing.model:Drawing.to_bytes", 0, 2, "index.rst:"),
+        ("torchrecorder.pipeline.batch:_Batch._load", 1, 1, "index.rst:5"),
+        ("torchrecorder.page.figure:contents", 1, 1, "index.rst:5"),
+        ("sphinx_torchrecorder.figure:inline", 2, 1, "index.rst:8"),
+        ("torchrecorder.pipeline.batch:_Batch.outcomes", 0, 2, "index.rst:"),
+        ("torchrecorder.site:log_entries", 1, 2, ""),
+        ("sphinx_torchrecorder.build:_changed_documents", 1, 2, ""),
+        ("sphinx_torchrecorder.build:_keep_signatures", 1, 0, ""),
     ],
 )
 def test_a_step_that_raises_is_one_warning(
     made: Project, tmp_path: Path, step: str, number: int, boxes: int, where: str
 ) -> None:
     project = copy_of(made, tmp_path / "site")
-    project.configure(f"{RAISES}\n    raising({step}, {number})")
+    project.configure(f"{RAISES}\n    raising({step!r}, {number})")
     built = project.build("html", "-E")
     assert built.status == 0, built.warnings
     assert built.text("index.html").count(NO_DIAGRAM) == boxes

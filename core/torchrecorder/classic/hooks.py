@@ -195,7 +195,7 @@ def _give(tensor: Tensor, rec: ClassicRecording, node: LayerNode, taken: list[Te
 
 
 def _added(tensor: Tensor, rec: ClassicRecording, node: LayerNode) -> Tensor:
-    """Record the tensor, or another face of it if it stands for something else: it was written to, or passed on."""
+    """Record the tensor, or its alias if it was rewritten or passed on."""
     fn = tensor.detach() if tensor in rec.nodes else tensor
     rec.add_node(fn, depth=node.depth, parent=node.parent)
     return fn

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     folders = [os.path.relpath(folder) for folder in watched(collected)]
     is_good = all(finding.is_good for finding in findings)
     if arguments.json:
-        rows = [{"about": it.about, "ok": it.is_good, "text": it.text} for it in findings]
+        rows = [{"about": finding.about, "ok": finding.is_good, "text": finding.text} for finding in findings]
         print_json({"ok": is_good, "findings": rows, "watch": folders})
     else:
         for folder in folders:
@@ -70,15 +70,15 @@ def watched(collected: Collected) -> list[Path]:
     """The folders and files, outside of what is installed, that the models of a documentation are imported from."""
     finder = ModuleFinder(collected.settings.path)
     installed = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
-    found: set[Path] = set()
+    places: set[Path] = set()
     for name in {request.recording.root_module() for request in collected.requests}:
         if (file := finder.file(name)) is not None:
             place = file.parent if finder.is_package(name) else file
             if not any(place.is_relative_to(folder) for folder in installed):
-                found.add(place)
+                places.add(place)
         else:  # a namespace package has folders alone
-            found.update(place / name for place, is_folder in finder.anchors(name) if is_folder)
-    return sorted(found)
+            places.update(place / name for place, is_folder in finder.anchors(name) if is_folder)
+    return sorted(places)
 
 
 class _Finding(NamedTuple):
@@ -100,7 +100,7 @@ def _findings(settings: Settings, collected: Collected) -> Iterator[_Finding]:
     except EngineNotFound as error:
         yield _Finding("engine", str(error), False)
     wanted = checked(replace(collected, settings=settings))[0] if collected.requests else []
-    n_fresh = sum(not it.is_wrong for it in wanted)
+    n_fresh = sum(not row.is_wrong for row in wanted)
     with Worker.of(settings) as worker:
         answer = worker.record(RecordingRequest("torch.nn.Linear(3, 4)", "1,3"), timeout_s=60)
     if answer.error is not None:
@@ -119,9 +119,9 @@ def _findings(settings: Settings, collected: Collected) -> Iterator[_Finding]:
 
 
 def _held(folder: Path) -> str:
-    """How much a cache holds."""
+    """Counts of what a cache holds."""
     if not folder.is_dir():
         return f"{folder.name} does not exist yet"
     counts = {kind: sum(1 for _ in (folder / kind).glob("*/*")) for kind in ("rec", "fail", "ren", "obj")}
-    found = f"{counts['rec']} recordings, {counts['ren']} drawings, {counts['obj']} objects"
-    return found + (f", {counts['fail']} failures" if counts["fail"] else "")
+    text = f"{counts['rec']} recordings, {counts['ren']} drawings, {counts['obj']} objects"
+    return text + (f", {counts['fail']} failures" if counts["fail"] else "")

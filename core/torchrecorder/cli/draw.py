@@ -10,29 +10,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting, cache_remarks, in_terminal
+from torchrecorder.cli.shared import (
+    FAILED,
+    STDOUT,
+    Commands,
+    add_command,
+    add_option,
+    add_places,
+    cache_remarks,
+    settings_here,
+    write,
+    written,
+)
 from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.page import FILE_TYPES, FileType, Outcome, file_type, type_of
+from torchrecorder.page import Outcome
+from torchrecorder.page.files import FILE_TYPES, FileType, file_type, type_of
 from torchrecorder.page.printed import outcome_for_print, points, requests_for_print
 from torchrecorder.pipeline import Pipeline, Progress
 from torchrecorder.request import (
     OPTIONS,
     DiagramRequest,
-    Option,
     RecordingRequest,
-    Settings,
     is_pattern,
     one_depth,
     read_request,
 )
 from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.requests import TIMEOUT_S
-from torchrecorder.trace.allowed import EVERYTHING
 from torchrecorder.worker.client import Worker
 from torchrecorder.worker.lasting import worker_of_thread
 
-_HEEDED = frozenset[str]().union(*(it.heeds for it in FILE_TYPES))
-_PAGE_OPTIONS = [option for option in OPTIONS if option.stage != "recording" and option.name not in _HEEDED]
+_HEEDED = frozenset[str]().union(*(kind.heeds for kind in FILE_TYPES))
+_OFFERED = [option for option in OPTIONS if option.stage == "recording" or option.name in _HEEDED]
+_PAGE_OPTIONS = [option for option in OPTIONS if option not in _OFFERED]
 _NO_PAGE = "this command makes no page"
 _INSTEAD = {"diff": "here it is a command: torchrecorder diff OLD NEW"}
 _GROUPS = {
@@ -46,7 +56,6 @@ examples:
   torchrecorder draw 'pkg.Net(width=64)' --show flops            # the tree of modules, in the terminal
   torchrecorder draw 'pkg.models.*' -o diagrams/ --format pdf
 """
-_STDOUT = "-"
 _UNSAFE = re.compile(r"[^\w.=+-]+")
 """What the name of a file in a folder does not take over from a target."""
 
@@ -70,26 +79,25 @@ def add_to(commands: Commands) -> None:
     )
     _add_file_arguments(draw.add_argument_group("what is written"))
     for stage, title in _GROUPS.items():
-        _add_options(draw.add_argument_group(title), [it for it in OPTIONS if it.stage == stage])
-    where = draw.add_argument_group("where models come from and recordings are kept")
-    where.add_argument(
-        "--path", action="append", default=[], metavar="FOLDER", help="import models from here; may be repeated"
-    )
-    where.add_argument("--cache", default="", metavar="FOLDER", help="keep recordings here (default: .torchrecorder)")
-    add_setting(where, "remote", "URL")
-    add_setting(where, "engine", "ENGINE")
+        group = draw.add_argument_group(title)
+        for option in (option for option in OPTIONS if option.stage == stage):
+            if option in _OFFERED:
+                add_option(group, option)
+            else:  # known only so that `check` can say what they are
+                group.add_argument(f"--{option.name}", nargs="?", const="", help=argparse.SUPPRESS)
+    add_places(draw, ("remote", "URL"), ("engine", "ENGINE"))
 
 
 def _add_file_arguments(file: argparse._ArgumentGroup) -> None:
-    types = ", ".join(f".{it.name} ({it.help.replace('`', '')})" for it in FILE_TYPES)
+    types = ", ".join(f".{kind.name} ({kind.help.replace('`', '')})" for kind in FILE_TYPES)
     file.add_argument(
         "-o",
         "--output",
-        default=_STDOUT,
+        default=STDOUT,
         metavar="FILE",
         help=f"its ending says what is written: {types}; a folder, for several models; - for standard output (default)",
     )
-    names = ",".join(it.name for it in FILE_TYPES)
+    names = ",".join(kind.name for kind in FILE_TYPES)
     file.add_argument(
         "--format",
         metavar=f"{{{names}}}",
@@ -97,20 +105,8 @@ def _add_file_arguments(file: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_options(group: argparse._ArgumentGroup, options: list[Option]) -> None:
-    for option in options:
-        if option in _PAGE_OPTIONS:  # known only so that `check` can say what they are
-            group.add_argument(f"--{option.name}", nargs="?", const="", help=argparse.SUPPRESS)
-            continue
-        text = in_terminal(option.help, option.default)
-        if option.read is read_yes_no:  # `--grey` alone means yes
-            group.add_argument(f"--{option.name}", nargs="?", const="", metavar=option.written(), help=text)
-        else:
-            group.add_argument(f"--{option.name}", metavar=option.written(), help=text)
-
-
 def with_yes(words: Sequence[str]) -> Iterator[str]:
-    """What was typed, with `yes` for each flag that stands alone: `--grey pkg.Net` has a target, not a value."""
+    """Typed words, with `yes` for each flag that stands alone: `--grey pkg.Net` has a target, not a value."""
     alone = {f"--{option.name}" for option in OPTIONS if option.read is read_yes_no}
     for word, following in pairwise([*words, ""]):
         try:
@@ -131,7 +127,7 @@ def check(arguments: argparse.Namespace) -> list[str]:
     requests: list[DiagramRequest] = []
     for target in arguments.targets:
         try:
-            requests.append(read_request("pkg.Net" if is_pattern(target) else target, _written(arguments)))
+            requests.append(read_request("pkg.Net" if is_pattern(target) else target, written(arguments, _OFFERED)))
         except OptionError as error:
             problems += error.problems
     try:
@@ -144,44 +140,37 @@ def check(arguments: argparse.Namespace) -> list[str]:
             points(requests[0].figure.width)
         except OptionError as error:
             problems += error.problems
-    problems += _without_effect(wanted, _written(arguments))
-    problems += [one_depth(it.depths) for it in requests[:1] if it.depths and not wanted.switches]
+    problems += _without_effect(wanted, written(arguments, _OFFERED))
+    problems += [one_depth(request.depths) for request in requests[:1] if request.depths and not wanted.switches]
     return [*dict.fromkeys(problems), *_unclear_places(arguments, wanted)]
 
 
-def _without_effect(wanted: FileType, written: Mapping[str, str]) -> Iterator[str]:
-    """What is said of options that change nothing in what is written."""
+def _without_effect(wanted: FileType, given: Mapping[str, str]) -> Iterator[str]:
+    """Problems of options that change nothing in what is written."""
     for option in OPTIONS:
-        if option.name not in written or option.stage == "recording" or option in _PAGE_OPTIONS:
+        if option.name not in given or option.stage == "recording" or option in _PAGE_OPTIONS:
             continue
         if option.name not in wanted.heeds:
-            where = ", ".join(it.name for it in FILE_TYPES if option.name in it.heeds)
+            where = ", ".join(kind.name for kind in FILE_TYPES if option.name in kind.heeds)
             yield f"--{option.name} changes nothing in {wanted.name}, only in {where}"
         elif option.name in ("show", "hide"):
-            lost = [fact for fact in written[option.name].replace(",", " ").split() if fact not in wanted.facts]
+            lost = [fact for fact in given[option.name].replace(",", " ").split() if fact not in wanted.facts]
             if lost:
                 yield f"--{option.name} {','.join(lost)} changes nothing in {wanted.name}"
 
 
 def _unclear_places(arguments: argparse.Namespace, wanted: FileType) -> Iterator[str]:
-    """What is wrong with where it is to be written."""
+    """Problems of the place to write to."""
     output, several = arguments.output, len(arguments.targets) > 1 or is_pattern(arguments.targets[0])
-    if several and not _is_folder(output) and (output != _STDOUT or wanted.name != "txt"):
+    if several and not _is_folder(output) and (output != STDOUT or wanted.name != "txt"):
         yield f"-o {output} is one file for several models; write a folder, as in -o diagrams/"
     ending = Path(output).suffix[1:].lower()
-    if arguments.format and ending != wanted.name and any(ending == it.name for it in FILE_TYPES):
+    if arguments.format and ending != wanted.name and any(ending == kind.name for kind in FILE_TYPES):
         yield f"the ending of {output} says {ending}, and --format says {wanted.name}; leave out one of them"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = Settings.for_project(
-        Path.cwd(),
-        cache=arguments.cache,
-        path=[".", *arguments.path],
-        engine=arguments.engine,
-        remote=arguments.remote,
-        allow=[EVERYTHING],  # who types a target here can type any command
-    )
+    settings = settings_here(arguments)
     open_worker = worker_of_thread(settings)
     pipeline = Pipeline(settings, open_worker, retries=True)
     with open_worker(settings.path) as worker:
@@ -190,16 +179,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise OptionError(
             ("none of the models that match can be drawn; name one with its arguments: pkg.Net(width=64)",)
         )
-    requests = [read_request(target, _written(arguments)) for target in targets]
+    requests = [read_request(target, written(arguments, _OFFERED)) for target in targets]
     candidates = {request: requests_for_print(request) for request in requests}
-    found = pipeline.run([one for ones in candidates.values() for one in ones], _show_progress)
-    outcomes = [outcome_for_print(request, [found[one] for one in ones]) for request, ones in candidates.items()]
+    drawn = pipeline.run([single for ones in candidates.values() for single in ones], _show_progress)
+    outcomes = [outcome_for_print(request, [drawn[single] for single in ones]) for request, ones in candidates.items()]
     wanted = _type(arguments)
     for remark in cache_remarks(pipeline):
         print(f"torchrecorder: {remark}", file=sys.stderr)
-    are_written = [
-        _put(drawn, wanted, arguments.output, number, len(outcomes)) for number, drawn in enumerate(outcomes)
-    ]
+    are_written = [_put(each, wanted, arguments.output, at, len(outcomes)) for at, each in enumerate(outcomes)]
     return 0 if all(are_written) else FAILED
 
 
@@ -210,15 +197,14 @@ def _put(outcome: Outcome, wanted: FileType, output: str, number: int, count: in
     if outcome.diagram is None:
         return False
     try:
-        written = wanted.write(outcome.diagram)
+        data = wanted.write(outcome.diagram)
     except TorchRecorderError as error:  # no font for its signs, say: the other models are written
         print(f"torchrecorder: error: {name}{error}", file=sys.stderr)
         return False
-    if output == _STDOUT:
-        sys.stdout.buffer.write(b"\n" * (number > 0) + written)
-        sys.stdout.buffer.flush()
-    else:
-        _write(output, outcome.request, wanted, written)
+    if output == STDOUT:
+        data = b"\n" * (number > 0) + data
+    file = f"{_UNSAFE.sub('-', outcome.request.recording.target).strip('-')}.{wanted.name}"
+    write(data, output, file if _is_folder(output) else "")
     return outcome.error is None
 
 
@@ -238,7 +224,7 @@ def _names(target: str, worker: Worker) -> Iterator[str]:
 
 
 def _say(outcome: Outcome, name: str) -> None:
-    """What went wrong, and what a reader should know."""
+    """Print the error and the notes of an outcome."""
     if outcome.error is not None:
         print(f"torchrecorder: error: {name}{outcome.error}", file=sys.stderr)
         if details := outcome.error.details():
@@ -256,7 +242,7 @@ def _type(arguments: argparse.Namespace) -> FileType:
     output = arguments.output
     if _is_folder(output):
         return file_type("svg")
-    if output == _STDOUT:
+    if output == STDOUT:
         return file_type("txt")
     if not Path(output).suffix:
         raise OptionError((f"-o {output} does not say what to write; write {output}.svg, or {output}/ for a folder",))
@@ -265,23 +251,6 @@ def _type(arguments: argparse.Namespace) -> FileType:
 
 def _is_folder(output: str) -> bool:
     return output.endswith(("/", os.sep)) or os.path.isdir(output)
-
-
-def _write(output: str, request: DiagramRequest, wanted: FileType, written: bytes) -> None:
-    name = _UNSAFE.sub("-", request.recording.target).strip("-")
-    file = Path(output, f"{name}.{wanted.name}") if _is_folder(output) else Path(output)
-    try:
-        if _is_folder(output):
-            file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(written)
-    except OSError as error:
-        raise OptionError((f"cannot write {file}: {error.strerror or error}",)) from error
-
-
-def _written(arguments: argparse.Namespace) -> dict[str, str]:
-    """The options that were given, as text by name."""
-    offered = ((option.name, getattr(arguments, option.name)) for option in OPTIONS if option not in _PAGE_OPTIONS)
-    return {name: text for name, text in offered if text is not None}
 
 
 def _show_progress(progress: Progress) -> None:

@@ -19,7 +19,6 @@ from typing import Any
 
 from torchrecorder.cli.shared import FAILED, Commands, add_command, add_json, add_setting, cache_remarks, print_json
 from torchrecorder.errors import ClusterFailed, OptionError, shown_text
-from torchrecorder.page import is_skipped
 from torchrecorder.pipeline import Collected, Pipeline, collect, configuration_of
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
@@ -52,7 +51,7 @@ def add_update(commands: Commands) -> None:
         help="record what is missing or out of date in a project",
         description="Record what is missing or out of date in a project, into its committed cache.",
         epilog=_UPDATES,
-        check=lambda it: ["--jobs: write 1 or more"] if it.jobs is not None and it.jobs < 1 else [],
+        check=lambda given: ["--jobs: write 1 or more"] if given.jobs is not None and given.jobs < 1 else [],
     )
     _add_docs(parser)
     add_setting(parser, "remote", "URL")
@@ -111,24 +110,24 @@ def run_check(arguments: argparse.Namespace) -> int:
     with project.as_in_a_build():
         rows, remarks = checked(project, verify=arguments.verify)
     remarks += [project.remark] if project.remark else []
-    wrong = sum(it.is_wrong for it in rows)
+    wrong = sum(row.is_wrong for row in rows)
     if arguments.json:
-        printed = [{**it.request.to_json(), "verdict": it.verdict, "reason": it.reason} for it in rows]
+        printed = [{**row.request.to_json(), "verdict": row.verdict, "reason": row.reason} for row in rows]
         print_json({"recordings": printed, "to_be_recorded": wrong, "remarks": remarks})
         return FAILED if wrong else 0
     for remark in remarks:
         print(f"torchrecorder: {remark}", file=sys.stderr)
-    for it in rows:
-        if it.reason:
-            verdict = it.verdict.upper() if it.is_wrong else "not provable"
-            print(f"{verdict:11} {it.request.target}: {it.reason}")
+    for row in rows:
+        if row.reason:
+            verdict = row.verdict.upper() if row.is_wrong else "not provable"
+            print(f"{verdict:11} {row.request.target}: {row.reason}")
     print(f"{_counted(len(rows))}, {f'{wrong} to be recorded' if wrong else 'all fresh'}")
     return FAILED if wrong else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is known of one recording."""
+    """State of one recording."""
 
     request: RecordingRequest
     verdict: str
@@ -142,7 +141,7 @@ class Checked:
 
 
 def checked(project: Collected, *, verify: bool = False) -> tuple[list[Checked], list[str]]:
-    """What is known of each recording that a project needs, and remarks on its caches."""
+    """States of the recordings that a project needs, and remarks on its caches."""
     wanted = list(dict.fromkeys(request.recording for request in project.requests))
     pipeline = _pipeline(project)
     recordings = pipeline.recordings()
@@ -150,7 +149,7 @@ def checked(project: Collected, *, verify: bool = False) -> tuple[list[Checked],
     tried = _only_tried(project.requests)
     wanted = [request for request in wanted if request not in tried or recordings.look(request)[0] is not None]
     different = _different(project, wanted) if verify else {}
-    found: list[Checked] = []
+    rows: list[Checked] = []
     for request in wanted:
         manifest, finding = recordings.look(request)
         verdict, reason = finding.verdict.value, str(finding)
@@ -161,10 +160,10 @@ def checked(project: Collected, *, verify: bool = False) -> tuple[list[Checked],
                 verdict, reason = "differs", different[request]
         elif (failed := recordings.failed(request)) and failed.error:
             verdict, reason = "failed", failed.error.summary()
-        found.append(Checked(request, verdict, reason))
+        rows.append(Checked(request, verdict, reason))
     recordings.save_indexes()
     pipeline.cache.close()
-    return found, cache_remarks(pipeline)
+    return rows, cache_remarks(pipeline)
 
 
 def _counted(recordings: int) -> str:
@@ -186,10 +185,12 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     known = _known(project)
     stale = [request for request, recording in known.items() if recording is None]
     fresh = [request for request, recording in known.items() if recording is not None]
-    kept = [(one, found) for one in fresh if not one.is_tried and (found := known[one]) is not None]
-    failed = len({one.recording for one, found in kept if found.error is not None})
+    kept = [
+        (request, recording) for request in fresh if not request.is_tried and (recording := known[request]) is not None
+    ]
+    failed = len({request.recording for request, recording in kept if recording.error is not None})
     again = f", {failed} failed before and are as they were (--retry tries them again)" if failed else ""
-    count, missing = (len({one.recording for one in requests}) for requests in (known, stale))
+    count, missing = (len({request.recording for request in requests}) for requests in (known, stale))
     print(f"{_counted(count)}, {missing} to be recorded{again}", file=sys.stderr)
     # The fresh ones are looked at too, but do not count for the bar: they do not tell how long the others take.
     most = _PART * max(1, project.settings.jobs)
@@ -221,7 +222,11 @@ def draw_part(part: Collected) -> Done:
     pipeline = _pipeline(part, worker_of_thread(part.settings))
     with part.as_in_a_build():
         outcomes = pipeline.run(part.requests)
-    failed = {request: it.error for request, it in outcomes.items() if it.error is not None and not is_skipped(it)}
+    failed = {
+        request: outcome.error
+        for request, outcome in outcomes.items()
+        if outcome.error is not None and not outcome.is_skipped
+    }
     errors = {request.recording.target: str(error) for request, error in failed.items()}
     return Done(errors, set(cache_remarks(pipeline)))
 
@@ -262,7 +267,7 @@ def _only_tried(requests: Sequence[DiagramRequest]) -> set[RecordingRequest]:
 
 
 def _known(project: Collected) -> dict[DiagramRequest, Recording | None]:
-    """What is known of each request; None if it is to be recorded."""
+    """Recording of each request; None if it is to be made."""
     pipeline = _pipeline(project)
     recordings = pipeline.recordings()
     known = {request: recordings.kept(request.recording, is_tried=request.is_tried) for request in project.requests}

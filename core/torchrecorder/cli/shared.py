@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
+from torchrecorder.errors import OptionError
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import SITE_SETTINGS
+from torchrecorder.request import SETTINGS, Option, Settings
+from torchrecorder.request.options import read_yes_no
+from torchrecorder.request.settings import CACHE_FOLDER
+from torchrecorder.trace.allowed import EVERYTHING
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a command adds its parser to."""
 
 FAILED = 1
 USAGE = 2
+STDOUT = "-"
 
 
 def add_command(
@@ -43,18 +50,71 @@ def add_command(
 
 
 def add_setting(parser: argparse._ActionsContainer, name: str, metavar: str) -> None:
-    setting = next(setting for setting in SITE_SETTINGS if setting.name == name)
-    parser.add_argument(
-        f"--{name}", default=setting.default, metavar=metavar, help=in_terminal(setting.help, setting.default)
+    setting = next(setting for setting in SETTINGS if setting.name == name)
+    text = in_terminal(setting.help, setting.default)
+    parser.add_argument(f"--{name}", default=setting.default, metavar=metavar, help=text)
+
+
+def add_places(parser: argparse.ArgumentParser, *settings: tuple[str, str]) -> None:
+    """Add flags for places of models and recordings, and for further settings, each with a word for its value."""
+    where = parser.add_argument_group("where models come from and recordings are kept")
+    help_ = "import models from here; may be repeated"
+    where.add_argument("--path", action="append", default=[], metavar="FOLDER", help=help_)
+    help_ = f"keep recordings here (default: {CACHE_FOLDER})"
+    where.add_argument("--cache", default="", metavar="FOLDER", help=help_)
+    for name, metavar in settings:
+        add_setting(where, name, metavar)
+
+
+def settings_here(arguments: argparse.Namespace) -> Settings:
+    """The settings of a command that draws what is named in it."""
+    remote = getattr(arguments, "remote", "")
+    path, engine = [".", *arguments.path], arguments.engine
+    allow = [EVERYTHING]  # who types a target here can type any command
+    return Settings.for_project(
+        Path.cwd(), machine_cache=arguments.cache, path=path, engine=engine, remote=remote, allow=allow
     )
+
+
+def add_option(parser: argparse._ActionsContainer, option: Option) -> None:
+    text = in_terminal(option.help, option.default)
+    if option.read is read_yes_no:  # `--grey` alone means yes
+        parser.add_argument(f"--{option.name}", nargs="?", const="", metavar=option.written(), help=text)
+    else:
+        parser.add_argument(f"--{option.name}", metavar=option.written(), help=text)
+
+
+def written(arguments: argparse.Namespace, options: Sequence[Option]) -> dict[str, str]:
+    """The options that were given, as text by name."""
+    offered = ((option.name, getattr(arguments, option.name)) for option in options)
+    return {name: text for name, text in offered if text is not None}
+
+
+def write(data: bytes, output: str, name: str = "") -> None:
+    """Write to a file, to one of that name in a folder, or to standard output.
+
+    Raises:
+        OptionError: The file cannot be written.
+    """
+    if output == STDOUT:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    file = Path(output, name)
+    try:
+        if name:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    except OSError as error:
+        raise OptionError((f"cannot write {file}: {error.strerror or error}",)) from error
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object to standard output, for programs")
 
 
-def print_json(found: Mapping[str, object]) -> None:
-    print(json.dumps(found, ensure_ascii=False, indent=2))
+def print_json(answer: Mapping[str, object]) -> None:
+    print(json.dumps(answer, ensure_ascii=False, indent=2))
 
 
 def in_terminal(text: str, default: object) -> str:

@@ -90,16 +90,12 @@ def folded(changes: Iterable[Change]) -> list[Change]:
         keys: list[tuple[Mark, str, str]] = [(change.mark, "", change.text), (change.mark, name, change.text)]
         for key in keys:
             if (before := found.get(key)) is not None:
-                found[key] = _joined(before, change)
+                where = tuple(dict.fromkeys((*before.where, *change.where)))
+                found[key] = replace(before, where=where, params=before.params + change.params)
                 break
         else:
             found[change.mark, "" if change.where else name, change.text] = change
     return sorted(found.values(), key=lambda change: change.order)
-
-
-def _joined(one: Change, other: Change) -> Change:
-    where = tuple(dict.fromkeys((*one.where, *other.where)))
-    return replace(one, where=where, params=one.params + other.params)
 
 
 def of_settings(changed: Sequence[LayerSettings], position: dict[Layer, int]) -> list[Change]:
@@ -122,15 +118,12 @@ def of_settings(changed: Sequence[LayerSettings], position: dict[Layer, int]) ->
             if setting.is_width:
                 layers.setdefault((setting.old, setting.new), set()).add(one.layer)
     often = sorted(layers, key=lambda pair: -len(layers[pair]))
-    words = [f"{old} → {new} in {_count(len(layers[old, new]), 'layer')}" for old, new in often]
+    counts = {pair: len(layers[pair]) for pair in often}
+    words = [f"{old} → {new} in {n} layer{'s' if n > 1 else ''}" for (old, new), n in counts.items()]
     text = f"widths {listed(words, _LISTED, 'more numbers')}"
     params = sum(one.params for one in changed)
     others = [replace(change, params=0) for change in said(lambda setting: not setting.is_width)]
     return [Change("changed", (), text, params, 0), *others]
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def of_classes(renamed: Sequence[tuple[Layer, Layer]], position: dict[Layer, int]) -> list[Change]:

@@ -63,7 +63,7 @@ class Diff:
         self.names = names[0] or classes[0], names[1] or classes[1]
         self._options, self._engine = options or DrawingOptions(), engine
         self._difference = self._guarded(lambda: Difference(old, new))
-        if self._difference.is_of_strangers:
+        if self._difference.is_unrelated:
             raise CannotCompare(
                 f"{self.names[0]} and {self.names[1]} have no layers in common, so a diff would say that all is new",
                 "`torchrecorder draw` draws each of them",

@@ -24,7 +24,7 @@ _LISTED = 3
 
 @dataclass(frozen=True, slots=True)
 class ShapeChange:
-    """What a layer gives."""
+    """Shapes of the results of a layer, before and now."""
 
     place: str
     """Its path; `input` and `output` for those of the model."""
@@ -33,7 +33,7 @@ class ShapeChange:
 
 
 class Difference:
-    """What a new Graph has otherwise than an old one."""
+    """Differences between two Graphs."""
 
     def __init__(self, old: Graph, new: Graph) -> None:
         self.old, self.new = old, new
@@ -52,8 +52,8 @@ class Difference:
         return not (self.changes or self.inputs or self.outputs)
 
     @property
-    def is_of_strangers(self) -> bool:
-        """Whether the two have next to nothing in common."""
+    def is_unrelated(self) -> bool:
+        """Whether the two Graphs have next to nothing in common."""
         leaves = [layer for layer in self.matching.old.walk() if layer.module.params.own]
         kept = [it for it in leaves if it in self.matching.new_of and self.matching.new_of[it].cls == it.cls]
         others = sum(layer.module.params.own > 0 for layer in self.matching.new.walk())
@@ -179,7 +179,7 @@ def _range(pairs: list[tuple[int, int]], side: int) -> str:
 
 
 @dataclass(slots=True)
-class _Stretch:
+class _Neighbours:
     """Neighbours that are all added, or all removed."""
 
     around: Layer
@@ -265,7 +265,7 @@ def _is_block(layer: Layer) -> bool:
 
 def _runs(
     layers: Sequence[Layer], known: dict[Layer, Layer], in_new: Callable[[Layer], Layer | None]
-) -> Iterator[_Stretch]:
+) -> Iterator[_Neighbours]:
     """Neighbours of those layers, with where they are in the new model."""
     wanted = {*layers}
     for around in dict.fromkeys(layer.parent for layer in layers if layer.parent is not None):
@@ -277,14 +277,14 @@ def _runs(
                 run.append(child)
                 continue
             if run and here is not None:
-                yield _Stretch(here, after, run)
+                yield _Neighbours(here, after, run)
             run = []
             after = in_new(child) if child in known else after
         if run and here is not None:
-            yield _Stretch(here, after, run)
+            yield _Neighbours(here, after, run)
 
 
-def _gone(run: _Stretch, matching: Matching) -> Iterator[Change]:
+def _gone(run: _Neighbours, matching: Matching) -> Iterator[Change]:
     order = matching.position[run.after or run.around]
     for layer in run.layers:
         kept = sum(it.module.params.total for it in _apart(layer, matching.new_of))
@@ -296,7 +296,7 @@ def _apart(layer: Layer, known: dict[Layer, Layer]) -> list[Layer]:
     return [it for it in layer.walk() if it in known and it.parent not in known]
 
 
-def _new(run: _Stretch, matching: Matching) -> Iterator[Change]:
+def _new(run: _Neighbours, matching: Matching) -> Iterator[Change]:
     place = f", after {_called(run.after)}" if run.after is not None else ", as the first"
     place = "" if run.around.children == run.layers else place
     is_numbered = all(layer.name.isdigit() for layer in run.layers)

@@ -33,9 +33,10 @@ class Matching:
         self.new_of: dict[Layer, Layer] = {}
         self.old_of: dict[Layer, Layer] = {}
         self._match(*self._roots())
-        self._match_elsewhere(_is_same_part)
+        # so large that it is not by chance
+        self._match_elsewhere(lambda old, new: old.exact == new.exact and bool(old.children))
         self._match_by_likeness()
-        self._match_elsewhere(_is_same)
+        self._match_elsewhere(lambda old, new: old.exact == new.exact)
         self._match_elsewhere(_is_surely)
 
     def _roots(self) -> tuple[Layer, Layer]:
@@ -92,7 +93,8 @@ class Matching:
 
     def _match_elsewhere(self, is_same: Callable[[Layer, Layer], bool]) -> None:
         """Pairs of layers that stand at different places, the largest first."""
-        olds = sorted((it for it in self.old.walk() if it not in self.new_of and it.module.params.total), key=_weight)
+        olds = [it for it in self.old.walk() if it not in self.new_of and it.module.params.total]
+        olds.sort(key=lambda layer: (-layer.module.params.total, -sum(layer.inner.values())))
         left = [it for it in self.new.walk() if it not in self.old_of and it.module.params.total]
         if len(olds) * len(left) > _MOST:  # what has no parameters is too common to be known again
             return
@@ -102,20 +104,6 @@ class Matching:
             news = [new for new in left if new not in self.old_of and is_same(old, new)]
             if news:
                 self._match(old, max(news, key=lambda new: (new.name == old.name, -self.position[new])))
-
-
-def _weight(layer: Layer) -> tuple[int, int]:
-    """Sorts the largest first."""
-    return -layer.module.params.total, -sum(layer.inner.values())
-
-
-def _is_same(old: Layer, new: Layer) -> bool:
-    return old.exact == new.exact
-
-
-def _is_same_part(old: Layer, new: Layer) -> bool:
-    """Whether they are the same and so large that this is not by chance."""
-    return old.exact == new.exact and bool(old.children)
 
 
 def _is_surely(old: Layer, new: Layer) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from torchrecorder.comparison.changes import Change, pattern, shown_paths
 from torchrecorder.comparison.difference import Difference, ShapeChange
 from torchrecorder.errors import LOG_LIMIT, shown_text
-from torchrecorder.graph import Graph
 from torchrecorder.labels.names import count
 from torchrecorder.view.model import Mark
 
@@ -87,7 +86,7 @@ def totals(difference: Difference) -> Iterator[tuple[str, str, str, str]]:
     pairs = [("parameters", [it.total for it in params])]
     if [it.trainable == it.total for it in params] != [True, True]:
         pairs.append(("trainable", [it.trainable for it in params]))
-    pairs.append(("FLOPs", [*map(_flops, both)]))
+    pairs.append(("FLOPs", [sum(op.flops or 0 for op in graph.ops) for graph in both]))
     for name, (old, new) in pairs:
         if old != new:
             share = f"{100 * (new / old - 1):+.1f} %".replace("-", "−") if old else ""
@@ -102,10 +101,6 @@ def ends(difference: Difference) -> list[ShapeChange]:
     if (more := len(rows) - _MOST_ENDS) > 0:
         rows[_MOST_ENDS:] = [ShapeChange(f"{more} more", "…", "…")]
     return rows
-
-
-def _flops(graph: Graph) -> int:
-    return sum(op.flops or 0 for op in graph.ops)
 
 
 def _signed(number: int) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrecorder.comparison.layers import Layer
+from torchrecorder.labels.names import clean
 from torchrecorder.labels.summaries import summary
-from torchrecorder.view.op_families import names
-from torchrecorder.view.settings import read
+from torchrecorder.view.settings import SIZE_NAMES, read
 
 _POSITIONS: dict[str, tuple[str, ...]] = {
     "Conv": ("in_channels", "out_channels"),
@@ -24,12 +24,7 @@ _POSITIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("RNN", "LSTM", "GRU"), ("input_size", "hidden_size", "num_layers")),
 }
 """What the values without a name are, by how the names of classes begin."""
-_WIDTHS = names(
-    """
-    in_channels out_channels in_features out_features num_features normalized_shape embedding_dim num_channels
-    input_size hidden_size groups in1_features in2_features
-    """
-)
+_WIDTHS = SIZE_NAMES - {"num_embeddings"} | {"groups"}
 """Settings that follow from the widths of the layers before."""
 _DEFAULTS = {"padding": "0", "dilation": "1", "groups": "1", "bias": "True", "padding_idx": "None"}
 """What torch leaves out of the text of a layer."""
@@ -83,10 +78,5 @@ def _by_name(cls: str, extra_repr: str) -> dict[str, str]:
     return {name: _TUPLE.sub(lambda it: it[1].replace(", ", "×"), value) for name, value in found.items()}
 
 
-def cut(text: str, most: int) -> str:
-    """The text, its end left out if it is longer."""
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def _line(text: str) -> str:
-    return cut(" ".join(text.split()), _LONGEST)
+    return clean(" ".join(text.split()), _LONGEST)

@@ -8,15 +8,17 @@ line that leads past it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from torchrecorder.comparison.flow import Flow, Forward, is_shaping
 from torchrecorder.comparison.layers import Layer
 from torchrecorder.comparison.matching import Matching
-from torchrecorder.comparison.settings import changed_settings, cut, described
+from torchrecorder.comparison.settings import changed_settings, described
 from torchrecorder.graph import Call, Frame, Graph, Module, Op, Value
 from torchrecorder.graph.edit import renumbered
+from torchrecorder.labels.names import clean
 from torchrecorder.view.model import CallName, Mark, Marks
 from torchrecorder.view.tree import Item
 
@@ -24,7 +26,7 @@ _GONE, _GONE_NUMBER = "′", "–"
 """Stands behind the path of a layer that is gone, if another has its path now; a number is not shown in a picture."""
 
 _LONGEST = 44
-"""More signs than this have no room in a node."""
+"""More characters than this have no room in a node."""
 
 _Steps = Iterator["_Steps"]
 """What is left to do in a call; each step into another call is one of its own, since calls may nest deeply."""
@@ -244,13 +246,17 @@ class Union:
         inputs |= {path: id_ for path, value in old.inputs.items() for id_ in self._gone_of([value])}
         # If the sizes of the new one do not follow a batch, nothing here does.
         olds = {self._gone_value(value): axes for value, axes in old.batch.items()} if new.batch else {}
-        calls = tuple(self._call(row, is_old) for row, is_old in self._calls.values())
+        calls = [self._call(row, is_old) for row, is_old in self._calls.values()]
+        counted: Counter[str] = Counter()
+        for place, row in enumerate(calls):  # a layer that both have may have been called where it is not any more
+            counted[row.module] += 1
+            calls[place] = replace(row, index=counted[row.module])
         decisions = tuple(replace(row, values=tuple(map(self._value, row.values))) for row in new.decisions)
         return renumbered(
             replace(
                 new,
                 modules=modules,
-                calls=calls,
+                calls=tuple(calls),
                 ops=tuple(self._ops),
                 values=tuple(self._values.values()),
                 inputs=inputs,
@@ -294,12 +300,12 @@ class Union:
                 calls[name] = "added"
             elif (layer := self._layer(row)) is not None and (found := _words_for(self._matching, layer)) is not None:
                 mark, text = found
-                calls[name], said[name] = mark, cut(text, _LONGEST)
+                calls[name], said[name] = mark, clean(text, _LONGEST)
         place = {id_: place for place, id_ in enumerate(self._values)}
         known = {*self._flow.new_value.values()}
         values: dict[int, Mark] = {place[id_]: "removed" for id_ in self._gone_of(self._old.graph.inputs.values())}
         values |= {place[value]: "added" for value in self._new.graph.inputs.values() if value not in known}
-        reads = {(place[value], op): mark for (value, op), mark in self._reads.items()}
+        reads: dict[tuple[int, int], Mark] = {(place[value], op): mark for (value, op), mark in self._reads.items()}
         return Marks(calls, self._op_marks, values, reads, said)
 
     def _layer(self, row: Call) -> Layer | None:

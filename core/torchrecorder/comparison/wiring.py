@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from torchrecorder.comparison.changes import Change
 from torchrecorder.comparison.flow import Flow, Forward, items_of
-from torchrecorder.comparison.settings import cut
 from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.labels import op_label
+from torchrecorder.labels.names import clean
 from torchrecorder.view.model import Mark
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import PIECES, SUMS, WEIGHTED
+from torchrecorder.view.op_families import CREATING, PIECES, SUMS, WEIGHTED
 from torchrecorder.view.tree import Item
 
-_FOLLOWING = WEIGHTED | PIECES | {"getitem", "arange", "zeros", "ones", "full", "empty", "new_zeros", "linspace", "pad"}
+_FOLLOWING = WEIGHTED | PIECES | CREATING | {"getitem", "pad"}
 """Ops whose arguments follow from the shapes of what they read."""
 _UNSEEN = ("inplace",)
 _LONGEST = 60
@@ -62,25 +62,19 @@ class WiringChanges:
         moved = [it for it in items_of(self.new, new) if it.is_call and it.id in self.flow.out_of_order]
         found = []
         for item in items_of(self.new, new):
-            was = self._was(item)
-            if was is None:
+            before = (self.flow.old_call if item.is_call else self.flow.old_op).get(item.id)
+            if before is None:
                 continue
+            was = Item(item.is_call, before)
             lost, gained = self._differs(was, item, old, new)
             if lost or gained:
                 explained |= lost | gained
-                if item in moved and self._is_in(was, old):
+                if item in moved and self.old.graph.calls[was.id].parent == old:
                     yield "moved", self._order(was, item, old, new)
                 elif not lost | gained <= self._explained.get(-1 if around is None else around, set()):
                     found.append(self._reading(item, lost, gained, new))
         for text in found if not moved else ():
             yield "changed", text
-
-    def _was(self, item: Item) -> Item | None:
-        found = (self.flow.old_call if item.is_call else self.flow.old_op).get(item.id)
-        return None if found is None else Item(item.is_call, found)
-
-    def _is_in(self, item: Item, call: int) -> bool:
-        return self.old.graph.calls[item.id].parent == call
 
     def _differs(self, was: Item, item: Item, old: int, new: int) -> tuple[set[_Source], set[_Source]]:
         """The sources, in the new Graph, that it no longer reads, and those that it reads now.
@@ -226,7 +220,9 @@ class WiringChanges:
                 break
             if reached & forward.reads(other):
                 passed.append(other)
-                reached |= {forward.origin(value) for value in _given(forward, other)}
+                graph = forward.graph
+                outputs = graph.calls[other.id].outputs.values() if other.is_call else graph.ops[other.id].outputs
+                reached |= {forward.origin(value) for value in outputs}
         if last not in reached:
             return ""
         names = [self._item(forward, it) for it in passed if it.is_call] or [self._item(forward, it) for it in passed]
@@ -241,12 +237,6 @@ def _together(mark: Mark, names: Sequence[str]) -> Iterator[tuple[Mark, str]]:
         yield mark, f"{name} {mark}"
 
 
-def _given(forward: Forward, item: Item) -> Sequence[int]:
-    if item.is_call:
-        return [*forward.graph.calls[item.id].outputs.values()]
-    return forward.graph.ops[item.id].outputs
-
-
 def _op_name(graph: Graph, op: Op) -> str:
     label = op_label(graph, op)
     return label.name if label.is_sign or not label.name.isidentifier() else f"{label.name}()"
@@ -259,4 +249,4 @@ def _settings(op: Op) -> list[str]:
 def _call_text(op: Op) -> str:
     words = [value if name.isdigit() else f"{name}={value}" for name, value in op.attrs.items() if name not in _UNSEEN]
     text = ", ".join(words)
-    return f"{plain(op.name)}({cut(text, _LONGEST)})"
+    return f"{plain(op.name)}({clean(text, _LONGEST)})"

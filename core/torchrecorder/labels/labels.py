@@ -27,7 +27,7 @@ from torchrecorder.view import Box, Node, Span, View
 from torchrecorder.view.differences import values_of
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.view.op_families import DROPOUTS
-from torchrecorder.view.simplified.affine import is_affine
+from torchrecorder.view.simplified.merged import is_scale_and_shift
 
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""
@@ -213,7 +213,7 @@ class Labels:
 
     def _parts_of_op(self, node: Node) -> str:
         """`+ pos_embedding`, `+ · relu`."""
-        if is_affine(self.graph, node):
+        if is_scale_and_shift(self.graph, node):
             return "scale · shift"
         first, *others = node.parts
         words = self.node(first).name

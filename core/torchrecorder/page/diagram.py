@@ -1,4 +1,4 @@
-"""A finished diagram, what became of one request, and the names that its classes may be documented by."""
+"""A finished diagram, and the names that its classes may be documented by."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import CachedDrawing, Drawing
-from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.faults import unforeseen
+from torchrecorder.errors import OptionError
 from torchrecorder.page.picture import fitted, join_depths
-from torchrecorder.request.requests import DiagramRequest, DrawingOptions
+from torchrecorder.request.requests import DrawingOptions
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
@@ -54,7 +53,9 @@ class Diagram:
     @cached_property
     def _shown(self) -> tuple[tuple[str, Drawing], ...]:
         origins = self.steps or (("", self.origin),)
-        return join_depths([(depth, it if isinstance(it, Drawing) else it.load()) for depth, it in origins])
+        return join_depths(
+            [(depth, drawing if isinstance(drawing, Drawing) else drawing.load()) for depth, drawing in origins]
+        )
 
     @property
     def depths(self) -> tuple[tuple[str, Drawing], ...]:
@@ -78,7 +79,7 @@ class Diagram:
     @cached_property
     def digest(self) -> str:
         """Names what is drawn: SHA-256 in hexadecimal digits."""
-        names = [f"{depth}:{it.digest}" for depth, it in self.steps or (("", self.origin),)]
+        names = [f"{depth}:{drawing.digest}" for depth, drawing in self.steps or (("", self.origin),)]
         return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
     @property
@@ -91,7 +92,7 @@ class Diagram:
         """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
         if not self.steps:
             return self.origin.classes
-        return tuple(dict.fromkeys(cls for _, it in self.steps for cls in it.classes))
+        return tuple(dict.fromkeys(cls for _, drawing in self.steps for cls in drawing.classes))
 
     @property
     def text(self) -> str:
@@ -100,7 +101,7 @@ class Diagram:
 
     @property
     def alt(self) -> str:
-        """What the picture shows, in a sentence or two."""
+        """Sentence or two on what the picture shows."""
         return self.drawing.alt
 
     @property
@@ -118,18 +119,18 @@ class Diagram:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What is known of the model, by a short name."""
+        """Facts of the model, by a short name."""
         return self.drawing.facts
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know besides."""
+        """Notes for readers."""
         of_drawings = (note for drawing in self.drawings for note in drawing.notes)
         return tuple(dict.fromkeys((*of_drawings, *self.print_notes)))
 
     @property
     def weakened(self) -> tuple[str, ...]:
-        """What is shown in a plainer way than was planned, since its proof failed, each with the reason."""
+        """Parts that are shown in a plainer way than was planned, since their proof failed, each with the reason."""
         return tuple(dict.fromkeys(reason for drawing in self.drawings for reason in drawing.weakened))
 
     @property
@@ -141,7 +142,7 @@ class Diagram:
 
     @cached_property
     def graph(self) -> Graph:
-        """What the model did, as plain data."""
+        """Graph of the forward, as plain data."""
         return self.load_graph()
 
     def inline_svg(
@@ -225,60 +226,13 @@ class Diagram:
         path.write_bytes(type_of(path).write(self))
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        """What a cell of a notebook keeps: a figure that readers can open and zoom, and a PDF for LaTeX."""
+        """Output of a notebook cell: a figure that readers can open and zoom, and a PDF for LaTeX."""
         from torchrecorder.page.notebook import cell
 
         shown = {"text/html": cell(self)}
         with suppress(OptionError):  # no font has the signs of a name
             shown["application/pdf"] = b64encode(self.to_pdf()).decode()
         return shown, {kind: {"alt": self.alt} for kind in shown}
-
-
-_figure_text = lru_cache(maxsize=256)(repr)  # the diagrams of a site mostly share their options
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one request: a diagram, an error, or both if the forward failed half-way."""
-
-    request: DiagramRequest
-    diagram: Diagram | None
-    error: TorchRecorderError | None = None
-    sources: tuple[Path, ...] = ()
-    """Files of the model's code, also of one that failed, for a server to watch."""
-    info: str = ""
-    """Why the diagram may be out of date, though it most likely is not; for the log, not for a warning."""
-
-    @staticmethod
-    def of_depths(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
-        """What became of a request, from what became of each of its depths."""
-        if len(outcomes) == 1:
-            return outcomes[0]
-        drawn = [(str(one.request.drawing.depth), one.diagram) for one in outcomes if one.diagram is not None]
-        error = next((one.error for one in outcomes if one.error is not None), None)
-        sources = tuple(dict.fromkeys(file for one in outcomes for file in one.sources))
-        info = next((one.info for one in outcomes if one.info), "")
-        return Outcome(request, Diagram.of_depths(drawn) if drawn else None, error, sources, info)
-
-    def signature(self) -> str:
-        """Changes when what a page shows of the request changes."""
-        digest = self.diagram and self.diagram.digest
-        shown = f"({digest!r}, {str(self.error)!r}, {_figure_text(self.request.figure)})"
-        return hashlib.sha256(shown.encode()).hexdigest()
-
-    def loaded(self) -> Outcome:
-        """A copy with its pictures read; with an error, if they have left the cache and cannot be made again.
-
-        The pictures go with the copy, so that a site need not hold those of all its pages at once.
-        """
-        if self.diagram is None:
-            return self
-        try:
-            diagram = replace(self.diagram)
-            _ = diagram.drawings
-            return replace(self, diagram=diagram)
-        except Exception as error:
-            return replace(self, diagram=None, error=unforeseen(self.request.recording.target, error))
 
 
 def names_of_class(cls: str) -> tuple[str, ...]:

@@ -43,13 +43,13 @@ class CopyNumbers:
     def add(self, diagram: Diagram, name: str = "") -> int:
         """The number of a figure: 1, unless one of its pictures or its name, or its model's, is in the page already."""
         names = [*(drawing.uid for drawing in diagram.drawings), _base(diagram, name)]
-        copy = 1 + max(self._last.get(one, 0) for one in names)
+        copy = 1 + max(self._last.get(name, 0) for name in names)
         self._last.update(dict.fromkeys(names, copy))
         return copy
 
 
 def _base(diagram: Diagram, name: str) -> str:
-    """What ids in a figure begin with; it does not change when the model does, so that addresses stay."""
+    """Beginning of the ids in a figure; it does not change when the model does, so that addresses stay."""
     return "-".join((name or diagram.facts.get("model", "model")).split())
 
 
@@ -151,7 +151,7 @@ class _FigureWriter:
             yield _table(table, self.translate)
 
     def _words(self) -> str:
-        """What the script says, in the language of the page."""
+        """Words of the script, in the language of the page."""
         if self.page.has_script:
             return ""
         self.page.has_script = True
@@ -172,7 +172,9 @@ class _FigureWriter:
         """The picture in its frame, which scrolls before a wide one becomes too small to read."""
         from torchrecorder.write.links import Expandable  # a build that writes no page does not need it
 
-        paths = {one.call: one.path for one in owner.nested if one.parent == call and one.path in self.insides}
+        paths = {
+            nested.call: nested.path for nested in owner.nested if nested.parent == call and nested.path in self.insides
+        }
         doors = Expandable(paths, self.prefix, frozenset(self.named))
         self.named.update(paths.values())
         width, height = size
@@ -212,7 +214,7 @@ class _FigureWriter:
         id_ = escape(layer_id(self.prefix, path))
         yield f'<div class="torchrecorder-inside" id="{id_}/" tabindex="-1" role="group" aria-label="{escape(path)}">'
         yield '<p class="torchrecorder-path">'
-        way = [one.path for one in (*inside.above, inside.nested)]
+        way = [nested.path for nested in (*inside.above, inside.nested)]
         for name, child in zip([self.diagram.facts.get("model", "model"), *way], way, strict=False):
             yield f'<a href="{escape(fragment(layer_id(self.prefix, child)))}">{escape(name)}</a> › '
         picture = self._once(self._picture(inside.nested, inside.owner, inside.nested.call), path)
@@ -238,18 +240,18 @@ class _FigureWriter:
 
 
 def _insides(drawings: Sequence[Drawing]) -> dict[str, _Inside]:
-    """What can be opened in a figure, by path: a layer has one inside, in however many depths it is closed."""
-    found: dict[str, _Inside] = {}
+    """Insides of layers in a figure, by path: a layer has one, in however many depths it is closed."""
+    insides: dict[str, _Inside] = {}
     room = MAX_NESTED_BYTES
     for drawing in drawings:
         ways: dict[int | None, tuple[NestedDrawing, ...]] = {None: ()}
-        for one in drawing.nested:
-            room -= len(one.svg) if one.path not in found else 0
-            if one.parent not in ways or room < 0:
+        for nested in drawing.nested:
+            room -= len(nested.svg) if nested.path not in insides else 0
+            if nested.parent not in ways or room < 0:
                 continue
-            ways[one.call] = (*ways[one.parent], one)
-            found.setdefault(one.path, _Inside(one, drawing, ways[one.parent]))
-    return found
+            ways[nested.call] = (*ways[nested.parent], nested)
+            insides.setdefault(nested.path, _Inside(nested, drawing, ways[nested.parent]))
+    return insides
 
 
 def _in_quotes(text: str) -> str:

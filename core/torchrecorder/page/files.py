@@ -38,7 +38,7 @@ class FileType:
     """Raises OptionError if what makes it is not installed; to be asked before a model is recorded for it."""
 
     def write(self, diagram: Diagram) -> bytes:
-        """What such a file holds."""
+        """Contents of such a file."""
         made = self.make(diagram)
         return made if isinstance(made, bytes) else made.encode()
 
@@ -56,16 +56,26 @@ def _pdfium() -> object:
 
 
 FILE_TYPES = (
-    FileType("svg", "picture for any viewer", lambda it: it.standalone_svg() + "\n", _PRINTED),
-    FileType("pdf", "picture of one page, in vectors", lambda it: it.to_pdf(), _PRINTED),
-    FileType("tex", "picture for LaTeX, drawn with TikZ", lambda it: it.to_tikz(), _PRINTED),
+    FileType("svg", "picture for any viewer", lambda diagram: diagram.standalone_svg() + "\n", _PRINTED),
+    FileType("pdf", "picture of one page, in vectors", lambda diagram: diagram.to_pdf(), _PRINTED),
+    FileType("tex", "picture for LaTeX, drawn with TikZ", lambda diagram: diagram.to_tikz(), _PRINTED),
     FileType(
-        "png", "picture of 192 dots per inch; needs the extra `png`", lambda it: it.to_png(), _PRINTED, require=_pdfium
+        "png",
+        "picture of 192 dots per inch; needs the extra `png`",
+        lambda diagram: diagram.to_png(),
+        _PRINTED,
+        require=_pdfium,
     ),
-    FileType("html", "page of its own that works offline", lambda it: it.to_html(), _DRAWN | {"table"}, switches=True),
-    FileType("mmd", "Mermaid, which code forges draw", lambda it: it.to_mermaid(), _MERMAID),
-    FileType("dot", "what the layout engine got", lambda it: it.drawing.dot, _DRAWN - {"grey", "layout"}),
-    FileType("txt", "tree of modules", lambda it: it.text + "\n", _TREE, frozenset(FACTS) - {"weights"}),
+    FileType(
+        "html",
+        "page of its own that works offline",
+        lambda diagram: diagram.to_html(),
+        _DRAWN | {"table"},
+        switches=True,
+    ),
+    FileType("mmd", "Mermaid, which code forges draw", lambda diagram: diagram.to_mermaid(), _MERMAID),
+    FileType("dot", "what the layout engine got", lambda diagram: diagram.drawing.dot, _DRAWN - {"grey", "layout"}),
+    FileType("txt", "tree of modules", lambda diagram: diagram.text + "\n", _TREE, frozenset(FACTS) - {"weights"}),
     FileType("json", "recorded Graph", _json, frozenset()),
 )
 
@@ -88,8 +98,8 @@ def file_type(name: str) -> FileType:
     Raises:
         OptionError: There is none.
     """
-    by_name = {it.name: it for it in FILE_TYPES}
-    if (found := by_name.get(name.lower())) is not None:
-        return found
+    by_name = {kind.name: kind for kind in FILE_TYPES}
+    if (kind := by_name.get(name.lower())) is not None:
+        return kind
     advice = did_you_mean(name.lower(), by_name, f"there are {', '.join(by_name)}")
     raise OptionError((f"{name!r} is not a type of file; {advice}",))

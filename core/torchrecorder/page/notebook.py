@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from torchrecorder.page import ASSETS, SCRIPT, STYLE
 from torchrecorder.page.figure import contents
+from torchrecorder.page.words import ASSETS, SCRIPT, STYLE
 from torchrecorder.request import FigureOptions
 from torchrecorder.write.svg import fixed
 

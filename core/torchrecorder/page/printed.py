@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from torchrecorder.errors import OptionError
-from torchrecorder.page.diagram import Diagram, Outcome
-from torchrecorder.request.requests import DiagramRequest, DrawingOptions
+from torchrecorder.page.diagram import Diagram
+from torchrecorder.page.outcome import Outcome
+from torchrecorder.request import DiagramRequest, DrawingOptions
 
 _LETTERS = 10.5
 """Points of the letters in a layout."""
@@ -25,12 +26,14 @@ def points(width: str) -> float:
     """A width of print in points.
 
     Raises:
-        OptionError: It depends on a page or its font.
+        OptionError: It is not valid, or depends on a page or its font.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(\D+)", width, re.ASCII)
-    if found is None or found[2] not in _POINTS or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(\D*)", width, re.ASCII)
+    if match is None:
+        raise OptionError((f"width: {width!r} is not a valid width: write 3.25in or 8cm",))
+    if match[2] not in _POINTS or not float(match[1]):
         raise OptionError((f"width: a file has no page around it, so {width!r} is not a width; write 3.25in or 8cm",))
-    return float(found[1]) * _POINTS[found[2]]
+    return float(match[1]) * _POINTS[match[2]]
 
 
 def laid_out_for(drawing: DrawingOptions, width: str) -> list[DrawingOptions]:
@@ -42,13 +45,13 @@ def requests_for_print(request: DiagramRequest) -> list[DiagramRequest]:
     """The requests from whose outcomes `outcome_for_print` chooses; only itself if no width is asked for."""
     if not request.figure.width:
         return [request]
-    return [replace(request, drawing=it) for it in laid_out_for(request.drawing, request.figure.width)]
+    return [replace(request, drawing=drawing) for drawing in laid_out_for(request.drawing, request.figure.width)]
 
 
 def outcome_for_print(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
-    """What became of the request; an error if its letters would be too small."""
+    """Outcome of the request; an error if its letters would be too small."""
     drawn = [outcome.loaded() for outcome in outcomes]
-    diagrams = [one.diagram for one in drawn if one.diagram is not None]
+    diagrams = [outcome.diagram for outcome in drawn if outcome.diagram is not None]
     if not diagrams or not request.figure.width:
         return replace(drawn[0], request=request)
     try:
@@ -65,8 +68,8 @@ def for_print(diagrams: Sequence[Diagram], width: str) -> Diagram:
     """
     room = points(width)
     # one that is narrower than the column has letters no larger than those that were tried for
-    scales = [min(room / (it.size[0] / _PX), _TRIED[0] / _LETTERS) for it in diagrams]
-    fitting = [i for i, it in enumerate(diagrams) if it.size[1] / _PX * scales[i] <= _PAGE]
+    scales = [min(room / (diagram.size[0] / _PX), _TRIED[0] / _LETTERS) for diagram in diagrams]
+    fitting = [i for i, diagram in enumerate(diagrams) if diagram.size[1] / _PX * scales[i] <= _PAGE]
     best = max(fitting or range(len(diagrams)), key=lambda i: (round(scales[i], 2), -diagrams[i].size[1] * scales[i]))
     diagram, scale = diagrams[best], scales[best]
     letters = _LETTERS * scale

@@ -1,4 +1,4 @@
-"""What is said of diagrams, in the same words in every tool: to the readers of a page, and in the log of a build."""
+"""What the log of a build says of its diagrams, in the same words in every tool."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from typing import Generic, TypeVar
 from torchrecorder.errors import (
     EngineNotFound,
     FailedInside,
+    ForwardError,
+    InputError,
+    NotAModule,
     NotDrawn,
     OptionError,
     OutOfDate,
-    StylerError,
+    TargetBuildFailed,
+    TargetError,
     TorchMissing,
     TorchRecorderError,
     WorkerError,
     WorkerNotStarted,
+    WorkerTimeout,
+    listed,
 )
-from torchrecorder.page.automatic import is_skipped, said_of_tried
-from torchrecorder.page.diagram import Outcome
-from torchrecorder.page.words import GRADES, Translate, in_english, translated
+from torchrecorder.page.outcome import Outcome
 from torchrecorder.request import parse_target
 
 Place = TypeVar("Place")
@@ -33,11 +37,21 @@ _LISTED = 20
 _LISTED_TIMES = 5
 _FEW = 10
 """So few recordings need no list of times."""
-_HOW_IT_RAN = re.compile(r"the forward ran |\w+ stands for ")
-_PLACE = re.compile(r" ([\w-]+)/\S*\.py:\d+(, [\d…]+)*$")
-"""Lines of a file in a package, whose name comes first, at the end of notes of a recording."""
 _SETTING = re.compile(r"the setting `(\w+)`")
 """What errors call a setting, which each tool writes in its own way."""
+
+
+_NAMED = 5
+"""How many classes one line names of those that failed for one kind of reason."""
+_WORDS: tuple[tuple[type[TorchRecorderError], str], ...] = (
+    (InputError, "no inputs found for"),
+    (TargetBuildFailed, "cannot be built without arguments:"),
+    (TargetError, "cannot be imported:"),
+    (ForwardError, "the forward fails in"),
+    (WorkerTimeout, "too slow:"),
+    (TorchMissing, "not recorded before, and no torch is here for"),
+    (TorchRecorderError, "the recording process fails for"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +70,9 @@ class LogEntry(Generic[Place]):
 
 
 def log_entries(
-    results: Iterable[tuple[Place, Outcome | OptionError]], problems: Mapping[str, str], notice: str
+    results: Iterable[tuple[Place, Outcome]], problems: Mapping[str, str], notice: str
 ) -> Iterator[LogEntry[Place]]:
-    """What a build logs once its diagrams are drawn.
+    """Messages of a build once its diagrams are drawn.
 
     Each failure is a warning at its place; one cause that fails at several is one warning. One that no page can be
     blamed for is a warning once for the whole build, with the number of diagrams that it costs.
@@ -69,17 +83,16 @@ def log_entries(
         notice: Of the caches, as information.
     """
     results = list(results)
-    tried, reasons = said_of_tried(result for _, result in results if isinstance(result, Outcome))
+    tried, reasons = said_of_tried(result for _, result in results)
     results = _without_skipped(results)
-    for info in dict.fromkeys(result.info for _, result in results if isinstance(result, Outcome)):
+    for info in dict.fromkeys(result.info for _, result in results):
         if info:
             yield LogEntry(info)
-    located: dict[object, list[tuple[Place, Outcome | OptionError]]] = {}
+    located: dict[object, list[tuple[Place, Outcome]]] = {}
     build_wide: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
     for place, result in results:
-        error = result if isinstance(result, OptionError) else result.error
-        if isinstance(result, Outcome) and result.request.left_out:
-            left_out = result.request.left_out
+        error = result.error
+        if left_out := result.request.left_out:
             without = f"the diagram is drawn without {'it' if len(left_out) == 1 else 'them'}"
             yield LogEntry("\n".join((*left_out, without)), OptionError.kind, place)
         if error is None or isinstance(error, NotDrawn):
@@ -89,7 +102,7 @@ def log_entries(
         else:
             located.setdefault((type(error), error.shared() or (place, str(error))), []).append((place, result))
     for (place, result), *same in located.values():
-        yield replace(_failure(result, place), also=tuple(dict.fromkeys(it for it, _ in same if it != place)))
+        yield replace(_failure(result, place), also=tuple(dict.fromkeys(other for other, _ in same if other != place)))
     for first, *others in build_wide.values():
         yield LogEntry(message(first, missing=1 + len(others)), first.kind, None, first.details())
     for kind, text in problems.items():
@@ -100,18 +113,16 @@ def log_entries(
         yield LogEntry(tried, details=reasons)
 
 
-def _without_skipped(results: list[tuple[Place, Outcome | OptionError]]) -> list[tuple[Place, Outcome | OptionError]]:
+def _without_skipped(results: list[tuple[Place, Outcome]]) -> list[tuple[Place, Outcome]]:
     """The results that a build speaks of one by one.
 
     Where torch is missing, what was drawn elsewhere is there, and what could not be drawn there is not missing.
     """
-    any_is_drawn = any(isinstance(it, Outcome) and it.request.is_tried and it.diagram for _, it in results)
+    any_is_drawn = any(outcome.request.is_tried and outcome.diagram for _, outcome in results)
     return [
-        (place, it)
-        for place, it in results
-        if isinstance(it, OptionError)
-        or not is_skipped(it)
-        or (it.error is not None and is_build_wide(it.error) and not any_is_drawn)
+        (place, outcome)
+        for place, outcome in results
+        if not outcome.is_skipped or (outcome.error is not None and is_build_wide(outcome.error) and not any_is_drawn)
     ]
 
 
@@ -120,9 +131,7 @@ def failure(error: TorchRecorderError, place: Place | None) -> LogEntry[Place]:
     return LogEntry(message(error), error.kind, place, error.details())
 
 
-def _failure(result: Outcome | OptionError, place: Place) -> LogEntry[Place]:
-    if isinstance(result, OptionError):
-        return failure(result, place)
+def _failure(result: Outcome, place: Place) -> LogEntry[Place]:
     assert result.error is not None
     entry = failure(result.error, place)
     if not result.request.pattern:
@@ -132,26 +141,24 @@ def _failure(result: Outcome | OptionError, place: Place) -> LogEntry[Place]:
     return replace(entry, text=f"{entry.text}\n{advice}")
 
 
-def warning_text(text: str, also: Sequence[str], setting: str) -> str:
-    """A warning as a tool writes it.
+def with_places(text: str, also: Sequence[str]) -> str:
+    """A warning with the further places of its cause."""
+    more = f" and {len(also) - _LISTED} more" if len(also) > _LISTED else ""
+    return "\n  ".join([f"{text}\nthe same at", *also[:_LISTED]]) + more if also else text
+
+
+def with_setting(text: str, written: str) -> str:
+    """A warning that names settings as its tool does.
 
     Args:
-        text: Of its entry.
-        also: Further places of it.
-        setting: How the tool writes a setting, with `{}` for its name.
+        text: Of the warning.
+        written: How the tool writes a setting, with `{}` for its name.
     """
-    named = _SETTING.sub(lambda found: setting.format(found[1]), text)
-    more = f" and {len(also) - _LISTED} more" if len(also) > _LISTED else ""
-    return "\n  ".join([f"{named}\nthe same at", *also[:_LISTED]]) + more if also else named
-
-
-def problems_of(error: TorchRecorderError) -> tuple[str, ...]:
-    """What a box in a page says, each problem by itself."""
-    return error.problems if isinstance(error, OptionError | StylerError) else (error.summary(),)
+    return _SETTING.sub(lambda match: written.format(match[1]), text)
 
 
 def slowest(seconds: Mapping[str, float]) -> str:
-    """What a build logs of the time that its recordings took; nothing if they are few.
+    """List of the recordings that took longest; empty if there are few.
 
     Args:
         seconds: Of each recording, by target.
@@ -163,9 +170,9 @@ def slowest(seconds: Mapping[str, float]) -> str:
     return "\n".join((f"the slowest of {len(seconds)} recordings, {sum(seconds.values()):.1f} s in all:", *lines))
 
 
-def fatal_messages(results: Iterable[Outcome | OptionError]) -> list[str]:
-    """What ends a build: diagrams that are out of date where the settings do not allow it; each text once."""
-    errors = (result.error for result in results if isinstance(result, Outcome))
+def fatal_messages(results: Iterable[Outcome]) -> list[str]:
+    """Messages that end a build: of diagrams that are out of date where the settings do not allow it; each once."""
+    errors = (result.error for result in results)
     fatal = [message(error) for error in errors if isinstance(error, OutOfDate) and error.is_fatal]
     return list(dict.fromkeys(fatal))
 
@@ -191,43 +198,23 @@ def message(error: TorchRecorderError, missing: int = 0) -> str:
     return "\n".join(lines)
 
 
-def with_code(note: str) -> list[tuple[str, bool]]:
-    """The stretches of a note, and whether each is code, which stands between backticks."""
-    stretches = note.split("`")
-    if len(stretches) % 2 == 0:  # the code has a backtick of its own
-        return [(note, False)]
-    return [(text, i % 2 == 1) for i, text in enumerate(stretches) if text]
-
-
-def reader_notes(outcome: Outcome, translate: Translate = in_english) -> tuple[str, ...]:
-    """What a reader should know of a picture: where it ends too early, what was guessed, what it does not show."""
-    if outcome.diagram is None:
-        return ()
-    notes: list[str] = []
-    if isinstance(outcome.error, OutOfDate):
-        notes.append(f"This diagram is out of date: {'; '.join(outcome.error.reasons)}")
-    elif outcome.error is not None:
-        notes.append(f"This diagram is not complete: {outcome.error.summary()}")
-    facts = outcome.diagram.facts
-    if guessed := facts.get("guessed"):
-        template = translate(GRADES.get(facts.get("grade", ""), "{}"))
-        notes.append(template.format(translated(guessed, translate)))
-    notes += [note for note in outcome.diagram.notes if _is_for_readers(note, outcome)]
-    return tuple(translated(note, translate) for note in notes)
-
-
-def author_notes(outcome: Outcome) -> tuple[str, ...]:
-    """What only the author of a model can use: it goes to the log of a build that writes the page, at `-v`."""
-    target = outcome.request.recording.target
-    if outcome.diagram is None:
-        return ()
-    notes = [note for note in outcome.diagram.notes if not _is_for_readers(note, outcome)]
-    return tuple(f"{target}: {note}" for note in (*notes, *outcome.diagram.weakened))
-
-
-def _is_for_readers(note: str, outcome: Outcome) -> bool:
-    """Whether a note is not about how a model was run, or about lines of a library."""
-    if _HOW_IT_RAN.match(note):
-        return False
-    found = _PLACE.search(note)
-    return found is None or found[1] == parse_target(outcome.request.recording.target).dotted.partition(".")[0]
+def said_of_tried(outcomes: Iterable[Outcome]) -> tuple[str, str]:
+    """Summary of the diagrams that were tried, in one line; and the reason for each that is left out."""
+    tried = [each for each in outcomes if each.request.is_tried and not isinstance(each.error, NotAModule)]
+    if not tried:
+        return "", ""
+    by_words: dict[str, list[str]] = {}
+    reasons: list[str] = []
+    for outcome in tried:
+        if (error := outcome.error) is not None and outcome.is_skipped:
+            name = parse_target(outcome.request.recording.target).dotted
+            words = next(words for kind, words in _WORDS if isinstance(error, kind))
+            if "(" in outcome.request.recording.target:
+                words = words.replace("without arguments", "with these arguments")
+            by_words.setdefault(words, []).append(name)
+            reasons.append(f"{name}: {error.summary()}")
+    text = f"automatic diagrams: {len(tried) - len(reasons)} drawn"
+    if reasons:
+        why = "; ".join(f"{words} {listed([*dict.fromkeys(names)], _NAMED)}" for words, names in by_words.items())
+        text += f", {len(reasons)} not: {why}"
+    return text, "\n".join(reasons)

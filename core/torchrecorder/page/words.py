@@ -16,6 +16,9 @@ Translate: TypeAlias = Callable[[str], str]
 
 CATALOG, LOCALE = "torchrecorder", Path(__file__).with_name("locale")
 """The texts in other languages, for gettext."""
+ASSETS = Path(__file__).with_name("assets")
+"""The folder with nothing but the style sheet and the script."""
+STYLE, SCRIPT = "torchrecorder.css", "torchrecorder.js"
 _SIMPLIFIED = ("zh", "zh_Hans")
 """What tools call the Chinese that gettext knows as `zh_CN`."""
 
@@ -92,8 +95,8 @@ def in_english(text: str) -> str:
 def translation(language: str) -> Translate:
     """The translation function for a language, `de`, `pt-BR` or `zh_CN`; English where there is no translation."""
     name = language.replace("-", "_")
-    found = gettext.translation(CATALOG, LOCALE, ["zh_CN" if name in _SIMPLIFIED else name], fallback=True)
-    return found.gettext if isinstance(found, gettext.GNUTranslations) else in_english
+    catalog = gettext.translation(CATALOG, LOCALE, ["zh_CN" if name in _SIMPLIFIED else name], fallback=True)
+    return catalog.gettext if isinstance(catalog, gettext.GNUTranslations) else in_english
 
 
 def translated(note: str, translate: Translate) -> str:
@@ -104,8 +107,8 @@ def translated(note: str, translate: Translate) -> str:
     if inset is not None:
         return inset[0] + translated(note[inset.end() :], translate)
     for template, pattern in _patterns():
-        if (found := pattern.fullmatch(note)) and (text := translate(template)) != template:
-            return text.format(*found.groups())
+        if (facts := pattern.fullmatch(note)) and (text := translate(template)) != template:
+            return text.format(*facts.groups())
     return note
 
 
@@ -115,4 +118,4 @@ _INSET = re.compile("[A-Z]: ")
 
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    return [(it, re.compile("(.*?)".join(map(re.escape, it.split("{}"))), re.DOTALL)) for it in NOTES]
+    return [(note, re.compile("(.*?)".join(map(re.escape, note.split("{}"))), re.DOTALL)) for note in NOTES]

@@ -22,7 +22,7 @@ from torchrecorder.drawing.model import CachedDrawing, Drawing
 from torchrecorder.errors import FormatError, InputError, NotDrawn
 from torchrecorder.faults import unforeseen
 from torchrecorder.installation import legacy_install
-from torchrecorder.page.diagram import Diagram, Outcome
+from torchrecorder.page import Diagram, Outcome
 from torchrecorder.pipeline import collecting
 from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey, source_of
 from torchrecorder.pipeline.failures import TRIES

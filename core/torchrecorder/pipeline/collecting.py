@@ -110,6 +110,7 @@ def is_collecting() -> bool:
 def write_requests(file: str, settings: Settings, requests: Sequence[DiagramRequest]) -> None:
     """Write down what a pipeline is asked for, as one line."""
     named = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    del named["rules"]  # which have become requests
     plain = {key: os.path.abspath(value) if isinstance(value, Path) else value for key, value in named.items()}
     row = {
         "settings": {**plain, "options": dict(settings.options)},
@@ -134,7 +135,7 @@ def _errors_in(log: str) -> str:
 
 
 def _unseen(log: str) -> str:
-    """What is said of pages whose diagrams are not known, because their tool goes on without what it cannot import."""
+    """Warning for autodoc targets that failed to import; empty if there are none."""
     names = ", ".join(dict.fromkeys(name.strip() for name in _NOT_IMPORTED.findall(log)))
     advice = 'where torch is not installed, write autodoc_mock_imports = ["torch"] in conf.py'
     return (

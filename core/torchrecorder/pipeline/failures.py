@@ -14,6 +14,7 @@ import importlib.metadata
 import os
 import re
 import sysconfig
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ from torchrecorder.errors import (
     InputError,
     OptionError,
     TargetError,
+    TargetRefused,
     TorchRecorderError,
 )
 from torchrecorder.request import RecordingRequest
@@ -46,22 +48,26 @@ _OURS = Path(__file__).parents[1]
 class Failures:
     """Finds and keeps failures for one build, in the cache of this machine only."""
 
-    def __init__(self, machine: Store, freshness: Freshness) -> None:
+    def __init__(self, machine: Store, freshness: Freshness, allow: Sequence[str]) -> None:
         self._machine = machine
         self._freshness = freshness
+        self._allow = [*allow]
+        """The setting, of which it depends what is refused."""
 
     def of(self, request: RecordingRequest, *, is_tried: bool) -> tuple[Manifest, TorchRecorderError] | None:
         """Why the request failed, with what that depended on; None if it is not known or something changed."""
         entry = dict(self._machine.entry("failure", request.key()) or {})
         if entry.pop("torchrecorder_failure", None) != _recorder():
             return None
-        written, was_tried = entry.pop("error", None), entry.pop("tried", False)
+        written, was_tried, allow = entry.pop("error", None), entry.pop("tried", False), entry.pop("allow", None)
         manifest = Manifest.from_json(entry)
         if manifest is None or not manifest.is_of(request) or not isinstance(written, dict):
             return None
         try:
             error = TorchRecorderError.from_json(written)
         except FormatError:
+            return None
+        if isinstance(error, TargetRefused) and allow != self._allow:
             return None
         is_fresh = self._freshness.of(manifest).verdict is Verdict.FRESH
         return (manifest, error) if is_fresh and (is_tried if was_tried else isinstance(error, REMEMBERED)) else None
@@ -80,6 +86,7 @@ class Failures:
             "graph": manifest.graph,
             "error": error.to_json(),
             "tried": was_tried,
+            "allow": self._allow,
         }
         self._machine.put_entry("failure", request.key(), entry, graph)
 

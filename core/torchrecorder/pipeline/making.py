@@ -12,7 +12,7 @@ from pathlib import Path
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
-from torchrecorder.errors import OUT_OF_MEMORY, InputError, TargetRefused, TorchMissing, shown_target
+from torchrecorder.errors import OUT_OF_MEMORY, InputError, TorchMissing, shown_target
 from torchrecorder.graph.codec import is_from_names
 from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
 from torchrecorder.request import RecordingRequest, parse_target
@@ -100,9 +100,9 @@ class Keeper:
 
 
 def is_lasting(answer: Answer) -> bool:
-    """Whether the failure comes again as long as what was traced is as it was."""
+    """Whether the failure is reproducible until a traced dependency changes."""
     error, trace = answer.error, answer.trace
-    if trace is None or not isinstance(error, REMEMBERED) or isinstance(error, TargetRefused) or trace.has_connected:
+    if trace is None or not isinstance(error, REMEMBERED) or trace.has_connected:
         return False
     if isinstance(error, InputError) and error.ran_out_of_time:
         return False

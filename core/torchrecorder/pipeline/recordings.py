@@ -102,7 +102,7 @@ class Recordings:
             self._what_changed,
         )
         self._installed: tuple[Installed, str] | None = None
-        self._failures = Failures(machine, self._freshness)
+        self._failures = Failures(machine, self._freshness, settings.allow)
         self._retries = retries
         self._kept: dict[tuple[RecordingRequest, bool], Recording] = {}
         self.seconds: dict[str, float] = {}

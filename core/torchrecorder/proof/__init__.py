@@ -4,7 +4,7 @@ Written from the Graph alone. It shares no code with what builds Views, not even
 prove its own mistakes. The guide says what it promises and what it does not, "How a picture is proved".
 """
 
-from torchrecorder.proof.fault import Fault, FaultKind
+from torchrecorder.proof.facts import Fault, FaultKind
 from torchrecorder.proof.proving import ProvedViews
 from torchrecorder.proof.view import Prover, faults
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from torchrecorder.proof.facts import GraphFacts
-from torchrecorder.proof.fault import Fault
-from torchrecorder.proof.matching import match
+from torchrecorder.proof.facts import Fault, GraphFacts
 from torchrecorder.view.model import Box, Node, View
 
 
@@ -26,13 +24,7 @@ class Coverage:
         self.twin_calls: dict[int, int] = {}
         """Likewise by call."""
         self.turns: dict[int, dict[int, int]] = {}
-        """By op in which turn of each box it ran."""
-        self._last: dict[int, int] = {}
-        """By op of a later turn the one that is drawn for it in the end."""
-        self._all_turns: dict[int, dict[int, int]] = {}
-        """By op of a later turn in which turn of each box it ran, and those that are drawn for it."""
-        self.unmatched: list[tuple[Box, int]] = []
-        """Ops of later turns that no op of the first one is drawn for, with the box."""
+        """By op in which turn of each box it ran, by the box's id."""
         for box in view.boxes:
             self._note_turns(box)
         self.nodes: dict[int, list[int]] = {}
@@ -49,41 +41,38 @@ class Coverage:
                 for position, ops in enumerate(insides):
                     for op in ops:
                         self.calls.setdefault(op, []).append((node.id, position))
+        self._own, self._drawn_op = {*self.nodes}, dict[int, int]()
+        self._resolve()
 
-    def drawn(self, op: int) -> list[int]:
-        """The nodes that show an op."""
-        return self.nodes.get(self.drawn_op(op), [])
-
-    def drawn_op(self, op: int) -> int:
-        """The op that is drawn for an op, which may be itself."""
-        if op not in self.twin or op in self.nodes:
-            return op
-        if op not in self._last:
-            *_, self._last[op] = self.with_twins(op)
-        return self._last[op]
+    def _resolve(self) -> None:
+        """Gives ops of later turns the nodes of those that are drawn for them, and the turns of all of them."""
+        nodes: dict[int, list[int]] = {}
+        turns: dict[int, dict[int, int]] = {}
+        for op in self.twin:
+            *between, self._drawn_op[op] = self.with_twins(op)
+            if between:
+                nodes[op] = self.nodes.get(self._drawn_op[op], [])
+                turns[op] = {**self.turns.get(self._drawn_op[op], {})}
+                for twin in reversed(between):
+                    turns[op] |= self.turns.get(twin, {})
+        self.nodes |= nodes
+        self.turns |= turns
 
     def with_twins(self, op: int) -> Iterator[int]:
         """An op, and those of first turns that are drawn for it."""
         yield op
-        while op in self.twin and op not in self.nodes:
+        while op in self.twin and op not in self._own:
             op = self.twin[op]
             yield op
 
-    def turns_of(self, op: int) -> dict[int, int]:
-        """In which turn of each box an op ran, by the box's id."""
-        if op not in self.twin:
-            return self.turns.get(op, {})
-        if op not in self._all_turns:
-            found: dict[int, int] = {}
-            for drawn in self.with_twins(op):
-                found = self.turns.get(drawn, {}) | found
-            self._all_turns[op] = found
-        return self._all_turns[op]
+    def drawn_op(self, op: int) -> int:
+        """The op that is drawn for an op, which may be itself."""
+        return self._drawn_op.get(op, op)
 
     def uncovered(self) -> Iterator[int]:
         """The ops that no node shows; faults are noted where several do."""
         for op in self.ops:
-            nodes = self.drawn(op)
+            nodes = self.nodes.get(op, ())
             if not nodes:
                 yield op
             elif len(nodes) > 1 and any(self.view.nodes[node].kind != "const" for node in nodes):
@@ -112,23 +101,18 @@ class Coverage:
                 self.turns.setdefault(op, {})[box.id] = turn
             if turn:
                 for call, first in zip(calls, box.calls[:size], strict=True):
-                    self._match(box, call, first)
+                    matched = self.facts.match(call, first)
+                    self.twin.update(matched.ops)
+                    self.twin_calls.update(matched.calls)
                 self.twin.update(zip(ops, box.ops[:length], strict=True))
-
-    def _match(self, box: Box, call: int, first: int) -> None:
-        """Says which op of the first call is drawn for each of another."""
-        found = match(self.facts, call, first)
-        self.twin.update(found.ops)
-        self.twin_calls.update(found.calls)
-        self.unmatched += [(box, op) for op in found.unmatched]
 
     @cached_property
     def again(self) -> dict[int, list[int]]:
         """By op those of later turns that it is drawn for."""
-        found: dict[int, list[int]] = {}
+        again: dict[int, list[int]] = {}
         for op in self.twin:
-            found.setdefault(self.drawn_op(op), []).append(op)
-        return found
+            again.setdefault(self.drawn_op(op), []).append(op)
+        return again
 
     def drawn_call(self, call: int) -> int:
         """The call of a first turn that is drawn for a call."""

@@ -1,105 +1,54 @@
-"""What the proof asks of a Graph: who is in whom, which ops only move data, which values are not features."""
+"""Facts of a Graph for its proof: nesting of calls, ops that only move data, values without features, counterparts."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from torchrecorder.graph.model import Graph, Op
 
 _MOVES = frozenset(
-    [
-        "view",
-        "_unsafe_view",
-        "view_as",
-        "reshape",
-        "reshape_as",
-        "_reshape_alias",
-        "permute",
-        "transpose",
-        "t",
-        "T",
-        "mT",
-        "H",
-        "mH",
-        "adjoint",
-        "swapaxes",
-        "swapdims",
-        "movedim",
-        "moveaxis",
-        "expand",
-        "expand_as",
-        "broadcast_to",
-        "repeat",
-        "tile",
-        "flatten",
-        "unflatten",
-        "ravel",
-        "squeeze",
-        "unsqueeze",
-        "slice",
-        "select",
-        "narrow",
-        "split",
-        "split_with_sizes",
-        "tensor_split",
-        "hsplit",
-        "vsplit",
-        "dsplit",
-        "chunk",
-        "unbind",
-        "as_strided",
-        "alias",
-        "detach",
-        "clone",
-        "contiguous",
-        "to",
-        "type",
-        "type_as",
-        "float",
-        "half",
-        "double",
-        "bfloat16",
-        "long",
-        "int",
-        "cpu",
-        "cuda",
-        "_to_copy",
-        "copy",
-        "copy_",
-        "lift_fresh",
-        "view_as_real",
-        "view_as_complex",
-        "lift_fresh_copy",
-        "_conj",
-        "unfold_view",
-    ]
+    """
+    view _unsafe_view view_as reshape reshape_as _reshape_alias permute transpose t T mT H mH adjoint swapaxes swapdims
+    movedim moveaxis expand expand_as broadcast_to repeat tile flatten unflatten ravel squeeze unsqueeze slice select
+    narrow split split_with_sizes tensor_split hsplit vsplit dsplit chunk unbind as_strided alias detach clone
+    contiguous to type type_as float half double bfloat16 long int cpu cuda _to_copy copy copy_ lift_fresh view_as_real
+    view_as_complex lift_fresh_copy _conj unfold_view
+    """.split()  # noqa: SIM905 - it reads as a sentence
 )
 """Kernels, and where none were recorded ops, that give elements of one tensor at other places or in another type."""
 _SAME = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0}
 """By kernel the number that changes nothing."""
 _JOINS = frozenset(("cat", "concat", "concatenate", "stack", "_unsafe_cat"))
 _LIKE = frozenset(
-    [
-        "zeros_like",
-        "ones_like",
-        "full_like",
-        "empty_like",
-        "new_zeros",
-        "new_ones",
-        "new_full",
-        "new_empty",
-        "new_tensor",
-        "rand_like",
-        "randn_like",
-        "randint_like",
-        "new_empty_strided",
-    ]
+    """
+    zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty new_tensor rand_like randn_like
+    randint_like new_empty_strided
+    """.split()  # noqa: SIM905 - it reads as a sentence
 )
 """Ops that take nothing but the shape and type of their argument."""
 _LIKE_OTHER = frozenset(("expand_as", "view_as", "reshape_as", "type_as", "to"))
 """Ops that take the shape or type of their second argument."""
 _INTEGERS = ("int", "uint", "bool")
+_NUMBERED = re.compile(r":\d+$")
+"""The end of the name of a module that is not registered, where several of its class are."""
+
+
+FaultKind = Literal["coverage", "not drawn", "flow", "counts", "sameness"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a View says of its Graph that is not so, or does not say."""
+
+    kind: FaultKind
+    words: str
+    """A sentence for the log."""
+    calls: tuple[int, ...]
+    """Ids of the calls in which less should be drawn as one."""
 
 
 @dataclass(slots=True)
@@ -120,9 +69,9 @@ class GraphFacts:
         self.graph = graph
         self.settings: dict[str, dict[str, str]] = {}
         """By module what it says of itself, once it was read."""
-        self.matches: dict[tuple[int, int], Match] = {}
-        """By two calls what stands where in them, once it was looked for."""
-        self.names: dict[int, list[tuple[str, int]]] = {}
+        self._matches: dict[tuple[int, int], Match] = {}
+        """By two calls the counterparts in them, once they were looked for."""
+        self._names: dict[int, list[tuple[str, int]]] = {}
         """By call the paths of those in it, likewise."""
         self._moves: dict[tuple[str, str, Sequence[str]], tuple[bool, bool, bool, Sequence[str]]] = {}
         """By kind, name and kernels of ops what `_moving` says of them, likewise."""
@@ -211,3 +160,55 @@ class GraphFacts:
     def _is_integer(self, value: int) -> bool:
         meta = self.graph.values[value].meta
         return meta is not None and meta.dtype.startswith(_INTEGERS)
+
+    def match(self, call: int, other: int) -> Match:
+        """Counterparts of the calls and ops of one call in another, by paths and by where the code ran them."""
+        if (call, other) in self._matches:
+            return self._matches[call, other]
+        result = self._matches[call, other] = Match()
+        pending = [(call, other)]
+        while pending:
+            here, there = pending.pop()
+            result.calls[here] = there
+            self._match_ops(result, self.ops_in[here], self.ops_in[there])
+            if not self.children[here] and not self.children[there]:
+                continue
+            names = dict(zip(self._named(there), self.children[there], strict=True))
+            for name, child in zip(self._named(here), self.children[here], strict=True):
+                if name in names:
+                    pending.append((child, names.pop(name)))
+                else:
+                    result.unmatched += self.ops_of([child])
+            result.missing += self.ops_of(names.values())
+        return result
+
+    def _match_ops(self, result: Match, ops: Sequence[int], others: Sequence[int]) -> None:
+        rows = self.graph.ops
+        if [rows[op].name for op in ops] == [rows[op].name for op in others]:
+            result.ops.update(zip(ops, others, strict=True))
+            return
+        left: dict[object, list[int]] = {}
+        for op in others:
+            left.setdefault((rows[op].name, rows[op].source, rows[op].offset), []).append(op)
+        for op in ops:
+            alike = left.get((rows[op].name, rows[op].source, rows[op].offset))
+            if alike:
+                result.ops[op] = alike.pop(0)
+            else:
+                result.unmatched.append(op)
+        result.missing += [op for some in left.values() for op in some]
+
+    def _named(self, call: int) -> list[tuple[str, int]]:
+        """The path of each call in a call, from that of its module on, and how often that was called before."""
+        if call not in self._names:
+            rows = self.graph.calls
+            # a function's name is in no path of a layer
+            around = (row for row in self.graph.around(call) if row.kind != "function" or row.parent is None)
+            base = next(around).module
+            count = Counter[str]()
+            self._names[call] = names = []
+            for child in self.children[call]:
+                path = _NUMBERED.sub("", rows[child].module).removeprefix(f"{base}." if base else "")
+                names.append((path, count[path]))
+                count[path] += 1
+        return self._names[call]

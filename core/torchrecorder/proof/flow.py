@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import product
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.fault import Fault
+from torchrecorder.proof.facts import Fault
 from torchrecorder.view.model import Node
 
 _Pair = tuple[int, int, bool]
 """Tail, head, and whether the next turn of a loop reads it."""
 _SOURCES = ("input", "param", "buffer", "const")
+_NO_TURNS: Mapping[int, int] = {}
 
 
 class FlowProof:
@@ -68,13 +70,13 @@ class FlowProof:
         yield from self._stacks()
 
     def _sources(self, value: int) -> frozenset[int]:
-        found = self.come_from.get(value)
-        return frozenset((-1 - value,)) if found is None else found
+        sources = self.come_from.get(value)
+        return frozenset((-1 - value,)) if sources is None else sources
 
     def _pass_by(self, op: Op) -> None:
         """What is not drawn hands on what it reads, as one thing if it only moves data."""
         is_move = bool(op.inputs) and self.facts.is_move(op, self.origin)
-        found = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
+        sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
         if is_move:
             main = next((v for v in op.inputs if not self.facts.is_side[v]), op.inputs[0])
             for value in op.outputs:
@@ -82,17 +84,20 @@ class FlowProof:
         elif not self._is_left_out(op.id):
             words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
             self.unshown.append(Fault("coverage", words, (op.call,)))
-        self.come_from.update((value, found) for value in op.outputs)
+        self.come_from.update((value, sources) for value in op.outputs)
 
     def _read(self, op: Op) -> None:
-        heads = self.coverage.drawn(op.id)
-        turns = self.coverage.turns_of(op.id)
+        nodes, turns_of = self.coverage.nodes, self.coverage.turns
+        heads, turns = nodes.get(op.id, ()), turns_of.get(op.id, _NO_TURNS)
         is_shaped_like = not self.facts.data_of(op)
         for value in op.inputs:
             for source in self._sources(value):
+                is_near = nodes.get(source) == heads and turns_of.get(source, _NO_TURNS) == turns
+                if is_near and source not in self.coverage.calls:  # within one closed layer
+                    continue
                 is_free = is_shaped_like or self._is_free(value, source)
                 for head in heads:
-                    self._flows(source, op, head, turns, is_free)
+                    self._flows(source, head, is_free, op, turns)
 
     def _is_free(self, value: int, source: int) -> bool:
         """Whether what flows there need not be drawn: weights, and what carries no features."""
@@ -101,20 +106,23 @@ class FlowProof:
         row = self.graph.values[-1 - source] if source < 0 else None
         return row is not None and (row.kind in ("param", "buffer", "const") or self.facts.is_side[row.id])
 
-    def _flows(self, source: int, op: Op, head: int, turns: Mapping[int, int], is_free: bool) -> None:
+    def _flows(
+        self, source: int, head: int, is_free: bool, op: Op | None = None, turns: Mapping[int, int] = _NO_TURNS
+    ) -> None:
+        """Notes that data goes from a source to a node, where an op reads it; None for an output."""
         if source < 0:
             self._from_outside(-1 - source, head, is_free)
             return
-        made = self.coverage.turns_of(source)
-        for box, turn in turns.items() if turns != made else ():
+        made = self.coverage.turns.get(source, _NO_TURNS)
+        for box, turn in turns.items() if op is not None and turns != made else ():
             if made.get(box, turn) != turn:
                 self._from_turn(box, made[box], turn, source, op, head, is_free)
                 return
-        tails = self.coverage.drawn(source)
+        tails = self.coverage.nodes.get(source, ())
         if head not in tails:
             for tail in tails:
                 self._expect((tail, head, False), op, is_free or self.view.nodes[tail].kind == "const")
-        elif source in self.coverage.calls:
+        elif source in self.coverage.calls and op is not None:
             self._within(source, op, head)
 
     def _from_outside(self, value: int, head: int, is_free: bool) -> None:
@@ -134,10 +142,10 @@ class FlowProof:
         is_given = self.graph.values[value].kind in ("input", "op") and value not in self.view.aside
         return is_given or not is_free
 
-    def _from_turn(self, box: int, made: int, read: int, source: int, op: Op, head: int, is_free: bool) -> None:
+    def _from_turn(self, box: int, made: int, read: int, source: int, op: Op | None, head: int, is_free: bool) -> None:
         row = self.view.boxes[box]
         self.fed_turns.add((box, read))
-        for tail in self.coverage.drawn(source):
+        for tail in self.coverage.nodes.get(source, ()):
             if row.repetition == "loop" and row.around:
                 self._expect((tail, head, True), op, is_free)
             elif row.repetition in ("series", "loop"):
@@ -158,11 +166,11 @@ class FlowProof:
             words = f"calls of {self._name(head)} are drawn in parallel, and one feeds the other"
             self.unshown.append(Fault("counts", words, self._around(head)))
 
-    def _expect(self, pair: _Pair, op: Op, is_free: bool) -> None:
+    def _expect(self, pair: _Pair, op: Op | None, is_free: bool) -> None:
         if is_free:
             self.allowed.add(pair)
         elif pair not in self.required:
-            self.required[pair] = f"{op.name} at {op.source or 'an unknown line'}"
+            self.required[pair] = "an output" if op is None else f"{op.name} at {op.source or 'an unknown line'}"
 
     def _wrongly_left_out(self, uncovered: set[int]) -> Iterator[Fault]:
         """What may not be left out: what has parameters, and data that leads to something shown."""
@@ -223,8 +231,8 @@ class FlowProof:
         inside = {*self.coverage.ops}
         for path, values in self._given.items():
             for value in values:
-                for head in nodes.get(value, ()):
-                    self._lead_to(value, head)
+                for head, source in product(nodes.get(value, ()), self._sources(value)):
+                    self._flows(source, head, self._is_free(value, source))
                 if value in nodes:
                     continue
                 is_read = self.coverage.root == 0 or any(op not in inside for op in self._readers_far(value))
@@ -234,26 +242,13 @@ class FlowProof:
 
     def _readers_far(self, value: int) -> list[int]:
         """The ops that read a value, those included that read it moved."""
-        found, pending, itself = list[int](), [value], range(len(self.graph.values))
+        readers, pending, itself = list[int](), [value], range(len(self.graph.values))
         while pending:
             for id_ in self.facts.readers[pending.pop()]:
-                found.append(id_)
+                readers.append(id_)
                 op = self.graph.ops[id_]
                 pending += op.outputs if self.facts.is_move(op, itself) else ()
-        return found
-
-    def _lead_to(self, value: int, head: int) -> None:
-        for source in self._sources(value):
-            is_free = self._is_free(value, source)
-            if source < 0:
-                self._from_outside(-1 - source, head, is_free)
-                continue
-            for tail in self.coverage.drawn(source):
-                pair = (tail, head, False)
-                if is_free or self.view.nodes[tail].kind == "const":
-                    self.allowed.add(pair)
-                else:
-                    self.required.setdefault(pair, "an output")
+        return readers
 
     def _without_ops(self) -> None:
         """Layers that ran no op, because they raised or do nothing, are drawn with what they were given."""
@@ -261,12 +256,10 @@ class FlowProof:
             if node.kind != "call" or self.facts.ops_of(node.calls):
                 continue
             self.idle.append(node.id)
-            given = [*self.graph.calls[node.calls[0]].inputs.values()] + (
-                [*self.graph.inputs.values()] if node.calls[0] == 0 else []
-            )
-            for value in given:
+            of_model = self.graph.inputs if node.calls[0] == 0 else {}
+            for value in (*self.graph.calls[node.calls[0]].inputs.values(), *of_model.values()):
                 for source in self._sources(value):
-                    tails = self.brought.get(-1 - source, []) if source < 0 else self.coverage.drawn(source)
+                    tails = self.brought.get(-1 - source, ()) if source < 0 else self.coverage.nodes.get(source, ())
                     self.allowed.update((tail, node.id, False) for tail in tails)
             outputs = [other.id for other in self.view.nodes if other.kind == "output"]
             self.allowed.update((node.id, head, False) for head in outputs)
@@ -298,14 +291,13 @@ class FlowProof:
     def _stacks(self) -> Iterator[Fault]:
         """From turn to turn of a stack flows what enters it and what leaves it, from each to the next."""
         for node in self.view.nodes:
-            if node.repetition in ("series", "loop") and any(
-                (node.id, i) not in self.fed for i in range(1, node.repeat)
-            ):
+            is_row = node.repetition in ("series", "loop")
+            if is_row and any((node.id, i) not in self.fed for i in range(1, node.repeat)):
                 yield Fault("counts", f"the calls of {self._name(node.id)} are not in a row", self._around(node.id))
-        for one in self.view.boxes:
-            turns = range(1, one.repeat if one.repetition in ("series", "loop") else 0)
-            if any((one.id, turn) not in self.fed_turns for turn in turns):
-                yield Fault("counts", f"the {one.repeat} turns of box {one.id} are not in a row", one.calls)
+        for stack in self.view.boxes:
+            turns = range(1, stack.repeat if stack.repetition in ("series", "loop") else 0)
+            if any((stack.id, turn) not in self.fed_turns for turn in turns):
+                yield Fault("counts", f"the {stack.repeat} turns of box {stack.id} are not in a row", stack.calls)
         drawn = {(tail, head) for tail, head, back in self._drawn_edges() if not back}
         for box, steps, tail, head in sorted(self.across):
             row = self.view.boxes[box]
@@ -314,10 +306,8 @@ class FlowProof:
             enters = any(h == head and t not in inside for t, h in drawn)
             if (steps == 1 and leaves and enters) or row.differs:
                 continue
-            words = (
-                f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it, which is not to be seen"
-            )
-            yield Fault("flow", words, row.calls[:1])
+            words = f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it"
+            yield Fault("flow", f"{words}, which is not to be seen", row.calls[:1])
 
     def _is_in(self, node: Node, box: int) -> bool:
         at = node.box

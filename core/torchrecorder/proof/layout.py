@@ -1,49 +1,56 @@
-"""The proof of a finished layout: whether its lines are the edges of the View, from the right node to the right node.
+"""The proof of a finished layout: whether its lines are the edges of the View, and its numbers those of the Graph.
 
-Written from the View and from places alone; it shares no code with what lays out. A line that begins or ends at no node
-has to begin on another of the same tail, as a branch of a trunk, or to end on another into the same head.
+Written from the View, from places and from the words that stand in the picture; it shares no code with what lays out or
+words. A line that begins or ends at no node has to begin on another of the same tail, as a branch of a trunk, or to end
+on another into the same head.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from torchrecorder.proof.words import words_of, wrong_numbers
-
 if TYPE_CHECKING:
+    from torchrecorder.graph import Graph
     from torchrecorder.layout.model import Figure, Layout, Line
-    from torchrecorder.view import Node, View
+    from torchrecorder.view import Box, Node, View
 
 _Point = tuple[float, float]
 _Edge = tuple[str, str]
 """The keys of its nodes."""
 _TOUCHES = 3.0
 """Points from a border or a line within which another line touches it: round corners leave the corner by 2.9."""
+_TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled )(\d+)(?=×?(?:\s|$))|(?:^|\s)(\d+) in parallel\b")
+"""`×4`, `called 5×` and `6 in parallel`, but no sizes such as `3×3`."""
+_OF_A_PART = re.compile(r"×\d+ for ×\d+")
+"""In what a layer differs from others: how often a part of it is drawn."""
+_PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
+_THOUSANDS = "kMBT"
 
 
 def faults(view: View, layout: Layout) -> tuple[str, ...]:
     """Sentences on what a layout does not show as its View says it; none if it is proved."""
-    found: list[str] = []
+    sentences: list[str] = []
     figures: dict[str, Figure] = {}
     for figure in (*layout.nodes, *layout.boxes):
         if figure.key in figures:
-            found.append(f"{_said(figure.key)} is drawn twice")
+            sentences.append(f"{_said(figure.key)} is drawn twice")
         if figure.key:
             figures[figure.key] = figure
     edges: dict[_Edge, None] = {}
     known: set[str] = set()
-    said = words_of(layout)
-    for one, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
-        found += _misplaced(one, letter, figures)
-        known |= {f"{letter}{node.id}" for node in one.nodes} | {f"{letter}b{box.id}" for box in one.boxes}
-        edges |= dict.fromkeys(_edges(one, letter, figures))
-        found += wrong_numbers(one, letter, said)
-    found += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
-    return (*found, *_Lines(layout, figures, edges).faults())
+    said = _words_of(layout)
+    for shown, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
+        sentences += _misplaced(shown, letter, figures)
+        known |= {f"{letter}{node.id}" for node in shown.nodes} | {f"{letter}b{box.id}" for box in shown.boxes}
+        edges |= dict.fromkeys(_edges(shown, letter, figures))
+        sentences += _wrong_numbers(shown, letter, said)
+    sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
+    return (*sentences, *_Lines(layout, figures, edges).faults())
 
 
 def _said(key: str) -> str:
@@ -211,19 +218,56 @@ def _is_at(point: _Point, figure: Figure) -> bool:
 def _points(line: Line) -> list[_Point]:
     """Points along a line whose straight parts are those of the curve, about."""
     curve = line.curve
-    if len(curve) == 2:
-        found = [*curve]
-    else:
-        found = [curve[0]]
-        for i in range(0, len(curve) - 3, 3):
-            a, b, c, d = curve[i : i + 4]
-            for t in (0.25, 0.5, 0.75, 1.0):
-                u = 1 - t
-                k = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
-                found.append(
-                    (
-                        sum(f * p[0] for f, p in zip(k, (a, b, c, d), strict=True)),
-                        sum(f * p[1] for f, p in zip(k, (a, b, c, d), strict=True)),
-                    )
-                )
-    return [*found, line.tip] if line.tip else found
+    points = [*curve] if len(curve) == 2 else [curve[0]]
+    for i in range(0, len(curve) - 3, 3):
+        (ax, ay), (bx, by), (cx, cy), (dx, dy) = curve[i : i + 4]
+        for t in (0.25, 0.5, 0.75, 1.0):
+            u = 1 - t
+            a, b, c, d = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
+            points.append((a * ax + b * bx + c * cx + d * dx, a * ay + b * by + c * cy + d * dy))
+    return [*points, line.tip] if line.tip else points
+
+
+def _wrong_numbers(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
+    """Sentences on numbers in a picture that are not those of the Graph, or are missing; none if all are right."""
+    for box in view.boxes:
+        yield from _numbers_of(view.graph, box, said.get(f"{letter}b{box.id}", ""))
+    for node in view.nodes:
+        if node.kind == "call":
+            yield from _numbers_of(view.graph, node, said.get(f"{letter}{node.id}", ""))
+
+
+def _words_of(layout: Layout) -> dict[str, str]:
+    """By key of a node or box the words that stand at it, but for those of a styler."""
+    figures = (*layout.nodes, *layout.boxes)
+    unstyled = (figure for figure in figures if figure.style.label is None)
+    said = {figure.key: " ".join(word.text for word in figure.words) for figure in unstyled}
+    for title in layout.titles or ():
+        if title.key in said:
+            said[title.key] += f" {title.word.text}"
+    return said
+
+
+def _numbers_of(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
+    if not words:
+        return
+    where = graph.calls[thing.calls[0]].module or "the model"
+    times = [int(match[1] or match[2]) for match in _TIMES.finditer(_OF_A_PART.sub("", words))]
+    if thing.repeat > 1 and thing.repeat not in times:
+        yield f"“{words}” does not say that {where} stands for {thing.repeat} calls"
+    if thing.repeat == 1 and times:
+        yield f"“{words}” says {times[0]} calls of {where}, which is one"
+    if "param" in words and (match := _PARAMS.search(words)):
+        modules = dict.fromkeys(graph.calls[call].module for call in thing.calls)
+        totals = [graph.modules[path].params.total for path in modules if path in graph.modules]
+        if not _is_said(match, totals):
+            yield f"“{words}” says other numbers of parameters than {where} has, {', '.join(map(str, totals[:3]))}"
+
+
+def _is_said(match: re.Match[str], totals: Iterable[int]) -> bool:
+    """Whether the rounded number is that of each of some modules, or the sum of them."""
+    unit, is_each = match[2], bool(match[3])
+    exact = float(match[1]) * (1000 ** (_THOUSANDS.index(unit) + 1) if unit else 1)
+    # three digits are written, of which zeros at the end are left out
+    room = 0.5001 * 10 ** (math.floor(math.log10(exact)) - 2) if unit else 0
+    return all(abs(total - exact) <= room for total in (totals if is_each else [sum(totals)]))

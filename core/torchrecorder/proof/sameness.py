@@ -11,9 +11,7 @@ from functools import lru_cache
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import GraphFacts
-from torchrecorder.proof.fault import Fault
-from torchrecorder.proof.matching import match
+from torchrecorder.proof.facts import Fault, GraphFacts
 from torchrecorder.view.model import Node, Span, View
 
 _SIZES = frozenset(
@@ -72,19 +70,19 @@ class Sameness:
         yield from zip(self.coverages, ("", *self.lettered), strict=True)
 
     def _drawn_for(self, coverage: Coverage, letter: str) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
+        others: dict[int, list[int]] = {}
         for call in coverage.twin_calls:
-            found.setdefault(coverage.drawn_call(call), []).append(call)
+            others.setdefault(coverage.drawn_call(call), []).append(call)
         for call in sorted(self.lettered.get(letter, set()) - {coverage.root}):
-            of_both = match(self.facts, call, coverage.root)
+            of_both = self.facts.match(call, coverage.root)
             if any(map(self._counts, (*of_both.unmatched, *of_both.missing))):  # its parts stand at other places
                 self.odd.setdefault(letter, set()).add(call)
                 continue
             for other, first in of_both.calls.items():
-                found.setdefault(coverage.drawn_call(first), []).append(other)
+                others.setdefault(coverage.drawn_call(first), []).append(other)
             for other, first in of_both.ops.items():
                 self.ops.setdefault(coverage.drawn_op(first), []).append(other)
-        return found
+        return others
 
     def _of_node(
         self, coverage: Coverage, node: Node, part: Node, again: Mapping[int, list[int]], *, is_whole: bool
@@ -142,10 +140,10 @@ class Sameness:
         """What differs in layers that are closed: their settings but for sizes, and which layers there are."""
         first, columns = calls[0], dict[int, list[int]]()
         for call in calls[1:]:
-            found = match(self.facts, call, first)
-            for one, other in found.calls.items():
-                columns.setdefault(other, [other]).append(one)
-            odd = next((op for op in (*found.unmatched, *found.missing) if self._counts(op)), None)
+            matched = self.facts.match(call, first)
+            for inner, other in matched.calls.items():
+                columns.setdefault(other, [other]).append(inner)
+            odd = next((op for op in (*matched.unmatched, *matched.missing) if self._counts(op)), None)
             if odd is not None and not node.differs:
                 words = f"{self.graph.ops[odd].name} is in {self._path(call)} or {self._path(first)} only"
                 yield Fault("sameness", f"{words}, which is not said", (*around, *calls))
@@ -192,17 +190,17 @@ class Sameness:
             return {"class": row.module}
         if module.fqn in self.facts.settings:
             return self.facts.settings[module.fqn]
-        found, sizes = {"class": module.cls.rpartition(".")[2]}, list[str]()
+        settings, sizes = {"class": module.cls.rpartition(".")[2]}, list[str]()
         for text in _arguments(module.extra_repr):
             name, is_named, value = text.partition("=")
             if is_named and name.strip() not in _SIZES:
-                found[name.strip()] = value.strip()
+                settings[name.strip()] = value.strip()
             elif text:
                 sizes.append(value if is_named else text)
-        if sizes and found.get("groups") == sizes[0]:
-            found["groups"] = "depthwise"
-        self.facts.settings[module.fqn] = found = found | {"": ", ".join(sizes)}
-        return found
+        if sizes and settings.get("groups") == sizes[0]:
+            settings["groups"] = "depthwise"
+        self.facts.settings[module.fqn] = settings = settings | {"": ", ".join(sizes)}
+        return settings
 
     def _path(self, call: int) -> str:
         return self.graph.calls[call].module or "the model"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import GraphFacts
-from torchrecorder.proof.fault import Fault
+from torchrecorder.proof.facts import Fault, GraphFacts
 from torchrecorder.proof.flow import FlowProof
 from torchrecorder.proof.sameness import Sameness
 from torchrecorder.view.model import View
@@ -24,10 +23,10 @@ class Prover:
 
     def faults(self, view: View) -> tuple[Fault, ...]:
         """What a View, with its insets, says of the Graph that is not so; none if it is proved."""
-        found: list[Fault] = []
-        coverages = [Coverage(one, self._facts) for one in (view, *(inset.view for inset in view.insets))]
+        faults: list[Fault] = []
+        coverages = [Coverage(shown, self._facts) for shown in (view, *(inset.view for inset in view.insets))]
         for coverage in coverages:
-            found += FlowProof(coverage).faults()
-            found += coverage.faults
-        found += Sameness(view, self._facts, coverages).faults()
-        return tuple(dict.fromkeys(found))
+            faults += FlowProof(coverage).faults()
+            faults += coverage.faults
+        faults += Sameness(view, self._facts, coverages).faults()
+        return tuple(dict.fromkeys(faults))

@@ -14,7 +14,7 @@ from torchrecorder.errors import TargetImportFailed, TargetNotFound, TargetRefus
 from torchrecorder.recording.target import import_longest, import_module
 from torchrecorder.request import Target, has_example
 from torchrecorder.request.callables import docstrings, needed_arguments
-from torchrecorder.request.requests import matches
+from torchrecorder.request.targets import matches
 from torchrecorder.trace.allowed import may_import
 
 

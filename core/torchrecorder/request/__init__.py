@@ -1,16 +1,16 @@
-"""What is asked: targets, shapes, options and settings, read from text. Needs no torch."""
+"""What is asked: targets, shapes, options and settings, declared and read from text. Needs no torch."""
 
 from torchrecorder.request.automatic import (
-    AUTOMATIC_SETTINGS,
     DocstringField,
     Rule,
     Rules,
-    as_asked,
     has_example,
+    obstacle_of,
+    obstacle_of_class,
     read_rules,
     take_field,
 )
-from torchrecorder.request.options import OPTIONS, Option
+from torchrecorder.request.options import Option
 from torchrecorder.request.reading import (
     Body,
     one_depth,
@@ -21,22 +21,14 @@ from torchrecorder.request.reading import (
     read_values,
     site_options,
 )
-from torchrecorder.request.requests import (
-    DiagramRequest,
-    DrawingOptions,
-    FigureOptions,
-    RecordingRequest,
-    Target,
-    is_pattern,
-    parse_target,
-)
-from torchrecorder.request.settings import SITE_SETTINGS, Settings, SiteSetting, place, site_settings
+from torchrecorder.request.requests import OPTIONS, DiagramRequest, DrawingOptions, FigureOptions, RecordingRequest
+from torchrecorder.request.settings import SETTINGS, Settings, SiteSetting, place, read_settings
 from torchrecorder.request.shapes import InputSpec, format_shapes, parse_shapes, shapes_from
+from torchrecorder.request.targets import Target, is_pattern, parse_target
 
 __all__ = [
-    "AUTOMATIC_SETTINGS",
     "OPTIONS",
-    "SITE_SETTINGS",
+    "SETTINGS",
     "Body",
     "DiagramRequest",
     "DocstringField",
@@ -50,10 +42,11 @@ __all__ = [
     "Settings",
     "SiteSetting",
     "Target",
-    "as_asked",
     "format_shapes",
     "has_example",
     "is_pattern",
+    "obstacle_of",
+    "obstacle_of_class",
     "one_depth",
     "parse_shapes",
     "parse_target",
@@ -63,9 +56,9 @@ __all__ = [
     "read_options",
     "read_request",
     "read_rules",
+    "read_settings",
     "read_values",
     "shapes_from",
     "site_options",
-    "site_settings",
     "take_field",
 ]

@@ -10,31 +10,17 @@ Both front ends read both here, so that they mean the same in every tool.
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from torchrecorder.errors import near_miss
+from torchrecorder.request.callables import docstrings, needed_arguments
 from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.reading import Body, site_options
-from torchrecorder.request.requests import DiagramRequest, matches, parse_target
-from torchrecorder.request.settings import SiteSetting
-
-AUTOMATIC_SETTINGS = (
-    SiteSetting(
-        "autodoc",
-        "Which documented classes get a diagram without a directive: `True`, or options by patterns over their names.",
-        False,
-    ),
-    SiteSetting(
-        "autodoc_place",
-        "Where it goes: at the `end` of the docstring, there under a closed `summary`,"
-        " or `auto`, closed if it is taller than 600 pixels.",
-        "auto",
-        ("auto", "end", "summary"),
-    ),
-)
-"""What a site sets for them, beside `SITE_SETTINGS`."""
+from torchrecorder.request.targets import matches, parse_target
 
 _EVERYTHING = "*"
 _PATTERN = re.compile(r"[\w.*]+")
@@ -53,6 +39,28 @@ def has_example(name: str, docstring: str | None) -> bool:
         docstring: Of the class or its constructor.
     """
     return re.search(rf"^[ \t]*(?:>>>|\.\.\.).*\b{re.escape(name)}\(", docstring or "", re.MULTILINE) is not None
+
+
+def obstacle_of(name: str, docstrings: Iterable[str | None], parameters: Iterable[str]) -> str:
+    """The reason why a class cannot be built without arguments; empty if it can, or an example shows how.
+
+    Args:
+        name: Of the class, without its module.
+        docstrings: Of the class and its constructor.
+        parameters: Those of the constructor that have no defaults.
+    """
+    needed = ", ".join(parameters)
+    return (
+        f"its constructor needs {needed}" if needed and not any(has_example(name, text) for text in docstrings) else ""
+    )
+
+
+def obstacle_of_class(cls: Any) -> str:
+    """The same of a class that is there."""
+    if inspect.isabstract(cls):
+        return f"it is abstract: {', '.join(sorted(cls.__abstractmethods__))}"
+    needed = needed_arguments(cls)
+    return obstacle_of(cls.__name__, docstrings(cls), needed) if needed else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ def take_field(lines: list[str]) -> DocstringField | None:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a pattern or a field says of the classes it is for."""
+    """Options of the classes that a pattern or a field is for."""
 
     draws: bool = True
     is_tried: bool = False
@@ -95,14 +103,6 @@ class Rule:
     pattern: str = ""
     """Empty if a class says it itself."""
 
-    def matches(self, name: str) -> bool:
-        """Whether a class of that name is meant."""
-        return matches(self.pattern, name)
-
-    def target(self, name: str) -> str:
-        """The target for a class of that name."""
-        return f"{name}({self.arguments})" if self.arguments else name
-
     def exactness(self) -> tuple[bool, int]:
         """The greatest for a whole name, then for the longest one."""
         return "*" not in self.pattern, len(self.pattern.replace("*", ""))
@@ -110,37 +110,29 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a site says of all its classes."""
+    """Rules of a site for all its documented classes."""
 
     by_pattern: tuple[Rule, ...] = ()
 
-    def request(self, name: str, own: str | None, site: Mapping[str, str] | None = None) -> DiagramRequest | None:
-        """The diagram that a documented class gets; None if it gets none.
+    def body(self, names: Sequence[str], own: str | None, obstacle: str = "") -> Body | None:
+        """Body for a documented class; None if it gets no diagram.
 
         Args:
-            name: Its dotted name.
+            names: Its dotted name, then the others by which packages offer it.
             own: What the field in its docstring says; None if it has none.
-            site: Options that hold where neither says anything.
-
-        Raises:
-            OptionError: With every problem there is in the field.
+            obstacle: Why it cannot be built without arguments, if that is known.
         """
-        rule = self.rule((name,), own)
-        if rule is None:
-            return None
-        request = Body(rule.target(name), dict(rule.options), rule.problems).request(site)
-        return as_asked(request, rule.pattern, is_tried=rule.is_tried)
-
-    def rule(self, names: Sequence[str], own: str | None) -> Rule | None:
-        """What holds for a documented class, which may be offered by several names; None if it gets no diagram."""
-        matching = (rule for rule in reversed(self.by_pattern) if any(map(rule.matches, names)))
+        matching = (rule for rule in reversed(self.by_pattern) if any(matches(rule.pattern, name) for name in names))
         rule = max(matching, key=Rule.exactness, default=Rule(False))
         if own is not None:
             rule = _joined(rule, read_field(own))
-        return rule if rule.draws else None
+        if not rule.draws:
+            return None
+        target = f"{names[0]}({rule.arguments})" if rule.arguments else names[0]
+        return Body(target, rule.options, rule.problems, (), rule.pattern, rule.is_tried, obstacle)
 
     def problems(self, classes: Mapping[str, bool]) -> Iterator[str]:
-        """What is wrong with the patterns.
+        """Problems of the patterns.
 
         Args:
             classes: Whether it may be an `nn.Module`, for each documented class by its dotted name.
@@ -148,7 +140,7 @@ class Rules:
         tops = {name.partition(".")[0] for name in classes}
         unknown: dict[str, list[str]] = {}
         for rule in self.by_pattern:
-            matched = [name for name in classes if rule.matches(name)]
+            matched = [name for name in classes if matches(rule.pattern, name)]
             if rule.pattern == _EVERYTHING or any(classes[name] for name in matched):
                 continue
             if not matched and (top := rule.pattern.partition(".")[0]) not in tops:
@@ -162,14 +154,6 @@ class Rules:
             several = f"{', '.join(map(repr, patterns[:-1]))} and {patterns[-1]!r} match"
             first = f"{patterns[0]!r} matches" if len(patterns) == 1 else several
             yield f"{first} no documented class{_near(patterns[0], classes)}"
-
-
-def as_asked(request: DiagramRequest, pattern: str, *, is_tried: bool) -> DiagramRequest:
-    """The request of a documented class with who asks for it; what a pattern with `*` says is for several classes."""
-    recording = request.recording
-    says_more = recording.target.endswith(")") or bool(recording.shape)
-    recording = replace(recording, is_common="*" in pattern and says_more)
-    return replace(request, recording=recording, pattern=pattern, is_tried=is_tried)
 
 
 def read_rules(written: object) -> tuple[Rules, tuple[str, ...]]:
@@ -221,7 +205,7 @@ def _plain(value: object) -> object:
 
 
 def read_field(text: str) -> Rule:
-    """What the field of a docstring says: yes, no, or options as `shape=1,3 depth=2`."""
+    """Rule of the field in a docstring: yes, no, or options as `shape=1,3 depth=2`."""
     try:
         return Rule(draws=read_yes_no(text))
     except ValueError:
@@ -238,12 +222,12 @@ def _assignments(text: str) -> tuple[dict[str, str], list[str]]:
     problems: list[str] = []
     last = ""
     for word in _WORD.findall(text):
-        found = _ASSIGNMENT.fullmatch(word)
-        if found is not None and not written.get(last, "").endswith((",", ";")):
-            last = found["name"].lower()
+        match = _ASSIGNMENT.fullmatch(word)
+        if match is not None and not written.get(last, "").endswith((",", ";")):
+            last = match["name"].lower()
             if last in written:
                 problems.append(f"{last} is given twice")
-            written[last] = found["value"]
+            written[last] = match["value"]
         elif last:
             written[last] += f" {word}"
         else:
@@ -264,7 +248,7 @@ def _checked_arguments(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _joined(rule: Rule, own: Rule) -> Rule:
-    """What a class says itself, completed by what its pattern says."""
+    """Rule of a class itself, completed by that of its pattern."""
     if not rule.draws or not own.draws:
         return own
     options = dict(rule.options)

@@ -1,4 +1,7 @@
-"""Every option, declared once: directive options, fence options, site options and command-line flags come from here.
+"""How an option is declared, and the readers that turn its text into its value.
+
+Each option of a diagram is declared once, at the field of `request.requests` that holds its value: usual value, reader,
+sentence. Directive options, fence options, options of a site, flags of the command and the reference are made from it.
 
 A value is always written as text and read by the option's own reader, so that `:depth: 2`, `depth: 2` and `--depth 2`
 mean the same and fail with the same words. A reader raises a ValueError that says what is wrong and what may be meant.
@@ -7,28 +10,101 @@ mean the same and fail with the same words. A reader raises a ValueError that sa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from torchrecorder.errors import did_you_mean
-from torchrecorder.request.requests import COLUMN, FACTS, TIMEOUT_S, Depth, parse_target
 from torchrecorder.request.shapes import format_shapes, parse_shapes
+from torchrecorder.request.targets import parse_target
 
 MAX_DEPTHS = 5
 """How many depths a reader may switch between."""
 
 Stage = Literal["recording", "drawing", "figure"]
 Value = str | int | float | bool | tuple[str, ...] | tuple[int, ...]
+Depth = int | Literal["auto", "all"]
+Fact = Literal["shapes", "params", "flops", "memory", "dtypes", "weights"]
+"""What a picture says besides names and classes. `memory` is that of a tensor, said with its shape; `weights` draws
+each parameter as a node."""
+T = TypeVar("T")
 
-_PIXELS = {"px": 1, "em": 16, "rem": 16, "ex": 8, "ch": 8, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96}
-"""In a unit; the others are parts of the page."""
+COLUMN = 720
+"""The width of a page's column of text, in CSS pixels."""
 NARROWEST, WIDEST = 240, 1600
 """The widths that a picture is laid out for, in CSS pixels."""
+FEWEST_PIXELS = 16
+"""The least width that a number without a unit may mean: a letter is as wide, so less stands for inches."""
 MAX_SCALE = 1000
 """In percent."""
+_PIXELS = {"px": 1, "em": 16, "rem": 16, "ex": 8, "ch": 8, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96}
+"""In a unit; the others are parts of the page."""
 _DEPTH = re.compile(r"(?P<first>[0-9]{1,9})(?: ?- ?(?P<last>[0-9]{1,9}))?")
+
+
+class Option(NamedTuple):
+    """One option: how it is written, read and explained."""
+
+    name: str
+    read: Callable[[str], Value]
+    """From text to value; raises ValueError with what is wrong."""
+    default: Value
+    help: str
+    site: bool = True
+    """Whether it can be set for a whole site."""
+    stage: Stage = "drawing"
+    """What it changes: the recording, its drawing, or only the figure around it."""
+
+    def written(self) -> str:
+        """Word for its value in help, or its choices: `SHAPES`, `{eval,train}`."""
+        if isinstance(self.read, OneOf):
+            return f"{{{','.join(self.read.words)}}}"
+        return _WRITTEN.get(self.read, self.name.upper())
+
+
+def option(
+    default: T,
+    read: Callable[[str], Value],
+    help: str,  # noqa: A002 (what else)
+    *,
+    name: str = "",
+    site: bool = True,
+    join: Callable[..., object] = lambda value: value,
+) -> T:
+    """A field of a dataclass that one option sets.
+
+    Args:
+        default: The value that holds if none is written.
+        read: From text to value.
+        help: A sentence.
+        name: Of the option, if it is not that of the field.
+        site: Whether it can be set for a whole site.
+        join: Makes the value of the field.
+    """
+    return several(default, Option(name, read, cast("Value", default), help, site), join=join)
+
+
+def several(default: T, *options: Option, join: Callable[..., object]) -> T:
+    """A field of a dataclass whose value is joined from those of several options."""
+    declared: T = field(default=default, metadata={"options": options, "join": join})
+    return declared
+
+
+def options_of(cls: type, stage: Stage) -> Iterator[Option]:
+    """The options that the fields of a dataclass declare."""
+    for at in fields(cls):
+        for declared in at.metadata.get("options", ()):
+            yield declared._replace(name=declared.name or at.name, stage=stage)
+
+
+def taken(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the fields of a dataclass that options set, by name of the field."""
+    joined: dict[str, Any] = {}
+    for at in fields(cls):
+        if options := at.metadata.get("options"):
+            joined[at.name] = at.metadata["join"](*(values[each.name or at.name] for each in options))
+    return joined
 
 
 @lru_cache(maxsize=256)
@@ -79,15 +155,16 @@ class OneOf:
     """How a text is written before it is looked for."""
 
     def __call__(self, text: str) -> str:
-        if (found := self.spelled(text)) in self.words:
-            return found
+        word = self.spelled(text)
+        if word in self.words:
+            return word
         more = did_you_mean(text.lower(), self.words, lead="; ")
-        raise ValueError(f"{self.spelled(text)!r} is none of {', '.join(self.words)}{more}")
+        raise ValueError(f"{word!r} is none of {', '.join(self.words)}{more}")
 
 
-def one_of(*words: str) -> OneOf:
-    """A reader that takes these words only."""
-    return OneOf(words)
+def one_of(words: object, spelled: Callable[[str], str] = str) -> OneOf:
+    """A reader that takes the words of a `Literal` only."""
+    return OneOf(tuple(word for word in get_args(words) if word), spelled)
 
 
 def read_yes_no(text: str) -> bool:
@@ -117,33 +194,35 @@ def read_seconds(text: str) -> float:
     raise ValueError(f"{text!r} is not a valid number of seconds")
 
 
-read_direction = OneOf(("TB", "LR"), str.upper)
-"""Where the data flows; lower case is understood."""
-
-
 def read_words(text: str) -> tuple[str, ...]:
     """Words, with spaces or commas between them."""
     return tuple(text.replace(",", " ").split())
 
 
 def read_facts(text: str) -> tuple[str, ...]:
-    """What can be shown or hidden."""
-    read = one_of(*FACTS)
-    return tuple(read(word) for word in read_words(text))
+    """Facts to show or hide."""
+    return tuple(one_of(Fact)(word) for word in read_words(text))
 
 
 def read_width(text: str) -> str:
     """A width as in CSS; a bare number is of pixels."""
-    if re.fullmatch(r"\d+(\.\d+)?(px|em|rem|ex|ch|pt|cm|mm|in|vw|%)?", text, re.ASCII):
-        return text if not text[-1].isdigit() else f"{text}px"
-    raise ValueError(f"{text!r} is not a valid width: write 400px or 80%")
+    return _length(text, "width", "80%", "vw|%")
 
 
 def read_height(text: str) -> str:
     """A height as in CSS; a bare number is of pixels."""
-    if re.fullmatch(r"\d+(\.\d+)?(px|em|rem|ex|ch|pt|cm|mm|in|vh)?", text, re.ASCII):
-        return text if not text[-1].isdigit() else f"{text}px"
-    raise ValueError(f"{text!r} is not a valid height: write 400px or 80vh")
+    return _length(text, "height", "80vh", "vh")
+
+
+def _length(text: str, what: str, other: str, relative: str) -> str:
+    match = re.fullmatch(rf"(\d+(?:\.\d+)?)(px|em|rem|ex|ch|pt|cm|mm|in|{relative})?", text, re.ASCII)
+    if match is None:
+        raise ValueError(f"{text!r} is not a valid {what}: write 400px or {other}")
+    if match[2]:
+        return text
+    if float(text) < FEWEST_PIXELS:
+        raise ValueError(f"{text!r} has no unit, and {text} pixels show nothing: write {text}in, {text}cm or {text}em")
+    return f"{text}px"
 
 
 def read_scale(text: str) -> int:
@@ -165,11 +244,11 @@ def read_figwidth(text: str) -> str:
 
 
 def pixels(width: str) -> int:
-    """How many CSS pixels a width is about; that of a page's column if it is not given."""
-    found = re.fullmatch(r"([\d.]+)(\D*)", width, re.ASCII)
-    if found is None:
+    """CSS pixels of a width, about; those of a page's column if it is not given."""
+    match = re.fullmatch(r"([\d.]+)(\D*)", width, re.ASCII)
+    if match is None:
         return COLUMN
-    size = float(found[1]) * _PIXELS.get(found[2], COLUMN / 100)
+    size = float(match[1]) * _PIXELS.get(match[2], COLUMN / 100)
     return round(min(max(size, NARROWEST), WIDEST))
 
 
@@ -192,123 +271,3 @@ _WRITTEN: dict[object, str] = {
     str: "PATH",
 }
 """What stands for a value in a line of help, by its reader."""
-
-
-class Option(NamedTuple):
-    """One option: how it is written, read and explained."""
-
-    name: str
-    stage: Stage
-    """What it changes: the recording, its drawing, or only the figure around it."""
-    read: Callable[[str], Value]
-    """From text to value; raises ValueError with what is wrong."""
-    default: Value
-    help: str
-    site: bool = True
-    """Whether it can be set for a whole site."""
-
-    def written(self) -> str:
-        """How its value is written, in a word or its choices: `SHAPES`, `{eval,train}`."""
-        if isinstance(self.read, OneOf):
-            return f"{{{','.join(self.read.words)}}}"
-        return _WRITTEN.get(self.read, self.name.upper())
-
-
-OPTIONS: tuple[Option, ...] = (
-    Option(
-        "shape", "recording", read_shape, "", "What the model is called with: `1,3`, `1,3; 1,8`, `ids=int64[1,16]<100`."
-    ),
-    Option("inputs", "recording", read_dotted_name, "", "Dotted name of its inputs, or of a function that makes them."),
-    Option("mode", "recording", one_of("eval", "train"), "eval", "Whether the model runs in `eval` or `train` mode."),
-    Option(
-        "run",
-        "recording",
-        one_of("auto", "real", "fake", "meta"),
-        "auto",
-        "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size.",
-    ),
-    Option("seed", "recording", read_whole_number, 0, "Seed of the random weights and inputs."),
-    Option(
-        "recorder",
-        "recording",
-        one_of("modern", "classic"),
-        "modern",
-        "`modern` shows operations as the code names them, `classic` as autograd does, with weights as nodes.",
-    ),
-    Option(
-        "depends",
-        "recording",
-        read_words,
-        (),
-        "Files and folders it depends on that cannot be traced, from the project's folder, and variables as `$NAME`.",
-    ),
-    Option("timeout", "recording", read_seconds, TIMEOUT_S, "Seconds a recording may take."),
-    Option(
-        "depth",
-        "drawing",
-        read_depth,
-        "auto",
-        "0 the model as one box, 1 its children, …, `all`, `1-3` for a switch, or `auto`: what stays readable.",
-    ),
-    Option("fold", "drawing", read_yes_no, True, "Whether equal neighbours are drawn once, with their number."),
-    Option("focus", "drawing", str, "", "Path of the module to draw instead of the whole model.", site=False),
-    Option("expand", "drawing", read_words, (), "Paths of modules to open beyond the depth; `*` stands for any part."),
-    Option("collapse", "drawing", read_words, (), "Paths of modules to keep closed; `*` stands for any part."),
-    Option("direction", "drawing", read_direction, "TB", "`TB` draws downwards, `LR` to the right."),
-    Option(
-        "layout",
-        "drawing",
-        one_of("paper", "layered"),
-        "paper",
-        "`paper` lays it out like a figure of a paper where that is readable, `layered` always as Graphviz does.",
-    ),
-    Option("theme", "drawing", one_of("modern", "classic"), "modern", "The look; `classic` is that of version 1."),
-    Option("grey", "drawing", read_yes_no, False, "Whether it is drawn in shades of grey, for print."),
-    Option("foot", "drawing", read_yes_no, True, "Whether files say at the foot of the picture what it does not show."),
-    Option(
-        "show",
-        "drawing",
-        read_facts,
-        (),
-        "What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.",
-    ),
-    Option("styler", "drawing", read_dotted_name, "", "Dotted name of a class that chooses colours, lines and labels."),
-    Option("hide", "drawing", read_facts, (), "What not to say: `shapes`, `params`."),
-    Option(
-        "diff",
-        "drawing",
-        read_dotted_name,
-        "",
-        "Dotted name of another model, recorded with the same options: what differs from it is marked.",
-        site=False,
-    ),
-    Option("table", "drawing", read_yes_no, False, "Whether a table of the layers stands under the picture."),
-    Option("caption", "figure", read_text, "", "Text under the diagram.", site=False),
-    Option(
-        "alt",
-        "figure",
-        read_text,
-        "",
-        "Text for readers who cannot see it; made from the model if not given.",
-        site=False,
-    ),
-    Option("name", "figure", read_text, "", "A name to refer to the diagram by.", site=False),
-    Option("align", "figure", one_of("left", "center", "right"), "", "Where it stands: `left`, `center` or `right`."),
-    Option("width", "figure", read_width, "", "Its width, as in CSS: `400px`, `80%`; it is laid out for that."),
-    Option("height", "figure", read_height, "", "Its height, as in CSS: `400px`, `80vh`."),
-    Option("scale", "figure", read_scale, 100, "Its size in percent of what it would be."),
-    Option(
-        "figwidth", "figure", read_figwidth, "", "Width of the figure with its caption, or `image`: as its picture."
-    ),
-    Option("class", "figure", read_words, (), "Further CSS classes of the figure."),
-    Option("figclass", "figure", read_words, (), "The same, under the name that `figure` has for it."),
-    Option(
-        "loading",
-        "figure",
-        one_of("embed", "link", "lazy"),
-        "embed",
-        "`embed` puts it into the page; `link` into a file, `lazy` into one that is loaded when it is seen.",
-    ),
-    Option("links", "figure", read_yes_no, True, "Whether layers and boxes link to the pages of their classes."),
-    Option("zoom", "figure", read_yes_no, True, "Whether readers can zoom, and open layers that are closed."),
-)

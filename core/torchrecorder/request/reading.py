@@ -16,36 +16,73 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchrecorder.errors import OptionError, did_you_mean, near_miss
-from torchrecorder.request.options import OPTIONS, pixels
-from torchrecorder.request.requests import (
-    DiagramRequest,
-    DrawingOptions,
-    FigureOptions,
-    RecordingRequest,
-    parse_target,
-    shown,
-)
+from torchrecorder.request.options import pixels, taken
+from torchrecorder.request.requests import OPTIONS, DiagramRequest, DrawingOptions, FigureOptions, RecordingRequest
+from torchrecorder.request.targets import parse_target
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 _DEFAULTS = {option.name: option.default for option in OPTIONS}
-_RECORDING = tuple(field.name for field in fields(RecordingRequest) if field.name in _BY_NAME)
-_DRAWING = tuple(o.name for o in OPTIONS if o.stage == "drawing" and o.name not in ("depth", "show", "hide"))
-_FIGURE = tuple(
-    option.name for option in OPTIONS if option.stage == "figure" and option.name not in ("class", "figclass")
-)
 
 _OPTION_LINE = re.compile(r"(?::(?P<field>[\w-]+):|(?P<key>[\w-]+):)(?:\s+(?P<value>.*))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Target and options as a directive or a fence has them, or the settings for a documented class."""
+
+    target: str
+    options: Mapping[str, str | None] = field(hash=False, default_factory=dict)
+    """As written, by name; None where no value was."""
+    problems: tuple[str, ...] = ()
+    """Options that are given twice, and lines that cannot be read."""
+    legend: tuple[str, ...] = ()
+    """The lines of text at the end, behind an empty one."""
+    pattern: str = ""
+    """Of a documented class, the pattern of the settings that asks for it; empty if its docstring does."""
+    is_tried: bool = False
+    """Whether its page shows nothing if it cannot be drawn, because it was not asked for by name."""
+    obstacle: str = ""
+    """Why the class cannot be built without arguments; empty if nothing is known."""
+    fault: str = ""
+    """Why nothing of it can be read."""
+
+    def request(self, site: Mapping[str, str] | None = None) -> DiagramRequest:
+        """The diagram it asks for; options that are wrong, but change only its look, are left out.
+
+        Args:
+            site: Options that hold where the body says nothing.
+
+        Raises:
+            OptionError: With every problem there is.
+        """
+        if self.fault:
+            raise OptionError((self.fault,))
+        problems, name = [*self.problems], ""
+        try:
+            if not self.target.strip():
+                raise ValueError("no model is named: write its dotted name, as in pkg.Net")
+            name = str(parse_target(self.target))
+        except ValueError as error:
+            problems.append(str(error))
+        of_options, request = _given((*{**(site or {}), **self.options}.items(),))
+        if problems := [*problems, *of_options]:
+            raise OptionError((*problems, *request.left_out))
+        # What a pattern with `*` says is for several classes, each of which takes what it can.
+        is_common = "*" in self.pattern and (name.endswith(")") or bool(request.recording.shape))
+        recording = replace(request.recording, target=name, is_common=is_common)
+        figure = replace(request.figure, legend="\n".join(self.legend)) if self.legend else request.figure
+        return replace(request, recording=recording, figure=figure, pattern=self.pattern, is_tried=self.is_tried)
 
 
 def read_request(
     target: str | None, written: Mapping[str, str | None], site: Mapping[str, str] | None = None
 ) -> DiagramRequest:
-    """The request that a directive, a fence or a command asks for.
+    """The request of a command or a program, in which nothing may be wrong.
 
     Args:
         target: The name of the model; None or empty if none was given.
@@ -55,68 +92,34 @@ def read_request(
     Raises:
         OptionError: With every problem there is.
     """
-    request = _drawable(target, written, site)
+    request = Body(target or "", written).request(site)
     if request.left_out:
         raise OptionError(request.left_out)
     return request
 
 
-def _drawable(
-    target: str | None, written: Mapping[str, str | None], site: Mapping[str, str] | None = None
-) -> DiagramRequest:
-    """The request with the defaults of options that are wrong, if only its look depends on them."""
-    problems: list[str] = []
-    name = ""
-    if target and target.strip():
-        try:
-            name = str(parse_target(target))
-        except ValueError as error:
-            problems.append(str(error))
-    else:
-        problems.append("no model is named: write its dotted name, as in pkg.Net")
-    given = _given((*{**(site or {}), **written}.items(),))
-    if problems := [*problems, *given.problems]:
-        raise OptionError((*problems, *given.left_out))
-    recording = RecordingRequest(name, *given.recording)
-    return DiagramRequest(recording, given.drawing, given.figure, given.timeout_s, given.depths, given.left_out)
-
-
-class _Given(NamedTuple):
-    """What the options of a diagram say, whatever its target is."""
-
-    problems: tuple[str, ...]
-    """Why no diagram can be drawn."""
-    left_out: tuple[str, ...]
-    """What is wrong with the other options."""
-    recording: tuple[Any, ...]
-    """The fields of a `RecordingRequest` behind the target."""
-    drawing: DrawingOptions
-    figure: FigureOptions
-    timeout_s: float
-    depths: tuple[int, ...]
-
-
 @lru_cache(maxsize=256)  # the diagrams of a site mostly have the same options
-def _given(written: tuple[tuple[str, str | None], ...]) -> _Given:
+def _given(written: tuple[tuple[str, str | None], ...]) -> tuple[tuple[str, ...], DiagramRequest]:
+    """Problems that prevent a diagram, and the request that the options make, still without its model."""
     problems: list[str] = []
     left_out: list[str] = []
     values = read_options(dict(written), problems, left_out)
     if values["shape"] and values["inputs"]:
         problems.append("shape and inputs both say what the model is called with; give one of them")
-    classes = tuple(dict.fromkeys((*values["class"], *values["figclass"])))
-    return _Given(
-        tuple(problems),
-        tuple(left_out),
-        tuple(values[name] for name in _RECORDING),
-        _drawing(values),
-        FigureOptions(classes=classes, **{name: values[name] for name in _FIGURE}),
-        values["timeout"],
-        _depths(values),
+    recording, figure = (
+        RecordingRequest("", **taken(RecordingRequest, values)),
+        FigureOptions(**taken(FigureOptions, values)),
     )
+    more = {"depths": _depths(values), "left_out": tuple(left_out), **taken(DiagramRequest, values)}
+    return tuple(problems), DiagramRequest(recording, _drawing(values), figure, **more)
 
 
-def read_values(given: Mapping[str, object]) -> dict[str, Any]:
+def read_values(given: Mapping[str, object], *further: str) -> dict[str, Any]:
     """The value of every option, of which a program gives some, each read as a directive would have it written.
+
+    Args:
+        given: Values by name of the option.
+        further: What else is wrong with what the program was called with.
 
     Raises:
         OptionError: With every problem there is.
@@ -125,18 +128,18 @@ def read_values(given: Mapping[str, object]) -> dict[str, Any]:
     values = read_options({name: as_text(value) for name, value in given.items()}, problems, problems)
     if depths := _depths(values):
         problems.append(one_depth(depths))
-    if problems:
+    if problems := [*problems, *further]:
         raise OptionError(tuple(problems))
     return values
 
 
-def read_drawing(given: Mapping[str, object]) -> DrawingOptions:
+def read_drawing(given: Mapping[str, object], *further: str) -> DrawingOptions:
     """The drawing options alone, of one picture.
 
     Raises:
         OptionError: With every problem there is, also of the other options.
     """
-    return _drawing(read_values(given))
+    return _drawing(read_values(given, *further))
 
 
 def as_text(value: object) -> str:
@@ -149,7 +152,7 @@ def as_text(value: object) -> str:
 
 
 def one_depth(depths: tuple[int, ...]) -> str:
-    """What is wrong with a range of depths where one picture is made."""
+    """Problem of a range of depths where one picture is made."""
     return f"depth: {depths[0]}-{depths[-1]} lets readers of a page switch; one picture has one depth, as {depths[-1]}"
 
 
@@ -197,49 +200,22 @@ def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[st
     return good, wrong
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """What the body of a directive or a fence says."""
-
-    target: str
-    options: dict[str, str | None]
-    """As written, by name; None where no value was."""
-    problems: tuple[str, ...] = ()
-    """Options that are given twice, and lines that cannot be read."""
-    legend: tuple[str, ...] = ()
-    """The lines of text at the end, behind an empty one."""
-
-    def request(self, site: Mapping[str, str] | None = None) -> DiagramRequest:
-        """The diagram it asks for; options that are wrong, but change only its look, are left out.
-
-        Args:
-            site: Options that hold where the body says nothing.
-
-        Raises:
-            OptionError: With every problem there is.
-        """
-        try:
-            request = _drawable(self.target, self.options, site)
-        except OptionError as error:
-            raise OptionError((*self.problems, *error.problems)) from error
-        if self.problems:
-            raise OptionError((*self.problems, *request.left_out))
-        if self.legend:
-            return replace(request, figure=replace(request.figure, legend="\n".join(self.legend)))
-        return request
-
-
-def read_body(lines: Iterable[str], target: str = "", options: Mapping[str, str | None] | None = None) -> Body:
-    """What the lines say, together with what stands above them.
+def read_body(
+    lines: Iterable[str], target: str = "", options: Mapping[str, str | None] | None = None, *, described: str = ""
+) -> Body:
+    """Body of some lines, together with what stands above them.
 
     Args:
         lines: The body.
         target: Given if the target is not to be looked for.
         options: Those that are given already.
+        described: The class in whose description they stand; the target, unless the first line names a model.
     """
     written, problems = dict(options or {}), []
     last, last_indent = "", 0  # the option that an indented line continues
     all_lines = [line.expandtabs() for line in lines]
+    if described and not (all_lines and _names_model(all_lines[0])):
+        target, all_lines = described, ["", *all_lines]
     is_apart = False
     for number, line in enumerate(all_lines):
         text, indent = line.strip(), len(line) - len(line.lstrip())
@@ -267,11 +243,15 @@ def read_body(lines: Iterable[str], target: str = "", options: Mapping[str, str 
     return Body(target, written, tuple(problems))
 
 
+def _names_model(line: str) -> bool:
+    try:
+        return bool(parse_target(line))
+    except ValueError:
+        return False
+
+
 def _drawing(values: Mapping[str, Any]) -> DrawingOptions:
-    depth = next(iter(_depths(values)), values["depth"])
-    others = {name: values[name] for name in _DRAWING}
-    room = pixels(values["width"])
-    return DrawingOptions(depth, **others, show=shown(values["show"], values["hide"]), room=room)
+    return DrawingOptions(**taken(DrawingOptions, values), room=pixels(values["width"]))
 
 
 def _depths(values: Mapping[str, Any]) -> tuple[int, ...]:

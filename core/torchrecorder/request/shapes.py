@@ -111,8 +111,12 @@ def _from_python(value: object) -> tuple[InputSpec, ...] | None:
         return (InputSpec(tuple(value)),)
     if all(isinstance(shape, (tuple, list)) and all(map(_is_size, shape)) for shape in value):
         return tuple(InputSpec(tuple(shape)) for shape in value)
-    if all(isinstance(one, str) or (isinstance(one, (tuple, list)) and all(map(_is_size, one))) for one in value):
-        return parse_shapes("; ".join(one if isinstance(one, str) else str(InputSpec(tuple(one))) for one in value))
+    if all(
+        isinstance(shape, str) or (isinstance(shape, (tuple, list)) and all(map(_is_size, shape))) for shape in value
+    ):
+        return parse_shapes(
+            "; ".join(shape if isinstance(shape, str) else str(InputSpec(tuple(shape))) for shape in value)
+        )
     return None
 
 

@@ -64,8 +64,8 @@ def named_tensors(
     Args:
         obj: What to walk.
         path: What to call it.
-        objects: Also look into sets and into the attributes of objects that are not containers, such as transformers'
-            caches.
+        objects: Also look into sets and into the attributes of objects that are not containers, such as caches of
+            keys and values.
         private: Also look into those of their attributes that begin with `_`, where others hold tensors.
         depth: Levels to go down.
     """
@@ -153,7 +153,7 @@ def _public(obj: object) -> Items:
 
 
 def _keyed(obj: Any) -> list[tuple[object, object]]:
-    """The items of what can be asked like a mapping without being one (a graph of PyTorch Geometric)."""
+    """The items of what can be asked like a mapping without being one (a graph that holds its tensors by name)."""
     if not (hasattr(type(obj), "keys") and hasattr(type(obj), "__getitem__")):
         return []
     # It may be something else, and then the attributes say as much.

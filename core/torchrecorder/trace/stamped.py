@@ -48,7 +48,7 @@ def _noted(file: Path) -> set[str]:
 
 
 def _state(path: Path) -> str:
-    """What a file says, or which names a folder holds: in one of installed packages, those of versions too."""
+    """Digest of a file, or of a directory listing (with versions, in site-packages)."""
     try:
         if path.is_dir():
             return " ".join(sorted(os.listdir(path)))

@@ -54,10 +54,10 @@ class _Differences:
         done: dict[str, View] = {}
         while pending:
             letter = pending.pop()
-            one = insets[letter].view if letter else self._view
+            shown = insets[letter].view if letter else self._view
             calls = lettered.get(letter, set())
-            done[letter] = found = replace(one, nodes=tuple(self._nodes(one, calls)))
-            for other, more in self._letters(found, calls):
+            done[letter] = spanned = replace(shown, nodes=tuple(self._nodes(shown, calls)))
+            for other, more in self._letters(spanned, calls):
                 if not more <= lettered[other] or other not in done:
                     lettered[other] |= more
                     pending.append(other)
@@ -78,16 +78,16 @@ class _Differences:
 
     def _turns(self, view: View, calls: set[int]) -> list[Sequence[_Turn]]:
         """By box all that it stands for, what is drawn first."""
-        found: list[Sequence[_Turn]] = []
+        turns: list[Sequence[_Turn]] = []
         for box in view.boxes:
             step = max(box.period, 1)  # the turns of a loop may hold no call
             own = [box.calls[i : i + step] for i in range(0, len(box.calls), step)] or [()]
             if box.parent is None:
-                found.append([*own, *((call,) for call in sorted(calls - {*box.calls}))])
+                turns.append([*own, *((call,) for call in sorted(calls - {*box.calls}))])
             else:
-                around = found[box.parent]
-                found.append([[self._there(c, around, turn) for c in one] for turn in around for one in own])
-        return found
+                around = turns[box.parent]
+                turns.append([[self._there(call, around, turn) for call in inner] for turn in around for inner in own])
+        return turns
 
     def _there(self, call: int, turns: Sequence[_Turn], turn: _Turn) -> int | None:
         """The call in one turn at the place of a call in the first."""
@@ -104,8 +104,8 @@ class _Differences:
         if node.box is None:
             return [[*node.calls]]
         around = turns[node.box]
-        found = [[self._there(call, around, turn) for call in node.calls] for turn in around]
-        return [[call for call in calls if call is not None and call not in self._gone] for calls in found]
+        by_turn = [[self._there(call, around, turn) for call in node.calls] for turn in around]
+        return [[call for call in calls if call is not None and call not in self._gone] for calls in by_turn]
 
     def _spans(self, node: Node, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
         if node.kind == "call":
@@ -116,8 +116,8 @@ class _Differences:
             return ()
         spans: dict[Span, None] = {}
         for op in (node.op,) if node.kind == "op" and node.op is not None else node.ops:
-            found = sorted({op, *self._ops(op, boxes[node.box], boxes, turns)})
-            ops = [self.graph.ops[one] for one in found if one == node.op or self._tells(one)]
+            alike = sorted({op, *self._ops(op, boxes[node.box], boxes, turns)})
+            ops = [self.graph.ops[other] for other in alike if other == node.op or self._tells(other)]
             spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
         return tuple(spans)
 
@@ -131,8 +131,8 @@ class _Differences:
                 return
         step = len(box.ops) // max(box.repeat, 1)  # it runs between the calls of the box
         own = box.ops[box.ops.index(op) :: step] if op in box.ops[:step] else (op,)
-        for one in own if box.parent is not None else ():
-            yield from (one, *self._ops(one, boxes[box.parent or 0], boxes, turns))
+        for other in own if box.parent is not None else ():
+            yield from (other, *self._ops(other, boxes[box.parent or 0], boxes, turns))
 
     def _of_ops(self, ops: Sequence[Op], *, is_drawn: bool) -> Iterator[Span]:
         names = [*dict.fromkeys(plain(op.name) for op in ops)]
@@ -170,8 +170,8 @@ class _Differences:
             alike = [column[call] for column in columns if call in column]
             yield from (span for span in _differing([*map(self._own, alike)]) if span.name not in (SIZES, CLASS))
         for op in (op for call in (first, *drawn) if not self._is_leaf(call) for op in self.places.ops(call)):
-            found = [self.places.op(op, first, call) for call in calls]
-            ops = [self.graph.ops[one] for one in found if one is not None and self._tells(one)]
+            places = (self.places.op(op, first, call) for call in calls)
+            ops = [self.graph.ops[place] for place in places if place is not None and self._tells(place)]
             yield from (span for span in self._of_ops(ops, is_drawn=False) if span.name)
 
     def _tells(self, op: int) -> bool:
@@ -184,10 +184,10 @@ class _Differences:
         if module is None:
             return {CLASS: self.graph.calls[call].module}
         if module.fqn not in self._settings:
-            found = {CLASS: module.cls.rpartition(".")[2]} | read(module.extra_repr).by_name()
-            if found.get("groups", "1") != "1" and found["groups"] == found.get(SIZES, "").partition(",")[0]:
-                found["groups"] = "depthwise"  # as many as channels, however many these are
-            self._settings[module.fqn] = found
+            settings = {CLASS: module.cls.rpartition(".")[2]} | read(module.extra_repr).by_name()
+            if settings.get("groups", "1") != "1" and settings["groups"] == settings.get(SIZES, "").partition(",")[0]:
+                settings["groups"] = "depthwise"  # as many as channels, however many these are
+            self._settings[module.fqn] = settings
         return self._settings[module.fqn]
 
     def _is_leaf(self, call: int) -> bool:

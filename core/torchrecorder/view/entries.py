@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise, takewhile
+from itertools import groupby, takewhile
 
 from torchrecorder.graph import Call, Graph
 from torchrecorder.graph.edit import renumbered
@@ -83,14 +83,8 @@ def _entries_in(tree: CallTree, parent: int, paths: set[str]) -> Iterator[_Entry
 
 def _is_chain(tree: CallTree, entries: Sequence[Sequence[int]]) -> bool:
     """Whether each depends on the one before."""
-    before = dependence(tree, [call for calls in entries for call in calls])
-    first = 0
-    for one, two in pairwise(entries):
-        of_one = ((1 << len(one)) - 1) << first
-        first += len(one)
-        if not any(bits & of_one for bits in before[first : first + len(two)]):
-            return False
-    return True
+    before = dependence(tree, [[Item(True, call) for call in calls] for calls in entries])
+    return all(before[i] >> (i - 1) & 1 for i in range(1, len(before)))
 
 
 def _stretches(graph: Graph, items: Sequence[Item], spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""What the steps from what ran to what readers see ask of a whole Graph, worked out once for all its views."""
+"""Facts of a whole Graph that the steps to what readers see ask for, worked out once for all its views."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import chain
 
 from torchrecorder.graph.model import Graph
+from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import NodeKinds
 from torchrecorder.view.op_families import RANDOM, SHAPED_LIKE
 from torchrecorder.view.tree import CallTree
@@ -25,54 +26,58 @@ class Facts:
     def aside(self) -> set[int]:
         """The values that only shapes, masks and positions are made of."""
         graph = self.graph
-        found = {value.id for value in graph.values if value.kind in ("const", "buffer")}
-        found |= {value.id for value in graph.values if value.kind == "input" and is_no_feature(graph, value.id)}
+        aside = {value.id for value in graph.values if value.kind in ("const", "buffer")}
+        aside |= {value.id for value in graph.values if value.kind == "input" and is_no_feature(graph, value.id)}
         for op in graph.ops:
-            is_known = op.name in SHAPED_LIKE or all(value in found for value in op.inputs)
+            is_known = op.name in SHAPED_LIKE or all(value in aside for value in op.inputs)
             if is_known and not op.name.startswith(RANDOM):
-                found.update(op.outputs)
-        return found
+                aside.update(op.outputs)
+        return aside
 
     @cached_property
     def blank(self) -> set[int]:
         """Those that hold no data at all, such as `new_zeros`: shapes and constants of the code decide them."""
-        found = {value.id for value in self.graph.values if value.kind == "const"}
+        blank = {value.id for value in self.graph.values if value.kind == "const"}
         for op in self.graph.ops:
-            is_known = op.name in SHAPED_LIKE or all(value in found for value in op.inputs)
+            is_known = op.name in SHAPED_LIKE or all(value in blank for value in op.inputs)
             if is_known and not op.name.startswith(RANDOM):
-                found.update(op.outputs)
-        return found
+                blank.update(op.outputs)
+        return blank
 
     @cached_property
-    def drawn_by_lot(self) -> set[int]:
+    def random(self) -> set[int]:
         """The values that random numbers decide, and nothing that the model gets or has learned."""
-        found: set[int] = set()
+        random: set[int] = set()
         for op in self.graph.ops:
-            is_known = all(value in found or value in self.aside for value in op.inputs)
-            if is_known and (op.name.startswith(RANDOM) or not found.isdisjoint(op.inputs)):
-                found.update(op.outputs)
-        return found
+            is_known = all(value in random or value in self.aside for value in op.inputs)
+            if is_known and (op.name.startswith(RANDOM) or not random.isdisjoint(op.inputs)):
+                random.update(op.outputs)
+        return random
 
     @cached_property
     def opaque(self) -> set[int]:
         """The frames in which no layer with parameters is called."""
         graph = self.graph
-        found = {frame.id for frame in graph.frames}
+        opaque = {frame.id for frame in graph.frames}
         for call in graph.calls:
             module = graph.modules.get(call.module)
             if call.frame is not None and (module is None or module.params.total):
-                found.difference_update(frames_around(graph, call.frame))
-        return found
+                opaque.difference_update(frames_around(graph, call.frame))
+        return opaque
 
     @cached_property
     def ran_in(self) -> dict[int, list[int]]:
         """By frame the ops that ran in it, and in functions and layers that it called."""
-        graph, found = self.graph, dict[int, list[int]]()
+        graph, ran_in = self.graph, dict[int, list[int]]()
         for op in graph.ops:
             frames = (op.frame, *(call.frame for call in graph.around(op.call)))
             for frame in chain.from_iterable(frames_around(graph, frame) for frame in frames):
-                found.setdefault(frame, []).append(op.id)
-        return found
+                ran_in.setdefault(frame, []).append(op.id)
+        return ran_in
+
+    def ops_of(self, node: Node) -> list[int]:
+        """Ids of the ops that ran in what a node stands for."""
+        return [op for call in node.calls for op in self.tree.all_ops_of(call)] + [*node.own_ops]
 
 
 def is_no_feature(graph: Graph, value: int) -> bool:
@@ -83,8 +88,8 @@ def is_no_feature(graph: Graph, value: int) -> bool:
 
 def frames_around(graph: Graph, frame: int | None) -> list[int]:
     """The frame and those around it in the same call."""
-    found = []
+    frames = []
     while frame is not None:
-        found.append(frame)
+        frames.append(frame)
         frame = graph.frames[frame].parent
-    return found
+    return frames

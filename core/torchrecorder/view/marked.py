@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from torchrecorder.graph.model import Graph
 from torchrecorder.view.model import Box, Edge, Mark, Marks, Node, View
 
 _CHANGED: Mark = "changed"
@@ -26,14 +25,18 @@ class _Marker:
         self.graph, self.marks = view.graph, marks
         self.inside: list[Counter[Mark]] = [Counter() for _ in view.graph.calls]
         """By call the marks of what is in it."""
-        for op, mark in marks.ops.items():
-            self.inside[self.graph.ops[op].call][mark] += 1
+        for id_, mark in marks.ops.items():
+            self.inside[self.graph.ops[id_].call][mark] += 1
         for call in reversed(self.graph.calls):
             if call.parent is not None:
                 self.inside[call.parent].update(self.inside[call.id])
                 if (own := marks.calls.get((call.module, call.index))) is not None:
                     self.inside[call.parent][own] += 1
-        self.readers = _readers(self.graph)
+        self.readers: dict[int, list[int]] = {}
+        """By value the ops that read it."""
+        for op in self.graph.ops:
+            for value in op.inputs:
+                self.readers.setdefault(value, []).append(op.id)
 
     def box(self, box: Box) -> Box:
         mark, words = self._of_calls(box.calls, box.period)
@@ -46,13 +49,13 @@ class _Marker:
             is_changed = any(self.inside[call] for call in calls)
             return replace(node, mark=mark or ("changed" if is_changed else None), differs=(*words, *node.differs))
         ops = node.ops or (() if node.op is None else (node.op,))
-        found: list[Mark | None] = [
+        of_parts: list[Mark | None] = [
             self.marks.ops.get(op) for op in (*ops, *(op for part in node.parts for op in part.ops))
         ]
-        found.extend(self.marks.values.get(value) for value in node.values)
+        of_parts.extend(self.marks.values.get(value) for value in node.values)
         if node.kind == "gap":
-            found.extend(self._call(call) or (_CHANGED if self.inside[call] else None) for call in node.calls)
-        return replace(node, mark=_together(found))
+            of_parts.extend(self._call(call) or (_CHANGED if self.inside[call] else None) for call in node.calls)
+        return replace(node, mark=_together(of_parts))
 
     def edge(self, edge: Edge, nodes: Sequence[Node]) -> Edge:
         tail, head = nodes[edge.tail].mark, nodes[edge.head].mark
@@ -73,26 +76,18 @@ class _Marker:
 
     def _of_calls(self, calls: Sequence[int], period: int) -> tuple[Mark | None, tuple[str, ...]]:
         """The mark of what is drawn once for some calls, and what is said of it."""
-        found: list[Mark | None] = [self._call(call) for call in calls]
+        of_calls: list[Mark | None] = [self._call(call) for call in calls]
         words = [self.marks.words.get((self.graph.calls[c].module, self.graph.calls[c].index), "") for c in calls]
         said = tuple(dict.fromkeys(filter(None, words)))[:1]
-        n, came, went = len(calls), found.count("added"), found.count("removed")
+        n, came, went = len(calls), of_calls.count("added"), of_calls.count("removed")
         if 0 < came + went < n and (came == 0 or went == 0):
             return "changed", (f"was ×{(n - came) // period}" if came else f"now ×{(n - went) // period}",)
-        return _together(found), said
+        return _together(of_calls), said
 
 
-def _together(found: Iterable[Mark | None]) -> Mark | None:
+def _together(own: Iterable[Mark | None]) -> Mark | None:
     """The mark of several things as one: theirs if they have one, `changed` if they differ."""
-    marks: set[Mark | None] = {*found}
+    marks: set[Mark | None] = {*own}
     if len(marks) == 1:
         return next(iter(marks))
     return _CHANGED if marks else None
-
-
-def _readers(graph: Graph) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for op in graph.ops:
-        for value in op.inputs:
-            found.setdefault(value, []).append(op.id)
-    return found

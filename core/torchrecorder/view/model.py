@@ -123,6 +123,11 @@ class Node:
         """The N of `×N`."""
         return max(len(self.calls), 1) if self.kind == "call" else 1
 
+    @property
+    def own_ops(self) -> tuple[int, ...]:
+        """Ids of the ops that it stands for, but for those in its calls and parts."""
+        return self.ops or (() if self.op is None else (self.op,))
+
 
 @dataclass(frozen=True, slots=True)
 class Edge:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from torchrecorder.graph import Graph, Module
 from torchrecorder.view.model import Node, NodeKind
-from torchrecorder.view.op_families import POINTWISE, names
+from torchrecorder.view.op_families import ACTIVATIONS, POINTWISE
 
 Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data", "link"]
 """`block`: layers whose inside is not drawn; `data`: a parameter, buffer or constant; `link`: an end of a cut edge."""
@@ -41,12 +41,6 @@ _TORCH_FILES: dict[str, Kind] = {
     "container": "block",
     "transformer": "block",
 }
-_ACTIVATIONS = names(
-    """
-    relu gelu silu sigmoid tanh softmax log_softmax elu celu selu leaky_relu prelu rrelu mish hardswish
-    hardtanh hardsigmoid logsigmoid softplus softsign glu softmin swish erf
-    """
-)
 _OP_WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("attention", ("scaled_dot_product_attention", "multi_head_attention_forward", "flex_attention")),
     (
@@ -59,7 +53,7 @@ _OP_WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
         "pool",
         ("max_pool", "avg_pool", "adaptive_", "lp_pool", "interpolate", "upsample", "pixel_", "grid_sample", "unfold"),
     ),
-    ("act", tuple(sorted(_ACTIVATIONS))),
+    ("act", tuple(sorted(ACTIVATIONS))),
 )
 _ALIASES = {"truediv": "div", "iadd": "add", "imul": "mul", "isub": "sub", "itruediv": "div", "multiply": "mul"}
 _ALIASES |= {"divide": "div", "subtract": "sub", "true_divide": "div", "true_div": "div", "rsub": "sub", "radd": "add"}

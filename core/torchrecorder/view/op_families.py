@@ -41,6 +41,14 @@ POINTWISE = names(
 )
 """Ops that formulas for activations and normalisations consist of."""
 
+ACTIVATIONS = names(
+    """
+    relu gelu silu sigmoid tanh softmax log_softmax elu celu selu leaky_relu prelu rrelu mish hardswish
+    hardtanh hardsigmoid logsigmoid softplus softsign glu softmin swish erf
+    """
+)
+"""Activation functions."""
+
 SUMS = frozenset(("add", "add_", "sub", "sub_"))
 """Ops that join a residual with what it led past."""
 
@@ -56,6 +64,9 @@ INDEXING = names(
 
 DROPOUTS = names("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout")
 """Torch's layers that change nothing in evaluation."""
+
+CREATING = names("arange zeros ones full empty linspace new_zeros")
+"""Ops that make a tensor of sizes that their arguments say."""
 
 SHAPED_LIKE = names("zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty new_tensor")
 """Ops that take the shape of their argument and nothing else."""

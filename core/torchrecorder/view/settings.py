@@ -12,7 +12,7 @@ MAX_READ = 2000
 """Longer texts are cut: a module may print a table."""
 SIZES = ""
 """The name under which sizes are compared: those before the named settings, and those that torch names."""
-_SIZES = names(
+SIZE_NAMES = names(
     """
     in_features out_features in1_features in2_features num_features in_channels out_channels num_embeddings
     embedding_dim normalized_shape input_size hidden_size num_channels
@@ -33,15 +33,15 @@ class ReprArguments:
 
     def by_name(self) -> dict[str, str]:
         """Each setting as written, the sizes as one under an empty name."""
-        sizes = (*self.unnamed, *(value for name, value in self.named.items() if name in _SIZES))
-        found = {SIZES: ", ".join(sizes)} if sizes else {}
-        return found | {name: value for name, value in self.named.items() if name not in _SIZES}
+        sizes = (*self.unnamed, *(value for name, value in self.named.items() if name in SIZE_NAMES))
+        by_name = {SIZES: ", ".join(sizes)} if sizes else {}
+        return by_name | {name: value for name, value in self.named.items() if name not in SIZE_NAMES}
 
     def changed(self, name: str, value: str) -> ReprArguments:
         """The same with another value of one of those."""
         if name != SIZES:
             return ReprArguments(self.unnamed, self.named | {name: value})
-        named = {key: other for key, other in self.named.items() if key not in _SIZES}
+        named = {key: other for key, other in self.named.items() if key not in SIZE_NAMES}
         return ReprArguments(tuple(split(value)), named)
 
 
@@ -62,12 +62,12 @@ def read(extra_repr: str) -> ReprArguments:
 def split(text: str) -> list[str]:
     """The parts between the commas and line breaks that are in no brackets."""
     parts, level, start = [], 0, 0
-    for position, sign in enumerate(text):
-        if sign in "([{":
+    for position, character in enumerate(text):
+        if character in "([{":
             level += 1
-        elif sign in ")]}":
+        elif character in ")]}":
             level -= 1
-        elif sign in ",\n" and level <= 0:
+        elif character in ",\n" and level <= 0:
             parts.append(text[start:position].strip())
             start = position + 1
     return [*parts, text[start:].strip()]

@@ -10,11 +10,14 @@ Spines form a tree, so each question costs one comparison and the whole is linea
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from torchrecorder.view.model import Edge, Node, View
+from torchrecorder.view import tuning
+from torchrecorder.view.draft import Pair
+from torchrecorder.view.model import Edge, Node, View, in_order
 from torchrecorder.view.op_families import JOINS, SUMS
-from torchrecorder.view.order import Pair
 
 _FEATURES = 1
 """Data of fewer axes are not features, so not a skip: a scale, a number of steps."""
@@ -22,8 +25,8 @@ _FEATURES = 1
 
 def with_skips(view: View) -> View:
     """The View with its skip edges marked."""
-    found = _Spines(view).skips()
-    return replace(view, edges=tuple(replace(e, skip=not e.back and (e.tail, e.head) in found) for e in view.edges))
+    skips = _Spines(view).skips()
+    return replace(view, edges=tuple(replace(e, skip=not e.back and (e.tail, e.head) in skips) for e in view.edges))
 
 
 class _Spines:
@@ -46,7 +49,7 @@ class _Spines:
         self._number()
 
     def skips(self) -> set[Pair]:
-        found: set[Pair] = set()
+        skips: set[Pair] = set()
         for node in self.view.nodes:
             edges = self.into[node.id]
             if len(edges) < 2 or _first(node).kind not in ("call", "op", "function"):
@@ -60,10 +63,10 @@ class _Spines:
                 # What nothing is below leads past nothing; a node may have thousands of inputs that are such.
                 has_below = self._leave[edge.tail] > self._enter[edge.tail]
                 if has_below and any(self._leads_past(edge, other) for other in others):
-                    found.add((edge.tail, edge.head))
+                    skips.add((edge.tail, edge.head))
                 elif is_sum:
-                    found.update(self._side_branch(edge))
-        return found
+                    skips.update(self._side_branch(edge))
+        return skips
 
     def _main(self, node: Node) -> list[Edge]:
         edges, first = self.into[node.id], _first(node)
@@ -137,3 +140,97 @@ class _Spines:
 def _first(node: Node) -> Node:
     """What data enters: of parts that are drawn as one, the first."""
     return node.parts[0] if node.parts else node
+
+
+# The cost of a layout follows the sum of the spans of the edges: one mask that feeds every block of a deep model turns
+# half a second into a minute. A far edge ends in a small node that names where the data goes, and begins again at
+# another one that names where it comes from.
+
+_Group = list[Edge]
+"""Cut edges that one node begins anew."""
+
+
+def shortened(view: View) -> View:
+    """The View with its far edges cut; itself if there are none."""
+    rank = ranks(len(view.nodes), view.edges)
+    skips_to: defaultdict[int, _Group] = defaultdict(list)
+    for edge in view.edges:
+        if edge.skip:
+            skips_to[edge.head].append(edge)
+    crowds = []
+    for head, group in skips_to.items():
+        from_afar = [edge for edge in group if rank[head] - rank[edge.tail] > tuning.CROWD_SPAN]
+        if len(group) > tuning.CROWD and len(from_afar) > 1:
+            crowds.append(from_afar)
+    in_crowd = {edge for group in crowds for edge in group}
+    forward = [edge for edge in view.edges if not edge.back and edge not in in_crowd]
+    far = [edge for edge in forward if rank[edge.head] - rank[edge.tail] > tuning.FAR]
+    groups = [*crowds, *_together(view, far, rank)]
+    return _cut(view, groups, far) if groups else view
+
+
+def ranks(n: int, edges: Iterable[Edge]) -> list[int]:
+    """About the row in which layout will put each node.
+
+    As far down as its inputs ask; then what has no more inputs than readers, such as a mask, moves down to its first
+    reader.
+    """
+    before: list[list[int]] = [[] for _ in range(n)]
+    below: list[list[int]] = [[] for _ in range(n)]
+    for edge in (edge for edge in edges if not edge.back):
+        before[edge.head].append(edge.tail)
+        below[edge.tail].append(edge.head)
+    rank = [0] * n
+    for node in range(n):
+        rank[node] = max((rank[tail] + 1 for tail in before[node]), default=0)
+    for node in range(n - 1, -1, -1):
+        if below[node] and len(before[node]) <= len(below[node]):
+            rank[node] = min(rank[head] for head in below[node]) - 1
+    return rank
+
+
+def _together(view: View, far: Iterable[Edge], rank: Sequence[int]) -> Iterator[_Group]:
+    by_place: defaultdict[tuple[int, int | None], _Group] = defaultdict(list)
+    for edge in far:
+        by_place[edge.tail, view.nodes[edge.head].box].append(edge)
+    for edges in by_place.values():
+        edges.sort(key=lambda edge: (rank[edge.head], edge.head))
+        group = edges[:1]
+        for edge in edges[1:]:
+            if rank[edge.head] - rank[group[0].head] > tuning.TOGETHER:
+                yield group
+                group = []
+            group.append(edge)
+        yield group
+
+
+def _cut(view: View, groups: Iterable[_Group], far: Iterable[Edge]) -> View:
+    edges = {(edge.tail, edge.head): edge for edge in view.edges if not edge.back}
+    backs = [edge for edge in view.edges if edge.back]
+    order = [(2 * node.id, node) for node in view.nodes]
+    for group in groups:
+        first, id_ = min(edge.head for edge in group), len(order)
+        tails = tuple(dict.fromkeys(edge.tail for edge in group))
+        order.append((2 * first - 1, Node(id_, "from", view.nodes[first].box, links=tails)))
+        for edge in group:
+            del edges[edge.tail, edge.head]
+            edges[id_, edge.head] = replace(edge, tail=id_)
+    marked: dict[int, _Group] = {}
+    # by tail the far edges whose beginning is marked; an input or a constant stands under its own name again
+    for edge in far:
+        if view.nodes[edge.tail].kind in ("call", "op"):
+            marked.setdefault(edge.tail, []).append(edge)
+    for tail, group in marked.items():
+        id_ = len(order)
+        heads = tuple(edge.head for edge in group)
+        order.append((2 * tail + 1, Node(id_, "to", view.nodes[tail].box, links=heads)))
+        edges[tail, id_] = replace(group[0], head=id_)
+    # ids count up in the order of things again
+    nodes = [node for _, node in sorted(order, key=lambda pair: (pair[0], pair[1].id))]
+    new = {node.id: position for position, node in enumerate(nodes)}
+    moved = [replace(edge, tail=new[edge.tail], head=new[edge.head]) for edge in (*edges.values(), *backs)]
+    return replace(
+        view,
+        nodes=tuple(replace(n, id=new[n.id], links=tuple(new[link] for link in n.links)) for n in nodes),
+        edges=in_order(moved),
+    )

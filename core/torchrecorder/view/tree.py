@@ -7,11 +7,13 @@ and without recursion, because a call may hold 20,000 ops and calls may nest dee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from torchrecorder.graph.model import Graph, Module
+from torchrecorder.view.node_kinds import plain
 
 
 class Item(NamedTuple):
@@ -49,7 +51,8 @@ class CallTree:
         """Ids of the ops in the call and in the calls within it."""
         if self.is_solid(call):
             return self.ops_of(call)
-        return sorted(item.id for one in range(call, self.end[call]) for item in self.items[one] if not item.is_call)
+        items = (item for inner in range(call, self.end[call]) for item in self.items[inner])
+        return sorted(item.id for item in items if not item.is_call)
 
     def module(self, call: int) -> Module | None:
         """The module that was called; None for a custom autograd function."""
@@ -85,3 +88,64 @@ def call_tree(graph: Graph) -> CallTree:
             tree.n_ops[row.parent] += tree.n_ops[row.id]
             tree.last_op[row.parent] = max(tree.last_op[row.parent], tree.last_op[row.id])
     return tree
+
+
+class Places:
+    """Which calls and ops of one call stand at the place of which in another one that is drawn like it.
+
+    Children are matched by name; those of lists and containers, whose names are numbers, by class, in order. So the
+    places in a block with an added layer are still those of the others. Each pair of calls is matched once.
+    """
+
+    def __init__(self, tree: CallTree) -> None:
+        self.tree, self.graph = tree, tree.graph
+        self._calls: dict[tuple[int, int], dict[int, int]] = {}
+        self._ops: dict[tuple[int, int], dict[int, int]] = {}
+
+    def matched(self, a: int, b: int) -> dict[int, int]:
+        """By call in `a` the one in `b` that stands in its place; the two themselves included."""
+        if (a, b) not in self._calls:
+            matched, pending = {a: b}, [(a, b)]
+            while pending:
+                pairs = self.children(*pending.pop())
+                matched.update(pairs)
+                pending += pairs
+            self._calls[a, b] = matched
+        return self._calls[a, b]
+
+    def children(self, a: int, b: int) -> list[tuple[int, int]]:
+        """The calls made in one call, each with the one at its place in the other."""
+        here, there = self.tree.children[a], self.tree.children[b]
+        return [(here[i], there[j]) for i, j in _pairs([*map(self._name, here)], [*map(self._name, there)])]
+
+    def op(self, op: int, a: int, b: int) -> int | None:
+        """The op in `b` at the place of one in `a`."""
+        x = self.graph.ops[op].call
+        y = self.matched(a, b).get(x)
+        if y is None:
+            return None
+        if (x, y) not in self._ops:
+            here, there = self.ops(x), self.ops(y)
+            names = [[plain(self.graph.ops[place].name) for place in ops] for ops in (here, there)]
+            self._ops[x, y] = {here[i]: there[j] for i, j in _pairs(*names)}
+        return self._ops[x, y].get(op)
+
+    def ops(self, call: int) -> list[int]:
+        """The ops directly in a call."""
+        return [item.id for item in self.tree.items[call] if not item.is_call]
+
+    def _name(self, call: int) -> str:
+        last = self.graph.calls[call].module.rpartition(".")[2]
+        module = self.tree.module(call)
+        return module.cls if module is not None and last.isdigit() else last
+
+
+def _pairs(here: Sequence[Hashable], there: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """The positions of like things in two sequences, and of those that stand in the place of others."""
+    if here == there:
+        return [(i, i) for i in range(len(here))]
+    pairs: list[tuple[int, int]] = []
+    for tag, i, i_end, j, j_end in SequenceMatcher(None, here, there, autojunk=False).get_opcodes():
+        if tag == "equal" or (tag == "replace" and i_end - i == j_end - j):
+            pairs += zip(range(i, i_end), range(j, j_end), strict=True)
+    return pairs

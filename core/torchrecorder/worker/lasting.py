@@ -29,14 +29,7 @@ class PersistentWorker:
 
     @contextmanager
     def open(self, settings: Settings) -> Iterator[Worker]:
-        now = (
-            settings.path,
-            settings.python,
-            settings.memory_bytes,
-            settings.jobs,
-            settings.allow,
-            _stamps([*settings.path, *sys.path]),
-        )
+        now = _made_of(settings, settings.path), _stamps([*settings.path, *sys.path])
         if self._worker is None or not self._worker.is_running or now != self._made_for:
             self.close()
             self._worker = Worker.of(settings)
@@ -84,6 +77,11 @@ def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:
     return {folder: stamp_of(folder) for folder in installed}
 
 
+def _made_of(settings: Settings, path: Sequence[str]) -> tuple[object, ...]:
+    """What a worker is made of: another one serves other settings."""
+    return (*path, settings.python, settings.memory_bytes, settings.jobs, settings.allow)
+
+
 _here = threading.local()
 
 
@@ -94,15 +92,15 @@ def worker_of_thread(settings: Settings) -> Callable[[Sequence[str]], AbstractCo
     """
 
     def open_worker(path: Sequence[str]) -> AbstractContextManager[Worker]:
-        key = (*path, settings.python, settings.memory_bytes, settings.jobs, settings.allow)
-        if getattr(_here, "lane", None) is None or _here.lane.key != key:
-            _here.lane = _Lane(key, Worker.of(settings, path))
-        return nullcontext(_here.lane.worker)
+        key = _made_of(settings, path)
+        if getattr(_here, "opened", None) is None or _here.opened.key != key:
+            _here.opened = _ThreadWorker(key, Worker.of(settings, path))
+        return nullcontext(_here.opened.worker)
 
     return open_worker
 
 
-class _Lane:
+class _ThreadWorker:
     """Ends its worker when it is collected or the process ends, however that was started."""
 
     def __init__(self, key: tuple[object, ...], worker: Worker) -> None:

@@ -44,7 +44,7 @@ def project(recorded: Path, tmp_path: Path) -> Path:
 
 
 def settings(root: Path, **more: Any) -> Settings:
-    return Settings.for_project(root, path=["."], committed="diagrams", **more)
+    return Settings.for_project(root, path=["."], cache="diagrams", **more)
 
 
 def build(root: Path, **more: Any) -> Outcome:

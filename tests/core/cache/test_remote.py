@@ -115,7 +115,7 @@ def test_a_folder_will_do(team: Path, here: Path) -> None:
 
 
 def test_update_brings_it_into_the_committed_cache(team: Path, here: Path) -> None:
-    settings = Settings.for_project(here, path=["."], remote=str(team), committed="diagrams", engine="no-such-engine")
+    settings = Settings.for_project(here, path=["."], remote=str(team), cache="diagrams", engine="no-such-engine")
     assert Pipeline(settings, NoTorch, writes_committed=True).run([REQUEST])[REQUEST].error is None
     alone, _ = build(here, "", committed="diagrams")
     assert alone.error is None

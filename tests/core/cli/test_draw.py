@@ -10,7 +10,7 @@ import pytest
 
 from torchrecorder.cli import main
 from torchrecorder.graph import from_json
-from torchrecorder.page import FILE_TYPES
+from torchrecorder.page.files import FILE_TYPES
 from torchrecorder.request import OPTIONS
 
 NETS = """

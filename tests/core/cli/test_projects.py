@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -193,6 +194,21 @@ def test_what_failed_is_told_again_and_tried_again_on_request(docs: Path, capsys
     assert main(["check", str(docs)]) == 1
     assert "FAILED      zoo_nets.Net: cannot build zoo_nets.Net: ValueError: " in capsys.readouterr().out
     assert not [*Path("diagrams").rglob("*.json")]
+
+
+def test_what_pages_may_not_call_is_refused_and_not_missing(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, is_rst = Path("docs/index.rst"), Path("docs/index.rst").exists()
+    page = page if is_rst else Path("docs/index.md")
+    call = "os.getenv('HOME')"
+    page.write_text(f".. torchrecorder:: {call}\n" if is_rst else f"```torchrecorder\n{call}\n```\n")
+    assert main(["update", str(docs)]) == 1
+    assert main(["check", str(docs)]) == 1
+    assert f"FAILED      {call}: {call} is not called: a page may call" in capsys.readouterr().out
+    project = collect(docs)
+    (request,) = {request.recording for request in project.requests}
+    for allow, is_known in (((), True), (("os.getenv",), False)):
+        recordings = Pipeline(replace(project.settings, allow=allow)).recordings()
+        assert (recordings.failed(request) is not None) is is_known
 
 
 def test_what_was_only_tried_and_fails_is_no_error(

@@ -39,7 +39,7 @@ needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="needs 
 def found(tmp_path: Path) -> Collected:
     """A project with several models and a committed cache."""
     (tmp_path / "many_nets.py").write_text(NETS)
-    settings = Settings.for_project(tmp_path, path=["."], committed="diagrams")
+    settings = Settings.for_project(tmp_path, path=["."], cache="diagrams")
     return Collected(settings, REQUESTS)
 
 

@@ -20,7 +20,7 @@ from torchrecorder.errors import EngineError, OptionError, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import to_dot
 from torchrecorder.request import DrawingOptions
-from torchrecorder.request.requests import Depth
+from torchrecorder.request.options import Depth
 from torchrecorder.view import make_view
 from torchrecorder.write.links import link
 from torchrecorder.write.svg import finish

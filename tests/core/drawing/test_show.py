@@ -18,7 +18,8 @@ from torchrecorder.graph.model import Grade
 from torchrecorder.labels.names import flops, size
 from torchrecorder.layout.dot import to_dot
 from torchrecorder.request import DrawingOptions, read_drawing
-from torchrecorder.request.requests import Fact, shown
+from torchrecorder.request.options import Fact
+from torchrecorder.request.requests import shown
 from torchrecorder.view import make_view
 from torchrecorder.write.svg import finish, fixed
 from torchrecorder.write.text import caption_facts
@@ -30,7 +31,7 @@ def counted() -> Graph:
     return replace(graph, ops=tuple(replace(op, flops=2_000_000) for op in graph.ops), values=tuple(values))
 
 
-def dot(*show: str) -> str:
+def dot(*show: Fact) -> str:
     return str(to_dot(make_view(counted(), DrawingOptions(depth="all", show=show)), show=show).source)
 
 

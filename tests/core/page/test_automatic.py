@@ -12,7 +12,6 @@ from torchrecorder.errors import (
     ForwardError,
     InputError,
     NotAModule,
-    OptionError,
     OutOfDate,
     TargetBuildFailed,
     TargetNotFound,
@@ -21,7 +20,8 @@ from torchrecorder.errors import (
     WorkerTimeout,
 )
 from torchrecorder.graph import Graph
-from torchrecorder.page import Diagram, LogEntry, Outcome, is_closed, is_skipped, log_entries
+from torchrecorder.page import Diagram, Outcome
+from torchrecorder.page.remarks import LogEntry, log_entries
 from torchrecorder.request import read_request
 
 
@@ -38,7 +38,7 @@ def tried(name: str, error: TorchRecorderError | None = None) -> Outcome:
     return Outcome(request, None if error else diagram(), error)
 
 
-def entries(*outcomes: Outcome | OptionError) -> list[LogEntry[str]]:
+def entries(*outcomes: Outcome) -> list[LogEntry[str]]:
     return list(log_entries([("place", outcome) for outcome in outcomes], {}, ""))
 
 
@@ -94,16 +94,16 @@ def test_no_torch_is_said_once_unless_what_was_drawn_elsewhere_is_there() -> Non
     ],
 )
 def test_a_page_shows_nothing_of_what_was_tried_in_vain(error: TorchRecorderError, skips: bool) -> None:
-    assert is_skipped(tried("Net", error)) is skips
-    assert not is_skipped(Outcome(read_request("pkg.Net", {}), None, error))
+    assert tried("Net", error).is_skipped is skips
+    assert not Outcome(read_request("pkg.Net", {}), None, error).is_skipped
 
 
 def test_a_pattern_of_a_package_passes_over_classes_that_are_no_modules() -> None:
     outcome = Outcome(read_request("pkg.Config", {}), None, NotAModule("pkg.Config"))
-    assert not is_skipped(outcome)
-    assert not is_skipped(replace(outcome, request=replace(outcome.request, pattern="pkg.Config")))
+    assert not outcome.is_skipped
+    assert not replace(outcome, request=replace(outcome.request, pattern="pkg.Config")).is_skipped
     of_many = replace(outcome, request=replace(outcome.request, pattern="pkg.*"))
-    assert is_skipped(of_many)
+    assert of_many.is_skipped
     assert entries(of_many) == []
 
 
@@ -112,4 +112,4 @@ def test_a_pattern_of_a_package_passes_over_classes_that_are_no_modules() -> Non
     [("auto", 600, False), ("auto", 601, True), ("summary", 10, True), ("end", 5000, False)],
 )
 def test_tall_pictures_are_closed(place: str, height: float, closed: bool) -> None:
-    assert is_closed(Outcome(read_request("pkg.Net", {}), diagram(height)), place) is closed
+    assert Outcome(read_request("pkg.Net", {}), diagram(height)).is_closed(place) is closed

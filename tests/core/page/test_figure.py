@@ -17,7 +17,9 @@ from torchrecorder.drawing.draw import MAX_NESTED, DrawJob, draw
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
-from torchrecorder.page import ASSETS, SCRIPT, STYLE, CopyNumbers, Diagram, contents
+from torchrecorder.page import Diagram
+from torchrecorder.page.figure import CopyNumbers, contents
+from torchrecorder.page.words import ASSETS, SCRIPT, STYLE
 from torchrecorder.request import DrawingOptions, FigureOptions
 
 

@@ -14,7 +14,9 @@ from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.engine import find_engine
 from torchrecorder.layout.widths import width
-from torchrecorder.page import FILE_TYPES, Diagram, contents
+from torchrecorder.page import Diagram
+from torchrecorder.page.figure import contents
+from torchrecorder.page.files import FILE_TYPES
 from torchrecorder.page.printed import for_print
 from torchrecorder.request import DrawingOptions, FigureOptions, read_drawing
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchrecorder.page import names_of_class
+from torchrecorder.page.diagram import names_of_class
 
 
 @pytest.mark.parametrize(

@@ -20,20 +20,18 @@ from torchrecorder.errors import (
     WorkerCrashed,
 )
 from torchrecorder.graph import Graph
-from torchrecorder.page import (
-    CopyNumbers,
-    Diagram,
+from torchrecorder.page import Diagram, Outcome
+from torchrecorder.page.figure import CopyNumbers
+from torchrecorder.page.outcome import with_code
+from torchrecorder.page.remarks import (
     LogEntry,
-    Outcome,
-    author_notes,
     fatal_messages,
     is_build_wide,
     log_entries,
     message,
-    reader_notes,
     slowest,
-    warning_text,
-    with_code,
+    with_places,
+    with_setting,
 )
 from torchrecorder.page.words import translation
 from torchrecorder.request import Body, read_request
@@ -64,16 +62,16 @@ def test_remarks() -> None:
     drawing = Drawing("<svg/>", 1, 1, "", "", {"guessed": "the shape is a guess"}, ("a note",))
     error = ForwardError("Net", "ValueError: no")
     request = read_request("pkg.Net", {})
-    assert reader_notes(Outcome(request, Diagram(drawing, load_graph=no_graph), error)) == (
+    assert Outcome(request, Diagram(drawing, load_graph=no_graph), error).reader_notes() == (
         "This diagram is not complete: the forward of Net failed: ValueError: no",
         "the shape is a guess",
         "a note",
     )
-    assert reader_notes(Outcome(request, None, error)) == ()
+    assert Outcome(request, None, error).reader_notes() == ()
     graded = replace(drawing, facts={"guessed": "1,7, from fc (Linear)", "grade": "layer"}, notes=())
     found = Outcome(request, Diagram(graded, load_graph=no_graph))
-    assert reader_notes(found) == ("inputs guessed from its first layers: 1,7, from fc (Linear)",)
-    assert reader_notes(found, translation("de")) == (
+    assert found.reader_notes() == ("inputs guessed from its first layers: 1,7, from fc (Linear)",)
+    assert found.reader_notes(translation("de")) == (
         "Eingaben erraten aus seinen ersten Schichten: 1,7, aus fc (Linear)",
     )
 
@@ -89,9 +87,9 @@ def test_a_reader_is_not_told_what_only_the_author_can_use() -> None:
     others = ("not drawn: 2 operations that nothing reads", "values left PyTorch through item() in encoder.0")
     drawing = Drawing("<svg/>", 1, 1, "", "", notes=(*own, *library, *others), weakened=("layered, since …",))
     found = Outcome(read_request("pkg.Net(3)", {}), Diagram(drawing, load_graph=no_graph))
-    assert reader_notes(found) == (*own, *others)
-    assert author_notes(found) == tuple(f"pkg.Net(3): {note}" for note in (*library, "layered, since …"))
-    assert author_notes(outcome()) == ()
+    assert found.reader_notes() == (*own, *others)
+    assert found.author_notes() == tuple(f"pkg.Net(3): {note}" for note in (*library, "layered, since …"))
+    assert outcome().author_notes() == ()
 
 
 def outcome(error: TorchRecorderError | None = None, info: str = "") -> Outcome:
@@ -106,7 +104,7 @@ def test_one_cause_is_one_warning_with_its_places() -> None:
         return outcome(TargetNotFound(f"gone.{name}", "", "gone"))
 
     typo = TargetNotFound("pkg.Nett", "pkg", "Nett")
-    results: list[tuple[str, Outcome | OptionError]] = [
+    results: list[tuple[str, Outcome]] = [
         ("a:1", broken("pkg.a")),
         ("a:2", outcome(typo)),
         ("a:3", absent("One")),
@@ -127,14 +125,12 @@ def test_one_cause_is_one_warning_with_its_places() -> None:
 
 
 def test_a_warning_as_a_tool_writes_it() -> None:
-    assert warning_text("no", (), "") == "no"
-    assert warning_text("no", ("a:1", "b:2"), "") == "no\nthe same at\n  a:1\n  b:2"
-    many = warning_text("no", tuple(f"a:{i}" for i in range(30)), "")
+    assert with_places("no", ()) == "no"
+    assert with_places("no", ("a:1", "b:2")) == "no\nthe same at\n  a:1\n  b:2"
+    many = with_places("no", tuple(f"a:{i}" for i in range(30)))
     assert many.endswith("\n  a:19 and 10 more")
-    hint = message(TorchMissing("pkg.Net", "python"))
-    assert "name another Python with `torchrecorder_python` in conf.py" in warning_text(
-        hint, (), "`torchrecorder_{}` in conf.py"
-    )
+    hint = with_setting(message(TorchMissing("pkg.Net", "python")), "`torchrecorder_{}` in conf.py")
+    assert "name another Python with `torchrecorder_python` in conf.py" in hint
 
 
 def test_the_slowest_of_many_recordings() -> None:
@@ -156,9 +152,9 @@ def test_a_wrong_option_of_a_diagram_that_is_drawn_is_a_warning() -> None:
 def test_a_failure_is_logged_at_its_place_and_what_no_page_can_be_blamed_for_once() -> None:
     engine, missing = EngineNotFound("auto", "it is not there"), TorchMissing("pkg.Net", "python")
     crashed = WorkerCrashed("pkg.Net", "signal 11", "the log")
-    results: list[tuple[str, Outcome | OptionError]] = [
+    results: list[tuple[str, Outcome]] = [
         ("a:1", outcome(engine)),
-        ("a:2", OptionError(("unknown option 'x'",))),
+        ("a:2", Outcome.refused(Body("pkg.Net"), OptionError(("unknown option 'x'",)))),
         ("b:1", outcome(missing)),
         ("b:2", outcome(crashed)),
         ("b:3", outcome(engine)),
@@ -176,8 +172,8 @@ def test_what_is_drawn_or_only_collected_is_not_logged() -> None:
 
 
 def test_information_comes_once_and_the_cache_after_the_diagrams() -> None:
-    error = OptionError(("no model is named",))
-    results: list[tuple[str, Outcome | OptionError]] = [
+    error = Outcome.refused(Body("pkg.Net"), OptionError(("no model is named",)))
+    results: list[tuple[str, Outcome]] = [
         ("a:1", outcome(info="it may be old")),
         ("a:2", error),
         ("a:3", outcome(info="it may be old")),
@@ -193,7 +189,7 @@ def test_information_comes_once_and_the_cache_after_the_diagrams() -> None:
 def test_only_what_is_out_of_date_and_must_not_be_ends_a_build() -> None:
     fatal = OutOfDate("pkg.Net", ("net.py changed",), is_fatal=True)
     results = [outcome(fatal), outcome(OutOfDate("pkg.Old", ("old.py changed",))), outcome(fatal), outcome()]
-    assert fatal_messages([*results, OptionError(("a",))]) == [message(fatal)]
+    assert fatal_messages([*results, Outcome.refused(Body("pkg.Net"), OptionError(("a",)))]) == [message(fatal)]
 
 
 def test_code_in_a_note_stands_between_backticks() -> None:

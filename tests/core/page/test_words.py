@@ -11,7 +11,8 @@ from babel.messages.mofile import read_mo, write_mo
 from babel.messages.pofile import read_po
 
 import torchrecorder
-from torchrecorder.page import ASSETS, CATALOG, LOCALE, SCRIPT, words
+from torchrecorder.page import words
+from torchrecorder.page.words import ASSETS, CATALOG, LOCALE, SCRIPT
 from torchrecorder.recording.guess.search import _NOT_COMPUTED
 
 LANGUAGES = ("de", "fr", "ja", "zh_CN")

@@ -17,7 +17,8 @@ from tests.core.answering import NoTorch, OneByOne
 from tests.entries import behind, entries, facts_of, rewrite
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cache.store import Kind, Store
-from torchrecorder.page import contents, log_entries
+from torchrecorder.page.figure import contents
+from torchrecorder.page.remarks import log_entries
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, FigureOptions, RecordingRequest, Settings, read_request
 from torchrecorder.trace.observed import TraceResult
@@ -117,7 +118,7 @@ class FuzzedSite:
 
     def settings(self, machine: str, *, is_remote: bool = False) -> Settings:
         remote, committed = (str(self.root / "diagrams"), "") if is_remote else ("", "diagrams")
-        return Settings.for_project(self.root, path=["src"], cache=machine, remote=remote, committed=committed)
+        return Settings.for_project(self.root, path=["src"], machine_cache=machine, remote=remote, cache=committed)
 
     def shown(self, *, is_remote: bool = False) -> dict[DiagramRequest, str]:
         """What a page shows of each request, and a log says, as the front ends make it.

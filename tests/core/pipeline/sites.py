@@ -85,7 +85,7 @@ class Site:
     ) -> list[Outcome]:
         """The outcomes of a build; `jobs` and `starts` say how much of the worker it needed."""
         Counted.jobs = Counted.starts = 0
-        settings = Settings.for_project(self.root, path=["src"], engine=engine, committed=committed)
+        settings = Settings.for_project(self.root, path=["src"], engine=engine, cache=committed)
         outcomes = Pipeline(settings, open_worker=Counted, retries=retries).run(requests)
         return [outcomes[request] for request in requests]
 

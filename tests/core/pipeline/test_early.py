@@ -33,7 +33,7 @@ class Opened:
 
 def pipeline(site: Site, **settings: str) -> tuple[Pipeline, Opened]:
     opened = Opened()
-    found = Settings.for_project(site.root, path=["src"], **settings)  # type: ignore[arg-type]
+    found = Settings.for_project(site.root, path=["src"], **settings)
     return Pipeline(found, opened), opened
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.core.pipeline.sites import Counted, Site, ask, svg_of
 from torchrecorder.errors import InputError
-from torchrecorder.page import reader_notes
 
 BARE = """from torch import nn
 
@@ -38,7 +37,7 @@ def test_none_is_drawn_unasked_but_where_a_page_asks_for_it(site: Site) -> None:
         assert left_out.error.summary() == "its inputs can be guessed from the names of its parameters alone"
         (drawn,) = site.build(asked)
         assert "3×64×64" not in svg_of(drawn)
-        assert reader_notes(drawn)[0] == (
+        assert drawn.reader_notes()[0] == (
             "inputs guessed from names alone, so no sizes are shown: "
             "x=1,3,64,64, from nothing but the names of its parameters"
         )
@@ -50,4 +49,4 @@ def test_none_is_drawn_unasked_but_where_a_page_asks_for_it(site: Site) -> None:
 def test_a_guess_from_a_layer_is_drawn_with_its_sizes(site: Site) -> None:
     (drawn,) = site.build(replace(ask(shape=""), is_tried=True))
     assert "1×4" in svg_of(drawn) or "B×4" in svg_of(drawn)
-    assert reader_notes(drawn)[0] == "inputs guessed from its first layers: 1,3, from fc (Linear)"
+    assert drawn.reader_notes()[0] == "inputs guessed from its first layers: 1,3, from fc (Linear)"

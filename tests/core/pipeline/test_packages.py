@@ -58,13 +58,15 @@ def project(tmp_path: Path, site: Path) -> Path:
 
 
 def draw(project: Path, *, writes: bool = False) -> Outcome:
-    settings = replace(Settings.for_project(project, path=["src"]), committed=project / "diagrams")
+    settings = Settings.for_project(project, path=["src"], cache="diagrams")
     pipeline = Pipeline(settings, lambda path: Worker(list(path)), writes_committed=writes)
     return pipeline.run([REQUEST])[REQUEST]
 
 
 def look(project: Path) -> Finding:
-    settings = replace(Settings.for_project(project, path=["src"], cache="elsewhere"), committed=project / "diagrams")
+    settings = replace(
+        Settings.for_project(project, path=["src"], machine_cache="elsewhere"), committed=project / "diagrams"
+    )
     return Pipeline(settings).recordings().look(REQUEST.recording)[1]
 
 

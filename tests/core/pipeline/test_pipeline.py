@@ -250,7 +250,7 @@ def test_equal_in_every_process(site: Site) -> None:
         "from pathlib import Path; from torchrecorder.pipeline import *;"
         "from torchrecorder.request import *; import hashlib;"
         "r = read_request('pip_nets.net.Net', {'shape': '1,3'});"
-        "s = Settings.for_project(Path(sys.argv[1]), path=['src'], cache=sys.argv[2]);"
+        "s = Settings.for_project(Path(sys.argv[1]), path=['src'], machine_cache=sys.argv[2]);"
         "d = Pipeline(s).run([r])[r].diagram; from torchrecorder.graph import to_json;"
         "print(hashlib.sha256((to_json(d.graph) + d.svg + d.text).encode()).hexdigest())"
     )

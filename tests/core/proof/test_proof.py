@@ -18,7 +18,8 @@ from tests.core.view.seeing import boxes, edges, shown
 from torchrecorder.graph import Graph
 from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.recording import capture
-from torchrecorder.request.requests import Depth, DrawingOptions
+from torchrecorder.request.options import Depth
+from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, Views
 
 NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN)}

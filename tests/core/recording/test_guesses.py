@@ -121,6 +121,19 @@ class Towers(nn.Module):
         return self.user_net(user) * self.item_net(item)
 
 
+class ShortPatches(nn.Module):
+    """It takes fewer patches than it has places: a picture of a single one, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Linear(3 * 4 * 4, 4)
+        self.pos_embedding = nn.Parameter(torch.zeros(9, 4))
+
+    def forward(self, img: Tensor) -> Any:
+        patches = img.unflatten(2, (-1, 4)).unflatten(4, (-1, 4)).permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
+        return self.embed(patches) + self.pos_embedding[: patches.shape[1]]
+
+
 class Patches(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -149,6 +162,7 @@ class Patches(nn.Module):
         (Table(), "x_num=1,7; x_cat=int64[1,2]<1, a row of a table, from the names of its parameters and its layers"),
         (Towers(), "1,5; 1,3, from user_net (Linear), item_net (Linear)"),
         (Patches(), "1,3,12,12, from embed (Linear), taking patches of 4 by 4"),
+        (ShortPatches(), "1,3,12,12, from embed (Linear), taking patches of 4 by 4"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from torchrecorder.errors import OptionError
-from torchrecorder.request import Rules, has_example, read_rules, take_field
+from torchrecorder.request import DiagramRequest, Rules, has_example, read_rules, take_field
 
 
 def rules(written: object) -> Rules:
@@ -16,9 +16,14 @@ def rules(written: object) -> Rules:
     return found
 
 
+def requested(rules: Rules, name: str, own: str | None) -> DiagramRequest | None:
+    body = rules.body((name,), own)
+    return None if body is None else body.request()
+
+
 def asked(written: object, name: str, own: str | None = None) -> tuple[str, str, int | str, bool] | None:
     """The target, shape and depth that a class asks for, and whether it is only tried."""
-    request = rules(written).request(name, own)
+    request = requested(rules(written), name, own)
     if request is None:
         return None
     return request.recording.target, request.recording.shape, request.drawing.depth, request.is_tried
@@ -58,7 +63,7 @@ def test_the_most_exact_pattern_wins_and_a_class_has_the_last_word(
 
 
 def test_what_a_pattern_says_of_several_classes_is_marked_so() -> None:
-    common = [rules(PATTERNS).request(f"pkg.{name}", own) for name, own in COMMON]
+    common = [requested(rules(PATTERNS), f"pkg.{name}", own) for name, own in COMMON]
     assert [it is not None and it.recording.is_common for it in common] == [True, True, False, False, False]
 
 
@@ -94,7 +99,7 @@ def test_whether_a_docstring_builds_its_class(docstring: str | None, expected: b
 
 
 def test_inputs_of_a_class_take_the_place_of_the_shape_of_its_pattern() -> None:
-    request = rules(PATTERNS).request("pkg.models.Small", "inputs=pkg.make")
+    request = requested(rules(PATTERNS), "pkg.models.Small", "inputs=pkg.make")
     assert request is not None
     assert (request.recording.inputs, request.recording.shape) == ("pkg.make", "")
 
@@ -134,7 +139,7 @@ def test_values_of_a_field_go_on_after_a_comma(own: str, target: str, shape: str
 )
 def test_what_is_wrong_in_a_field_is_said(own: str, problems: str) -> None:
     with pytest.raises(OptionError, match=re.escape(problems)):
-        rules(False).request("pkg.Net", own)
+        requested(rules(False), "pkg.Net", own)
 
 
 def test_what_is_wrong_in_a_setting_is_said_and_left_out() -> None:
@@ -156,10 +161,10 @@ def test_what_is_wrong_in_a_setting_is_said_and_left_out() -> None:
         "'pkg.Loud'",
     ]
     assert "'pkg.models.*': unknown option 'shap', did you mean shape?" in problems
-    request = found.request("pkg.models.Net", None)
+    request = requested(found, "pkg.models.Net", None)
     assert request is not None
     assert (request.recording.target, request.drawing.depth, request.pattern) == ("pkg.models.Net", 2, "pkg.models.*")
-    assert found.request("pkg.Net", None) is None
+    assert requested(found, "pkg.Net", None) is None
     assert read_rules("pkg.*")[1] == ("""'pkg.*' is not valid: write True, or {"pkg.models.*": {"shape": "1,3"}}""",)
 
 

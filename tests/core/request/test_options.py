@@ -86,6 +86,9 @@ def test_all_problems_at_once() -> None:
         ("direction", "up"),
         ("width", "wide"),
         ("width", "1px;color:red"),
+        ("width", "3.25"),
+        ("height", "8"),
+        ("figwidth", "3"),
         ("height", "80%"),
         ("scale", "0"),
         ("scale", "half"),
@@ -99,6 +102,13 @@ def test_all_problems_at_once() -> None:
 def test_a_bad_value_is_named(name: str, text: str) -> None:
     (problem,) = problems_of("pkg.Net", **{name: text})
     assert problem.startswith(f"{name}: ")
+
+
+def test_a_width_of_few_pixels_was_meant_in_another_unit() -> None:
+    (problem,) = problems_of("pkg.Net", width="3.25")
+    assert problem.endswith("'3.25' has no unit, and 3.25 pixels show nothing: write 3.25in, 3.25cm or 3.25em")
+    assert read_request("pkg.Net", {"width": "3.25px"}).figure.width == "3.25px"  # said so
+    assert read_request("pkg.Net", {"width": "16"}).figure.width == "16px"
 
 
 @pytest.mark.parametrize(

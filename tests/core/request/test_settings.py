@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import os
+import sys
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
-from torchrecorder.request import SITE_SETTINGS, Settings, site_settings
+from torchrecorder.request import SETTINGS, Settings, read_rules, read_settings
 from torchrecorder.request.settings import read_memory
 
 
@@ -26,7 +27,7 @@ def test_no_memory(text: str) -> None:
 
 
 def test_paths_are_of_the_project(tmp_path: Path) -> None:
-    settings = Settings.for_project(tmp_path, path=["../src"], python=".venv/bin/python", committed="docs/diagrams")
+    settings = Settings.for_project(tmp_path, path=["../src"], python=".venv/bin/python", cache="docs/diagrams")
     assert settings.path[0] == str(tmp_path.parent / "src")
     assert settings.python == str(tmp_path / ".venv" / "bin" / "python")
     assert settings.committed == tmp_path / "docs" / "diagrams"
@@ -36,24 +37,25 @@ def test_paths_are_of_the_project(tmp_path: Path) -> None:
 
 def test_a_word_that_says_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="none of warn, error, placeholder"):
-        Settings.for_project(tmp_path, on_stale="ignore")  # type: ignore[arg-type]
+        Settings.for_project(tmp_path, on_stale="ignore")
 
 
 def test_the_project_is_where_the_cache_lies() -> None:
     assert Settings(Path("some/.torchrecorder")).root == Path(os.path.abspath("some"))
 
 
-DEFAULTS = {setting.name: setting.default for setting in SITE_SETTINGS}
+DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 
 
 def test_the_defaults_of_a_site_are_those_of_settings(tmp_path: Path) -> None:
-    assert site_settings(tmp_path, DEFAULTS) == (Settings.for_project(tmp_path), {})
-    named = set(inspect.signature(Settings.for_project).parameters)
-    assert named == {*DEFAULTS, "root", "committed"}
+    assert read_settings(tmp_path, DEFAULTS) == (Settings.for_project(tmp_path), {})
+    assert read_settings(tmp_path, dict.fromkeys(DEFAULTS)) == (Settings.for_project(tmp_path), {})
+    assert Settings.for_project(tmp_path) == replace(Settings(), cache=tmp_path / ".torchrecorder", project=tmp_path)
 
 
 def test_what_a_site_says(tmp_path: Path) -> None:
     written = {
+        "machine_cache": "local",
         "path": "src",
         "cache": "diagrams",
         "on_stale": "error",
@@ -63,32 +65,62 @@ def test_what_a_site_says(tmp_path: Path) -> None:
         "allow": ["legacy.zoo"],
         "engine": "pure",
         "options": {"depth": 2},
+        "autodoc": {"pkg.*": {"shape": "1,3"}},
+        "autodoc_place": "end",
+        "on_error": "raise",
     }
     assert set(written) == set(DEFAULTS)
-    found, wrong = site_settings(tmp_path, written, cache="local")
+    settings, wrong = read_settings(tmp_path, written)
     assert wrong == {}
-    assert found == Settings.for_project(
-        tmp_path,
-        cache="local",
-        committed="diagrams",
-        path=["src"],
+    assert settings == Settings(
+        cache=tmp_path / "local",
+        path=tuple(dict.fromkeys([str(tmp_path / "src"), *map(os.path.abspath, sys.path)])),
+        committed=tmp_path / "diagrams",
         on_stale="error",
         python="python3.12",
-        memory="0",
-        remote="team",
-        allow=["legacy.zoo"],
+        memory_bytes=None,
+        remote=str(tmp_path / "team"),
+        allow=("legacy.zoo",),
         engine="pure",
         options={"depth": "2"},
+        rules=read_rules({"pkg.*": {"shape": "1,3"}})[0],
+        place="end",
+        on_error="raise",
+        project=tmp_path,
     )
 
 
 def test_all_that_is_wrong_with_a_site_is_left_out_by_itself(tmp_path: Path) -> None:
-    written = {**DEFAULTS, "on_stale": "ignore", "memory": "much", "options": {"dept": 1, "fold": False}, "path": None}
-    found, wrong = site_settings(tmp_path, written)
-    assert found == Settings.for_project(tmp_path, options={"fold": "false"})
+    written = {
+        **DEFAULTS,
+        "on_stale": "ignore",
+        "memory": "much",
+        "options": {"dept": 1, "fold": False},
+        "path": None,
+        "allow": 3,
+        "autodoc": {"pkg.*": {"shape": "1,3"}, "a b": True},
+        "engine": "a\0b",
+        "on_eror": "raise",
+    }
+    settings, wrong = read_settings(tmp_path, written)
+    good = {"options": {"fold": "false"}, "autodoc": {"pkg.*": {"shape": "1,3"}}}
+    assert settings == Settings.for_project(tmp_path, **good)
     assert wrong == {
         "on_stale": ("'ignore' is none of warn, error, placeholder",),
         "memory": ("'much' is not a valid amount of memory: write 16G, 800M, or 0 for no limit",),
         "options": ("unknown option 'dept', did you mean depth?",),
+        "allow": ("3 is not a list of texts",),
+        "autodoc": ("'a b' is not a valid pattern: write a dotted name, in which * stands for any text",),
+        "engine": ("'a\\x00b' has characters that no file and no address has",),
+        "on_eror": ("there is no such setting; did you mean the setting `on_error`?",),
     }
-    assert site_settings(tmp_path, {**DEFAULTS, "memory": "much", "engine": "pure"})[0].engine == "pure"
+    assert read_settings(tmp_path, {**DEFAULTS, "memory": "much", "engine": "pure"})[0].engine == "pure"
+    assert read_settings(tmp_path, {"options": 3})[1] == {
+        "options": ("3 is not a mapping: write each option as `name: value`",)
+    }
+
+
+def test_every_setting_is_a_field_and_is_explained() -> None:
+    declared = [field for field in fields(Settings) if "setting" in field.metadata]
+    assert len(declared) == len(SETTINGS) == len(DEFAULTS)
+    assert all(setting.help.endswith(".") for setting in SETTINGS)

@@ -7,7 +7,8 @@ from tests.core.view.seeing import edges, shown
 from torchrecorder.graph import Graph
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Edge, View, make_view
-from torchrecorder.view.select import FAR, ranks
+from torchrecorder.view.skips import ranks
+from torchrecorder.view.tuning import FAR
 
 
 def masked(n: int, *, made: bool = False) -> Graph:

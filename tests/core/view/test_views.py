@@ -8,7 +8,8 @@ from tests.core.graph.building import DEEP, Net, chain, mlp, nested, residual_bl
 from tests.core.view.seeing import boxes, edges, reaches, shown
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
-from torchrecorder.request.requests import Depth, DrawingOptions
+from torchrecorder.request.options import Depth
+from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import AUTO_NODES, make_view
 
 

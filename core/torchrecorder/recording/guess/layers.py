@@ -38,13 +38,17 @@ def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
     found = [*accepted(model, batch)]
     if is_of_sequences(model):
         found.sort(key=lambda main: main.spec.dtype == "float32" and len(main.spec.shape) < 3)
+    tables = [tensor for name, tensor in model.named_parameters() if "pos" in name]
+    if not any(grade == "model" for _, _, grade in found):
+        yield from _in_patches(model, batch, tables, (3,))  # a picture of one patch would be taken, too
     for where, spec, grade in found:
         yield Guess(f"from {where}", (spec,) * max(1, len(needed)), grade=grade)
     if len(needed) > 1:
         yield from _each_its_own(model, [p.name for p in needed], batch)
     elif needed and role_of(needed[0].name, (ROLES, ALONE)) != "words":
         yield from _of_codebook(model, batch)
-    yield from _in_patches(model, batch)
+    others = [value for value in vars(model).values() if isinstance(value, Tensor)]
+    yield from _in_patches(model, batch, [*model.parameters(), *others], (3, 1), 8)
 
 
 def is_of_sequences(model: nn.Module) -> bool:
@@ -135,19 +139,20 @@ def _of_codebook(model: nn.Module, batch: int) -> Iterator[Guess]:
                 yield Guess(f"from {_name(path, layer)} as a codebook", (InputSpec((batch, *shape)),))
 
 
-def _in_patches(model: nn.Module, batch: int) -> Iterator[Guess]:
-    """An image whose flattened patches are what the first layers take; position embeddings say how many."""
-    held = [*model.parameters(), *(value for value in vars(model).values() if isinstance(value, Tensor))]
-    counts = {count for tensor in held if tensor.dim() <= 3 for count in tensor.shape[:-1]}
+def _in_patches(
+    model: nn.Module, batch: int, tables: Sequence[Tensor], channels: Sequence[int], *usual: int
+) -> Iterator[Guess]:
+    """An image whose flattened patches are what the first layers take; tables of positions say how many."""
+    counts = {count for tensor in tables if tensor.dim() <= 3 for count in tensor.shape[:-1]}
     squares = {n for count in counts for n in (count, count - 1) if n > 3 and math.isqrt(n) ** 2 == n}
     sides = [math.isqrt(n) for n in sorted(squares)]
     for path, layer in islice(_leaves(model), _LAYERS):
         features = getattr(layer, "in_features", None) or getattr(layer, "normalized_shape", (0,))[-1]
-        for channels in (3, 1):
-            patch = math.isqrt(features // channels)
-            if patch > 1 and patch * patch * channels == features:
-                for side in (*sides[-3:], 8):
-                    spec = InputSpec((batch, channels, patch * side, patch * side))
+        for depth in channels:
+            patch = math.isqrt(features // depth)
+            if patch > 1 and patch * patch * depth == features:
+                for side in (*sides[-3:], *usual):
+                    spec = InputSpec((batch, depth, patch * side, patch * side))
                     yield Guess(f"from {_name(path, layer)}, taking patches of {patch} by {patch}", (spec,))
 
 

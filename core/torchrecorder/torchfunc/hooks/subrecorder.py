@@ -72,7 +72,7 @@ class Subrecorder:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Record nothing more, neither from backward passes through what was computed before."""
+        """Stop recording, including pending backward passes."""
         self._active = False
 
     def has_data(self) -> bool:

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from torchrecorder.graph.model import Op
-from torchrecorder.view.model import Box, Edge, Node, NodeKind, in_order
-from torchrecorder.view.order import Pair, forward
+from torchrecorder.view import tuning
+from torchrecorder.view.draft import Draft, Pair
+from torchrecorder.view.model import Box, Node, NodeKind
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped, lists
-
-_GHOST_FANOUT = 3
-"""A parameter or constant read by more nodes than this is drawn beside each of them: long edges hide the structure."""
 
 
 class Ends:
@@ -35,7 +33,7 @@ class Ends:
         self.backs: dict[Pair, int] = {}
         """Likewise, of data that the next turn of a loop reads."""
 
-    def joined(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+    def joined(self) -> Draft:
         fed: dict[Source, dict[int, list[Read]]] = {}
         for read in self.reads:
             if read.is_back and read.tail is not None:
@@ -48,7 +46,7 @@ class Ends:
                 fed.setdefault(source, {}).setdefault(read.head, []).append(read)
         for source, by_head in fed.items():
             is_input = source.kind == "input"
-            is_hub = not is_input and len(by_head) > _GHOST_FANOUT
+            is_hub = not is_input and len(by_head) > tuning.GHOST_FANOUT
             for heads in [[head] for head in by_head] if is_hub else [[*by_head]]:
                 reads = [read for head in heads for read in by_head[head]]
                 values = tuple(dict.fromkeys(read.origin for read in reads))
@@ -65,7 +63,7 @@ class Ends:
                         self._join(tail, node.id, value)
         self._draw_outputs()
         self.outlets.mark()
-        return self._renumbered(self._checks() if self.leaves_out_constants else set())
+        return self._draft(self._checks() if self.leaves_out_constants else set())
 
     def _common_box(self, heads: list[int]) -> int | None:
         paths = []
@@ -114,7 +112,7 @@ class Ends:
         for path, layer in layers.items():
             if layer is not None:
                 of_stack.setdefault((heads[path], layer[0]), []).append(path)
-        found: dict[str, tuple[list[int], tuple[str, ...]]] = {}
+        named: dict[str, tuple[list[int], tuple[str, ...]]] = {}
         for path, values in paths.items():
             layer, name = layers.get(path), names[path]
             differs: tuple[str, ...] = ()
@@ -122,8 +120,8 @@ class Ends:
                 name = heads[path] if heads[path] not in paths else f"{heads[path]}.*"
             elif layer is not None and name == path:
                 differs = (f"of {self.outlets.giver(*layer)}",)
-            found.setdefault(name, ([], differs))[0].extend(values)
-        return found
+            named.setdefault(name, ([], differs))[0].extend(values)
+        return named
 
     def _tail(self, value: int) -> int:
         """The node that gives the value, made if it comes from outside and nothing else reads it."""
@@ -164,12 +162,12 @@ class Ends:
 
     def _making(self, op: int) -> tuple[int, ...]:
         """The ops of constants that an op depends on, and itself."""
-        found, pending = set[int](), [op]
+        making, pending = set[int](), [op]
         while pending:
-            found.add(last := pending.pop())
+            making.add(last := pending.pop())
             made = (self.graph.values[self.reads.origin[value]].producer for value in self.graph.ops[last].inputs)
-            pending += [one for one in made if one is not None and one in self.constant and one not in found]
-        return tuple(sorted(found))
+            pending += [producer for producer in made if producer in self.constant and producer not in making]
+        return tuple(sorted(making))
 
     def _join(self, tail: int, head: int, value: int) -> None:
         self.edges.setdefault((tail, head), value)
@@ -185,40 +183,40 @@ class Ends:
         heads: dict[int, list[int]] = {}
         for tail, head in (*self.edges, *self.backs):
             heads.setdefault(tail, []).append(head)
-        found: set[int] = set()
+        checks: set[int] = set()
         parts: set[int] = set()
         for node in [*reversed(self.plan.nodes), *self.before]:
             below = heads.get(node.id, ())
-            if not found.issuperset(below):
-                continue
-            if self._op_name(node) == "getitem":
-                parts.add(node.id)
-                found.add(node.id)
+            if not checks.issuperset(below):
                 continue
             op = self.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
+            if op is not None and op.name == "getitem":
+                parts.add(node.id)
+                checks.add(node.id)
+                continue
             if below:
                 is_check = parts.isdisjoint(below) or node.kind not in ("op", "call")
-            else:  # a lone number
+            else:  # one number
                 metas = [self.graph.values[value].meta for value in op.outputs] if op and not op.mutates else []
                 is_check = bool(metas) and all(meta is not None and not meta.shape for meta in metas)
             if is_check:
-                found.add(node.id)
-        return found
+                checks.add(node.id)
+        return checks
 
     def _deciding(self, checks: set[int]) -> set[int]:
         """The nodes that gave what the code asked which way to go; for one that is not drawn, those that feed it."""
         before: dict[int, list[int]] = {}
         for tail, head in self.edges if self.graph.decisions else ():
             before.setdefault(head, []).append(tail)
-        found: set[int] = set()
+        deciding: set[int] = set()
         nodes = [self._drawn(value) for decision in self.graph.decisions for value in decision.values]
         while nodes:
             node = nodes.pop()
             if node in checks:
                 nodes += before.get(node, ())
             elif node is not None:
-                found.add(node)
-        return found
+                deciding.add(node)
+        return deciding
 
     def _drawn(self, value: int) -> int | None:
         """The node that gives the value, if there is one."""
@@ -226,28 +224,21 @@ class Ends:
         tail = None if self._is_constant(origin) else self.reads.node_of_value(value)
         return self.source_of.get(origin) if tail is None else tail
 
-    def _op_name(self, node: Node) -> str:
-        return self.graph.ops[node.op].name if node.kind == "op" and node.op is not None else ""
-
-    def _renumbered(self, checks: set[int]) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+    def _draft(self, checks: set[int]) -> Draft:
         read = {tail for tail, _ in self.edges}  # a repeat may give in the place of a constant what is none
         constants = {node.id for node in self.plan.nodes if node.kind == "op" and node.op in self.constant} - read
-        planned = [node for node in self.plan.nodes if node.id not in constants]
         inputs = [node for node in self.before if node.kind == "input"]
         loose = [node for node in self.before if node.kind != "input"]
+        planned = [node for node in self.plan.nodes if node.id not in constants]
         order = [node for node in (*inputs, *loose, *planned) if node.id not in checks] + self.after
-        place = {node.id: position for position, node in enumerate(order)}
-        pairs = {(place[t], place[h]): value for (t, h), value in self.edges.items() if h not in checks}
-        backs = {(place[t], place[h]): value for (t, h), value in self.backs.items() if {t, h} <= place.keys()}
-        positions, kept = forward(len(order), pairs)
-        deciding = self._deciding(checks)
-        nodes = tuple(
-            replace(order[at], id=position, decides=order[at].id in deciding) for position, at in enumerate(positions)
-        )
-        new = {at: position for position, at in enumerate(positions)}
-        edges = [Edge(new[tail], new[head], pairs[tail, head]) for tail, head in kept]
-        edges += [Edge(new[tail], new[head], value, back=True) for (tail, head), value in backs.items()]
-        return nodes, in_order(edges)
+        place, deciding = {node.id: position for position, node in enumerate(order)}, self._deciding(checks)
+        nodes = (replace(node, id=place[node.id], decides=node.id in deciding) for node in order)
+        draft = Draft(self.graph, self.plan.boxes, nodes)
+        for tail, head, value in sorted((place[t], place[h], v) for (t, h), v in self.edges.items() if h not in checks):
+            draft.join(tail, head, value)
+        draft.backs = {(place[t], place[h]): value for (t, h), value in self.backs.items() if {t, h} <= place.keys()}
+        draft.settle()
+        return draft
 
 
 class _Outlets:
@@ -320,7 +311,7 @@ class _Outlets:
         return {} if producer is None else self._turns(self.graph.ops[producer].call)
 
     def _turns(self, call: int) -> dict[int, int]:
-        found: dict[int, int] = {}
+        turns: dict[int, int] = {}
         for around in self.graph.around(call):
-            found = self.plan.turns.get(around.id, {}) | found
-        return found
+            turns = self.plan.turns.get(around.id, {}) | turns
+        return turns

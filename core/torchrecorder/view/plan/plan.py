@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from torchrecorder.view.model import Box, Node
-from torchrecorder.view.plan.loops import Turns, apart, modules_again, with_turns
+from torchrecorder.view.plan.loops import Turns, modules_again, with_turns
 from torchrecorder.view.plan.repeats import Run, place, place_of_frame
 from torchrecorder.view.plan.visibility import State, Visibility
 from torchrecorder.view.tree import Item
@@ -121,15 +121,15 @@ class Plan:
         repeats = self.visible.repeats
         if run.period > 1:
             turn = run.calls[: run.period]
-            return [Run(one.calls) for one in repeats.runs(turn)] if repeats else [Run((call,)) for call in turn]
+            return [Run(part.calls) for part in repeats.runs(turn)] if repeats else [Run((call,)) for call in turn]
         call, rows = run.calls[0], self.tree.graph.calls
         items = [*self._items(call)]
         without_ops = (child for child in self.tree.children[call] if not self.tree.n_ops[child])
         items += [Item(True, child) for child in without_ops if not rows[child].ok]
-        found = [*self._as_drawn(items)]
+        drawn = [*self._as_drawn(items)]
         if not self._item_limit or call in self.visible.asked:
-            return found
-        return [*self._with_gap(found)]
+            return drawn
+        return [*self._with_gap(drawn)]
 
     def _items(self, call: int) -> Iterator[Item]:
         """What is drawn in a box, in order; for a call that is `open` what is in it."""
@@ -152,9 +152,8 @@ class Plan:
             return
         given = {call: Run(tuple(run)) for call, run in (self._given or {}).items()}
         things = [*with_turns(self.tree, items, self._sign)]
-        together = apart(self.tree, things, self._layout)
         again = modules_again(self.tree, items)
-        for is_plain, stretch in groupby(things, key=lambda it: self._is_plain(it, again, given)):
+        for is_plain, stretch in groupby(things, key=lambda thing: self._is_plain(thing, again, given)):
             if is_plain:
                 calls = [item.id for item in stretch if isinstance(item, Item)]
                 is_all = self._given is None
@@ -162,12 +161,10 @@ class Plan:
                 continue
             for item in stretch:
                 if isinstance(item, Turns):
-                    yield self._run_of(item)
+                    # a layer that is called again and again needs no box around it
+                    yield item if len(item.turns[0]) > 1 else Run(item.calls, repetition=item.repetition)
                 elif not item.is_call:
                     yield item.id
-                elif item.id in together:
-                    if together[item.id][0] == item.id:
-                        yield Run(together[item.id], repetition="shared")
                 else:
                     yield given.get(item.id, Run((item.id,)))
 
@@ -176,12 +173,6 @@ class Plan:
         if isinstance(item, Turns) or not item.is_call or item.id in given:
             return False
         return self.tree.graph.calls[item.id].module not in again
-
-    def _run_of(self, turns: Turns) -> BoxItem:
-        """Turns of one layer each as a run: a layer that is called again and again needs no box around it."""
-        if len(turns.turns[0]) > 1:
-            return turns
-        return Run(turns.calls, repetition=turns.repetition)
 
     def _sign(self, item: Item) -> Hashable:
         """What a thing has in common with those that other turns of a loop run in its place."""

@@ -11,14 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from torchrecorder.graph.model import Graph, Op, Value
+from torchrecorder.view import tuning
 from torchrecorder.view.model import NodeKind
 from torchrecorder.view.op_families import RANDOM, WEIGHTED
 from torchrecorder.view.plan.loops import Turns
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.tree import Item
-
-MAX_LISTED = 8
-"""More inputs or outputs than this in one tuple or list are drawn as one node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,25 +145,25 @@ class Reads:
 
     def constant_ops(self) -> set[int]:
         """The drawn ops that depend on nothing but constants and buffers; their values are constants too."""
-        found = self._constant_ops(set())
+        constant = self._constant_ops(set())
         varying: set[int] = set()
-        while more := {self._drawn_for[op] for op in self.turn_of if op not in found} - varying:
+        while more := {self._drawn_for[op] for op in self.turn_of if op not in constant} - varying:
             varying |= more  # in another turn it depends on data
-            found = self._constant_ops(varying)
-        return found
+            constant = self._constant_ops(varying)
+        return constant
 
     def _constant_ops(self, varying: set[int]) -> set[int]:
-        found: set[int] = set()
+        constant: set[int] = set()
         for op in self.ops:
             if self.contracted[op.id] or self.holder[op.call] is not None or op.call in self.twin_of:
                 continue
             if self.plan.nodes[self._node_of(op.id)].kind == "gap":
                 continue
             inputs = (self.graph.values[self.origin[value]] for value in op.inputs)
-            is_constant = all(value.kind in ("const", "buffer") or value.producer in found for value in inputs)
+            is_constant = all(value.kind in ("const", "buffer") or value.producer in constant for value in inputs)
             if is_constant and not op.name.startswith(RANDOM) and self._drawn_for[op.id] not in varying:
-                found.add(op.id)
-        return found
+                constant.add(op.id)
+        return constant
 
     def _node_of(self, op: int) -> int:
         twin = self.twin_of.get(self.graph.ops[op].call)
@@ -273,11 +271,11 @@ def grouped(paths: list[str]) -> dict[str, str]:
         head, dot, _ = path.partition(".")
         key = head if dot else ("" if path.isdigit() else path)
         members.setdefault(key, []).append(path)
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for key, listed in members.items():
         is_nested = len(listed) > 2 and any(path.count(".") > 1 for path in listed)
-        found.update((path, key if is_nested or len(listed) > MAX_LISTED else path) for path in listed)
-    return found
+        names.update((path, key if is_nested or len(listed) > tuning.MAX_LISTED else path) for path in listed)
+    return names
 
 
 def lists(graph: Graph, paths: Mapping[str, Sequence[int]]) -> set[str]:

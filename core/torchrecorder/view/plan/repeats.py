@@ -4,23 +4,27 @@ A stack with `×N` says that each layer reads the one before. So what is drawn o
 series; layers side by side that do not read one another; one module that is called several times; and a loop, where a
 call of one module depends on an earlier one. Calls of one module are one thing wherever they stand in the call around
 them, as their parameters are; ops that a loop runs as often go round with it.
+
+Two calls are equal if the same modules, parameters and ops stand at the same places in them and are wired in the same
+way. What lies outside may differ (each layer reads the one before), but must have the same shapes and be used at the
+same places. Modules with parameters of their own are never equal to a module that shares its parameters with another:
+a picture that folds tied layers into untied ones would state a wrong number of parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
 from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view import tuning
 from torchrecorder.view.model import Repetition
-from torchrecorder.view.plan.fold import Comparer
-from torchrecorder.view.tree import CallTree, call_tree
+from torchrecorder.view.op_families import SHAPING
+from torchrecorder.view.tree import CallTree, Item, call_tree
 
-ROW = 3
-"""So many closed layers in parallel, or fewer, are drawn one beside the other."""
-_LEAST_CHANGING = 3
-"""Fewer equal layers whose sizes change are drawn one by one."""
+_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,102 @@ def _same(_call: int) -> bool:
     return False
 
 
+class Comparer:
+    """Equality of calls, remembered, because views of several depths ask again."""
+
+    def __init__(self, tree: CallTree, *, sizes: bool = True) -> None:
+        self.tree, self.graph = tree, tree.graph
+        self._sizes = sizes
+        """Whether equal calls have tensors of equal shapes; if not, only of as many axes."""
+        self._outsides: dict[int, Hashable] = {}
+        self._insides: dict[int, Hashable] = {}
+
+    def run(self, calls: Sequence[int], start: int) -> int:
+        """How many of `calls`, from position `start` on, are one thing repeated; at least 1."""
+        stop = start + 1
+        while stop < len(calls) and self.equal(calls[start], calls[stop]):
+            stop += 1
+        return self._same_sharing(calls[start:stop]) if stop - start > 2 else stop - start
+
+    def turns(self, calls: Sequence[int], start: int) -> tuple[int, int]:
+        """How many of `calls` from `start` on repeat, and how many kinds of them take turns.
+
+        Swin's layers with and without shifted windows alternate; of six of Gemma's, one attends globally.
+        """
+        length = self.run(calls, start)
+        # a shorter period would consist of equal calls only, and those are known
+        longest = min(tuning.MAX_PERIOD_OF_CALLS, (len(calls) - start) // tuning.MIN_TURNS)
+        for period in range(length + 1, longest + 1):
+            stop = start + period
+            while stop < len(calls) and self.equal(calls[stop - period], calls[stop]):
+                stop += 1
+            n_turns = (stop - start) // period
+            if n_turns > 1:
+                whole = calls[start : start + n_turns * period]
+                n_turns = min(self._same_sharing(whole[kind::period]) for kind in range(period))
+            if n_turns >= tuning.MIN_TURNS and n_turns * period > length:
+                return n_turns * period, period
+        return length, 1
+
+    def equal(self, a: int, b: int) -> bool:
+        """Whether two calls are equal; most that are not differ in what is known without looking inside."""
+        return self._outside(a) == self._outside(b) and self._inside(a) == self._inside(b)
+
+    def _outside(self, call: int) -> Hashable:
+        if call not in self._outsides:
+            module, path = self.tree.module(call), _DIGITS.sub("#", self.graph.calls[call].module)
+            size = (self.tree.end[call] - call, self.tree.n_ops[call])
+            self._outsides[call] = (path, *size, *(() if module is None else (module.cls, module.params)))
+        return self._outsides[call]
+
+    def _inside(self, call: int) -> Hashable:
+        """All that equal calls have in common; of a call whose ops have no consecutive ids, itself."""
+        if call not in self._insides:
+            rows, base = self.graph.calls, self.graph.calls[call].module
+            inner = range(call, self.tree.end[call])
+            ops, outside = self.tree.ops_of(call), dict[int, int]()
+            layers = tuple((_relative(rows[part].module, base), *self._layer(part, call)) for part in inner)
+            steps = (self._op(self.graph.ops[op], call, ops, outside) for op in ops)
+            self._insides[call] = hash((layers, *steps)) if self.tree.is_solid(call) else ("alone", call)
+        return self._insides[call]
+
+    def _layer(self, inner: int, call: int) -> tuple[Hashable, ...]:
+        row, module = self.graph.calls[inner], self.tree.module(inner)
+        place = None if inner == call or row.parent is None else row.parent - call
+        own = None if module is None else (module.cls, module.params, module.extra_repr if module.native else "")
+        return row.kind, row.ok, place, own
+
+    def _op(self, op: Op, call: int, ops: range, outside: dict[int, int]) -> tuple[Hashable, ...]:
+        """What an op does; `outside` numbers what is read from outside of the call, in the order in which it is."""
+        attrs = () if not self._sizes and op.name in SHAPING else tuple(sorted(op.attrs.items()))
+        base, reads = self.graph.calls[call].module, list[Hashable]()
+        for value in op.inputs:
+            row = self.graph.values[value]
+            if row.producer is not None and row.producer in ops:
+                reads.append((row.producer - ops.start, row.index))
+            elif row.kind in ("param", "buffer"):
+                reads.append((row.kind, _relative(row.name or "", base), self._shape(value)))
+            else:
+                reads.append((outside.setdefault(value, len(outside)), self._shape(value)))
+        return op.name, op.kind, op.call - call, attrs, tuple(map(self._shape, op.outputs)), tuple(reads)
+
+    def _shape(self, value: int) -> Hashable:
+        meta = self.graph.values[value].meta
+        return meta if self._sizes or meta is None else (meta.dtype, len(meta.shape))
+
+    def _same_sharing(self, calls: Sequence[int]) -> int:
+        """Length of the longest start in which all modules are one or all differ."""
+        names = [self.graph.calls[call].module for call in calls]
+        is_one = names[0] == names[1]
+        new = (i for i, name in enumerate(names) if (name != names[0] if is_one else name in names[:i]))
+        return next(new, len(names))
+
+
+def _relative(path: str, base: str) -> str:
+    """The path from a module on, if it leads into it."""
+    return "/" + path[len(base) :] if path == base or path.startswith(base + ".") else path
+
+
 @dataclass(eq=False)
 class Repeats:
     """Finds runs of calls; a View and the text beside it ask the same one."""
@@ -53,16 +153,16 @@ class Repeats:
     def all_of(self, calls: Sequence[int]) -> list[Run]:
         """The runs of calls that were made in one call, as if no ops stood between."""
         shared = self.shared(calls)
-        found: list[Run] = []
+        runs: list[Run] = []
         rest: list[int] = []
         for call in calls:
             if call not in shared:
                 rest.append(call)
                 continue
             if shared[call].calls[0] == call:
-                found += [*self.runs(rest), shared[call]]
+                runs += [*self.runs(rest), shared[call]]
                 rest = []
-        return [*found, *self.runs(rest)]
+        return [*runs, *self.runs(rest)]
 
     def shared(self, calls: Sequence[int], drawn: Callable[[int], object] = _same) -> dict[int, Run]:
         """By call the run of those of one module with parameters, if it is called several times.
@@ -76,13 +176,13 @@ class Repeats:
             module = self.tree.module(call)
             if module is not None and module.params.total:
                 by_module.setdefault((module.fqn, drawn(call)), []).append(call)
-        found: dict[int, Run] = {}
+        shared: dict[int, Run] = {}
         for group in by_module.values():
             if len(group) > 1:
-                is_loop = any(dependence(self.tree, group))
+                is_loop = any(dependence(self.tree, calls_alone(group)))
                 run = Run(tuple(group), repetition="loop" if is_loop else "shared")
-                found.update(dict.fromkeys(group, run))
-        return found
+                shared.update(dict.fromkeys(group, run))
+        return shared
 
     def runs(
         self,
@@ -104,24 +204,24 @@ class Repeats:
         while at < len(calls):
             length, period = self.exact.turns(calls, at) if series else (self.exact.run(calls, at), 1)
             changing = 1 if period > 1 else self.loose.run(calls, at)
-            is_changing = changing > length and changing >= _LEAST_CHANGING
+            is_changing = changing > length and changing >= tuning.LEAST_CHANGING
             run = calls[at : at + (changing if is_changing else length)]
             alike = next((i for i in range(len(run)) if drawn(run[i]) != drawn(run[i % period])), len(run))
             if alike < len(run) and period > 1:
                 alike = period = 1
-            found = self._wired([*run[:alike]], period)
-            at += len(found.calls)
-            is_short_row = found.repetition == "parallel" and len(found.calls) <= ROW and row(found.calls[0])
-            if is_short_row or (found.repetition == "series" and not series):
-                yield from (Run((call,)) for call in found.calls)
+            wired = self._wired([*run[:alike]], period)
+            at += len(wired.calls)
+            is_short_row = wired.repetition == "parallel" and len(wired.calls) <= tuning.ROW and row(wired.calls[0])
+            if is_short_row or (wired.repetition == "series" and not series):
+                yield from (Run((call,)) for call in wired.calls)
                 continue
-            yield found
+            yield wired
 
     def _wired(self, calls: list[int], period: int) -> Run:
         """As many of equal calls as are a series, or are parallel."""
         if len(calls) == 1:
             return Run((calls[0],))
-        before = dependence(self.tree, calls)
+        before = dependence(self.tree, calls_alone(calls))
         if period > 1:
             is_chain = all(before[i] >> (i - 1) & 1 for i in range(period, len(calls), period))
             return Run(tuple(calls), period) if is_chain else Run((calls[0],))
@@ -135,48 +235,47 @@ class Repeats:
         return Run(run, 1, repetition, tuple(sizes(self.tree.graph, run)))
 
 
-def dependence(tree: CallTree, calls: Sequence[int]) -> list[int]:
-    """For each call which of the others it depends on, as bits: bit `i` for `calls[i]`."""
-    graph = tree.graph
-    place = {inner: i for i, call in enumerate(calls) for inner in range(call, tree.end[call])}
-    with_ops = [call for call in calls if tree.n_ops[call]]
-    found = [0] * len(calls)
-    if not with_ops:
-        return found
-    last = max(tree.last_op[call] for call in with_ops)
+def calls_alone(calls: Iterable[int]) -> list[list[Item]]:
+    return [[Item(True, call)] for call in calls]
+
+
+def dependence(tree: CallTree, groups: Sequence[Sequence[Item]]) -> list[int]:
+    """For each group of calls and ops which of the others it depends on, as bits: bit `i` for `groups[i]`."""
+    of_call: dict[int, int] = {}
+    of_op: dict[int, int] = {}
+    for i, group in enumerate(groups):
+        for item in group:
+            of_call.update(dict.fromkeys(range(item.id, tree.end[item.id]) if item.is_call else (), i))
+            of_op.update({} if item.is_call else {item.id: i})
+    with_ops = [call for call in of_call if tree.n_ops[call]]
+    first = min((*of_op, *(tree.first_op[call] for call in with_ops)), default=0)
+    last = max((*of_op, *(tree.last_op[call] for call in with_ops)), default=-1)
+    depends_on = [0] * len(groups)
     come_from: dict[int, int] = {}
-    for op in graph.ops[min(tree.first_op[call] for call in with_ops) : last + 1]:
+    for op in tree.graph.ops[first : last + 1]:
         bits = 0
         for value in op.inputs:
             bits |= come_from.get(value, 0)
-        here = place.get(op.call)
+        here = of_op.get(op.id, of_call.get(op.call))
         if here is not None:
-            found[here] |= bits & ~(1 << here)
+            depends_on[here] |= bits & ~(1 << here)
             bits |= 1 << here
         if bits:
             come_from.update(dict.fromkeys(op.outputs, bits))
-    return found
+    return depends_on
 
 
 def sizes(graph: Graph, calls: Sequence[int]) -> Iterator[str]:
     """`64→2`: the sizes that change from the first of equal calls to the last, if they do."""
-    metas = [_given(graph, call) for call in calls]
-    shapes = [meta for meta in metas if meta]
+    given = ([graph.values[value].shape for value in graph.calls[call].outputs.values()] for call in calls)
+    shapes = [shape for shape in (next(filter(None, of_call), ()) for of_call in given) if shape]
     if len(shapes) < len(calls) or len(set(shapes)) == 1 or len({*map(len, shapes)}) > 1:
         return
-    first = next((s for v in graph.calls[calls[0]].inputs.values() if len(s := _shape(graph, v)) == len(shapes[0])), ())
+    read = (graph.values[value].shape for value in graph.calls[calls[0]].inputs.values())
+    first = next((shape for shape in read if len(shape) == len(shapes[0])), ())
     shapes = [first, *shapes] if first else shapes
     axes = [i for i, along in enumerate(zip(*shapes, strict=True)) if len(set(along)) > 1]
     yield "→".join("×".join(str(shape[i]) for i in axes) for shape in (shapes[0], shapes[-1]))
-
-
-def _given(graph: Graph, call: int) -> tuple[int | str, ...]:
-    return next((s for v in graph.calls[call].outputs.values() if (s := _shape(graph, v))), ())
-
-
-def _shape(graph: Graph, value: int) -> tuple[int | str, ...]:
-    meta = graph.values[value].meta
-    return meta.shape if meta is not None else ()
 
 
 def place(graph: Graph, op: Op) -> tuple[object, ...]:
@@ -214,11 +313,11 @@ def call_runs(
     """
     tree = call_tree(graph)
     repeats = Repeats(tree)
-    found: list[CallRun] = []
+    runs: list[CallRun] = []
     pending = [CallRun((root,), 0)]
     while pending:
         run = pending.pop()
-        found.append(run)
+        runs.append(run)
         is_open = depth == "all" or run.level < depth
         around = run.calls[0] if is_open else None
         if opened is not None:
@@ -227,4 +326,4 @@ def call_runs(
             rows = repeats.all_of(tree.children[around]) if fold else [Run((call,)) for call in tree.children[around]]
             inside = [CallRun(row.calls, run.level + 1, row.repetition, row.differs) for row in rows]
             pending.extend(reversed(inside))
-    return found
+    return runs

@@ -15,12 +15,11 @@ from typing import Literal
 from torchrecorder.errors import OptionError, did_you_mean
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view.alike import Places
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Marks
 from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.plan.repeats import Repeats
-from torchrecorder.view.tree import call_tree
+from torchrecorder.view.tree import Places, call_tree
 
 State = Literal["box", "node", "gone", "open"]
 """`open`: what is in it is drawn, without a box around it."""
@@ -100,15 +99,15 @@ class Visibility:
     def states(self, depth: int) -> list[State]:
         """How each call is drawn if every call around it is a box and `depth` levels of calls are."""
         limit = depth + self.tree.level[self.root]
-        found: list[State] = ["node"] * len(self.graph.calls)
-        for call in range(len(found) - 1, -1, -1):
+        states: list[State] = ["node"] * len(self.graph.calls)
+        for call in range(len(states) - 1, -1, -1):
             is_shut = call in self.formulas and call != self.root
             is_box = (self.tree.level[call] < limit and not is_shut) or call in self.opened
-            if call != self.root and self._is_gone(call, found):
-                found[call] = "gone"
+            if call != self.root and self._is_gone(call, states):
+                states[call] = "gone"
             elif is_box and call not in self.collapsed and not self.atomic[call]:
-                found[call] = "box"
-        return found
+                states[call] = "box"
+        return states
 
     def matching(self, patterns: Iterable[str]) -> list[int]:
         """The calls of modules whose path matches one of the patterns.
@@ -133,7 +132,7 @@ class Visibility:
         module = self.tree.module(call)
         if module is None:
             inside = range(call + 1, self.tree.end[call])
-            return not any(self.tree.module(one) is not None and self.tree.n_ops[one] for one in inside)
+            return not any(self.tree.module(inner) is not None and self.tree.n_ops[inner] for inner in inside)
         if any(self.tree.n_ops[child] or not self.graph.calls[child].ok for child in self.tree.children[call]):
             return False
         if self.graph.info.recorder == "classic":  # whose pictures show the ops inside every layer
@@ -165,11 +164,11 @@ class Visibility:
         """Whether anything reads what a call gives, in whatever shape, but what is in it."""
         inside, pending = range(call, self.tree.end[call]), [value]
         while pending:
-            one = pending.pop()
-            if one in self._last:
+            read = pending.pop()
+            if read in self._last:
                 return True
-            for op in self._readers.get(one, ()):
-                is_handed = self.handed[op.id] == one
+            for op in self._readers.get(read, ()):
+                is_handed = self.handed[op.id] == read
                 if op.call not in inside and not is_handed:
                     return True
                 pending += op.outputs if is_handed else ()
@@ -182,13 +181,13 @@ class Visibility:
 
     @cached_property
     def _readers(self) -> dict[int, list[Op]]:
-        found: dict[int, list[Op]] = {}
+        readers: dict[int, list[Op]] = {}
         for op in self.graph.ops:
             for value in op.inputs:
-                found.setdefault(value, []).append(op)
-        return found
+                readers.setdefault(value, []).append(op)
+        return readers
 
-    def _is_gone(self, call: int, found: Sequence[State]) -> bool:
+    def _is_gone(self, call: int, states: Sequence[State]) -> bool:
         if not self.graph.calls[call].ok or call in self._seen:
             return False
         if not self.tree.n_ops[call]:
@@ -203,7 +202,7 @@ class Visibility:
         is_handed_on = self.contract and self.options.depth != "all" and first.kind == "pass"
         if is_handed_on and self.tree.n_ops[call] == 1 and call != self.root:
             return True
-        return all(item.is_call and found[item.id] == "gone" for item in self.tree.items[call])
+        return all(item.is_call and states[item.id] == "gone" for item in self.tree.items[call])
 
 
 def _seen_in_diff(graph: Graph, marks: Marks) -> set[int]:
@@ -215,11 +214,11 @@ def _seen_in_diff(graph: Graph, marks: Marks) -> set[int]:
 def _focused(graph: Graph, focus: str) -> int:
     if not focus:
         return 0
-    found = next((row.id for row in graph.calls if row.module == focus and row.kind == "module"), None)
-    if found is None:
+    focused = next((row.id for row in graph.calls if row.module == focus and row.kind == "module"), None)
+    if focused is None:
         advice = did_you_mean(focus, dict.fromkeys(row.module for row in graph.calls), lead="; ", count=2)
         raise OptionError(problems=(f"focus: no layer {focus!r} was called{advice}",))
-    return found
+    return focused
 
 
 def _is_born_empty(graph: Graph, value: int) -> bool:

@@ -13,163 +13,148 @@ from dataclasses import replace
 from functools import cached_property
 
 from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, is_no_feature
-from torchrecorder.view.model import Node, View
+from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import INDEXING
 from torchrecorder.view.plan.reads import lists
-from torchrecorder.view.simplified.draft import Draft
 
 
-def without_asides(view: View, facts: Facts) -> View:
-    """The View without what only shapes, masks and positions need; itself if nothing would be left."""
-    draft, asides = Draft(view), _Asides(view, facts)
-    dropped = asides.clear(draft)
-    if not any(node.kind in ("call", "op", "gap", "function") for node in draft.nodes.values()):
-        return view
-    if dropped:
-        inputs = (value for node in reversed(dropped) if node.kind == "input" for value in node.values)
-        return replace(draft.view(), aside=(*view.aside, *inputs))
-    return view
+def without_asides(draft: Draft, facts: Facts) -> Draft:
+    """The Draft without what only shapes, masks and positions need; itself if nothing would be left."""
+    copied = draft.copy()
+    dropped = _Asides(copied, facts).clear()
+    if not any(node.kind in ("call", "op", "gap", "function") for node in copied.nodes.values()):
+        return draft
+    copied.aside += tuple(value for node in reversed(dropped) if node.kind == "input" for value in node.values)
+    copied.settle()
+    return copied
 
 
 class _Asides:
-    def __init__(self, view: View, facts: Facts) -> None:
-        self.view, self.graph = view, view.graph
-        self.tree, self.aside, self._by_lot = facts.tree, facts.aside, facts.drawn_by_lot
-        self._blank = facts.blank
-        self._known: dict[int, bool] = dict.fromkeys(_fed_back(view), False)
+    def __init__(self, draft: Draft, facts: Facts) -> None:
+        self.draft, self.facts, self.graph = draft, facts, draft.graph
+        self.nodes = {**draft.nodes}
+        """Those of before, since a node is asked about that was taken out."""
+        self.read = {tail for tail, heads in draft.heads.items() if heads} | {tail for tail, _ in draft.backs}
+        self._known: dict[int, bool] = dict.fromkeys(_fed_back(draft), False)
 
-    def clear(self, draft: Draft) -> list[Node]:
+    def clear(self) -> list[Node]:
         """Takes nodes out, from the end, and gives those."""
-        outputs = {node.id for node in self.view.nodes if node.kind == "output"}
-        secondary = {node.id for node in self.view.nodes if self._is_list(node)}
-        has_data = any(not self._is_aside(self.view.nodes[tail]) for id_ in outputs for tail in draft.tails[id_])
-        read = {edge.tail for edge in self.view.edges}
+        outputs = [node.id for node in self.nodes.values() if node.kind == "output"]
+        has_data = any(not self._is_aside(tail) for id_ in outputs for tail in self.draft.tails[id_])
         dropped = []
-        for node in reversed(self.view.nodes):
-            is_unread = bool(outputs) and not draft.is_read(node.id) and self._is_dead(node)
-            is_idle = is_unread or (node.id in read and not draft.is_read(node.id) and not self._has_weights(node))
-            if node.kind == "output":  # such as the lengths that were given
-                is_idle = has_data and all(self._is_aside(self.view.nodes[tail]) for tail in draft.tails[node.id])
-                is_idle |= has_data and all(value in self._by_lot for value in node.values)
-            if node.id in secondary or is_idle or self._is_constant(draft, node):
+        for node in reversed(self.nodes.values()):
+            is_idle = self._is_idle_output(node, has_data) if node.kind == "output" else self._is_idle(node, outputs)
+            if is_idle or self._is_constant(node):
                 dropped.append(node)
-                draft.drop(node.id)
+                self.draft.drop(node.id)
                 continue
-            for tail in [*draft.tails[node.id]]:
-                if self._is_aside(self.view.nodes[tail]) and not self._needs(draft, node, tail):
-                    draft.part(tail, node.id)
+            for tail in [*self.draft.tails[node.id]]:
+                if self._is_aside(tail) and not self._needs(node, tail):
+                    self.draft.part(tail, node.id)
         return dropped
 
-    def _is_dead(self, node: Node) -> bool:
-        """Whether these are ops that lead to nothing: no output, no branch of the code, nothing that they change."""
-        if node.kind not in ("op", "function") or node.decides or self.graph.info.failure is not None:
+    def _is_idle_output(self, node: Node, has_data: bool) -> bool:
+        """Whether it is beside the data, such as the lengths that were given, random numbers, or a cache."""
+        is_beside = all(map(self._is_aside, self.draft.tails[node.id]))
+        is_random = all(value in self.facts.random for value in node.values)
+        return (has_data and (is_beside or is_random)) or node.name.partition(".")[0] in self._lists
+
+    def _is_idle(self, node: Node, outputs: list[int]) -> bool:
+        """Whether nothing reads it any more, or these are ops that lead to nothing.
+
+        No output, no branch of the code, nothing that they change.
+        """
+        if self.draft.is_read(node.id):
             return False
-        return not any(self._must_be_seen(self.graph.ops[op]) for op in self._ops(node))
+        ops = [self.graph.ops[op] for op in self._ops(node)]
+        has_weights = any(self.graph.values[value].kind == "param" for op in ops for value in op.inputs)
+        if node.id in self.read and not has_weights:
+            return True
+        is_dead = node.kind in ("op", "function") and not node.decides and bool(outputs)
+        return is_dead and not has_weights and not any(op.mutates for op in ops)
 
-    def _has_weights(self, node: Node) -> bool:
-        return any(
-            self.graph.values[value].kind == "param" for op in self._ops(node) for value in self.graph.ops[op].inputs
-        )
-
-    def _must_be_seen(self, op: Op) -> bool:
-        """Whether it changes something, or has parameters."""
-        return bool(op.mutates) or any(self.graph.values[value].kind == "param" for value in op.inputs)
-
-    def _is_constant(self, draft: Draft, node: Node) -> bool:
+    def _is_constant(self, node: Node) -> bool:
         """Whether it is a constant that no op is named with."""
-        is_named = bool(node.name) and any(draft.nodes[head].kind == "op" for head in draft.heads[node.id])
+        heads = (self.draft.nodes[head] for head in self.draft.heads[node.id])
+        is_named = bool(node.name) and any(head.kind == "op" for head in heads)
         is_number = node.kind == "buffer" and all(is_no_feature(self.graph, value) for value in node.values)
         return (node.kind == "const" or is_number) and not is_named
 
-    def _is_list(self, node: Node) -> bool:
-        if node.kind != "output":
-            return False
-        return node.name.partition(".")[0] in self._lists
-
     @cached_property
     def _lists(self) -> set[str]:
-        is_whole = bool(self.view.boxes) and self.view.boxes[0].calls == (0,)
+        is_whole = bool(self.draft.boxes) and next(iter(self.draft.boxes.values())).calls == (0,)
         return lists(self.graph, self.graph.outputs) if is_whole else set()
 
-    def _is_aside(self, node: Node) -> bool:
+    def _is_aside(self, node: int) -> bool:
         """Whether all that the node gives is aside; asked once for each of its readers."""
-        if node.id not in self._known:
-            self._known[node.id] = self._has_asides(node)
-        return self._known[node.id]
+        if node not in self._known:
+            self._known[node] = self._has_asides(self.nodes[node])
+        return self._known[node]
 
     def _has_asides(self, node: Node) -> bool:
         if node.kind in ("call", "op", "function"):
             given = [value for op in self._ops(node) for value in self.graph.ops[op].outputs]
-            return bool(given) and self.aside.issuperset(given)
-        return node.kind in ("input", "const") and self.aside.issuperset(node.values)
+            return bool(given) and self.facts.aside.issuperset(given)
+        return node.kind in ("input", "const") and self.facts.aside.issuperset(node.values)
 
-    def _needs(self, draft: Draft, node: Node, tail: int) -> bool:
+    def _needs(self, node: Node, tail: int) -> bool:
         """Whether the node cannot be understood without the aside value that it reads."""
-        if self._is_blank(tail) and not all(self._is_blank(other) for other in draft.tails[node.id]):
+        tails = self.draft.tails[node.id]
+        if self._is_blank(tail) and not all(map(self._is_blank, tails)):
             return False
-        if self._is_aside(node) or all(self._is_aside(self.view.nodes[t]) for t in draft.tails[node.id]):
+        if self._is_aside(node.id) or all(map(self._is_aside, tails)):
             return True
-        return draft.tails[node.id][tail] in self._used_in(node) or any(
-            value in self._used_in(node) for value in self.view.nodes[tail].values
-        )
+        return not self._used_in(node).isdisjoint((tails[tail], *self.nodes[tail].values))
 
     def _is_blank(self, node: int) -> bool:
-        given = [value for op in self._ops(self.view.nodes[node]) for value in self.graph.ops[op].outputs]
-        return bool(given) and self._blank.issuperset(given)
+        given = [value for op in self._ops(self.nodes[node]) for value in self.graph.ops[op].outputs]
+        return bool(given) and self.facts.blank.issuperset(given)
 
     def _used_in(self, node: Node) -> set[int]:
         """The aside values that an op within the node takes as an index, or has nothing else than."""
         used: set[int] = set()
         for id_ in reversed(self._ops(node)):
             op = self.graph.ops[id_]
-            if all(value in self.aside for value in op.outputs):
+            if self.facts.aside.issuperset(op.outputs):
                 if used.intersection(op.outputs):
                     used.update(op.inputs)
             elif plain(op.name) in INDEXING or self._has_only_asides(op):
-                used.update(value for value in op.inputs if value in self.aside)
+                used.update(value for value in op.inputs if value in self.facts.aside)
         return used
 
     def _has_only_asides(self, op: Op) -> bool:
-        return all(value in self.aside or self.graph.values[value].kind == "param" for value in op.inputs)
+        return all(value in self.facts.aside or self.graph.values[value].kind == "param" for value in op.inputs)
 
     def _ops(self, node: Node) -> list[int]:
-        if node.kind in ("op", "function"):
-            return [*node.ops] or ([] if node.op is None else [node.op])
-        return [op for call in node.calls for op in self.tree.all_ops_of(call)]
+        return self.facts.ops_of(node) if node.kind in ("call", "op", "function", "gap") else []
 
 
-def _fed_back(view: View) -> set[int]:
+def _fed_back(draft: Draft) -> set[int]:
     """The nodes that depend on what an earlier turn of a loop gave: in the first turn it may be a constant."""
-    below: dict[int, list[int]] = {}
-    for edge in view.edges:
-        below.setdefault(edge.tail, []).append(edge.head)
-    pending = [edge.head for edge in view.edges if edge.back]
-    found = {*pending}
+    pending = [head for _, head in draft.backs]
+    reached = {*pending}
     while pending:
-        new = [head for head in below.get(pending.pop(), ()) if head not in found]
-        found.update(new)
+        new = draft.heads[pending.pop()].keys() - reached
+        reached |= new
         pending += new
-    return found
+    return reached
 
 
-def named_in_readers(view: View) -> View:
-    """The View with tables and tokens named in the op that reads them: `+ pos_embedding`, `cat class_token`."""
-    draft = Draft(view)
-    n_steps = Counter(node.box for node in view.nodes if node.kind in ("call", "op", "function"))
-    n_steps.update(box.parent for box in view.boxes)
+def name_in_readers(draft: Draft) -> None:
+    """Names tables and tokens in the op that reads them: `+ pos_embedding`, `cat class_token`."""
+    steps = [node.box for node in draft.nodes.values() if node.kind in ("call", "op", "function")]
+    n_steps = Counter([*steps, *(box.parent for box in draft.boxes.values())])
     with_weights: set[int] = set()
-    for node in view.nodes:
-        is_data = node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
-        is_table = node.kind == "call" and not draft.tails[node.id] and node.repeat == 1
-        is_table &= not draft.is_looped(node.id)
-        if not (is_data or is_table) or len(draft.heads[node.id]) != 1:
+    for node in [*draft.nodes.values()]:
+        if not _may_be_named(draft, node) or len(draft.heads[node.id]) != 1:
             continue
         reader = draft.nodes[next(iter(draft.heads[node.id]))]
-        if _is_part(view.graph, reader) and len(draft.tails[reader.id]) == len(draft.heads[reader.id]) == 1:
+        if _is_part(draft.graph, reader) and len(draft.tails[reader.id]) == len(draft.heads[reader.id]) == 1:
             head, value = next(iter(draft.heads[reader.id].items()))
-            node = replace(node, ops=(*node.ops, *(() if reader.op is None else (reader.op,))))
+            node = replace(node, ops=(*node.ops, *reader.own_ops))
             draft.nodes[node.id] = node
             draft.drop(reader.id)
             draft.join(node.id, head, value)
@@ -181,9 +166,14 @@ def named_in_readers(view: View) -> View:
                 with_weights.add(reader.id)
                 draft.nodes[reader.id] = replace(reader, ops=(*reader.ops, *node.ops))
                 continue  # the weights of a layer whose forward is this function, or all but is
-            parts = reader.parts or (reader,)
-            draft.nodes[reader.id] = replace(reader, parts=(*parts, node))
-    return draft.view()
+            draft.nodes[reader.id] = replace(reader, parts=(*(reader.parts or (reader,)), node))
+
+
+def _may_be_named(draft: Draft, node: Node) -> bool:
+    """Whether it is data of the model's own, or a layer that reads nothing, such as a table."""
+    if node.kind == "call":
+        return not draft.tails[node.id] and node.repeat == 1 and not draft.is_looped(node.id)
+    return node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
 
 
 def _is_part(graph: Graph, node: Node) -> bool:

@@ -11,20 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from torchrecorder.errors import listed
+from torchrecorder.view import tuning
 from torchrecorder.view.model import Box, Inset, Node, View
 from torchrecorder.view.skips import with_skips
 from torchrecorder.view.templates.interiors import Interior, Interiors
 
-ENOUGH, MOST = 22, 40
-"""Nodes of a picture: what tells a little may fill it up to the first, what tells much up to the second."""
-_LEAST_SHARE = 0.04
-_MUCH = 0.2
-_LARGE = 0.1
-_DEEPER = 0.8
-"""What a layer counts that lies in another one which is opened."""
-_LEAST_INFORMATION, _FULL_INFORMATION = 2, 4
-_NAMED = 3
-"""Classes that a note names."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -51,7 +42,7 @@ class Choice:
         while (best := self._best()) is not None:
             kind, score, interior = best
             n = self._count() + len(interior.nodes) - 1
-            if n > MOST or (n > ENOUGH and (score < _MUCH or interior.is_arithmetic)):
+            if n > tuning.AUTO_NODES or (n > tuning.ENOUGH and (score < tuning.MUCH or interior.is_arithmetic)):
                 self.closed.append(kind)
             else:
                 self.opened[kind] = interior
@@ -59,16 +50,16 @@ class Choice:
     def view(self) -> View:
         """The picture, with what is opened in place and beside it."""
         view = self._composed()
-        while self.opened and view_size(view) > MOST:
+        while self.opened and view_size(view) > tuning.AUTO_NODES:
             self.closed.append(self.opened.popitem()[0])
             view = self._composed()
         names = self._names_of_closed(view)
-        note = f"closed, because the picture is full: {listed(names, _NAMED)}; expand opens them"
+        note = f"closed, because the picture is full: {listed(names, tuning.NAMED)}; expand opens them"
         return replace(view, notes=(*view.notes, note)) if names and self.beside else view
 
     def _names_of_closed(self, view: View) -> list[str]:
         """The classes of drawn layers that would be opened if there was room."""
-        nodes = (node for one in (view, *(inset.view for inset in view.insets)) for node in one.nodes)
+        nodes = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
         closed = (n for n in nodes if self.interiors.is_block(n) and self.kinds.of[n.calls[0]] in self.closed)
         modules = (self.interiors.tree.module(node.calls[0]) for node in closed)
         return [*dict.fromkeys(module.cls.rpartition(".")[2] for module in modules if module and not module.native)]
@@ -78,7 +69,7 @@ class Choice:
         whole = self.interiors.exactly(self.root).view
         overview = self._drawn(self.root, in_place, letters, whole)
         shown = {letter: self.opened[kind] for kind, letter in letters.items()}
-        views = {letter: self._drawn(one.call, in_place, letters, one.view) for letter, one in shown.items()}
+        views = {letter: self._drawn(inside.call, in_place, letters, inside.view) for letter, inside in shown.items()}
         calls: defaultdict[str, set[int]] = defaultdict(set)
         for node in (node for view in (overview, *views.values()) for node in view.nodes):
             calls[node.inset].update(node.calls)
@@ -95,25 +86,31 @@ class Choice:
                 places[kind] += 1
                 calls[kind] += node.calls
                 level[kind] = min(depth, level.get(kind, depth))
-        found: tuple[int, float, Interior] | None = None
+        best: tuple[int, float, Interior] | None = None
         for kind, of_kind in calls.items():
             interior = self.richest(of_kind)
             share = self.interiors.share(self.kinds.members[kind])
-            if share < _LEAST_SHARE or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
+            if share < tuning.LEAST_SHARE or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
                 continue
             information = self._information(interior, share)
             has_layers = any(node.kind == "call" for node in interior.nodes)
-            if information < _LEAST_INFORMATION or (level[kind] and not has_layers):
+            if information < tuning.LEAST_INFORMATION or (level[kind] and not has_layers):
                 continue
-            score = share * min(1.0, information / _FULL_INFORMATION) * (1.3 if places[kind] > 1 else 1)
-            score *= _DEEPER ** level[kind]
-            if found is None or score > found[1]:
-                found = kind, score, interior
-        return found
+            score = (
+                share
+                * min(1.0, information / tuning.FULL_INFORMATION)
+                * (tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1)
+            )
+            score *= tuning.DEEPER ** level[kind]
+            if best is None or score > best[1]:
+                best = kind, score, interior
+        return best
 
     def _information(self, interior: Interior, share: float) -> int:
         """How much what is in it says, or what is in that if it is a large part of the model."""
-        inside = (node.calls[0] for node in interior.nodes if share > _LARGE and self.interiors.is_block(node))
+        inside = (
+            node.calls[0] for node in interior.nodes if share > tuning.LARGE_KIND and self.interiors.is_block(node)
+        )
         return max([interior.information, *(self.interiors.of(call).information - 1 for call in inside)])
 
     def richest(self, calls: list[int]) -> Interior:
@@ -167,15 +164,13 @@ class Choice:
                 is_first = self.opened[kind].call == node.calls[0]
                 # one of those that take turns is drawn for calls that are not at its node
                 is_alone = uses[kind] == 1 and node.box == 0 and node.repetition == "series"
-                is_alone &= self._is_one_structure(node) or self.interiors.visible.strict.isdisjoint(node.calls)
+                structures = {self.kinds.structure[call] for call in node.calls}
+                is_alone &= len(structures) == 1 or self.interiors.visible.strict.isdisjoint(node.calls)
                 if is_alone and is_first and node.id not in levels:
                     in_place[node.calls[0]] = node.calls
                 elif self.beside:
                     letters[kind] = free[len(letters)]
         return in_place, letters
-
-    def _is_one_structure(self, node: Node) -> bool:
-        return len({self.kinds.structure[call] for call in node.calls}) == 1
 
     def _drawn(self, call: int, in_place: dict[int, tuple[int, ...]], letters: dict[int, str], known: View) -> View:
         """What is in a call, with boxes for what is opened in place and letters at what is opened elsewhere."""
@@ -203,16 +198,16 @@ class Choice:
 
     def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
         """The calls of a node, and those at its place in the repeats of the boxes around it."""
-        found, at = [*node.calls], node.box
+        calls, at = [*node.calls], node.box
         end, places = self.interiors.tree.end, self.interiors.visible.places
         while at is not None:
-            box, known = boxes[at], [*found]
-            for i, call in enumerate(box.calls[box.period :]):
+            box, known = boxes[at], [*calls]
+            for i, other in enumerate(box.calls[box.period :]):
                 first = box.calls[i % box.period]
-                here = (places.matched(first, call).get(one) for one in known if first <= one < end[first])
-                found += [one for one in here if one is not None]
+                here = (places.matched(first, other).get(call) for call in known if first <= call < end[first])
+                calls += [call for call in here if call is not None]
             at = box.parent
-        return found
+        return calls
 
 
 def _levels(view: View) -> set[int]:

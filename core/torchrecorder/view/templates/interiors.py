@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from torchrecorder.view import tuning
+from torchrecorder.view.draft import Draft
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.model import Node, View
 from torchrecorder.view.plan.edges import Ends
@@ -19,20 +21,9 @@ from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import State, Visibility
 from torchrecorder.view.simplified import simplified
 from torchrecorder.view.templates.kinds import Kinds
-from torchrecorder.view.templates.series import in_series, series_with_outputs
-from torchrecorder.view.templates.turns import in_turns
+from torchrecorder.view.templates.series import fold_series, fold_turns, series_with_outputs
 
 _ENDS = frozenset(("input", "output", "from", "to"))
-_SPINE = 0.85
-"""A call that holds so much of the model has no box: its inside is drawn in place of it."""
-_LARGE = 0.3
-_BODY = 0.6
-"""Of what is around it: a list that holds so much is the body of a block."""
-_SOME_LAYERS = 0.25
-_NESTED = 2
-"""What is opened in so many boxes in one another has no box of its own, unless it repeats."""
-_FEW = 3
-"""A list of no more nodes is drawn without a box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +70,18 @@ class Interiors:
         states[call] = "box"
         for box, run in boxes.items():
             around = sum(other < box < self.tree.end[other] for other in boxes)
-            states[box] = "open" if around >= _NESTED and len(run) == 1 else "box"
-        view = self._planned(call, states, boxes)
-        if giving := series_with_outputs(view, self.kinds):
+            states[box] = "open" if around >= tuning.NESTED and len(run) == 1 else "box"
+        draft = self._planned(call, states, boxes)
+        if giving := series_with_outputs(draft, self.kinds):
             boxes = {**boxes, **giving}
-            view = self._planned(call, states, boxes)
-        asked = self.visible.asked | {self.visible.root, *boxes}
-        view = simplified(view, self.visible, asked)
-        return in_turns(in_series(view, self.kinds), self.kinds)
+            draft = self._planned(call, states, boxes)
+        draft = simplified(draft, self.visible, self.visible.asked | {self.visible.root, *boxes})
+        fold_series(draft, self.kinds)
+        fold_turns(draft, self.kinds)
+        return draft.view(1)
 
-    def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> View:
-        plan = Plan(self.visible, states, root=call, runs=runs)
-        nodes, edges = Ends(plan).joined()
-        return View(self.graph, tuple(plan.boxes), nodes, edges, (), 1)
+    def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> Draft:
+        return Ends(Plan(self.visible, states, root=call, runs=runs)).joined()
 
     def is_block(self, node: Node) -> bool:
         """Whether it stands for layers that may be opened."""
@@ -107,19 +97,18 @@ class Interiors:
     @cached_property
     def flops(self) -> list[int]:
         """By call, those in the calls within it included."""
-        found = [0] * len(self.graph.calls)
+        flops = [0] * len(self.graph.calls)
         for op in self.graph.ops:
-            found[op.call] += op.flops or 0
+            flops[op.call] += op.flops or 0
         for row in reversed(self.graph.calls):
             if row.parent is not None:
-                found[row.parent] += found[row.id]
-        return found
+                flops[row.parent] += flops[row.id]
+        return flops
 
     def _key(self, call: int) -> object:
         inside = range(call, self.tree.end[call])
-        is_asked = any(
-            one in inside for some in (self.visible.opened, self.visible.collapsed, self.visible.strict) for one in some
-        )
+        asked = (self.visible.opened, self.visible.collapsed, self.visible.strict)
+        is_asked = any(other in inside for calls in asked for other in calls)
         return call if is_asked else (self.kinds.structure[call], self.kinds.of[call])
 
     def _interior(self, call: int) -> Interior:
@@ -133,7 +122,7 @@ class Interiors:
         wires = frozenset((place.get(edge.tail), place[edge.head]) for edge in view.edges if edge.head in place)
         drawn = zip(nodes, sorts, strict=True)
         sign = tuple((sort, node.repeat, node.repetition, self._within(node)) for node, sort in drawn), wires
-        is_arithmetic = len(nodes) > _FEW and layers < _SOME_LAYERS * len(nodes)
+        is_arithmetic = len(nodes) > tuning.SHORT_LIST and layers < tuning.SOME_LAYERS * len(nodes)
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
         return Interior(call, view, nodes, n_outputs, len({*sorts}) + 2 * n_joins - 1, is_arithmetic, sign)
 
@@ -166,63 +155,53 @@ class Interiors:
             only = nodes[0]
             if only.repeat > 1 and self.of(call).n_outputs > 1:  # around it each of them has readers of its own
                 return "node"
-            return "open" if only.parts or (only.kind == "call" and not self._is_weighted(call)) else "node"
-        if self._is_called_again(call):
+            return "open" if only.parts or (only.kind == "call" and not module.params.own) else "node"
+        if self._n_calls[self.graph.calls[call].module] > 1:
             return "node"
         is_chain = module.native and module.cls.startswith("torch.nn.modules.container.") and not is_list(module.cls)
         return "open" if (self._is_open_list(call, nodes) if is_chain else self._is_spine(call, nodes)) else "node"
-
-    def _is_weighted(self, call: int) -> bool:
-        """Whether it has parameters of its own."""
-        module = self.tree.module(call)
-        return module is not None and module.params.own > 0
 
     def _is_open_list(self, call: int, nodes: tuple[Node, ...]) -> bool:
         blocks = {self.kinds.of[node.calls[0]] for node in nodes if self.is_block(node)}
         is_stage = len(blocks) <= 2 and all(self.is_block(node) for node in nodes)
         share, around = self.share([call]), self._around(call)
-        is_body = share >= _BODY * self.share([around]) and not self._is_like(call, around)
-        return is_stage or len(nodes) <= _FEW or share > _LARGE or is_body
+        is_body = share >= tuning.BODY * self.share([around]) and not self._is_like(call, around)
+        return is_stage or len(nodes) <= tuning.SHORT_LIST or share > tuning.LARGE_LIST or is_body
 
     def _is_spine(self, call: int, nodes: tuple[Node, ...]) -> bool:
         of_class = self._of_class[self._class(call)]
         end = self.tree.end
-        is_most = self.share([call]) >= _SPINE
+        is_most = self.share([call]) >= tuning.SPINE
         if is_most and all(call <= other < end[call] or other <= call < end[other] for other in of_class):
             return True
         around = self._around(call)
         while around:  # each level of a recursive U
-            if self._is_like(call, around) and self.share([around]) >= _SPINE:
+            if self._is_like(call, around) and self.share([around]) >= tuning.SPINE:
                 return True
             around = self._around(around)
         is_alone = len(of_class) == 1 and not self.graph.calls[call].module.rpartition(".")[2].isdigit()
-        large = any(self.is_block(node) and self.share([*node.calls]) > _LARGE for node in nodes)
+        large = any(self.is_block(node) and self.share([*node.calls]) > tuning.LARGE_LIST for node in nodes)
         return is_alone and len(nodes) == 2 and large
 
     @cached_property
     def _of_class(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        calls: dict[str, list[int]] = {}
         for call in range(len(self.graph.calls)):
-            found.setdefault(self._class(call), []).append(call)
-        return found
+            calls.setdefault(self._class(call), []).append(call)
+        return calls
 
     def _class(self, call: int) -> str:
         module = self.tree.module(call)
         return "" if module is None else module.cls
 
-    def _is_like(self, one: int, two: int) -> bool:
-        return self._class(one) == self._class(two)
+    def _is_like(self, call: int, other: int) -> bool:
+        return self._class(call) == self._class(other)
 
     def _around(self, call: int) -> int:
         around = (row.id for row in self.graph.around(self.graph.calls[call].parent))
         return next((at for at in around if self.tree.module(at) is not None), 0)
 
-    def _is_called_again(self, call: int) -> bool:
-        return self._n_calls[self.graph.calls[call].module] > 1
-
     @cached_property
-    def _n_calls(self) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for row in self.graph.calls:
-            found[row.module] = found.get(row.module, 0) + 1
-        return found
+    def _n_calls(self) -> Counter[str]:
+        """By path how often the module is called."""
+        return Counter(row.module for row in self.graph.calls)

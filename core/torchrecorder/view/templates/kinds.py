@@ -13,20 +13,13 @@ from collections.abc import Collection, Hashable, Sequence
 from functools import cached_property
 
 from torchrecorder.graph.model import Module, Op
+from torchrecorder.view import tuning
 from torchrecorder.view.entries import is_list
-from torchrecorder.view.facts import frames_around
 from torchrecorder.view.node_kinds import SYMBOLS, plain
 from torchrecorder.view.plan.visibility import Visibility
 
-_ALIKE = 0.8
-"""How much of what is in two calls must be the same for them to be of one kind."""
-_NAMED, _LONG = 3, 52
-"""How many differences are said of a node, in how many characters."""
-_LONG_NAME = 20
-_ROUNDS = 8
-"""What is left of a kind after so many models is drawn one by one."""
-_MANY = 4
-"""Where one of so many parts is drawn for all, a reader knows what another number is the number of."""
+_SYMMETRIC = ("add", "mul", "eq", "maximum", "minimum")
+"""Ops that do not mind the order of their inputs."""
 _NUMBER = re.compile(r"\d+")
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 
@@ -48,25 +41,25 @@ class Kinds:
     def structure(self) -> list[int]:
         """For each call a number that calls with the same classes, ops and wiring share."""
         numbers: dict[Hashable, int] = {}
-        found = [0] * len(self.graph.calls)
-        for call in range(len(found) - 1, -1, -1):
+        structure = [0] * len(self.graph.calls)
+        for call in range(len(structure) - 1, -1, -1):
             module, row = self.tree.module(call), self.graph.calls[call]
             inside: list[Hashable] = []
             for item in self.tree.items[call]:
                 if item.is_call:
-                    inside.append(found[item.id])
+                    inside.append(structure[item.id])
                 elif not self.visible.contracted[item.id]:
                     inside.append(self._op(self.graph.ops[item.id]))
             is_leaf = module is not None and module.native and not self.tree.children[call]
             key = (row.module if module is None else module.cls, () if is_leaf else tuple(inside), row.ok)
-            found[call] = numbers.setdefault(key, len(numbers))
-        return found
+            structure[call] = numbers.setdefault(key, len(numbers))
+        return structure
 
     @cached_property
     def of(self) -> list[int]:
         """For each call the number of its kind."""
-        found = [self._kind(call) for call in range(len(self.graph.calls))]
-        return self._parted([self._last(number) for number in found])
+        kinds = [self._kind(call) for call in range(len(self.graph.calls))]
+        return self._parted([self._last(number) for number in kinds])
 
     @cached_property
     def models(self) -> dict[int, int]:
@@ -76,49 +69,49 @@ class Kinds:
     @cached_property
     def _amount(self) -> list[int]:
         """By call how many layers and ops there are to see in it."""
-        found = [sum(not self.visible.contracted[op] for op in self.places.ops(row.id)) for row in self.graph.calls]
+        amount = [sum(not self.visible.contracted[op] for op in self.places.ops(row.id)) for row in self.graph.calls]
         for row in reversed(self.graph.calls):
             if row.parent is not None and row.id not in self._gone:
-                found[row.parent] += found[row.id] + 1
-        return found
+                amount[row.parent] += amount[row.id] + 1
+        return amount
 
     @cached_property
     def members(self) -> dict[int, list[int]]:
         """By kind its calls."""
-        found: dict[int, list[int]] = {}
+        members: dict[int, list[int]] = {}
         for call, kind in enumerate(self.of):
-            found.setdefault(kind, []).append(call)
-        return found
+            members.setdefault(kind, []).append(call)
+        return members
 
     def in_words(self, calls: Sequence[int], model: int) -> list[str] | None:
         """In what calls differ from one that is drawn: `2 without downsample`; None if no few words say it."""
         by_module = {self.graph.calls[call].module: call for call in calls}
-        found: dict[tuple[str, str], list[int]] = {}
+        differences: dict[tuple[str, str], list[int]] = {}
         for call in by_module.values():
             words = self.words(call, model)
             if words is None:
                 return None
             for word in words:
-                found.setdefault(word, []).append(call)
+                differences.setdefault(word, []).append(call)
         together: dict[tuple[str, tuple[int, ...]], list[str]] = {}
-        for (how, what), differing in found.items():
+        for (how, what), differing in differences.items():
             together.setdefault((how, tuple(differing)), []).append(what)
         said = [
             ("" if len(differing) == len(by_module) else f"{len(differing)} ") + f"{how} {', '.join(what)}".strip()
             for (how, differing), what in together.items()
         ]
-        return said if len(found) <= _NAMED and len(" · ".join(said)) <= _LONG else None
+        return said if len(differences) <= tuning.NAMED and len(" · ".join(said)) <= tuning.LONG_WORDS else None
 
     def words(self, call: int, other: int) -> tuple[tuple[str, str], ...] | None:
         """What a call has that another of its kind has not, or has not: `("without", "downsample")`."""
         key = self.structure[call], self.structure[other]
         if key not in self._words:
-            found = {} if key[0] == key[1] else self._compared(call, other)
-            self._words[key] = tuple(found) if len(found) <= _NAMED else None
+            differences = {} if key[0] == key[1] else self._compared(call, other)
+            self._words[key] = tuple(differences) if len(differences) <= tuning.NAMED else None
         return self._words[key]
 
     def _compared(self, call: int, other: int) -> dict[tuple[str, str], None]:
-        found: dict[tuple[str, str], None] = {}
+        differences: dict[tuple[str, str], None] = {}
         more, less = Counter[str](), Counter[str]()
         pending = [(call, other)]
         while pending:
@@ -130,24 +123,24 @@ class Kinds:
                 if self._class(x) == self._class(y):
                     pending.append((x, y))
                 else:
-                    found["", f"{self._word(x)} for {self._word(y)}"] = None
+                    differences["", f"{self._word(x)} for {self._word(y)}"] = None
             here, there = self._others(a, {x for x, _ in pairs}), self._others(b, {y for _, y in pairs})
             n, m = self._others(a, ()), self._others(b, ())
-            if here + there and m.total() >= _MANY and n.keys() == m.keys():
-                found["", f"×{n.total()} for ×{m.total()}"] = None
+            if here + there and m.total() >= tuning.MANY and n.keys() == m.keys():
+                differences["", f"×{n.total()} for ×{m.total()}"] = None
             else:
                 some = dict.fromkeys(word for word in here + there if n[word] and m[word] and n[word] != m[word])
-                found |= {("", f"{n[word]} {word} for {m[word]}"): None for word in some}
+                differences |= {("", f"{n[word]} {word} for {m[word]}"): None for word in some}
                 more += Counter({word: number for word, number in here.items() if word not in some})
                 less += Counter({word: number for word, number in there.items() if word not in some})
-            found |= self._ops_differ(a, b)
+            differences |= self._ops_differ(a, b)
         more, less = more - less, less - more
-        found |= dict.fromkeys(("with", word) for word in more) | dict.fromkeys(("without", word) for word in less)
-        return found
+        differences |= dict.fromkeys(("with", word) for word in more)
+        return differences | dict.fromkeys(("without", word) for word in less)
 
     def _others(self, call: int, matched: Collection[int]) -> Counter[str]:
         """The layers in a call that are not matched; of a container its entries."""
-        found: Counter[str] = Counter()
+        others: Counter[str] = Counter()
         pending = [child for child in reversed(self.tree.children[call]) if child not in matched]
         while pending:
             child = pending.pop()
@@ -158,8 +151,8 @@ class Kinds:
             if module is not None and module.native and is_number and self.tree.children[child]:
                 pending += reversed(self.tree.children[child])
             else:
-                found[self._word(child)] += 1
-        return found
+                others[self._word(child)] += 1
+        return others
 
     def _ops_differ(self, a: int, b: int) -> dict[tuple[str, str], None]:
         """The ops of a call, but for masks and positions, that the other has not, and has in place of them."""
@@ -172,22 +165,15 @@ class Kinds:
         if not more and not less:
             pairs = zip(map(self._reads, here), map(self._reads, there), strict=True)
             turned = [op for op, (x, y) in zip(here, pairs, strict=True) if x != y and sorted(x) == sorted(y)]
-            swapped = {("", f"inputs of {self._sign(op)} swapped"): None for op in turned if self._is_ordered(op)}
+            names = [self._sign(op) for op in turned if plain(self.graph.ops[op].name) not in _SYMMETRIC]
+            swapped = {("", f"inputs of {name} swapped"): None for name in names}
         words = [("with", self._sum(here, word)) for word in more]
         words += [("without", self._sum(there, word)) for word in less]
-        if len(words) > _NAMED:  # those of one function as one
-            ran = [op for op in (*here, *there) if self._sign(op) in more | less]
-            names = [frames_around(self.graph, self.graph.ops[op].frame) for op in ran]
-            if all(names):
-                words = [("", f"other {self.graph.frames[frames[-1]].name}()") for frames in names]
         return dict.fromkeys(words) | swapped
 
     def _tells(self, op: int) -> bool:
         outputs = self.graph.ops[op].outputs
         return not self.visible.contracted[op] and not (outputs and self.visible.facts.aside.issuperset(outputs))
-
-    def _is_ordered(self, op: int) -> bool:
-        return plain(self.graph.ops[op].name) not in ("add", "mul", "eq", "maximum", "minimum")
 
     def _reads(self, op: int) -> list[int]:
         """How far back what it reads was made; what comes from elsewhere in the order in which it came."""
@@ -216,7 +202,7 @@ class Kinds:
     def _word(self, call: int) -> str:
         """The name of a layer, or its class if that is a number or long."""
         module, name = self.tree.module(call), self.graph.calls[call].module.rpartition(".")[2]
-        is_plain = len(name) <= _LONG_NAME and not _NUMBER.search(name)
+        is_plain = len(name) <= tuning.LONG_NAME and not _NUMBER.search(name)
         return name if module is None or is_plain else module.cls.rpartition(".")[2]
 
     def _class(self, call: int) -> str:
@@ -247,16 +233,16 @@ class Kinds:
     def _like(self, cls: str, home: str, inside: set[Hashable]) -> int:
         """The number of the kind that is alike or stands in the same list; where these are two kinds, they are one."""
         kinds = self._classes.setdefault(cls, [])
-        found = [
+        alike = [
             kind
             for kind in kinds
-            if (home and home in kind[0]) or len(inside & kind[1]) >= _ALIKE * len(inside | kind[1])
+            if (home and home in kind[0]) or len(inside & kind[1]) >= tuning.ALIKE * len(inside | kind[1])
         ]
-        if not found:
-            found = [({home}, inside, self._n_kinds)]
-            kinds += found
+        if not alike:
+            alike = [({home}, inside, self._n_kinds)]
+            kinds += alike
             self._n_kinds += 1
-        first, *others = found
+        first, *others = alike
         first[0].add(home)
         for other in others:
             first[0].update(other[0])
@@ -274,7 +260,7 @@ class Kinds:
             rest = sorted(calls.values(), key=lambda call: -self._amount[call])
             number, rounds = kind, 0
             while rest:
-                alike = [call for call in rest if rounds < _ROUNDS and self.in_words([call], rest[0]) is not None]
+                alike = [call for call in rest if rounds < tuning.ROUNDS and self.in_words([call], rest[0]) is not None]
                 new.update(((kind, self.structure[call]), number) for call in alike or rest[:1])
                 rest = [call for call in rest if (kind, self.structure[call]) not in new]
                 number, rounds, self._n_kinds = self._n_kinds, rounds + 1, self._n_kinds + 1
@@ -287,13 +273,13 @@ class Kinds:
 
     def _inside(self, call: int, module: Module | None) -> set[Hashable]:
         """The paths in a call from its own on, without numbers; in a container, which has no others, with classes."""
-        base, found = len(self.graph.calls[call].module), set[Hashable]()
+        base, inside = len(self.graph.calls[call].module), set[Hashable]()
         for inner in range(call + 1, self.tree.end[call]):
             called = self.tree.module(inner)
             if called is not None:
                 name = _NUMBER.sub("#", self.graph.calls[inner].module[base:])
-                found.add((name, called.cls) if module is not None and module.native else name)
-        return found
+                inside.add((name, called.cls) if module is not None and module.native else name)
+        return inside
 
 
 def without_numbers(path: str) -> str:

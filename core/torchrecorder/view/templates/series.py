@@ -1,150 +1,113 @@
-"""Folding neighbours of one kind into one node: each reads the one before, and nothing else differs around them.
+"""Folding neighbours into one: a series of one kind into a node, and layers that take turns into a box.
 
-What lies between the first and the last must not matter to anything else: all read the same of what is around (the
-skips of a U-Net keep its blocks apart), and if something reads the inner ones, it reads all of them. Blocks with
-different sizes are one series, but for a change of resolution, which readers look for; unless each of many changes it.
+In a series each reads the one before, and nothing else differs around them. What lies between the first and the last
+must not matter to anything else: all read the same of what is around (the skips of a U-Net keep its blocks apart), and
+if something reads the inner ones, it reads all of them. Blocks with different sizes are one series, but for a change of
+resolution, which readers look for; unless each of many changes it.
+
+Layers that take turns, as attention, sum, MLP, sum, attention, … stand in no call of their own, so nothing says that
+they belong together but their paths: entries of one list, `layers.0.0`, `layers.0.1`, `layers.1.0`. That condition
+keeps `norm1` and `norm2` of a block apart, and its self- and cross-attention.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from torchrecorder.graph.model import Graph
-from torchrecorder.view.model import Edge, Node, View, in_order
+from torchrecorder.view import tuning
+from torchrecorder.view.draft import Draft
+from torchrecorder.view.model import Box, Node
+from torchrecorder.view.op_families import JOINS
 from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.templates.kinds import Kinds, entry, without_numbers
 
-_MANY_STEPS = 4
-"""If more in a row than this change the resolution one after another, they are one series."""
 _SOURCES = ("param", "buffer", "const")
-_LONG = 14
-"""In a view of more nodes equal layers of torch with unequal sizes are one series."""
 
 
-def series_with_outputs(view: View, kinds: Kinds) -> dict[int, tuple[int, ...]]:
+def series_with_outputs(draft: Draft, kinds: Kinds) -> dict[int, tuple[int, ...]]:
     """The calls of each series of which more than the last gives an output, by the first."""
-    outputs = {node.id for node in view.nodes if node.kind == "output"}
-    series = _Series(view, kinds, aside=outputs)
-    found = (stretch for stretch in series.found() if any(series.gives_output(node) for node in stretch[:-1]))
-    return {stretch[0].calls[0]: tuple(call for node in stretch for call in node.calls) for stretch in found}
+    outputs = {node.id for node in draft.nodes.values() if node.kind == "output"}
+    series = _Series(draft, kinds, beside=outputs)
+    giving = (run for run in series.all() if any(not outputs.isdisjoint(draft.heads[node.id]) for node in run[:-1]))
+    return {run[0].calls[0]: tuple(call for node in run for call in node.calls) for run in giving}
 
 
-class Wiring:
-    """Who feeds whom in a view, by node id."""
-
-    def __init__(self, view: View) -> None:
-        self.before: list[set[int]] = [set() for _ in view.nodes]
-        self.after: list[set[int]] = [set() for _ in view.nodes]
-        self.looped: set[int] = set()
-        """The nodes that give data to the next turn of a loop, or get it."""
-        for edge in view.edges:
-            if edge.back:
-                self.looped |= {edge.tail, edge.head}
-                continue
-            self.before[edge.head].add(edge.tail)
-            self.after[edge.tail].add(edge.head)
-
-
-def in_series(view: View, kinds: Kinds) -> View:
-    """The View with each series as one node."""
-    series = _Series(view, kinds)
-    merged: dict[int, int] = {}
-    nodes: dict[int, Node] = {}
-    for stretch in series.found():
-        first = stretch[0]
-        nodes[first.id] = _folded(stretch, series.wiring, view.graph)
-        merged.update((node.id, first.id) for node in stretch[1:])
-        merged.update(series.copies_before(stretch))
-    return regrouped(view, merged, nodes) if merged else view
-
-
-def regrouped(view: View, merged: dict[int, int], changed: dict[int, Node]) -> View:
-    """The View with some nodes drawn as others: by id the one that stands for it, and nodes in place of those."""
-    kept = [changed.get(node.id, node) for node in view.nodes if node.id not in merged]
-    new = {node.id: position for position, node in enumerate(kept)}
-    at = [new[merged.get(node.id, node.id)] for node in view.nodes]
-    edges: dict[tuple[int, int], Edge] = {}
-    backs = [replace(edge, tail=at[edge.tail], head=at[edge.head]) for edge in view.edges if edge.back]
-    for edge in (edge for edge in view.edges if not edge.back):
-        pair = at[edge.tail], at[edge.head]
-        if pair[0] == pair[1] or (edge.tail in merged and pair[1] <= pair[0]):
-            continue
-        known = edges.get(pair)
-        # the last of a series gives what others read of it, the first reads what all read
-        if known is None or edge.tail in merged:
-            edges[pair] = replace(edge, tail=pair[0], head=pair[1], skip=edge.skip and (not known or known.skip))
-    nodes = (replace(n, id=i, links=tuple(at[link] for link in n.links)) for i, n in enumerate(kept))
-    return replace(view, nodes=tuple(nodes), edges=in_order((*edges.values(), *backs)))
+def fold_series(draft: Draft, kinds: Kinds) -> None:
+    """Draws each series as one node."""
+    series = _Series(draft, kinds)
+    folded = [(run, series.whole(run), [*series.copies_before(run)]) for run in series.all()]
+    for run, whole, copies in folded:
+        for copy, first in copies:
+            if copy in draft.nodes:
+                draft.merge([first, copy], draft.nodes[first])
+        draft.merge([node.id for node in run], whole, last_gives=True)
 
 
 class _Series:
-    def __init__(self, view: View, kinds: Kinds, *, aside: Collection[int] = ()) -> None:
-        self.view, self.kinds = view, kinds
-        self.graph, self.tree = view.graph, kinds.tree
-        self._aside = aside
+    def __init__(self, draft: Draft, kinds: Kinds, *, beside: Collection[int] = ()) -> None:
+        self.draft, self.kinds = draft, kinds
+        self.graph, self.tree = draft.graph, kinds.tree
+        self._beside = {*beside}
         """Readers that do not matter."""
-        self.wiring = Wiring(view)
-        self._sources = {node.id: (node.kind, node.name, node.values) for node in view.nodes if node.kind in _SOURCES}
-        self.is_long = len(view.nodes) > _LONG
+        sources = (node for node in draft.nodes.values() if node.kind in _SOURCES)
+        self._sources: dict[int, object] = {node.id: (node.kind, node.name, node.values) for node in sources}
+        self._is_long = len(draft.nodes) > tuning.LONG_VIEW
 
-    def found(self) -> Iterator[list[Node]]:
-        by_box: dict[int | None, list[Node]] = {}
-        for node in self.view.nodes:
-            by_box.setdefault(node.box, []).append(node)
-        for nodes in by_box.values():
+    def all(self) -> Iterator[list[Node]]:
+        for nodes in self.draft.by_box():
             at = 0
             while at < len(nodes):
-                stretch = self._stretch(nodes, at)
-                if len(stretch) > 1:
-                    yield stretch
-                at += len(stretch)
+                run = self._run(nodes, at)
+                if len(run) > 1:
+                    yield run
+                at += len(run)
 
-    def gives_output(self, node: Node) -> bool:
-        return not self.wiring.after[node.id].isdisjoint(self._aside)
-
-    def copies_before(self, stretch: Sequence[Node]) -> Iterator[tuple[int, int]]:
+    def copies_before(self, run: Sequence[Node]) -> Iterator[tuple[int, int]]:
         """What all read and stands beside each of them, such as the queries of a decoder: each copy, and the first."""
-        first, *others = ([n for n in self.wiring.before[node.id] if n in self._sources] for node in stretch)
+        first, *others = ([tail for tail in self.draft.tails[node.id] if tail in self._sources] for node in run)
         beside = {self._sources[node]: node for node in first}
         for node in (node for nodes in others for node in nodes):
             if beside[self._sources[node]] != node:
                 yield node, beside[self._sources[node]]
 
-    def _stretch(self, nodes: Sequence[Node], at: int) -> list[Node]:
+    def _run(self, nodes: Sequence[Node], at: int) -> list[Node]:
         """The longest series that begins with the node at this position; the node alone if there is none."""
         stop = at + 1
         while stop < len(nodes) and self._continues(nodes[stop - 1], nodes[stop]):
             stop += 1
-        stretch = [*nodes[at:stop]]
-        stretch = stretch[: self._to_step(stretch)]
-        while len(stretch) > 1 and not (self._is_closed(stretch) and self._is_told(stretch)):
-            stretch.pop()
-        return stretch
+        run = [*nodes[at:stop]]
+        if len(run) > 1:
+            run = run[: self._to_step(run)]
+        while len(run) > 1 and not (self._is_closed(run) and self._is_said(run)):
+            run.pop()
+        return run
 
-    def _is_told(self, stretch: Sequence[Node]) -> bool:
+    def _is_said(self, run: Sequence[Node]) -> bool:
         """Whether few words say in what they differ from the first, and from the model of their kind."""
-        calls = [call for node in stretch for call in node.calls]
-        models = {calls[0], self.kinds.models[self.kinds.of[calls[0]]]} if not stretch[0].parts else ()
+        calls = [call for node in run for call in node.calls]
+        models = {calls[0], self.kinds.models[self.kinds.of[calls[0]]]} if not run[0].parts else ()
         return all(self.kinds.in_words(calls, model) is not None for model in models)
 
-    def _continues(self, one: Node, two: Node) -> bool:
-        is_looped = not self.wiring.looped.isdisjoint((one.id, two.id))
-        if is_looped or two.id not in self.wiring.after[one.id] or one.kind != "call" or two.kind != "call":
+    def _continues(self, upper: Node, lower: Node) -> bool:
+        is_looped = self.draft.is_looped(upper.id) or self.draft.is_looped(lower.id)
+        if is_looped or lower.id not in self.draft.heads[upper.id] or upper.kind != "call" or lower.kind != "call":
             return False
-        if one.repetition != "series" or two.repetition != "series" or len(one.parts) != len(two.parts):
+        if upper.repetition != "series" or lower.repetition != "series" or len(upper.parts) != len(lower.parts):
             return False
-        pairs = [*zip(one.parts, two.parts, strict=True)] or [(one, two)]
+        pairs = [*zip(upper.parts, lower.parts, strict=True)] or [(upper, lower)]
         return all(self._alike(x, y) for x, y in pairs)
 
-    def _alike(self, one: Node, two: Node) -> bool:
-        if one.kind != two.kind or one.kind != "call":
-            return one.kind == two.kind == "op" and self._op_name(one) == self._op_name(two)
-        a, b = one.calls[-1], two.calls[0]
+    def _alike(self, upper: Node, lower: Node) -> bool:
+        if upper.kind != lower.kind or upper.kind != "call":
+            ops = [self.graph.ops[node.op].name for node in (upper, lower) if node.kind == "op" and node.op is not None]
+            return len(ops) == 2 and ops[0] == ops[1]
+        a, b = upper.calls[-1], lower.calls[0]
         paths = [self.graph.calls[call].module for call in (a, b)]
-        modules = [self.tree.module(call) for call in (a, b)]
-        if paths[0] == paths[1] or modules[0] is None or modules[1] is None or modules[0].cls != modules[1].cls:
+        here, there = self.tree.module(a), self.tree.module(b)
+        if paths[0] == paths[1] or here is None or there is None or here.cls != there.cls:
             return False
         if self.kinds.visible.is_block(a):
             # `encoder_layer_0` and `encoder_layer_1`, but not `self_attention` and `cross_attention`
@@ -153,43 +116,55 @@ class _Series:
             if not self.kinds.visible.strict.isdisjoint((a, b, -1 if around is None else around)):
                 is_solid &= self.kinds.structure[a] == self.kinds.structure[b]
             return is_solid and self.kinds.of[a] == self.kinds.of[b] and entry(paths[0]) == entry(paths[1])
-        is_same_size = self.is_long or modules[0].extra_repr == modules[1].extra_repr
+        is_same_size = self._is_long or here.extra_repr == there.extra_repr
         return is_same_size and without_numbers(paths[0]) == without_numbers(paths[1])
 
-    def _op_name(self, node: Node) -> str:
-        return "" if node.op is None else self.graph.ops[node.op].name
-
-    def _is_read_alike(self, one: int, two: int) -> bool:
+    def _is_read_alike(self, upper: int, lower: int) -> bool:
         """Whether what both calls get is the same argument of both: attention may exchange its query and its key."""
-        here, there = self.graph.calls[one].inputs, self.graph.calls[two].inputs
+        here, there = self.graph.calls[upper].inputs, self.graph.calls[lower].inputs
         both = {*here.values()} & {*there.values()}
         return all(here.get(path) == value for path, value in there.items() if value in both)
 
-    def _to_step(self, stretch: Sequence[Node]) -> int:
+    def _to_step(self, run: Sequence[Node]) -> int:
         """How many of them give the same resolution as the first."""
-        if len(stretch) == 1:
-            return 1
-        sizes = [resolution(self.graph, node.calls[-1]) for node in stretch]
-        steps = [a != b for a, b in pairwise(sizes)]
-        if not any(steps) or (all(steps) and len(stretch) > _MANY_STEPS):
-            return len(stretch)
+        steps = [a != b for a, b in pairwise(resolution(self.graph, node.calls[-1]) for node in run)]
+        if not any(steps) or (all(steps) and len(run) > tuning.MANY_STEPS):
+            return len(run)
         return steps.index(True) + 1
 
-    def _is_closed(self, stretch: Sequence[Node]) -> bool:
-        members = {node.id for node in stretch}
+    def _is_closed(self, run: Sequence[Node]) -> bool:
+        members = {node.id for node in run}
         before = [
-            {self._sources.get(other, other) for other in self.wiring.before[node.id] - members} for node in stretch
+            {self._sources.get(other, other) for other in self.draft.tails[node.id].keys() - members} for node in run
         ]
-        after = [self.wiring.after[node.id] - members - {*self._aside} for node in stretch]
+        after = [self.draft.heads[node.id].keys() - members - self._beside for node in run]
         same = all(others == before[1] for others in before[1:]) and before[1] <= before[0]
-        same &= all(self._is_read_alike(one.calls[-1], two.calls[0]) for one, two in pairwise(stretch))
+        same &= all(self._is_read_alike(upper.calls[-1], lower.calls[0]) for upper, lower in pairwise(run))
         return same and (not any(after[:-1]) or all(others == after[-1] for others in after[:-1]))
+
+    def whole(self, run: Sequence[Node]) -> Node:
+        """The node that a series is drawn as."""
+        first, members, heads = run[0], {node.id for node in run}, self.draft.heads
+        calls = tuple(call for node in run for call in node.calls)
+        is_dense = all(len(heads[node.id].keys() & members) == len(run) - 1 - i for i, node in enumerate(run))
+        differs = ("densely connected",) if is_dense and len(run) > 2 else ()
+        if not differs and heads[first.id].keys() - members:
+            differs = (f"outputs ×{len(run)}",)
+        parts = tuple(
+            replace(
+                part,
+                calls=tuple(call for node in run for call in node.parts[i].calls),
+                ops=tuple(op for node in run for op in node.parts[i].own_ops),
+            )
+            for i, part in enumerate(first.parts)
+        )
+        ops = tuple(op for node in run for op in node.ops)
+        return replace(first, calls=calls, parts=parts, ops=ops, differs=(*_channels(self.graph, calls), *differs))
 
 
 def resolution(graph: Graph, call: int) -> tuple[int | str, ...]:
     """The last two axes of what a call gives, if it is a batch of images; else nothing."""
-    metas = [graph.values[value].meta for value in graph.calls[call].outputs.values()]
-    shape = metas[0].shape if metas and metas[0] is not None else ()
+    shape = next((graph.values[value].shape for value in graph.calls[call].outputs.values()), ())
     return shape[-2:] if len(shape) > 3 else ()
 
 
@@ -201,24 +176,124 @@ def _channels(graph: Graph, calls: Sequence[int]) -> Iterator[str]:
         yield next(f"{a}→{b}" for a, b in pairs if a != b) if first != last else text
 
 
-def _ops(node: Node) -> tuple[int, ...]:
-    return node.ops or (() if node.op is None else (node.op,))
+def fold_turns(draft: Draft, kinds: Kinds) -> None:
+    """Draws each stretch that comes again and again as one box around its first turn."""
+    turns, stretches = _Turns(draft, kinds), []
+    for nodes in draft.by_box() if len(draft.nodes) > 3 else ():
+        at = 0
+        while at < len(nodes):
+            period, times = turns.at(nodes, at)
+            if times > 1:
+                stretches.append((nodes[at : at + period * times], period))
+            at += period * times
+    for stretch, period in stretches:
+        _box_turns(draft, stretch, period)
 
 
-def _folded(stretch: Sequence[Node], wiring: Wiring, graph: Graph) -> Node:
-    first, members = stretch[0], {node.id for node in stretch}
-    calls = tuple(call for node in stretch for call in node.calls)
-    is_dense = all(len(wiring.after[n.id] & members) == len(stretch) - 1 - i for i, n in enumerate(stretch))
-    differs = ("densely connected",) if is_dense and len(stretch) > 2 else ()
-    if not differs and wiring.after[first.id] - members:
-        differs = (f"outputs ×{len(stretch)}",)
-    parts = tuple(
-        replace(
-            part,
-            calls=tuple(call for node in stretch for call in node.parts[i].calls),
-            ops=tuple(op for node in stretch for op in _ops(node.parts[i])),
+class _Turns:
+    def __init__(self, draft: Draft, kinds: Kinds) -> None:
+        self.draft, self.graph, self.kinds = draft, draft.graph, kinds
+
+    def at(self, nodes: Sequence[Node], at: int) -> tuple[int, int]:
+        """How many nodes from a position on make a turn, and how many turns there are; `1, 1` if there are none."""
+        op = nodes[at].op
+        is_join = nodes[at].kind == "op" and op is not None and self.graph.ops[op].name in JOINS
+        if nodes[at].kind != "call" and not is_join:
+            return 1, 1
+        for period in range(2, min(tuning.MAX_PERIOD_OF_TURNS, (len(nodes) - at) // 2) + 1):
+            stop = at + period
+            while stop < len(nodes) and self._alike(nodes[stop - period], nodes[stop]):
+                stop += 1
+            times = (stop - at) // period
+            turns = [nodes[at + period * i : at + period * (i + 1)] for i in range(times)]
+            while len(turns) > 1 and not self._is_series(turns):
+                turns.pop()
+            if len(turns) > 1 and any(node.kind == "call" for node in turns[0]):
+                return period, len(turns)
+        return 1, 1
+
+    def _alike(self, upper: Node, lower: Node) -> bool:
+        if upper.kind != lower.kind or len(upper.calls) != len(lower.calls) or len(upper.parts) != len(lower.parts):
+            return False
+        if upper.calls[1:] or self.draft.is_looped(upper.id) or self.draft.is_looped(lower.id):
+            return False
+        if upper.parts:
+            return all(self._alike(x, y) for x, y in zip(upper.parts, lower.parts, strict=True))
+        if upper.kind == "op" and upper.op is not None and lower.op is not None:
+            x, y = self.graph.ops[upper.op], self.graph.ops[lower.op]
+            return x.name == y.name and x.attrs == y.attrs
+        if upper.kind == "function":
+            return upper.name == lower.name and len(upper.ops) == len(lower.ops)
+        return upper.kind == "call" and self._alike_calls(upper.calls[0], lower.calls[0])
+
+    def _alike_calls(self, a: int, b: int) -> bool:
+        paths = [self.graph.calls[call].module for call in (a, b)]
+        here, there = self.kinds.tree.module(a), self.kinds.tree.module(b)
+        is_entry = paths[0] != paths[1] and without_numbers(paths[0]) == without_numbers(paths[1])
+        if not is_entry or here is None or there is None or self.kinds.structure[a] != self.kinds.structure[b]:
+            return False
+        is_leaf = here.native and not self.kinds.tree.children[a]
+        return (
+            here.extra_repr == there.extra_repr if is_leaf else resolution(self.graph, a) == resolution(self.graph, b)
         )
-        for i, part in enumerate(first.parts)
-    )
-    ops = tuple(op for node in stretch for op in node.ops)
-    return replace(first, calls=calls, parts=parts, ops=ops, differs=(*_channels(graph, calls), *differs))
+
+    def _is_series(self, turns: Sequence[Sequence[Node]]) -> bool:
+        """Whether each turn is wired like the first, reads the one before and the same of what is around."""
+        place = {node.id: (i, k) for i, turn in enumerate(turns) for k, node in enumerate(turn)}
+        inner, across, around = [], [], []
+        for i, turn in enumerate(turns):
+            reads = [(k, tail, place.get(tail)) for k, node in enumerate(turn) for tail in self.draft.tails[node.id]]
+            inner.append({(at[1], k) for k, _, at in reads if at is not None and at[0] == i})
+            across.append({(i - at[0], at[1], k) for k, _, at in reads if at is not None and at[0] != i})
+            around.append({(k, self._source(tail)) for k, tail, at in reads if at is None})
+            leads_out = any(head not in place for node in turn for head in self.draft.heads[node.id])
+            if leads_out and i < len(turns) - 1:
+                return False
+        same_inside = all(edges == inner[0] for edges in inner)
+        same_steps = all(steps == across[1] for steps in across[1:]) and {step for step, _, _ in across[1]} == {1}
+        return same_inside and same_steps and all(reads == around[1] and reads <= around[0] for reads in around[1:])
+
+    def _source(self, tail: int) -> str | int:
+        """What a turn reads from outside; entries of one list that the layer gets are one thing."""
+        node = self.draft.nodes[tail]
+        return without_numbers(node.name) if node.kind == "input" and node.name else tail
+
+
+def _box_turns(draft: Draft, stretch: Sequence[Node], period: int) -> None:
+    """Puts the first turn into a box, and takes the others out: the first gives what the last gave."""
+    calls = tuple(node.calls[0] for node in stretch if node.calls)
+    n_calls = sum(bool(node.calls) for node in stretch[:period])
+    ops = tuple(op for node in stretch for part in (node.parts or (node,)) for op in part.own_ops)
+    box = Box(max(draft.boxes) + 1, stretch[0].box, calls, n_calls, around=True, ops=ops)
+    draft.boxes[box.id] = box
+    drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
+    _merge_lists(draft, drawn)
+    for i, node in enumerate(stretch):
+        outside = {head: value for head, value in draft.heads[node.id].items() if head not in drawn}
+        if i < period:
+            draft.nodes[node.id] = replace(node, box=box.id)
+            for head in outside:
+                draft.part(node.id, head)
+            continue
+        for tail, value in draft.tails[node.id].items():
+            if tail not in drawn:
+                draft.join(tail, drawn[node.id], value)
+        for head, value in outside.items() if i >= len(stretch) - period else ():
+            draft.join(drawn[node.id], head, value)
+    for node in stretch[period:]:
+        draft.drop(node.id)
+
+
+def _merge_lists(draft: Draft, drawn: Mapping[int, int]) -> None:
+    """Draws inputs that are entries of one list, of which each turn reads another, as the whole list."""
+    groups: dict[tuple[str, int | None], list[Node]] = {}
+    for node in draft.nodes.values():
+        readers = {drawn.get(head) for head in draft.heads[node.id]}
+        name = without_numbers(node.name)
+        if node.kind == "input" and "#" in name and len(readers) == 1:
+            groups.setdefault((name, readers.pop()), []).append(node)
+    for (name, reader), group in groups.items():
+        if len(group) > 1 and reader is not None:
+            values = tuple(dict.fromkeys(value for node in group for value in node.values))
+            whole = replace(group[0], values=values, name=name.replace("#", "*"))
+            draft.merge([node.id for node in group], whole)

@@ -20,7 +20,8 @@ from torchrecorder.graph import Graph
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Ranking
-from torchrecorder.request.requests import Depth, DrawingOptions
+from torchrecorder.request.options import Depth
+from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Inset, make_view
 from torchrecorder.write.svg import finish
 

@@ -59,7 +59,7 @@ class Project:
         self.root = to
 
     def settings(self, cache: str = "") -> Settings:
-        return Settings.for_project(self.root, path=self.path, cache=cache)
+        return Settings.for_project(self.root, path=self.path, machine_cache=cache)
 
     def draw(self, target: str = "pkg.Net", cache: str = "", **options: str) -> tuple[Diagram, int]:
         """The diagram as a build shows it, and how many recordings that took."""

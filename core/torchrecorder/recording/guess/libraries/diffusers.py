@@ -91,9 +91,7 @@ def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> It
 
 def _usual_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> dict[str, object]:
     """Inputs by the name that diffusers has for them; a value that is not an `InputSpec` is passed as it is."""
-    found: dict[str, object] = {
-        name: InputSpec(main, name=name) for name in ("sample", "hidden_states", "x", "z", "latents")
-    }
+    found: dict[str, object] = {name: InputSpec(main, name=name) for name in _MAIN}
 
     def add(name: str, *shape: int, dtype: str = "float32", high: int | None = None) -> None:
         found[name] = InputSpec(shape, dtype, name, high)

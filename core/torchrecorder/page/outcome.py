@@ -1,0 +1,170 @@
+"""What became of one request, and what a page says of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from torchrecorder.errors import (
+    FailedInside,
+    ForwardError,
+    InputError,
+    NotAModule,
+    OptionError,
+    OutOfDate,
+    StylerError,
+    TargetError,
+    TorchMissing,
+    TorchRecorderError,
+    WorkerCrashed,
+    WorkerTimeout,
+)
+from torchrecorder.faults import unforeseen
+from torchrecorder.page.diagram import Diagram
+from torchrecorder.page.words import GRADES, TABLE_HEAD, Translate, in_english, translated
+from torchrecorder.request import Body, DiagramRequest, FigureOptions, RecordingRequest, parse_target
+
+OPEN_HEIGHT = 600
+"""The height in CSS pixels up to which the picture of an automatic diagram stands open in its page."""
+
+_OF_THE_MODEL = (TargetError, InputError, ForwardError, WorkerTimeout, WorkerCrashed, FailedInside, TorchMissing)
+_HOW_IT_RAN = re.compile(r"the forward ran |\w+ stands for ")
+_PLACE = re.compile(r" ([\w-]+)/\S*\.py:\d+(, [\d…]+)*$")
+"""Lines of a file in a package, whose name comes first, at the end of notes of a recording."""
+
+_figure_text = lru_cache(maxsize=256)(repr)  # the diagrams of a site mostly share their options
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Result of one request: a diagram, an error, or both if the forward failed half-way."""
+
+    request: DiagramRequest
+    diagram: Diagram | None
+    error: TorchRecorderError | None = None
+    sources: tuple[Path, ...] = ()
+    """Files of the model's code, also of one that failed, for a server to watch."""
+    info: str = ""
+    """Why the diagram may be out of date, though it most likely is not; for the log, not for a warning."""
+
+    @staticmethod
+    def of_depths(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
+        """Outcome of a request, of the outcomes of its depths."""
+        if len(outcomes) == 1:
+            return outcomes[0]
+        drawn = [
+            (str(outcome.request.drawing.depth), outcome.diagram) for outcome in outcomes if outcome.diagram is not None
+        ]
+        error = next((outcome.error for outcome in outcomes if outcome.error is not None), None)
+        sources = tuple(dict.fromkeys(file for outcome in outcomes for file in outcome.sources))
+        info = next((outcome.info for outcome in outcomes if outcome.info), "")
+        return Outcome(request, Diagram.of_depths(drawn) if drawn else None, error, sources, info)
+
+    def signature(self) -> str:
+        """Changes when what a page shows of the request changes."""
+        digest = self.diagram and self.diagram.digest
+        shown = f"({digest!r}, {str(self.error)!r}, {_figure_text(self.request.figure)})"
+        return hashlib.sha256(shown.encode()).hexdigest()
+
+    def loaded(self) -> Outcome:
+        """A copy with its pictures read; with an error, if they have left the cache and cannot be made again.
+
+        The pictures go with the copy, so that a site need not hold those of all its pages at once.
+        """
+        if self.diagram is None:
+            return self
+        try:
+            diagram = replace(self.diagram)
+            _ = diagram.drawings
+            return replace(self, diagram=diagram)
+        except Exception as error:
+            return replace(self, diagram=None, error=unforeseen(self.request.recording.target, error))
+
+    @staticmethod
+    def refused(body: Body, error: OptionError) -> Outcome:
+        """The outcome of a body that says no request; its box keeps the name, so that links to it still lead there."""
+        request = DiagramRequest(
+            RecordingRequest(body.target), figure=FigureOptions(name=body.options.get("name") or "")
+        )
+        return Outcome(request, None, error)
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether a page shows nothing in its place: it failed, and neither a page nor a pattern names it."""
+        by_name = not self.request.is_tried
+        if isinstance(self.error, NotAModule):
+            return not by_name or "*" in self.request.pattern  # a package has other classes, too
+        return not by_name and isinstance(self.error, _OF_THE_MODEL)
+
+    def is_closed(self, place: str) -> bool:
+        """Whether an automatic diagram stands under a closed summary.
+
+        Args:
+            place: The setting `autodoc_place`.
+        """
+        if self.diagram is None:
+            return False
+        return place == "summary" or (place == "auto" and self.diagram.size[1] > OPEN_HEIGHT)
+
+    def title(self, translate: Translate = in_english) -> str:
+        """The text of that summary."""
+        name = self.request.recording.target
+        return translate("Architecture of {}").format(self.diagram.facts.get("model", name) if self.diagram else name)
+
+    def reasons(self, translate: Translate = in_english) -> tuple[str, ...]:
+        """The texts of a box in the place of the diagram, each problem by itself."""
+        if self.error is None:
+            return (translate("It was not drawn."),)
+        several = self.error.problems if isinstance(self.error, OptionError | StylerError) else ()
+        return several if len(several) > 1 else (str(self.error),)
+
+    def rows(self, translate: Translate = in_english) -> list[tuple[str, ...]]:
+        """The texts of the table of layers, down to the depth that is asked for; the first row is its head."""
+        from torchrecorder.page.figure import table_cells  # a build that writes no page does not need it
+
+        depth = max(self.request.depths, default=self.request.drawing.depth)
+        table = self.diagram.table if self.diagram else ()
+        rows = [table_cells(row, translate) for row in table if isinstance(depth, str) or row.level <= depth]
+        return [tuple(map(translate, TABLE_HEAD)), *rows]
+
+    def reader_notes(self, translate: Translate = in_english, *, of_picture: bool = True) -> tuple[str, ...]:
+        """Notes for readers: where it ends too early, what was guessed, and what the picture does not show."""
+        if self.diagram is None:
+            return ()
+        notes: list[str] = []
+        if isinstance(self.error, OutOfDate):
+            notes.append(f"This diagram is out of date: {'; '.join(self.error.reasons)}")
+        elif self.error is not None:
+            notes.append(f"This diagram is not complete: {self.error.summary()}")
+        facts = self.diagram.facts
+        if guessed := facts.get("guessed"):
+            template = translate(GRADES.get(facts.get("grade", ""), "{}"))
+            notes.append(template.format(translated(guessed, translate)))
+        notes += [note for note in self.diagram.notes if of_picture and self._is_for_readers(note)]
+        return tuple(translated(note, translate) for note in notes)
+
+    def author_notes(self) -> tuple[str, ...]:
+        """Notes for the author of a model: they go to the log of a build that writes the page, at `-v`."""
+        if self.diagram is None:
+            return ()
+        notes = [note for note in self.diagram.notes if not self._is_for_readers(note)]
+        return tuple(f"{self.request.recording.target}: {note}" for note in (*notes, *self.diagram.weakened))
+
+    def _is_for_readers(self, note: str) -> bool:
+        """Whether a note is not about how a model was run, or about lines of a library."""
+        if _HOW_IT_RAN.match(note):
+            return False
+        lines = _PLACE.search(note)
+        return lines is None or lines[1] == parse_target(self.request.recording.target).dotted.partition(".")[0]
+
+
+def with_code(note: str) -> list[tuple[str, bool]]:
+    """The stretches of a note, and whether each is code, which stands between backticks."""
+    stretches = note.split("`")
+    if len(stretches) % 2 == 0:  # the code has a backtick of its own
+        return [(note, False)]
+    return [(text, i % 2 == 1) for i, text in enumerate(stretches) if text]

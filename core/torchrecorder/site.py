@@ -1,0 +1,311 @@
+"""The one door for tools that build documentation: what they need of the core, and nothing else of it.
+
+A front end gives a `Site` the settings that its configuration says, and for each place in its pages the `Body` that is
+written there. The site reads it, draws all in one go, says what failed through the log of the tool, and keeps an
+`Outcome` for each place, which the front end puts into its page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+
+from torchrecorder import __version__
+from torchrecorder.errors import NotDrawn, OptionError, TargetBuildFailed, TorchRecorderError
+from torchrecorder.faults import unforeseen
+from torchrecorder.page.diagram import Diagram, names_of_class
+from torchrecorder.page.outcome import Outcome, with_code
+from torchrecorder.page.remarks import Place, fatal_messages, log_entries, message, slowest, with_places, with_setting
+from torchrecorder.page.words import ASSETS, CATALOG, LOCALE, SCRIPT, STYLE, Translate, translation
+from torchrecorder.pipeline import Pipeline, Progress, is_collecting
+from torchrecorder.request import (
+    SETTINGS,
+    Body,
+    DiagramRequest,
+    DocstringField,
+    FigureOptions,
+    Rules,
+    obstacle_of,
+    obstacle_of_class,
+    read_body,
+    read_rules,
+    read_settings,
+    site_options,
+    take_field,
+)
+from torchrecorder.request.settings import Settings
+
+if TYPE_CHECKING:
+    from torchrecorder.page.figure import CopyNumbers as CopyNumbers
+    from torchrecorder.page.figure import contents as contents
+    from torchrecorder.worker.client import Worker
+    from torchrecorder.worker.lasting import PersistentWorker as PersistentWorker
+    from torchrecorder.worker.lasting import worker_of_process as worker_of_process
+
+__all__ = [
+    "ASSETS",
+    "CATALOG",
+    "LOCALE",
+    "SCRIPT",
+    "SETTINGS",
+    "STYLE",
+    "Body",
+    "CopyNumbers",
+    "Diagram",
+    "DocstringField",
+    "FigureOptions",
+    "Message",
+    "Outcome",
+    "PersistentWorker",
+    "Progress",
+    "Rules",
+    "Site",
+    "Tool",
+    "TorchRecorderError",
+    "Translate",
+    "__version__",
+    "contents",
+    "names_of_class",
+    "obstacle_of",
+    "obstacle_of_class",
+    "read_body",
+    "read_rules",
+    "take_field",
+    "translation",
+    "with_code",
+    "worker_of_process",
+]
+
+
+class Message(NamedTuple):
+    """One message of a build in the log of its tool."""
+
+    text: str
+    """Empty if there are only details."""
+    kind: str = ""
+    """Of a warning, the last part of its name, `torchrecorder.<kind>`; empty if it is information."""
+    place: str = ""
+    """Where a warning belongs, as the tool writes it; empty if that is the whole build."""
+    details: str = ""
+    """A traceback or the tail of a log, for those who debug."""
+
+
+class Tool(NamedTuple, Generic[Place]):
+    """Interface of the tool that builds a site."""
+
+    tell: Callable[[Message], object]
+    """Puts a message into its log."""
+    locate: Callable[[Place], str]
+    """Where a place is, as warnings write it: `page.md:12`."""
+    setting: str
+    """How it calls a setting, with `{}` for the name."""
+    written: str
+    """Where a setting is written, in a sentence: `torchrecorder_{}` in conf.py."""
+
+
+class Site(Generic[Place]):
+    """One build of a documentation: its settings, what its pages ask for, and what became of that.
+
+    A place is whatever stands for a diagram in the front end: a directive, a fence, a documented class.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        written: Mapping[str, object],
+        tool: Tool[Place],
+        *,
+        open_worker: Callable[[Settings], AbstractContextManager[Worker]] | None = None,
+        retries: bool = False,
+        is_alone: bool = False,
+    ) -> None:
+        """Read the settings, and warn of those that are wrong, in whose place the defaults hold.
+
+        Args:
+            root: The folder that relative paths begin at.
+            written: What the configuration says, by the names of `SETTINGS`.
+            tool: That builds it.
+            open_worker: Opens a worker that records for one build after the other.
+            retries: Whether what failed before is tried again.
+            is_alone: Whether the tool forks no processes.
+        """
+        self._tool = tool
+        self.settings, wrong = read_settings(root, written)
+        self.results: dict[Place, Outcome] = {}
+        self.warnings: list[str] = []
+        """Of the last drawing, each with its place."""
+        self._requests: dict[Place, DiagramRequest | Outcome] = {}
+        opened = None if open_worker is None else lambda _: open_worker(self.settings)
+        self._pipeline = Pipeline(self.settings, opened, retries=retries, is_alone=is_alone)
+        for name, problems in wrong.items():
+            for problem in problems:
+                self.warn(f"{tool.setting.format(name)}: {problem}", "option")
+
+    @property
+    def is_collecting(self) -> bool:
+        """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
+        return is_collecting()
+
+    def expect(self, place: Place, body: Body, options: Mapping[str, str] | None = None) -> None:
+        """Have the worker start while other pages are read, if this diagram needs it.
+
+        Args:
+            place: Where it is asked for.
+            body: What is written there.
+            options: Those of its page, which come before those of the site.
+        """
+        request = self._request(place, body, options)
+        if isinstance(request, DiagramRequest):
+            self._pipeline.expect(request)
+
+    def expect_any(self) -> None:
+        """Have the worker start before pages are read, if their classes get diagrams and no build has been before."""
+        if self.settings.rules.by_pattern:
+            self._pipeline.expect_any()
+
+    def advance(self) -> None:
+        """Let the worker go on with what is expected; to be called now and then."""
+        self._pipeline.advance()
+
+    def close(self) -> None:
+        """End what was started for a build that failed before it came to the diagrams."""
+        self._pipeline.close()
+
+    def page_options(self, written: object, place: str = "") -> dict[str, str]:
+        """The options in the front matter of a page; wrong ones are left out.
+
+        Args:
+            written: What the page says.
+            place: Where, for warnings of what is wrong; without it, none are given.
+        """
+        good, wrong = site_options(written if isinstance(written, Mapping) else {})
+        if not isinstance(written, Mapping | None):
+            wrong = ["torchrecorder holds options, each in a line `name: value`"]
+        for problem in wrong if place else ():
+            self.warn(f"in the front matter, {problem}", "option", place)
+        return good
+
+    def _request(self, place: Place, body: Body, options: Mapping[str, str] | None = None) -> DiagramRequest | Outcome:
+        """Request of a place, read once; an outcome if that is known without recording."""
+        if place not in self._requests:
+            try:
+                request = body.request({**self.settings.options, **(options or {})})
+            except OptionError as error:
+                self._requests[place] = Outcome.refused(body, error)
+            else:
+                target = request.recording.target
+                is_known = body.is_tried and body.obstacle and "(" not in target
+                fails = Outcome(request, None, TargetBuildFailed(target, body.obstacle))
+                self._requests[place] = fails if is_known else request
+        return self._requests[place]
+
+    def draw(
+        self,
+        bodies: Mapping[Place, Body],
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        *,
+        options: Mapping[Place, Mapping[str, str]] | None = None,
+        pictures: bool = True,
+    ) -> None:
+        """Draw what is asked for, and warn of what cannot be drawn; `results` has what became of each place.
+
+        Args:
+            bodies: What is written in each place.
+            on_progress: Called with each step.
+            options: Those of the pages of places.
+            pictures: Whether the tool shows any; if not, only problems of what is written are of interest.
+        """
+        self.warnings = []
+        options = options or {}
+        requests = {place: self._request(place, body, options.get(place)) for place, body in bodies.items()}
+        wanted = [request for request in requests.values() if isinstance(request, DiagramRequest)]
+        if pictures:
+            outcomes = self._pipeline.run(wanted, on_progress)
+        else:
+            outcomes = {request: Outcome(request, None, NotDrawn()) for request in wanted}
+        results = {place: asked if isinstance(asked, Outcome) else outcomes[asked] for place, asked in requests.items()}
+        if not pictures:
+            results = {
+                place: outcome
+                for place, outcome in results.items()
+                if isinstance(outcome.error, OptionError) or outcome.request.left_out
+            }
+        self.results |= results
+        self._report(results)
+
+    def _report(self, results: Mapping[Place, Outcome]) -> None:
+        """Warn of each diagram that failed, where it is asked for; and of what concerns the whole build, once."""
+        worth = {
+            place: outcome
+            for place, outcome in results.items()
+            if outcome.error or outcome.info or outcome.request.left_out or outcome.request.is_tried
+        }
+        for entry in log_entries(worth.items(), self._pipeline.problems(), self._pipeline.cache.notice):
+            if not entry.kind:
+                self._tool.tell(Message(entry.text, details=entry.details))
+                continue
+            places = [] if entry.place is None else [*map(self._tool.locate, (entry.place, *entry.also))]
+            self.warn(with_places(entry.text, places[1:]), entry.kind, *places[:1], details=entry.details)
+        if text := slowest(self._pipeline.seconds):
+            self._tool.tell(Message(text))
+
+    def give_up(self, bodies: Mapping[Place, Body], unexpected: Exception) -> None:
+        """Warn of what no check foresees, with a box for each place: it must not end the build."""
+        error = self.unforeseen("the diagrams", unexpected)
+        self.results |= {place: Outcome.refused(body, OptionError((str(error),))) for place, body in bodies.items()}
+
+    def shown(self, place: Place) -> Outcome | None:
+        """Outcome of a place, its pictures read; warns if they have left the cache and cannot be made again."""
+        outcome = self.results.get(place)
+        if outcome is None:
+            return None
+        loaded = outcome.loaded()
+        if loaded.error is not None and loaded.error is not outcome.error:
+            self.results[place] = loaded
+            text = f"{loaded.request.recording.target}: {message(loaded.error)}"
+            self.warn(text, loaded.error.kind, self._tool.locate(place), details=loaded.error.details())
+        for note in loaded.author_notes():
+            self._tool.tell(Message("", details=f"torchrecorder: {note}"))
+        return loaded
+
+    def fatal(self) -> list[str]:
+        """Messages that end the build: of diagrams that are out of date, or all warnings, as the settings say."""
+        return self.warnings if self.settings.on_error == "raise" else fatal_messages(self.results.values())
+
+    def sources(self) -> set[Path]:
+        """The files of the models' code."""
+        return {file for outcome in self.results.values() for file in outcome.sources}
+
+    def watch(self, files: Iterable[Path]) -> None:
+        """Note the files that pages depend on, for `torchrecorder stamp`."""
+        from torchrecorder.trace.stamped import note_traced  # for tools alone that watch only what they are given
+
+        note_traced(self.settings.cache, files)
+
+    def warn(self, text: str, kind: str, place: str = "", *, details: str = "") -> None:
+        """Warn, and remember it."""
+        text = with_setting(text, self._tool.written)
+        self.warnings.append(f"{place}: torchrecorder: {text}" if place else f"torchrecorder: {text}")
+        self._tool.tell(Message(text, kind, place, details))
+
+    def failed(self, error: TorchRecorderError, place: str = "") -> None:
+        """Warn of an error."""
+        self.warn(message(error), error.kind, place, details=error.details())
+
+    def unforeseen(self, what: str, unexpected: Exception, place: str = "") -> TorchRecorderError:
+        """Warn of what no check foresees; gives the error that stands for it."""
+        error = unforeseen(what, unexpected)
+        self.failed(error, place)
+        return error
+
+
+def __getattr__(name: str) -> Any:
+    """Names that many builds do not need: writers of pages, and workers of servers."""
+    homes = {"PersistentWorker": "worker.lasting", "worker_of_process": "worker.lasting"}
+    homes |= {"CopyNumbers": "page.figure", "contents": "page.figure"}
+    if name not in homes:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"torchrecorder.{homes[name]}"), name)

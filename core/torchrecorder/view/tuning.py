@@ -1,0 +1,107 @@
+"""Tuned numbers of the room: what each moves, its unit, and a picture of the gallery that it was chosen on.
+
+To change one, see which pictures move: `nox -s bench -- tuning NAME=VALUE`. The pictures named here are those of the
+gallery that change first at a lower and at a higher value, so they are the ones to look at.
+"""
+
+from __future__ import annotations
+
+# How much a picture shows.
+
+AUTO_NODES = 40
+"""Nodes that a view of automatic depth shows at most. Whisper at 30, HiFi-GAN at 55."""
+MANY_NODES = 300
+"""Nodes above which a note says that a picture is hard to read."""
+MAX_ASKED = 500
+"""Nodes that a view of a given depth shows at most; beyond it a smaller depth is drawn."""
+MAX_NODES = 5000
+"""Nodes above which nothing is drawn."""
+MAX_LEVELS = 50
+"""Levels of calls in one another above which kinds are not compared, which takes time by calls times levels."""
+FEW_NODES = 2
+"""Nodes with which a view says nothing of the model, so a deeper one with gaps is drawn. None: it is for wrappers."""
+FAR = 25
+"""Ranks that an edge spans before it is cut."""
+TOGETHER = 10
+"""Ranks within which readers of one thing, in one box, share the node that names it."""
+CROWD = 4
+"""Residuals into one node, as in a DenseNet, above which those from farther away are cut."""
+CROWD_SPAN = 5
+"""Ranks that such a residual spans at least."""
+
+# What is drawn once for many.
+
+ROW = 3
+"""Closed layers in parallel that are drawn one beside the other; more are one node."""
+LEAST_CHANGING = 3
+"""Equal layers whose sizes change that are drawn as one at least."""
+MAX_PERIOD_OF_CALLS = 8
+"""Kinds of calls that take turns at most: each length costs a pass."""
+MIN_TURNS = 3
+"""Times that such a turn comes at least."""
+PERIODS = 16
+"""Lengths of a loop's turn that are tried, the most frequent distances of equal things first: each costs a pass."""
+LONG_VIEW = 14
+"""Nodes above which equal layers of torch with unequal sizes are one series. AlexNet at 8."""
+MANY_STEPS = 4
+"""Layers in a row above which they are one series though each changes the resolution. AutoencoderKL at 2; none at 8."""
+MAX_PERIOD_OF_TURNS = 16
+"""Nodes in a turn of layers that take turns, at most."""
+MAX_LISTED = 8
+"""Inputs or outputs in one tuple or list above which they are one node."""
+GHOST_FANOUT = 3
+"""Readers of a parameter or constant above which it is drawn beside each, since long edges hide the structure.
+LightGCN, if it is beside none."""
+
+# What is opened.
+
+ENOUGH = 22
+"""Nodes of a picture up to which a layer is opened that tells little. DLA-34 at 16, DeepLabV3+ at 30."""
+MUCH = 0.2
+"""Score, a share of the model, from which a layer tells much: it may fill a picture up to `AUTO_NODES`. ECAPA-TDNN at
+0.1, FT-Transformer at 0.4."""
+LEAST_SHARE = 0.04
+"""Share of the model that a kind has at least to be opened. Attention U-Net at 0.01, DLA-34 at 0.08."""
+LARGE_KIND = 0.1
+"""Share of the model above which a layer is also worth what its own layers tell. AutoencoderKL at 0.3; none lower."""
+DEEPER = 0.8
+"""Factor on the score of a layer that lies in another one which is opened. AutoencoderKL at 0.5, YOLOS at 1."""
+AT_SEVERAL_PLACES = 1.3
+"""Factor on the score of a layer that stands at several nodes: it explains each of them. AutoencoderKL at 1, DiT at
+2."""
+LEAST_INFORMATION = 2
+"""Different things, and joins twice, that an inside tells at least. DeepSpeech at 1, SimpleViT at 3."""
+FULL_INFORMATION = 4
+"""Different things, and joins twice, with which an inside tells enough for its whole share to count. YOLOS at 2,
+AutoencoderKL at 8."""
+SPINE = 0.85
+"""Share of the model above which a call has no box: its inside is drawn in place of it. Whisper at 0.7, DeepLabV3+ at
+0.95."""
+LARGE_LIST = 0.3
+"""Share of the model above which a list of layers has no node of its own. DETR at 0.15, nn.Transformer at 0.6."""
+BODY = 0.6
+"""Share of what is around it with which a list is the body of a block, and has none either. None at 0.4 or 0.8."""
+SHORT_LIST = 3
+"""Nodes up to which a list has none. FT-Transformer at 2, SAM's encoder at 5."""
+SOME_LAYERS = 0.25
+"""Share of layers among its nodes below which an inside is arithmetic, which tells little. Graph U-Net at 0.5; none
+at 0.1."""
+NESTED = 2
+"""Boxes in one another inside of which what is opened has no box of its own, unless it repeats. Time series
+transformer at 1, BERT at 3."""
+
+# What is of one kind, and the words for what is not.
+
+ALIKE = 0.8
+"""Share of what is in two calls that is the same if they are of one kind. DLA-34 at 0.6, T5 at 0.95."""
+ROUNDS = 8
+"""Models of one kind at most: what no few words tell from any of them is drawn one by one. None at 2 or 80."""
+NAMED = 3
+"""Differences that are said of a node, and closed classes that a note names. MobileNetV3 at 2; none at 5."""
+LONG_WORDS = 52
+"""Characters that differences of a node take at most. MobileNetV3 at 36 and at 80."""
+LONG_NAME = 20
+"""Characters above which a layer is called by its class. FT-Transformer at 12 and at 40."""
+MANY = 4
+"""Parts of which one is drawn for all, from which on another number of them needs no name of the part. DaViT at 8;
+none at 2."""
