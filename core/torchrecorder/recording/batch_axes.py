@@ -205,7 +205,7 @@ class BatchAxes:
         else:
             known.update(zip(made_as, ruled, strict=True))
 
-    def _by_rule(self, rule: Rule, call: Called, sizes: Sequence[bool | None]) -> Sequence[Axes]:
+    def _by_rule(self, rule: AxisRule, call: Called, sizes: Sequence[bool | None]) -> Sequence[Axes]:
         ruled = UNSURE
         try:
             # Of one number that depends on the batch in some other way nothing follows.
@@ -372,7 +372,7 @@ def _from(first: int) -> Callable[..., Places]:
     return lambda x, *_, **__: [(x, axis) for axis in range(first, x.ndim)]
 
 
-class Rule(NamedTuple):
+class AxisRule(NamedTuple):
     """How an operation carries the batch on."""
 
     way: Way | None = None
@@ -388,59 +388,59 @@ _NAMES = {
     "dropout alpha_dropout softmax log_softmax normalize cumsum flip roll sort argsort contiguous clone detach to type "
     "float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add index_copy "
     "data masked_scatter zeros_like ones_like empty_like full_like rand_like randn_like gumbel_softmax embedding "
-    "dropout1d dropout2d dropout3d": Rule(_kept, is_of_shapes=True),
+    "dropout1d dropout2d dropout3d": AxisRule(_kept, is_of_shapes=True),
     "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
-    "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate": Rule(
+    "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate": AxisRule(
         _kept, _from(2), True
     ),
     "batch_norm group_norm instance_norm local_response_norm pixel_shuffle pixel_unshuffle channel_shuffle unfold fold "
-    "grid_sample affine_grid lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": Rule(_kept, _from(1), True),
-    "layer_norm rms_norm": Rule(_kept, lambda x, sizes, *_, **__: _from(x.ndim - len(sizes))(x)),
-    "scaled_dot_product_attention": Rule(
+    "grid_sample affine_grid lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": AxisRule(_kept, _from(1), True),
+    "layer_norm rms_norm": AxisRule(_kept, lambda x, sizes, *_, **__: _from(x.ndim - len(sizes))(x)),
+    "scaled_dot_product_attention": AxisRule(
         _kept, lambda q, k, *_, **__: [(x, axis) for x in (q, k) for axis in (x.ndim - 2, x.ndim - 1)]
     ),
-    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d": Rule(
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d": AxisRule(
         _weighted, lambda x, weight, *_, **__: _from(x.ndim == weight.ndim)(x), True
     ),
-    "linear grouped_mm": Rule(_weighted, lambda x, *_, **__: [(x, x.ndim - 1)], True),
-    "where floor_divide floordiv mod and or xor hardswish hardsigmoid rsub maximum minimum": Rule(
+    "linear grouped_mm": AxisRule(_weighted, lambda x, *_, **__: [(x, x.ndim - 1)], True),
+    "where floor_divide floordiv mod and or xor hardswish hardsigmoid rsub maximum minimum": AxisRule(
         _combined, is_of_shapes=True
     ),
-    "multi_head_attention_forward": Rule(
+    "multi_head_attention_forward": AxisRule(
         _beside(0), lambda q, *_, **__: [(q, axis) for axis in {0, 1, 2} - {q.ndim - 2} | {0}]
     ),
-    "lstm gru rnn_tanh rnn_relu": Rule(  # of one example the time is the first axis
+    "lstm gru rnn_tanh rnn_relu": AxisRule(  # of one example the time is the first axis
         _beside(1), lambda x, _, __, ___, ____, _____, ______, _______, first: [(x, int(x.ndim == 3 and first)), (x, 2)]
     ),
-    "matmul bmm mm": Rule(_multiplied, lambda x, y, **__: [(x, x.ndim - 1), (y, max(0, y.ndim - 2))], True),
-    "addmm baddbmm": Rule(_multiplied, lambda _, x, y, **__: [(x, x.ndim - 1), (y, y.ndim - 2)], True),
-    "einsum": Rule(_larger, _summed),
-    "view reshape": Rule(_reshaped),
-    "flatten": Rule(_flattened),
-    "unflatten": Rule(lambda b, call: UNSURE if b.has_leaked else _larger(b, call)),
-    "mean sum prod amax amin max min all any argmax argmin var std var_mean std_mean logsumexp median": Rule(
+    "matmul bmm mm": AxisRule(_multiplied, lambda x, y, **__: [(x, x.ndim - 1), (y, max(0, y.ndim - 2))], True),
+    "addmm baddbmm": AxisRule(_multiplied, lambda _, x, y, **__: [(x, x.ndim - 1), (y, y.ndim - 2)], True),
+    "einsum": AxisRule(_larger, _summed),
+    "view reshape": AxisRule(_reshaped),
+    "flatten": AxisRule(_flattened),
+    "unflatten": AxisRule(lambda b, call: UNSURE if b.has_leaked else _larger(b, call)),
+    "mean sum prod amax amin max min all any argmax argmin var std var_mean std_mean logsumexp median": AxisRule(
         _reduced, lambda *args, **kwargs: _alone(_summed_over(*args, **kwargs))
     ),
-    "cat concat concatenate": Rule(_joined),
-    "getitem": Rule(_item),
+    "cat concat concatenate": AxisRule(_joined),
+    "getitem": AxisRule(_item),
     "view_as reshape_as expand expand_as broadcast_to repeat zeros ones empty full rand randn randint arange new_zeros "
     "new_ones new_empty new_full permute transpose swapaxes swapdims movedim t T mT select unbind unsqueeze squeeze "
     "stack split tensor_split chunk narrow index_select gather pad topk glu fft ifft rfft irfft "
-    "fftn ifftn one_hot": Rule(_larger),
+    "fftn ifftn one_hot": AxisRule(_larger),
 }
 _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}
 
 
 @functools.cache
-def _rule(operation: OpName) -> Rule:
+def _rule(operation: OpName) -> AxisRule:
     """The rule of an operation of torch's; what torch says is computed element by element needs none of its own."""
     name, target = operation
     if not target.startswith("torch.") or (
         target.startswith("torch.ops.") and not target.startswith("torch.ops.aten.")
     ):
-        return Rule()
+        return AxisRule()
     name = name.rstrip("_")
     packet = None if name in _RULES else getattr(torch.ops.aten, name, None)
     if packet is not None and torch.Tag.pointwise in getattr(packet, packet.overloads()[0]).tags:
         return _RULES["where"]
-    return _RULES.get(name, Rule())
+    return _RULES.get(name, AxisRule())
