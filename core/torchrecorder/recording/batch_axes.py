@@ -206,7 +206,7 @@ class BatchAxes:
             known.update(zip(made_as, ruled, strict=True))
 
     def _by_rule(self, rule: AxisRule, call: Called, sizes: Sequence[bool | None]) -> Sequence[Axes]:
-        ruled = UNSURE
+        ruled: Axes | Sequence[Axes] = UNSURE
         try:
             # Of one number that depends on the batch in some other way nothing follows.
             if rule.way is not None and (not sizes or (rule.way in _TAKING_SIZES and False not in sizes)):
@@ -299,7 +299,8 @@ def _enlarged(size: BatchSize) -> int:
 
 def _reshaped(b: BatchAxes, call: Called) -> Axes:
     """The axes that the code says, or that of the rest, unless the plain numbers beside it may be of the batch."""
-    own, numbers = b.of(call.args[0]), [*call.args[1:], *call.kwargs.values()]
+    own = b.of(call.args[0])
+    numbers: Sequence[Any] = [*call.args[1:], *call.kwargs.values()]
     numbers = next((item for item in numbers if isinstance(item, (tuple, list))), numbers)
     by_code = frozenset(axis for axis, n in enumerate(numbers) if type(n) is BatchSize and n.is_multiple)
     is_all = own.is_all and all(size.is_multiple for size in call.sizes)

@@ -316,8 +316,8 @@ class OpLog:
         outputs = self._add(name, running, given, overwritten, fresh, facts)
         for value, axes in zip(outputs, before, strict=False):
             self.batch.learn(value, axes)
-        if fresh and kind == "kernel":  # of code whose numbers are not seen
-            self.batch.unsure(outputs)
+        if running.func is None:  # of code whose numbers are not seen
+            self.batch.unsure(outputs if fresh else ())
         elif fresh:
             read = self.rows[-1].inputs
             called = Called(running.func, args, kwargs, fresh)
