@@ -11,12 +11,19 @@ the side of the edge where the least is in the way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from torchrecorder.layout.geometry import Curve, Curves, Point, Rect, Rects, along
 from torchrecorder.layout.model import PARTS, Layout, Line, Title, Word
 from torchrecorder.layout.widths import width
 
+if TYPE_CHECKING:
+    from torchrecorder.request.requests import ThemeName
+
+_UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _INSET = 9.0
 WORD_SIZE = 9.0
 _PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
@@ -29,7 +36,27 @@ _WORD_AIR = 1.2
 """What a word needs beside the line of a box."""
 
 
-def place_titles(layout: Layout, curves: Curves) -> list[Title]:
+def finished(
+    layout: Layout, *, uid: str, title: str, desc: str, theme: ThemeName = "modern", grey: bool = False
+) -> Layout:
+    """The layout with every word at its place, and with what else a writer needs."""
+    if not _UID.fullmatch(uid):
+        raise ValueError(f"{uid!r} is not a valid id")
+    curves = Curves([line.curve for line in layout.lines], is_wide=layout.is_wide)
+    titles = _placed_titles(layout, curves) if layout.titles is None else layout.titles
+    taken = [title.rect for title in titles]
+    words = _placed_words(layout, curves, taken)
+    seen = curves.outside([*taken, *(node.inner for node in layout.nodes)])
+    lines = [
+        line if parts == [line.curve] else line._replace(seen=parts)
+        for line, parts in zip(layout.lines, seen, strict=True)
+    ]
+    return replace(
+        layout, lines=lines, titles=titles, words=words, uid=uid, title=title, description=desc, theme=theme, grey=grey
+    )
+
+
+def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
     """The titles of all boxes, each where the fewest edges are."""
     found = []
     for box in layout.boxes:
@@ -46,7 +73,7 @@ def place_titles(layout: Layout, curves: Curves) -> list[Title]:
     return found
 
 
-def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
+def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
     """The words of all edges, each at its place.
 
     A word is left out where there is no room for it: the shape is said again further down.

@@ -83,7 +83,7 @@ class Figures:
             return place[next((order for order in ids if order > node - 1), ids[-1])] if ids else 0
 
         boxes = [self._boxes[box]._replace(before=position(self._first.get(box, 0))) for box in sorted(self._boxes)]
-        titles = [replace(title, before=position(title.before)) for title in self._titles]
+        titles = [title._replace(before=position(title.before)) for title in self._titles]
         lines = [_line(path, self._letter) for path in _joined(self._paths)]
         wide, high = piece.left + piece.right + 2 * PAD + _EDGE, piece.height + 2 * PAD + _EDGE
         return Layout(*self._at(wide, high), boxes, [figure for _, figure in self._nodes], lines, titles)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from torchrecorder.layout.geometry import Curve, Rect
@@ -96,7 +95,7 @@ def _line(line: Line, x: float, y: float) -> Line:
 def _title(title: Title, x: float, y: float, first: int) -> Title:
     word = title.word._replace(x=title.word.x + x, y=title.word.y + y)
     rect, before = _rect(title.rect, x, y), title.before + first
-    return replace(title, left=title.left + x, word=word, rect=rect, before=before)
+    return title._replace(left=title.left + x, word=word, rect=rect, before=before)
 
 
 def _rect(rect: Rect, x: float, y: float) -> Rect:
