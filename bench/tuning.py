@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     """List the pictures that differ, and write them side by side."""
     given = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
     file = Path(given.pop("sheet", SHEET))
-    if not given or len(given) < sum("=" in argument for argument in arguments) - ("sheet" in arguments):
+    if not given:
         sys.exit("name a number and a value: nox -s bench -- tuning NAME=VALUE")
     numbers = {found: value for name, text in given.items() for found, value in [located(name, text)]}
     before, after = drawn({}), drawn(numbers)
@@ -76,7 +76,7 @@ def located(name: str, text: str) -> tuple[str, Any]:
         more = (
             f"in {' and '.join(found)}; write ROOM.{bare}" if found else f"did you mean {', '.join(near) or 'another'}?"
         )
-        sys.exit(f"{name} is {'' if found else 'no tuned number '}{more}")
+        sys.exit(f"{name} is {'' if found else 'no tuned number; '}{more}")
     (key,) = found
     try:
         value = ast.literal_eval(text)
