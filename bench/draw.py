@@ -25,6 +25,7 @@ import torch
 import torchrecorder
 from bench.figures import Figure, show
 from bench.nets import MODELS
+from tests.core.drawing.engines import finish, link
 from tests.core.graph.building import Net, chain
 from tests.corpus.torchvision_ops import define_missing_operators
 from torchrecorder.engine import find_engine
@@ -33,8 +34,6 @@ from torchrecorder.layout.dot import to_dot
 from torchrecorder.recording import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
-from torchrecorder.write.links import link
-from torchrecorder.write.svg import finish
 
 
 def residual(n: int, *, mask: bool = False, skips: int = 0) -> Graph:
@@ -173,7 +172,7 @@ def _reading(graph: Graph, options: DrawingOptions) -> tuple[int, float, float]:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     laid_out_at = time.process_time()
     assert isinstance(layout, str), layout
-    link(finish(layout, uid="p", title="", desc="").svg, {})
+    link(finish(layout, uid="p", title="", desc=""), {})
     own = time.process_time() - laid_out_at + drawn_at - begun
     return len(view.nodes), own, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -30,12 +30,12 @@ from bench.picture_graphs import KEPT, graphs, key  # noqa: E402
 from bench.picture_sheet import sheet  # noqa: E402
 from bench.picture_sizes import sizes  # noqa: E402
 from tests.core.drawing import looking  # noqa: E402
+from tests.core.drawing.engines import finish  # noqa: E402
 from torchrecorder.drawing.draw import DrawJob, draw  # noqa: E402
 from torchrecorder.drawing.model import Drawing  # noqa: E402
 from torchrecorder.engine import find_engine  # noqa: E402
 from torchrecorder.graph import Graph  # noqa: E402
 from torchrecorder.request.requests import DrawingOptions  # noqa: E402
-from torchrecorder.write.svg import finish  # noqa: E402
 
 COLUMN, LEAST = 720.0, 0.6
 """Width of the column in px, and how small a picture is drawn before it scrolls instead."""

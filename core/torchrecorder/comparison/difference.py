@@ -209,7 +209,11 @@ def _presence(matching: Matching) -> Iterator[Change]:
     for run in removed:
         instead = next((it for it in added if it.around is run.around and it.after is run.after), None)
         if instead is None:
-            yield from _gone(run, matching)
+            order = matching.position[run.after or run.around]
+            for layer in run.layers:
+                kept = sum(it.module.params.total for it in _apart(layer, matching.new_of))
+                params = kept - layer.module.params.total
+                yield Change("removed", (layer.path,), f"{described(layer)} removed", params, order)
             continue
         added.remove(instead)
         where = tuple(layer.path for layer in instead.layers)
@@ -284,20 +288,15 @@ def _runs(
             yield _Neighbours(here, after, run)
 
 
-def _gone(run: _Neighbours, matching: Matching) -> Iterator[Change]:
-    order = matching.position[run.after or run.around]
-    for layer in run.layers:
-        kept = sum(it.module.params.total for it in _apart(layer, matching.new_of))
-        yield Change("removed", (layer.path,), f"{described(layer)} removed", kept - layer.module.params.total, order)
-
-
 def _apart(layer: Layer, known: dict[Layer, Layer]) -> list[Layer]:
     """What is in a layer that only one model has, and is in both; not what is within that."""
     return [it for it in layer.walk() if it in known and it.parent not in known]
 
 
 def _new(run: _Neighbours, matching: Matching) -> Iterator[Change]:
-    place = f", after {_called(run.after)}" if run.after is not None else ", as the first"
+    place = ", as the first"
+    if run.after is not None:  # by its class if its name is a number
+        place = f", after {run.after.cls if pattern(run.after.name) == '*' else run.after.name}"
     place = "" if run.around.children == run.layers else place
     is_numbered = all(layer.name.isdigit() for layer in run.layers)
     if is_numbered and not any(_apart(layer, matching.old_of) for layer in run.layers):
@@ -317,8 +316,3 @@ def _wrapped(layer: Layer, moved: Sequence[Layer], matching: Matching) -> str:
     others = [described(it) for it in layer.children if it not in matching.old_of and it.module.native]
     besides = f", with {', '.join(others[:_LISTED])}" if others and len(others) <= _LISTED else ""
     return f" around {around}{besides}"
-
-
-def _called(layer: Layer) -> str:
-    """What stands for a layer beside others: its name, or its class if it has a number."""
-    return layer.cls if pattern(layer.name) == "*" else layer.name

@@ -95,13 +95,10 @@ class Union:
     def _gone(self, items: list[Item], parent: int) -> _Steps:
         for item in items:
             if item.is_call and item.id not in self._flow.new_call:
-                yield self._old_call(item.id, parent)
+                id_ = self._enter(item.id, parent, is_old=True)
+                yield self._gone(self._old.tree.items[item.id], id_)
             elif not item.is_call and item.id not in self._flow.new_op:
                 self._add_gone(self._old.graph.ops[item.id], parent)
-
-    def _old_call(self, call: int, parent: int) -> _Steps:
-        id_ = self._enter(call, parent, is_old=True)
-        yield from self._gone(self._old.tree.items[call], id_)
 
     def _enter(self, call: int, parent: int | None, *, is_old: bool) -> int:
         row = (self._old if is_old else self._new).graph.calls[call]
@@ -132,7 +129,8 @@ class Union:
                     self._reads[value, place] = "added"
         extra = [value for value in dict.fromkeys(gone) if value not in inputs]
         self._reads.update({(value, place): "removed" for value in extra})
-        if op.id not in self._flow.old_op and self._is_marked(op.call):
+        # if not only the class of its layer is another one
+        if op.id not in self._flow.old_op and (op.call not in self._flow.old_call or not self._is_leaf(op.call)):
             self._op_marks[place] = "added"
         self._put(op, call, [*inputs, *extra], is_old=False)
 
@@ -201,10 +199,6 @@ class Union:
         """Whether nothing is drawn in a call of the new Graph but its ops, which its layer stands for."""
         layer = self._matching.by_path[1].get(self._new.graph.calls[call].module)
         return layer is None or layer.is_leaf
-
-    def _is_marked(self, call: int) -> bool:
-        """Whether what is new in a call of the new Graph is not only another class of layer."""
-        return call not in self._flow.old_call or not self._is_leaf(call)
 
     def _old_readers(self) -> dict[int, list[Op]]:
         """By op of the new Graph what read its data in the old one."""

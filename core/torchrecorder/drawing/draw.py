@@ -23,6 +23,7 @@ from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.names import class_name, clean, kind_name
 from torchrecorder.layout.dot import to_dot
+from torchrecorder.layout.finish import finished
 from torchrecorder.layout.layered import arranged
 from torchrecorder.layout.model import Layout, Styles
 from torchrecorder.layout.paper import PaperLayout
@@ -33,7 +34,7 @@ from torchrecorder.request.stylers import StylerInput
 from torchrecorder.view import Marks, View, Views
 from torchrecorder.view.classic import autograd_graph
 from torchrecorder.view.marked import marked
-from torchrecorder.write.svg import finish
+from torchrecorder.write.svg import neutral
 from torchrecorder.write.text import caption_facts, describe, layer_table, tree
 
 MAX_NESTED = 12
@@ -335,11 +336,8 @@ def _drawing(
     beside = tuple(f"{inset.letter}: {note}" for inset in view.insets for note in inset.view.notes)
     shown = (*view.notes, *beside)
     memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
-    picture = finish(layout, uid=_uid(job), title=title, desc=description, theme=options.theme, grey=options.grey)
     return Drawing(
-        svg=picture.svg,
-        width=picture.width,
-        height=picture.height,
+        layout=finished(layout, uid=_uid(job), title=title, desc=description, theme=options.theme, grey=options.grey),
         text=tree(view.graph, like=view, fold=options.fold, show=options.show).rstrip("\n"),
         alt=". ".join(filter(None, (title, description, _beside(view)))),
         facts=facts,
@@ -374,12 +372,13 @@ def _nested_drawings(views: Iterable[tuple[_JobView, Layout | TorchRecorderError
         path = clean(it.path, _MAX_PATH)
         title = f"{path}, {clean(class_name(one.job.graph.modules[it.path]), _MAX_PATH)}"
         uid = f"{_uid(one.job)}-i{it.call}"
-        picture = finish(layout, uid=uid, title=title, desc="", theme=one.options.theme, grey=one.options.grey)
-        room -= len(picture.svg)
+        picture = finished(layout, uid=uid, title=title, desc="", theme=one.options.theme, grey=one.options.grey)
+        length = len(neutral(picture))
+        room -= length
         if room < 0:
             return
         there.add(it.call)
-        yield NestedDrawing(it.call, path, it.parent, picture.svg, picture.width, details(it.view))
+        yield NestedDrawing(it.call, path, it.parent, picture, length, details(it.view))
 
 
 def _uid(job: DrawJob) -> str:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from torchrecorder.layout import codec
+from torchrecorder.layout.model import Layout
+
 if TYPE_CHECKING:
     from torchrecorder.write.text import LayerRow
 
-VERSION = 5
+VERSION = 6
 MAX_NESTED_BYTES = 64_000
 """Of all nested drawings of a figure together."""
 _KINDS: dict[object, type] = {"int": int, "str": str}
 """By the annotation of a field."""
-_UID = re.compile(r"\btr-[0-9a-f]{12}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class NestedDrawing:
     """Of the layer."""
     parent: int | None
     """The call of the nested drawing in which it is closed; None if that is the main picture."""
-    svg: str
-    width: float
-    """In CSS pixels."""
+    layout: Layout
+    svg_length: int
+    """Characters of its SVG, which a page has no room for if they are too many."""
     details: str = ""
     """As of a `Drawing`."""
 
@@ -41,12 +42,9 @@ class NestedDrawing:
 class Drawing:
     """The picture of a Graph, with the texts that belong to it; plain data, as the cache keeps it."""
 
-    svg: str
-    """For inline use in HTML: it takes the page's colours. Its only ids begin with `tr-`; its only links are
-    `torchrecorder:pkg.Class` and, at a closed layer, `torchrecorder:pkg.Class#12`, for which an address is put in."""
-    width: float
-    """In CSS pixels, of the SVG at its natural size."""
-    height: float
+    layout: Layout
+    """The picture, from which every file is written. Its ids begin with `tr-`; what its layers refer to are dotted
+    names of classes and calls, for which a page has addresses."""
     text: str
     """The tree of modules, for output without pictures."""
     alt: str
@@ -69,10 +67,6 @@ class Drawing:
     """What a page can tell of each node, as JSON; a drawing of an earlier version has none."""
 
     @property
-    def svgs(self) -> tuple[str, ...]:
-        return self.svg, *(one.svg for one in self.nested)
-
-    @property
     def digest(self) -> str:
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
@@ -81,64 +75,68 @@ class Drawing:
         """The classes that its pictures refer to, each once."""
         from torchrecorder.write.links import classes
 
-        return tuple(dict.fromkeys(cls for svg in self.svgs for cls in classes(svg)))
+        return tuple(dict.fromkeys(cls for layout in self.layouts for cls in classes(layout)))
+
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """Its pictures, those of closed layers behind its own."""
+        return self.layout, *(inside.layout for inside in self.nested)
+
+    @property
+    def svg(self) -> str:
+        """The picture of no page yet, by which pictures are compared and measured."""
+        from torchrecorder.write.svg import neutral
+
+        return neutral(self.layout)
+
+    @property
+    def width(self) -> float:
+        """In CSS pixels, at its natural size."""
+        return self.layout.size_px[0]
+
+    @property
+    def height(self) -> float:
+        return self.layout.size_px[1]
 
     @property
     def uid(self) -> str:
-        found = _UID.search(self.svg)
-        return found[0] if found else "tr"
-
-    def to_json(self) -> dict[str, Any]:
-        """Its fields as plain data, with the version of the format."""
-        named = {"insides" if name == "nested" else name: value for name, value in asdict(self).items()}
-        return {"torchrecorder_drawing": VERSION, **named}
+        """What the ids of its picture begin with."""
+        return self.layout.uid
 
     def to_bytes(self) -> bytes:
-        """As it is kept in the cache: a line of JSON with its facts, then its long texts, one behind the other.
-
-        In JSON, each quote sign of an SVG would be escaped, and unescaped again by each build that shows it.
-        """
-        facts = self.to_json()
-        parts = [facts, facts, facts, *facts["insides"]]
-        texts = [part.pop(name).encode() for part, name in zip(parts, _texts(len(parts)), strict=True)]
-        facts["sizes"] = [*map(len, texts)]
-        return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" + b"".join(texts)
+        """A line of JSON, as the cache keeps it: its fields, with the version of the format."""
+        facts: dict[str, Any] = {"torchrecorder_drawing": VERSION}
+        facts |= {field.name: getattr(self, field.name) for field in fields(self)}
+        facts["layout"] = codec.to_data(self.layout)
+        facts["table"] = [asdict(row) for row in self.table]
+        facts["nested"] = [
+            [inside.call, inside.path, inside.parent, codec.to_data(inside.layout), inside.svg_length, inside.details]
+            for inside in self.nested
+        ]
+        return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> Drawing | None:
         """The drawing that `to_bytes` wrote; None for anything else."""
-        head, _, rest = data.partition(b"\n")
         try:
-            facts = json.loads(head)
-            sizes = facts.pop("sizes")
-            parts = [facts, facts, facts, *facts["insides"]]
-            end = 0
-            for part, name, size in zip(parts, _texts(len(parts)), sizes, strict=True):
-                part[name] = rest[end : end + size].decode()
-                end += size
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-            return None
-        return Drawing.from_json(facts) if end == len(rest) and min(sizes) >= 0 else None
-
-    @staticmethod
-    def from_json(data: object) -> Drawing | None:
-        """The drawing that `to_json` wrote; None for anything else."""
-        if not isinstance(data, dict) or data.pop("torchrecorder_drawing", None) != VERSION:
-            return None
-        try:
-            data |= {name: tuple(data[name]) for name in ("notes", "foot", "weakened")}
-            rows = data.pop("table")
-            nested = tuple(NestedDrawing(**one) for one in data.pop("insides"))
+            facts = json.loads(data)
+            if facts.pop("torchrecorder_drawing") != VERSION:
+                return None
+            facts |= {name: tuple(facts[name]) for name in ("notes", "foot", "weakened")}
+            rows = facts.pop("table")
+            nested = tuple(
+                NestedDrawing(call, path, parent, codec.from_data(layout), length, details)
+                for call, path, parent, layout, length, details in facts.pop("nested")
+            )
             table: tuple[LayerRow, ...] = ()
             if rows:
-                from torchrecorder.write.text import (
-                    LayerRow,  # loads all that knows of Graphs, which few pictures need
-                )
+                from torchrecorder.write.text import LayerRow  # loads all that knows of Graphs, which few pictures need
 
                 table = tuple(LayerRow(**row) for row in rows)
-            drawing = Drawing(**data, nested=nested, table=table)
+            facts["layout"] = codec.from_data(facts["layout"])
+            drawing = Drawing(**facts, nested=nested, table=table)
             return drawing if drawing.is_whole() else None
-        except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
+        except (TypeError, ValueError, KeyError, AttributeError, RecursionError, OverflowError):
             return None
 
     def is_whole(self) -> bool:
@@ -146,12 +144,11 @@ class Drawing:
         nested = self.nested
         return (
             isinstance(self.facts, dict)
-            and _are((str,), self.svg, self.text, self.alt, self.dot, *self.facts, *self.facts.values())
+            and _are((str,), self.text, self.alt, self.dot, *self.facts, *self.facts.values())
             and _are((str,), *self.notes, *self.foot, *self.weakened)
-            and _are((float, int), self.width, self.height, *(one.width for one in nested))
-            and _are((str,), *(text for one in nested for text in (one.svg, one.path)))
+            and _are((str,), *(inside.path for inside in nested))
             and all(map(_is_table, (self.details, *(one.details for one in nested))))
-            and _are((int,), *(one.call for one in nested))
+            and _are((int,), *(number for inside in nested for number in (inside.call, inside.svg_length)))
             and _is_nested(nested)
             and all(_are((_KINDS[f.type],), getattr(row, f.name)) for row in self.table for f in fields(row))
         )
@@ -182,10 +179,6 @@ def _is_table(details: object) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(rows, dict) and _are((list,), *rows.values()) and _are((str,), details)
-
-
-def _texts(parts: int) -> list[str]:
-    return ["svg", "text", "dot", *["svg"] * (parts - 3)]
 
 
 @dataclass(frozen=True, slots=True)

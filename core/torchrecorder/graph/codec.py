@@ -157,13 +157,13 @@ def from_json(text: str | bytes) -> Graph:
         if version != VERSION:
             raise FormatError(what="a Graph", reason=f"its format is version {version}, this is version {VERSION}")
         graph = _graph(data)
-        found = [*wrong_fields([graph], Graph)] or problems(graph)
+        faults = [*wrong_fields([graph], Graph)] or problems(graph)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         if isinstance(error, FormatError):
             raise
         raise FormatError(what="a Graph", reason=f"{type(error).__name__}: {error}") from error
-    if found:
-        raise FormatError(what="a Graph", reason=found[0])
+    if faults:
+        raise FormatError(what="a Graph", reason=faults[0])
     return graph
 
 
@@ -224,8 +224,8 @@ def _columns(rows: Sequence[Any], *columns: Sequence[Any] | None) -> Iterator[tu
 
 def problems(graph: Graph) -> list[str]:
     """What is wrong with the Graph; nothing, if it is as `graph.model` promises."""
-    found = [*_rows(graph), *_calls(graph), *_frames(graph), *_values(graph), *batch_problems(graph)]
-    return found or [*_order(graph)]
+    faults = [*_rows(graph), *_calls(graph), *_frames(graph), *_values(graph), *batch_problems(graph)]
+    return faults or [*_order(graph)]
 
 
 def _rows(graph: Graph) -> Iterator[str]:

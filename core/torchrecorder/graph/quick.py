@@ -46,15 +46,15 @@ def quick(cls: Callable[_P, _T]) -> Callable[_P, _T]:
     """What makes objects of a frozen dataclass with slots as its constructor does."""
     frozen: Any = cls
     fields = [
-        (one.name, one.type, dataclasses.field(default=one.default, default_factory=one.default_factory))
-        for one in dataclasses.fields(frozen)
+        (item.name, item.type, dataclasses.field(default=item.default, default_factory=item.default_factory))
+        for item in dataclasses.fields(frozen)
     ]
     thawed = dataclasses.make_dataclass(frozen.__name__, fields, slots=True)
 
     def make(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         made: Any = thawed(*args, **kwargs)
         made.__class__ = frozen
-        found: _T = made
-        return found
+        result: _T = made
+        return result
 
     return make

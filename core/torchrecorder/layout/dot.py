@@ -19,14 +19,12 @@ from torchrecorder.graph import symbolic
 from torchrecorder.labels.labels import EN_SPACE, Label, Labels, is_loop
 from torchrecorder.labels.names import tensor
 from torchrecorder.layout.model import PARTS, SHARED, EdgeStyle, NodeStyle, Styles
+from torchrecorder.layout.tuning import MANY, VERY_MANY
 from torchrecorder.layout.widths import BOLD, width
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Edge, Node, View
 
 _FONT_SIZE, _SMALL_SIZE = 10.5, 9
-_MANY = 300
-"""Above this many nodes layout takes less care, and edges carry no text."""
-_VERY_MANY = 1000
 _GRAPH = {
     "fontname": "Helvetica",
     "fontsize": "10.5",
@@ -83,8 +81,8 @@ class _DotWriter:
         self.view, self.labels, self.styles = view, labels, styles
         self.letter = letter
         """Of an inset: what its names begin with."""
-        is_large = len(view.nodes) > _MANY
-        care = "2" if len(view.nodes) <= _VERY_MANY else "0.5"
+        is_large = len(view.nodes) > MANY
+        care = "2" if len(view.nodes) <= VERY_MANY else "0.5"
         self.effort = {"nslimit": care, "mclimit": "0.3"} if is_large else {}
         self.groups = same_rank(view)
         if is_large and len(view.boxes) < 2 and not self.groups:

@@ -11,33 +11,55 @@ the side of the edge where the least is in the way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from torchrecorder.layout.geometry import Curve, Curves, Point, Rect, Rects, along
 from torchrecorder.layout.model import PARTS, Layout, Line, Title, Word
+from torchrecorder.layout.tuning import LAYERED_INSET, WORD_FROM_BORDER, WORD_FROM_LINE, WORD_PLACES, WORD_SIZE
 from torchrecorder.layout.widths import width
 
-_INSET = 9.0
-WORD_SIZE = 9.0
-_PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
+if TYPE_CHECKING:
+    from torchrecorder.request.requests import ThemeName
+
+_UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _DIGIT_HEIGHT = 0.72
 """Height of a digit as a part of the size; shapes have no signs that are higher or reach lower."""
-_GAP = 3.5
 _SHEETS = 6.0
 """How far the sheets of what repeats reach to the right and down."""
-_WORD_AIR = 1.2
-"""What a word needs beside the line of a box."""
 
 
-def place_titles(layout: Layout, curves: Curves) -> list[Title]:
+def finished(
+    layout: Layout, *, uid: str, title: str, desc: str, theme: ThemeName = "modern", grey: bool = False
+) -> Layout:
+    """The layout with every word at its place, and with what else a writer needs."""
+    if not _UID.fullmatch(uid):
+        raise ValueError(f"{uid!r} is not a valid id")
+    curves = Curves([line.curve for line in layout.lines], is_wide=layout.is_wide)
+    titles = _placed_titles(layout, curves) if layout.titles is None else layout.titles
+    taken = [title.rect for title in titles]
+    words = _placed_words(layout, curves, taken)
+    seen = curves.outside([*taken, *(node.inner for node in layout.nodes)])
+    lines = [
+        line if parts == [line.curve] else line._replace(seen=parts)
+        for line, parts in zip(layout.lines, seen, strict=True)
+    ]
+    return replace(
+        layout, lines=lines, titles=titles, words=words, uid=uid, title=title, description=desc, theme=theme, grey=grey
+    )
+
+
+def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
     """The titles of all boxes, each where the fewest edges are."""
     found = []
     for box in layout.boxes:
         for word in box.words[:1]:
             name, dot, rest = word.text.partition(PARTS)
             length = width(name, word.size, bold=True) + width(dot + rest, word.size)
-            left = box.rect.left + _INSET
-            right = max(box.rect.right - _INSET - length, left)
+            left = box.rect.left + LAYERED_INSET
+            right = max(box.rect.right - LAYERED_INSET - length, left)
             top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
             rect, at_right = (Rect(at - 3, top, at + length + 3, bottom) for at in (left, right))
             if (crossing := curves.through(rect)) and curves.through(at_right) < crossing:
@@ -46,7 +68,7 @@ def place_titles(layout: Layout, curves: Curves) -> list[Title]:
     return found
 
 
-def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
+def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
     """The words of all edges, each at its place.
 
     A word is left out where there is no room for it: the shape is said again further down.
@@ -89,8 +111,8 @@ def _figures(layout: Layout) -> Iterator[Rect]:
 def _borders(layout: Layout) -> Iterator[Rect]:
     """The four lines of each box, with the air that a word needs beside a line."""
     for left, top, right, bottom in (box.rect for box in layout.boxes):
-        yield from (Rect(left, y - _WORD_AIR, right, y + _WORD_AIR) for y in (top, bottom))
-        yield from (Rect(x - _WORD_AIR, top, x + _WORD_AIR, bottom) for x in (left, right))
+        yield from (Rect(left, y - WORD_FROM_BORDER, right, y + WORD_FROM_BORDER) for y in (top, bottom))
+        yield from (Rect(x - WORD_FROM_BORDER, top, x + WORD_FROM_BORDER, bottom) for x in (left, right))
 
 
 def _beside_ends(line: Line) -> Iterator[Rect]:
@@ -110,8 +132,8 @@ def _beside_ends(line: Line) -> Iterator[Rect]:
         middles = [(y + end) / 2] if abs(end - y) < 4 * high else [y + (1 if end > y else -1) * high, (y + end) / 2]
         for middle in middles:
             top, bottom = middle - high / 2, middle + high / 2
-            yield Rect(x + _GAP, top, x + _GAP + wide, bottom)
-            yield Rect(x - _GAP - wide, top, x - _GAP, bottom)
+            yield Rect(x + WORD_FROM_LINE, top, x + WORD_FROM_LINE + wide, bottom)
+            yield Rect(x - WORD_FROM_LINE - wide, top, x - WORD_FROM_LINE, bottom)
 
 
 def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
@@ -123,18 +145,18 @@ def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
         end = px
     if abs(end - x) >= wide:
         middle = (x + end) / 2
-        for top in (y - _GAP - high, y + _GAP):
+        for top in (y - WORD_FROM_LINE - high, y + WORD_FROM_LINE):
             yield Rect(middle - wide / 2, top, middle + wide / 2, top + high)
 
 
 def _places(line: Line) -> Iterator[Rect]:
     wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
-    points = along(line.curve, _PLACES)
+    points = along(line.curve, WORD_PLACES)
     for x, y in points:
-        yield Rect(x + _GAP, y - high / 2, x + _GAP + wide, y + high / 2)
+        yield Rect(x + WORD_FROM_LINE, y - high / 2, x + WORD_FROM_LINE + wide, y + high / 2)
     for x, y in points:
-        yield Rect(x - _GAP - wide, y - high / 2, x - _GAP, y + high / 2)
+        yield Rect(x - WORD_FROM_LINE - wide, y - high / 2, x - WORD_FROM_LINE, y + high / 2)
     (x0, y0), (x1, y1) = line.curve[0], line.curve[-1]
     if abs(x1 - x0) > abs(y1 - y0):
         for x, y in points:
-            yield Rect(x - wide / 2, y - _GAP - high, x + wide / 2, y - _GAP)
+            yield Rect(x - wide / 2, y - WORD_FROM_LINE - high, x + wide / 2, y - WORD_FROM_LINE)

@@ -18,6 +18,7 @@ from typing import Any
 from torchrecorder.errors import EngineError
 from torchrecorder.layout.geometry import Curve, Point, Rect, Rects, along, around, extent, is_straight, part, passes
 from torchrecorder.layout.model import FLAGS, MAX_PEN, PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Word
+from torchrecorder.layout.tuning import BEND_ROUND, BENDS, SKIP_AIR
 
 _MAX_SUM = 1e8
 """Of the numbers in a position or a curve."""
@@ -31,13 +32,7 @@ _CLUSTER = re.compile(r"cluster_([A-Z]?)(\d+)")
 _HEX = re.compile(r"#[0-9a-f]{6}")
 _EDGE = 1.0
 """Between an edge and the end of the picture: half of a thick line."""
-_AIR = 7.0
-"""Between a skip and the border of the box it is in."""
 _SAMPLES = [i / 24 for i in range(25)]
-_BENDS = (0.5, 0.35, 0.25, 0.17, 0.1, 0.06, 0.03)
-"""How much of its length an end of a skip takes to get beside what it passes; the first for which there is room."""
-_ROUND = 0.6
-"""How far the control points of a bend lie from its ends, as a part of its size."""
 
 
 def arranged(text: str) -> Layout:
@@ -74,7 +69,7 @@ def _rerouted(line: Line, boxes: Rects, nodes: Rects) -> Curve:
     entered = [box for box in mine if all(box.contains(end) or not _is_beside(end, box, across) for end in ends)]
     points = along(line.curve, _SAMPLES)
     for side, sign in ((2, 1), (0, -1)):
-        limits = [(sign * box[across + side] - _AIR, box) for box in entered]
+        limits = [(sign * box[across + side] - SKIP_AIR, box) for box in entered]
         beyond = {at for at, box in limits if any(sign * p[across] > at for p in points if _is_beside(p, box, across))}
         if beyond:
             extent = around(line.curve)
@@ -103,10 +98,10 @@ def _beside(curve: Curve, across: int, at: float, passed: Sequence[Rect]) -> Cur
 
 def _bend(end: Point, towards: Point, length: float, across: int, at: float, passed: Sequence[Rect]) -> Curve | None:
     step = towards[across] - end[across]
-    reach = max(_ROUND * (at - end[across]) / step, 0.0) if step else 0.0
-    for bend in _BENDS:
+    reach = max(BEND_ROUND * (at - end[across]) / step, 0.0) if step else 0.0
+    for bend in BENDS:
         meets = end[1 - across] + bend * length
-        before = meets - _ROUND * bend * length
+        before = meets - BEND_ROUND * bend * length
         found = [end, part(end, towards, reach), _point(across, at, before), _point(across, at, meets)]
         if _is_free(found, passed):
             return found

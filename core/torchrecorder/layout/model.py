@@ -5,21 +5,26 @@ y grows downwards; all numbers are points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrecorder.layout.geometry import Curve, Point, Rect
-from torchrecorder.view.model import Mark
+
+if TYPE_CHECKING:  # a build whose pictures are kept knows no Views
+    from torchrecorder.request.requests import ThemeName
+    from torchrecorder.view.model import Mark
 
 PAD = 4.5
 """Room around the picture, in points: lines are half as wide as they are drawn."""
+PX = 4 / 3
+"""CSS pixels in a point."""
 PARTS = " · "
 """Between the name in a title, which is bold, and the rest."""
 MAX_PEN = 6.0
 """Points of the widest line that a styler may ask for."""
 KINDS = ("conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data", "link")
-MARKS: tuple[Mark, ...] = get_args(Mark)
+MARKS: tuple[Mark, ...] = ("added", "removed", "changed", "moved")
 SHARED = ("shared1", "shared2", "shared3", "shared4")
 """Modules whose calls are drawn apart, each with a tag of its own."""
 FLAGS = frozenset((*KINDS, *MARKS, *SHARED, "skip", "repeat", "box", "error", "styled", "decides", "back"))
@@ -99,10 +104,16 @@ class Line(NamedTuple):
     """The keys of the nodes that it joins."""
     at: Point | None = None
     """The middle of its word, if that has its place."""
+    seen: list[Curve] | None = None
+    """Its parts that do not lie behind words or nodes, if not all of it is seen."""
+
+    @property
+    def parts(self) -> list[Curve]:
+        """What is seen of it."""
+        return [self.curve] if self.seen is None else self.seen
 
 
-@dataclass(frozen=True, slots=True)
-class Title:
+class Title(NamedTuple):
     left: float
     word: Word
     rect: Rect
@@ -119,14 +130,48 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
+    """A picture as data; `finished` sets what stands below `titles`, and every writer begins from there."""
+
     width: float
     height: float
     boxes: list[Figure] = field(default_factory=list)
     nodes: list[Figure] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
     titles: list[Title] | None = None
-    """Those of the boxes, if they have their places and no line passes them; else `arrange` finds the places."""
+    """Those of the boxes, if they have their places and no line passes them; else `finished` finds the places."""
+    words: list[Word] = field(default_factory=list)
+    """Those beside lines."""
+    uid: str = ""
+    """What the ids of the picture begin with."""
+    title: str = ""
+    description: str = ""
+    theme: ThemeName = "modern"
+    grey: bool = False
+    """Whether colours are grey, for print."""
 
     @property
     def is_wide(self) -> bool:
         return self.width > self.height
+
+    @property
+    def is_diff(self) -> bool:
+        """Whether colours say what became of a thing."""
+        flags = (thing.flags for things in (self.nodes, self.boxes, self.lines) for thing in things)
+        return any(mark in own for own in flags for mark in MARKS)
+
+    @property
+    def size_px(self) -> tuple[float, float]:
+        """Width and height in CSS pixels."""
+        return round(self.width * PX, 1), round(self.height * PX, 1)
+
+    def in_reading_order(self) -> Iterator[Figure | list[Title]]:
+        """The nodes, each behind the titles of the boxes that begin with it."""
+        opening: dict[int, list[Title]] = {}
+        for title in self.titles or ():
+            opening.setdefault(title.before, []).append(title)
+        for i, node in enumerate(self.nodes):
+            if i in opening:
+                yield opening.pop(i)
+            yield node
+        if opening:
+            yield [title for titles in opening.values() for title in titles]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import CachedDrawing, Drawing
 from torchrecorder.errors import OptionError
-from torchrecorder.page.picture import fitted, join_depths
+from torchrecorder.page.picture import join_depths
 from torchrecorder.request.requests import DrawingOptions
 
 if TYPE_CHECKING:
@@ -114,8 +114,13 @@ class Diagram:
         """Width and height in points, as a file has them, with the notes at its foot."""
         from torchrecorder.write.foot import sides
 
-        wide, high = sides(self._leaving)
+        wide, high = map(float, sides(self.drawing.layout, self._foot))
         return wide * self.scale, high * self.scale
+
+    @property
+    def _foot(self) -> tuple[str, ...]:
+        """Notes for a picture that leaves its page, where nothing else says them."""
+        return self.drawing.foot if self.options.foot else ()
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -157,14 +162,10 @@ class Diagram:
             urls: Addresses by class, for those of `classes` that have one. Only relative ones, `#…`, `http:`, `https:`
                 and `mailto:` become links.
         """
-        return fitted(self.drawing.svg, copy=copy, alt=alt, width=width, urls=urls)
+        from torchrecorder.write.links import Links  # a build that writes no page does not need it
+        from torchrecorder.write.svg import inline
 
-    @cached_property
-    def _leaving(self) -> str:
-        """The picture as it leaves its page, where nothing else says its notes."""
-        from torchrecorder.write.foot import footed
-
-        return footed(self.drawing.svg, self.drawing.foot if self.options.foot else ())
+        return inline(self.drawing.layout, copy=copy, alt=alt, width=width, links=Links(urls))
 
     def without_foot(self) -> Diagram:
         """The same diagram for a page that says its notes below the picture."""
@@ -172,9 +173,9 @@ class Diagram:
 
     def standalone_svg(self) -> str:
         """The picture with colours of its own, for files and `<img>`; its notes stand at its foot."""
-        from torchrecorder.write.svg import fixed
+        from torchrecorder.write.svg import standalone
 
-        return fixed(self._leaving, scale=self.scale)
+        return standalone(self.drawing.layout, scale=self.scale, notes=self._foot)
 
     def to_html(self) -> str:
         """A page with the figure, in which readers can do all that they can in a documentation; it loads nothing."""
@@ -193,7 +194,7 @@ class Diagram:
         """The picture as a PDF of one page, in vectors."""
         from torchrecorder.write.pdf import to_pdf
 
-        return to_pdf(self.standalone_svg(), self.alt, self.scale)
+        return to_pdf(self.drawing.layout, self.alt, self.scale, self._foot)
 
     def to_tikz(self) -> str:
         """The picture as LaTeX with TikZ, which compiles alone and where a paper inputs it.
@@ -202,7 +203,7 @@ class Diagram:
         """
         from torchrecorder.write.tikz import to_tikz
 
-        return to_tikz(self._leaving, self.drawing.details, self.alt, self.scale)
+        return to_tikz(self.drawing.layout, self.drawing.details, self.alt, self.scale, self._foot)
 
     def to_png(self) -> bytes:
         """The picture as a PNG of 192 dots per inch.
@@ -212,7 +213,7 @@ class Diagram:
         """
         from torchrecorder.write.png import to_png
 
-        return to_png(self.standalone_svg(), self.scale)
+        return to_png(self.drawing.layout, self.scale, self._foot)
 
     def save(self, path: str | Path) -> None:
         """Write the diagram to a file; its ending says how, as `FILE_TYPES` lists them.

@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
-from torchrecorder.page.picture import fitted
+from torchrecorder.layout.codec import to_data
 from torchrecorder.page.words import SCRIPT_WORDS, TABLE_HEAD, Translate, in_english
 from torchrecorder.request import FigureOptions
 
 if TYPE_CHECKING:
     from torchrecorder.page.diagram import Diagram
+    from torchrecorder.write.links import Links
     from torchrecorder.write.text import LayerRow
 
 _NUMBER_COLUMNS = (4, 5)
-_UIDS = re.compile(r"\btr-[0-9a-f]{12}(-\d+)?\b")
-_DETAILS = re.compile(" data-details='[^']*'")
-_LABELLED = re.compile(r'role="\w+" aria-labelledby="[^"]*"')
 
 
 class CopyNumbers:
@@ -159,37 +156,34 @@ class _FigureWriter:
         return f" data-words='{_in_quotes(json.dumps(said, ensure_ascii=False))}'" if said else ""
 
     def _main(self, drawing: Drawing) -> str:
-        return self._picture(drawing, drawing, None, self.options.alt, self.options.size(drawing.width))
+        from torchrecorder.write.svg import foot, inline  # a build that writes no page does not need it
 
-    def _picture(
-        self,
-        drawn: Drawing | NestedDrawing,
-        owner: Drawing,
-        call: int | None,
-        alt: str = "",
-        size: tuple[str, str] = ("", ""),
-    ) -> str:
-        """The picture in its frame, which scrolls before a wide one becomes too small to read."""
-        from torchrecorder.write.links import Expandable  # a build that writes no page does not need it
+        width, height = size = self.options.size(drawing.layout.size_px[0])
+        links = self._links(drawing, None)
+        alt = self.options.alt
+        shown = inline(drawing.layout, copy=self.copy, alt=alt, width=width, height=height, links=links)
+        notes = drawing.foot if self.is_live and self.diagram.options.foot else ()
+        said = f' data-foot="{escape(foot(drawing.layout, notes))}"' if notes else ""
+        return self._frame(drawing, shown, self._details(drawing) + said, has_size=any(size))
+
+    def _links(self, owner: Drawing, call: int | None) -> Links:
+        """Where the layers lead of a drawing, or of its inside of a call."""
+        from torchrecorder.write.links import Links
 
         paths = {
             nested.call: nested.path for nested in owner.nested if nested.parent == call and nested.path in self.insides
         }
-        doors = Expandable(paths, self.prefix, frozenset(self.named))
+        links = Links(self.urls, paths, self.prefix, frozenset(self.named))
         self.named.update(paths.values())
-        width, height = size
-        shown = fitted(drawn.svg, copy=self.copy, alt=alt, width=width, height=height, urls=self.urls, doors=doors)
-        style = "" if width or height else f' style="--torchrecorder-width:{drawn.width:.0f}px"'
-        details = f" data-details='{_in_quotes(drawn.details or '{}')}'" if self.is_live else ""
-        return f'<div class="torchrecorder-picture"{style}{details}{self._foot(drawn)}>{shown}</div>'
+        return links
 
-    def _foot(self, drawn: Drawing | NestedDrawing) -> str:
-        """The group at the foot of the files that a reader saves."""
-        if not self.is_live or isinstance(drawn, NestedDrawing) or not drawn.foot or not self.diagram.options.foot:
-            return ""
-        from torchrecorder.write.foot import foot  # a build whose pictures say nothing does not need it
+    def _frame(self, drawn: Drawing | NestedDrawing, shown: str, said: str, *, has_size: bool = False) -> str:
+        """The frame of a picture, which scrolls before a wide one becomes too small to read."""
+        style = "" if has_size else f' style="--torchrecorder-width:{drawn.layout.size_px[0]:.0f}px"'
+        return f'<div class="torchrecorder-picture"{style}{said}>{shown}</div>'
 
-        return f' data-foot="{escape(foot(drawn.svg, drawn.foot))}"'
+    def _details(self, drawn: Drawing | NestedDrawing) -> str:
+        return f" data-details='{_in_quotes(drawn.details or '{}')}'" if self.is_live else ""
 
     def _switch(self) -> Iterator[str]:
         """Radio buttons, whose state the style sheet reads; where it does not, each picture has its name above."""
@@ -217,26 +211,33 @@ class _FigureWriter:
         way = [nested.path for nested in (*inside.above, inside.nested)]
         for name, child in zip([self.diagram.facts.get("model", "model"), *way], way, strict=False):
             yield f'<a href="{escape(fragment(layer_id(self.prefix, child)))}">{escape(name)}</a> › '
-        picture = self._once(self._picture(inside.nested, inside.owner, inside.nested.call), path)
-        yield f"<strong>{escape(path)}</strong></p>{picture}</div>"
+        yield f"<strong>{escape(path)}</strong></p>{self._inside_picture(inside)}</div>"
 
-    def _once(self, picture: str, path: str) -> str:
+    def _inside_picture(self, inside: _Inside) -> str:
         """The picture; or, if the same one stands in the page, what shows that one until the script puts in a copy."""
-        from torchrecorder.write.links import XLINK, fragment, layer_id
+        from torchrecorder.write.links import fragment, layer_id
+        from torchrecorder.write.svg import inline, stand_in
 
-        if not fragment(self.prefix)[1:] == escape(self.prefix) == self.prefix:
-            return picture  # addresses and ids would not say it in one way
-        key = picture.replace(f'"#{self.prefix}', '"#').replace(f'id="{self.prefix}', 'id="')
-        key = hashlib.sha256(_UIDS.sub("", key).encode()).hexdigest()
-        id_ = layer_id(self.prefix, path) + "/svg"
-        first = self.page.insides.setdefault(key, id_)
-        if first == id_:
-            return picture.replace("<svg ", f'<svg id="{escape(id_)}" ', 1)
-        opening = _DETAILS.sub("", picture[: picture.index(">", picture.index("<svg ")) + 1])
-        opening = _LABELLED.sub(f'role="img" aria-label="{escape(path)}" data-same="{escape(first)}"', opening)
-        if "xmlns:xlink" not in opening:
-            opening = opening.replace("<svg ", f'<svg xmlns:xlink="{XLINK}" ', 1)
-        return f'{opening}<use xlink:href="{escape(fragment(first))}"/></svg></div>'
+        nested = inside.nested
+        links = self._links(inside.owner, nested.call)
+        id_ = layer_id(self.prefix, nested.path) + "/svg"
+        shares = fragment(self.prefix)[1:] == escape(self.prefix) == self.prefix  # else ids and addresses differ
+        first = self.page.insides.setdefault(_look(nested, links), id_) if shares else id_
+        if first != id_:
+            return self._frame(nested, stand_in(nested.layout, nested.path, first, fragment(first)), "")
+        shown = inline(nested.layout, copy=self.copy, links=links, id_=id_ if shares else "")
+        return self._frame(nested, shown, self._details(nested))
+
+
+def _look(nested: NestedDrawing, links: Links) -> str:
+    """What is seen of an inside and said of it, but for what ids begin with."""
+    from torchrecorder.write.links import classes
+
+    urls = [links.urls.get(cls) for cls in classes(nested.layout)]
+    named = [path in links.named for path in links.paths.values()]
+    layout = to_data(replace(nested.layout, uid=""))
+    seen = json.dumps([layout, nested.details, urls, [*links.paths.items()], named])
+    return hashlib.sha256(seen.encode()).hexdigest()
 
 
 def _insides(drawings: Sequence[Drawing]) -> dict[str, _Inside]:
@@ -246,7 +247,7 @@ def _insides(drawings: Sequence[Drawing]) -> dict[str, _Inside]:
     for drawing in drawings:
         ways: dict[int | None, tuple[NestedDrawing, ...]] = {None: ()}
         for nested in drawing.nested:
-            room -= len(nested.svg) if nested.path not in insides else 0
+            room -= nested.svg_length if nested.path not in insides else 0
             if nested.parent not in ways or room < 0:
                 continue
             ways[nested.call] = (*ways[nested.parent], nested)

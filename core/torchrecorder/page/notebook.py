@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 from torchrecorder.page.figure import contents
 from torchrecorder.page.words import ASSETS, SCRIPT, STYLE
 from torchrecorder.request import FigureOptions
-from torchrecorder.write.svg import fixed
+from torchrecorder.write.svg import standalone
 
 if TYPE_CHECKING:
     from torchrecorder.page.diagram import Diagram
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _WINDOW = 32_768
 """As far as DEFLATE looks back."""
 _UNPACK = Path(__file__).with_name("notebook.js")
-_TAG = re.compile(r"<[^>]*>")
 _LOOK = ":root{color-scheme:light dark}body{margin:2rem;background:Canvas;color:CanvasText;font:16px/1.5 sans-serif}"
 _IN_CELLS = ":is(.jp-OutputArea,.jp-OutputArea-child,.jp-OutputArea-output):has(figure.torchrecorder){overflow:visible}"
 """JupyterLab cuts off what a cell shows above its border, such as the panel of details."""
@@ -51,7 +50,8 @@ def document(diagram: Diagram) -> str:
 
 def cell(diagram: Diagram) -> str:
     """The HTML that a cell keeps."""
-    image = _TAG.sub(_with_single_quotes, fixed(diagram.drawing.svg, dark=None))
+    # a notebook is JSON, in which each double quote takes two bytes
+    image = standalone(diagram.drawing.layout, dark=None, quotes="'")
     name = _NOT_IN_NAMES.sub("-", diagram.facts.get("model", "model"))
     packed = _packed(contents(diagram, FigureOptions(name=name)), image.replace("'", '"'))
     address = image.replace("%", "%25").replace("#", "%23").replace("&", "&amp;").replace('"', "&quot;")
@@ -59,11 +59,6 @@ def cell(diagram: Diagram) -> str:
     script = _unpack() if _has_script() else "globalThis.torchrecorder?.()"
     figure = f'<figure class="torchrecorder" style="margin:.5em 0" data-packed="{packed}">{shown}</figure>'
     return f"{figure}<script>{script}</script>"
-
-
-def _with_single_quotes(tag: re.Match[str]) -> str:
-    """A notebook is JSON, in which each double quote takes two bytes."""
-    return tag[0].replace("'", "&apos;").replace('"', "'")
 
 
 def _unpack() -> str:

@@ -71,31 +71,28 @@ def _options_text(options: DrawingOptions) -> str:
 class DrawingIndex:
     """The drawings that caches hold: which of them are good, known without reading them at every build.
 
-    A drawing is examined once: its hash, its fields, and if it is of another machine, the whitelist. An index on this
-    machine remembers that; a file whose stamp is as it was needs no second look. Its hash is checked again when it goes
-    into a page. Serves one build.
+    A drawing is examined once: its hash, and every field of it, also of its layouts. An index on this machine remembers
+    that; a file whose stamp is as it was needs no second look. Its hash is checked again when it goes into a page.
+    Serves one build.
     """
 
     def __init__(self, cache: LayeredCache, machine: Store) -> None:
         self._cache = cache
-        self._index = StampedIndex(machine, "drawings.json")
+        self._index = StampedIndex(machine, "layouts.json")
 
-    def find(self, digest: str, *, is_trusted: bool) -> CachedDrawing | None:
-        """The drawing of a hash; None if there is none, it is damaged, or not trusted and refused by the whitelist."""
+    def find(self, digest: str) -> CachedDrawing | None:
+        """The drawing of a hash; None if there is none, or it is damaged."""
         file, stamp = self._cache.place(digest) or ("", [])
-        known: tuple[str, bool | None, list[str]] = self._index.get(file, stamp) or ("", None, [])
-        found, is_safe, classes = known
-        if found != digest or (is_safe is None and not is_trusted):
+        known: tuple[str, list[str]] = self._index.get(file, stamp) or ("", [])
+        examined, classes = known
+        if examined != digest:
             drawing = self._read_object(digest)
             if drawing is None:
                 return None
-            from torchrecorder.write.safe import is_safe as is_svg_safe  # not needed where all drawings are known
-
-            is_safe = None if is_trusted else all(map(is_svg_safe, drawing.svgs))  # None while it is not needed
             classes = list(drawing.classes)
             if file:  # it is not far away
-                self._index.put(file, stamp, [digest, is_safe, classes])
-        return CachedDrawing(digest, tuple(classes), partial(self._load, digest)) if is_trusted or is_safe else None
+                self._index.put(file, stamp, [digest, classes])
+        return CachedDrawing(digest, tuple(classes), partial(self._load, digest))
 
     def forget(self, digest: str) -> None:
         """Examine a drawing again before it is given away once more."""
@@ -170,7 +167,7 @@ class Drawings:
             return None
         if key.options.styler and self._styler_changed(entry.get("styler")):
             return None
-        return self.index.find(str(entry.get("drawing")), is_trusted=is_local)
+        return self.index.find(str(entry.get("drawing")))
 
     def _styler_changed(self, modules: object) -> bool:
         """Whether any module that was imported for a styler is not as it was."""
@@ -231,7 +228,7 @@ class Drawings:
                 if (styler := modules.get(key.options.styler)) is not None:
                     entry["styler"] = dict(styler)
                 cache.put_entry("drawing", order.digest, entry, data)
-                done[key] = self.index.find(str(entry["drawing"]), is_trusted=True) or drawing
+                done[key] = self.index.find(str(entry["drawing"])) or drawing
         return done
 
 

@@ -70,9 +70,9 @@ class AutogradNodes:
                 continue
             path.pop()
             if node not in places:
-                found = [self._source(fn, number, places) for fn, number in before]
+                sources = [self._source(fn, number, places) for fn, number in before]
                 places[node] = len(rows)
-                rows.append((type(node).__name__, [*dict.fromkeys(id_ for id_ in found if id_ is not None)], []))
+                rows.append((type(node).__name__, [*dict.fromkeys(id_ for id_ in sources if id_ is not None)], []))
 
     def _is_end(self, node: Any, number: int) -> bool:
         return (node, number) in self._known or _leaf_of(node) is not None

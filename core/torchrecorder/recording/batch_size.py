@@ -56,13 +56,12 @@ def _operation(name: str) -> Any:
     plain = getattr(int, f"__{name}__")
 
     def operation(self: BatchSize, *others: Any) -> Any:
-        found = plain(self, *others)
-        if type(found) is int and name not in _GIVING_PLAIN:
-            is_multiple = self.is_multiple and found > 0 and _stays(name, self, *others)
-            return BatchSize.of(found, self.origin, is_multiple)
-        if found is not NotImplemented:
+        result = plain(self, *others)
+        if type(result) is int and name not in _GIVING_PLAIN:
+            return BatchSize.of(result, self.origin, self.is_multiple and result > 0 and _stays(name, self, *others))
+        if result is not NotImplemented:
             self.origin.has_leaked = True
-        return found
+        return result
 
     return operation
 
@@ -84,18 +83,32 @@ for _name in (*_GIVING_PLAIN, *_OTHERS.split(), "lshift", "rshift"):
     setattr(BatchSize, f"__{_name}__", _operation(_name))
 
 
-_FLAT = frozenset((Tensor, nn.Parameter, int, float, bool, str, type(None), torch.dtype, torch.device, BatchSize))
+NO_SIZES = frozenset((Tensor, nn.Parameter, int, float, bool, str, type(None), torch.dtype, torch.device))
+"""Types of most arguments of operations, which are no such numbers and hold none."""
 
 
-def plain(item: Any) -> Any:
-    """Numbers as torch takes them: it looks long at an int of another class."""
+def mapped(item: Any, number: Any, tensor: Any = None) -> Any:
+    """An argument with another number for each size of the batch in it, and another tensor for each tensor."""
     kind = type(item)
     if kind is BatchSize:
-        return int.__index__(item)
+        return number(item)
     if kind is slice:
-        return slice(plain(item.start), plain(item.stop), plain(item.step))
-    if (kind is tuple or kind is list or kind is torch.Size) and (
-        BatchSize in (kinds := {*map(type, item)}) or not kinds <= _FLAT
-    ):
-        return kind(map(plain, item))
+        return slice(*(mapped(end, number, tensor) for end in (item.start, item.stop, item.step)))
+    if tensor is not None and issubclass(kind, Tensor):
+        return tensor(item)
+    is_sequence = kind is tuple or kind is list or kind is torch.Size
+    if is_sequence and (tensor is not None or not NO_SIZES.issuperset(map(type, item))):
+        return kind(mapped(inner, number, tensor) for inner in item)
     return item
+
+
+def sizes_in(*items: Any) -> list[BatchSize]:
+    """The sizes of the batch in arguments."""
+    sizes: list[BatchSize] = []
+
+    def note(size: BatchSize) -> BatchSize:
+        sizes.append(size)
+        return size
+
+    mapped(items, note)
+    return sizes

@@ -38,10 +38,10 @@ class Births:
         known = self._remembered.get(id(tensor))
         if known is not None and known() is tensor:
             return True
-        return self._is_on and any(one is tensor for one in gc.get_objects(generation=0))
+        return self._is_on and any(item is tensor for item in gc.get_objects(generation=0))
 
     def _on_look(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":
-            for one in gc.get_objects(generation=0):
-                if issubclass(type(one), Tensor):  # by its type: an object may lie about its class
-                    self._remembered[id(one)] = weakref.ref(one)
+            for item in gc.get_objects(generation=0):
+                if issubclass(type(item), Tensor):  # by its type: an object may lie about its class
+                    self._remembered[id(item)] = weakref.ref(item)

@@ -45,8 +45,8 @@ def blame(error: BaseException, graph: Graph, values_of: Callable[[Tensor], Iter
         for text in texts(traceback):
             names = re.findall(r"(?<![.\w])[^\W\d]\w*", text)
             held |= {name: frame.f_locals[name] for name in names if name in frame.f_locals}
-            if found := [value for tensor in tensors_in(held.values(), []) for value in values_of(tensor)]:
-                inputs = inputs or tuple(computed_from(graph, found))
+            if values := [value for tensor in tensors_in(held.values(), []) for value in values_of(tensor)]:
+                inputs = inputs or tuple(computed_from(graph, values))
                 break
         if frame.f_code.co_name == "forward":
             absent = tuple(name for name, value in held.items() if value is None)  # the model's own is the last
@@ -64,8 +64,8 @@ def texts(traceback: TracebackType) -> Iterator[str]:
     """The expression that raised, its statement, and the condition above a `raise`: each if the last says nothing."""
     code = traceback.tb_frame.f_code
     lines = linecache.getlines(code.co_filename, traceback.tb_frame.f_globals)
-    found = next(islice(code.co_positions(), traceback.tb_lasti // 2, None), (None,) * 4)
-    first, last, left, right = found
+    place = next(islice(code.co_positions(), traceback.tb_lasti // 2, None), (None,) * 4)
+    first, last, left, right = place
     if first is None or last is None:
         first = last = traceback.tb_lineno
     statement = [line.encode() for line in lines[first - 1 : last]]
@@ -86,6 +86,6 @@ def computed_from(graph: Graph, values: Iterable[int]) -> Iterator[str]:
         if value in paths:
             yield paths[value]
         producer = graph.values[value].producer
-        new = [] if producer is None else [one for one in graph.ops[producer].inputs if one not in seen]
+        new = [] if producer is None else [read for read in graph.ops[producer].inputs if read not in seen]
         seen.update(dict.fromkeys(new))
         waiting += new

@@ -93,10 +93,10 @@ class Calls:
         if _IN_THREAD in self._ops.notes:
             unknown.clear()
         for place, first in self._threads.items():
-            found = [value for value in unknown if value >= first]
-            if found:
+            lost = [value for value in unknown if value >= first]
+            if lost:
                 yield f"a thread was started {place}: what operations in it gave is drawn as constants"
-                for value in found:
+                for value in lost:
                     del unknown[value]
 
     def failure(self, error: BaseException) -> Failure:
@@ -204,7 +204,7 @@ class Calls:
             text = ", ".join(left_out[:_LISTED]) + (", …" if len(left_out) > _LISTED else "")
             self._ops.notes[f"layers of the program that ran no operation are left out: {text}"] = None
         result = self._passed_through(running, rest[1], args, kwargs)
-        for path, tensor in named_tensors(result):
+        for path, tensor in [("", result)] if type(result) is Tensor else named_tensors(result):
             row.outputs[path] = values.read(tensor)[0]
         return result if result is not rest[1] else None
 
@@ -225,10 +225,12 @@ class Calls:
         given: set[int] | None = None
         if not is_native(class_of(running.module)):
             handed = (*args, *kwargs.values())
-            is_callers = not issubclass(type(out), Tensor) and any(out is one for one in handed)
+            is_callers = not issubclass(type(out), Tensor) and any(out is item for item in handed)
             if running is self._root or is_callers or len(self._ops.rows) != running.first_op:
                 return out
             given = {id(tensor) for _, tensor in named_tensors(handed)}
+        elif type(out) is Tensor:  # as most layers give
+            return self._renamed(running, out)
         renamed: dict[int, Tensor] = {}
 
         def rename(tensor: Tensor) -> Tensor:

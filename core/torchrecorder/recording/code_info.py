@@ -52,16 +52,16 @@ def innermost_origin(error: BaseException) -> str:
 
 def user_traceback(error: BaseException) -> str:
     """The traceback as the user's code sees it, without frames of torch and of ours; empty if no other code ran."""
-    found = traceback.TracebackException.from_exception(error)
-    pending: list[traceback.TracebackException | None] = [found]
+    summary = traceback.TracebackException.from_exception(error)
+    pending: list[traceback.TracebackException | None] = [summary]
     ran = False
-    for one in pending:
-        if one is not None:
-            kept = [frame for frame in one.stack if is_user_file(frame.filename)]
-            one.stack = traceback.StackSummary.from_list(kept)
-            pending += [one.__cause__, one.__context__]
+    for link in pending:
+        if link is not None:
+            kept = [frame for frame in link.stack if is_user_file(frame.filename)]
+            link.stack = traceback.StackSummary.from_list(kept)
+            pending += [link.__cause__, link.__context__]
             ran = ran or bool(kept)
-    return "".join(found.format()) if ran else ""
+    return "".join(summary.format()) if ran else ""
 
 
 def is_user_file(filename: str) -> bool:
@@ -110,8 +110,8 @@ class Statement(NamedTuple):
 
     def decides_at(self, frame: FrameType) -> bool:
         """Whether what the frame calls is part of a condition."""
-        found = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
-        line, end_line, column, end_column = found
+        place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+        line, end_line, column, end_column = place
         if line is None or end_line is None or column is None or end_column is None:  # Python keeps no columns
             return any(start[0] <= frame.f_lineno <= end[0] for start, end in self.conditions)
         return any(start <= (line, column) and (end_line, end_column) <= end for start, end in self.conditions)
@@ -129,14 +129,15 @@ def _deciding_statement(frame: FrameType) -> Statement:
         return Statement(" ".join("".join(lines[line - 1 : line]).split()), line, _conditions_in_file(lines, line))
     above = code.co_firstlineno - 1
     around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno + above <= line <= _end(n)[0] + above]
-    found = max(around, key=lambda node: node.lineno, default=None)
-    if found is None or isinstance(found, ast.Assert):
+    statement = max(around, key=lambda node: node.lineno, default=None)
+    if statement is None or isinstance(statement, ast.Assert):
         return Statement("", line)
-    head = found.subject if isinstance(found, ast.Match) else getattr(found, "test", None)
-    text = " ".join((ast.get_source_segment(source, head or found) or "").split())
+    head = statement.subject if isinstance(statement, ast.Match) else getattr(statement, "test", None)
+    text = " ".join((ast.get_source_segment(source, head or statement) or "").split())
     left = len(block[0]) - len(source.partition("\n")[0]) - 1
-    conditions = tuple(_conditions(found, above, left))
-    return Statement(f"{type(found).__name__.lower()} {text}:" if head else text, found.lineno + above, conditions)
+    conditions = tuple(_conditions(statement, above, left))
+    text = f"{type(statement).__name__.lower()} {text}:" if head else text
+    return Statement(text, statement.lineno + above, conditions)
 
 
 def _conditions_in_file(lines: Sequence[str], line: int) -> tuple[Span, ...]:
@@ -150,18 +151,18 @@ def _conditions_in_file(lines: Sequence[str], line: int) -> tuple[Span, ...]:
 def _conditions(tree: ast.AST, above: int = 0, left: int = 0) -> Iterator[Span]:
     """Where the expressions lie that decide which way code goes, which begins below and to the right of these."""
     for node in ast.walk(tree):
-        found: Sequence[ast.expr] = ()
+        conditions: Sequence[ast.expr] = ()
         if isinstance(node, (ast.If, ast.While, ast.IfExp)):
-            found = (node.test,)
+            conditions = (node.test,)
         elif isinstance(node, ast.Match):
-            found = (node.subject,)
+            conditions = (node.subject,)
         elif isinstance(node, ast.comprehension):
-            found = node.ifs
+            conditions = node.ifs
         elif isinstance(node, ast.BoolOp):
-            found = node.values[:-1]
-        for one in found:
-            end_line, end_column = _end(one)
-            yield (one.lineno + above, one.col_offset + left), (end_line + above, end_column + left)
+            conditions = node.values[:-1]
+        for condition in conditions:
+            end_line, end_column = _end(condition)
+            yield (condition.lineno + above, condition.col_offset + left), (end_line + above, end_column + left)
 
 
 def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
@@ -215,8 +216,8 @@ class CodeInfo(NamedTuple):
 
     def source(self, frame: FrameType) -> str:
         """`file:line` where one of its frames is."""
-        found = self.sources[frame.f_lasti] = f"{self.file}:{frame.f_lineno}"
-        return found
+        place = self.sources[frame.f_lasti] = f"{self.file}:{frame.f_lineno}"
+        return place
 
     def statement(self, frame: FrameType) -> Statement:
         """The statement that decides where one of its frames is."""

@@ -55,8 +55,8 @@ def constructed(target: Target, builder: Callable[..., object], seed: int, *, is
 
 def statements(text: str) -> Iterator[ast.stmt]:
     """Those that follow the prompts of Python in a docstring."""
-    found = re.findall(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE)
-    for lines in found:
+    examples = re.findall(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE)
+    for lines in examples:
         try:
             yield from ast.parse(re.sub(r"\n[ \t]*\.\.\. ?", "\n", lines)).body
         except SyntaxError:
@@ -75,9 +75,9 @@ def _ways(target: Target, builder: object, is_common: bool) -> Iterator[_Way]:
 def _accepted(builder: object, kwargs: dict[str, Any]) -> dict[str, Any]:
     """The keyword arguments for which the builder has parameters; all, if it takes any or hides what it takes."""
     parameters = parameters_of(builder)
-    if not parameters or any(it.kind is it.VAR_KEYWORD for it in parameters):
+    if not parameters or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return kwargs
-    names = {it.name for it in parameters}
+    names = {parameter.name for parameter in parameters}
     return {name: value for name, value in kwargs.items() if name in names}
 
 

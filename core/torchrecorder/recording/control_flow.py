@@ -55,7 +55,7 @@ class Watched:
 
     @property
     def results(self) -> list[Tensor]:
-        return [tensor for found in self._results.values() for tensor in found]
+        return [tensor for tensors in self._results.values() for tensor in tensors]
 
     def chose(self, args: Sequence[object]) -> list[Tensor]:
         """The tensors that said which function runs, or whether it runs again; none of an operator that runs all."""

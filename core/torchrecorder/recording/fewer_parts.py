@@ -73,7 +73,7 @@ def recorded(
             raise
         plain: Graph | None = None
         if not is_of_recorder(raised):
-            if only_calls is None or not may_doubt or any(one is raised for one in settled) or not is_doubtful(raised):
+            if only_calls is None or not may_doubt or any(o is raised for o in settled) or not is_doubtful(raised):
                 raise
             if (plain := _graph_of(lambda: only_calls(_note(raised, _ONLY_CALLS)))) is None:
                 raise
@@ -105,7 +105,7 @@ def _note(error: BaseException, missing: str) -> str:
 
 def is_of_recorder(error: BaseException) -> bool:
     """Whether our own code raised an exception, or what it called for itself."""
-    ours = [found for found in _frames(error) if is_ours(found.tb_frame.f_code.co_filename)]
+    ours = [frame for frame in _frames(error) if is_ours(frame.tb_frame.f_code.co_filename)]
     if not ours:
         return False
     expression, *others = [*texts(ours[-1]), ""]
@@ -127,9 +127,9 @@ def _raises(frame: FrameType, at: int) -> bool:
 
 
 def _frames(error: BaseException) -> list[TracebackType]:
-    found: list[TracebackType] = []
+    frames: list[TracebackType] = []
     at = error.__traceback__
     while at is not None:
-        found.append(at)
+        frames.append(at)
         at = at.tb_next
-    return found
+    return frames

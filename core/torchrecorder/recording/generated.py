@@ -39,8 +39,8 @@ class GeneratedCalls:
     def __init__(self, module: fx.GraphModule) -> None:
         nodes = {node.name: node for node in module.graph.nodes}
         lines = (_ASSIGNED.match(line) for line in module.code.splitlines())
-        found = [(number, nodes.get(match[1])) for number, match in enumerate(lines, 1) if match]
-        self._stacks = {number: _stack(node) for number, node in found if node is not None}
+        numbered = [(number, nodes.get(match[1])) for number, match in enumerate(lines, 1) if match]
+        self._stacks = {number: _stack(node) for number, node in numbered if node is not None}
         self._met: dict[Stack, Generated] = {}
         self.code = getattr(module.forward, "__code__", None)
         roots = (stack[0] for stack in self._stacks.values() if stack)
@@ -51,7 +51,7 @@ class GeneratedCalls:
         """The calls that the line which runs stands in, innermost first; none are the forward's own."""
         stack = self._stacks.get(frame.f_lineno, ())
         stacks = [stack[: depth + 1] for depth, (_, path, _) in enumerate(stack) if path]
-        return [self._met.setdefault(one, Generated(*one[-1][1:])) for one in reversed(stacks)]
+        return [self._met.setdefault(entries, Generated(*entries[-1][1:])) for entries in reversed(stacks)]
 
     def left_out(self) -> list[str]:
         """Paths of what no operation was met in, such as a dropout in evaluation, which gives back its argument."""
@@ -61,7 +61,7 @@ class GeneratedCalls:
 
 def _stack(node: fx.Node) -> Stack:
     stack: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
-    found = [(key, path, class_name(cls) if isinstance(cls, type) else str(cls)) for key, (path, cls) in stack.items()]
+    named = [(key, path, class_name(cls) if isinstance(cls, type) else str(cls)) for key, (path, cls) in stack.items()]
     if node.op == "call_module":  # which hooks announce
-        return tuple(found[:-1]) if found and found[-1][1] == node.target else ()
-    return tuple(found)
+        return tuple(named[:-1]) if named and named[-1][1] == node.target else ()
+    return tuple(named)

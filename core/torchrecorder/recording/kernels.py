@@ -108,11 +108,11 @@ _UPDATING = {
 
 
 def kernel_facts(func: Callable[..., object]) -> Kernel:
-    found, rule = _FOUND.get(func), _rule_for(func)
-    if found is None or found.rule is not rule:  # one may be registered at any time
-        found = _describe(func, rule)
-        _FOUND.put(func, found)
-    return found
+    facts, rule = _FOUND.get(func), _rule_for(func)
+    if facts is None or facts.rule is not rule:  # one may be registered at any time
+        facts = _describe(func, rule)
+        _FOUND.put(func, facts)
+    return facts
 
 
 def arguments_at(places: Places, args: Sequence[object], kwargs: Mapping[str, object]) -> list[object]:

@@ -38,14 +38,14 @@ def matching_models(pattern: str, allow: Sequence[str]) -> dict[str, str]:
     names: dict[int, tuple[str, object]] = {}
     around, _ = import_longest(pattern, Target(package, package))
     for module in _modules(pattern, around, fixed, failed):
-        for attribute, found in vars(module).items():
+        for attribute, item in vars(module).items():
             name = f"{module.__name__}.{attribute}"
-            if attribute.startswith("_") or not _is_model(found, package.partition(".")[0]):
+            if attribute.startswith("_") or not _is_model(item, package.partition(".")[0]):
                 continue
-            if id(found) not in names or name.count(".") < names[id(found)][0].count("."):
-                names[id(found)] = name, found
+            if id(item) not in names or name.count(".") < names[id(item)][0].count("."):
+                names[id(item)] = name, item
     known = dict(sorted(names.values()))
-    models = failed | {name: _obstacle(found) for name, found in known.items() if matches(pattern, name)}
+    models = failed | {name: _obstacle(item) for name, item in known.items() if matches(pattern, name)}
     if not models:
         near = get_close_matches(pattern.replace("*", ""), known, 3)
         raise TargetNotFound(pattern, package, pattern[len(package) + 1 :], tuple(near))
@@ -68,27 +68,27 @@ def _modules(pattern: str, module: ModuleType, fixed: str, failed: dict[str, str
             yield from _modules(pattern, child, fixed, failed)
 
 
-def _is_model(found: object, top: str) -> bool:
-    if isinstance(found, nn.Module):
+def _is_model(item: object, top: str) -> bool:
+    if isinstance(item, nn.Module):
         return True
-    cls = found
-    if isinstance(found, FunctionType):
+    cls = item
+    if isinstance(item, FunctionType):
         try:
-            cls = inspect.signature(found, eval_str=True).return_annotation
+            cls = inspect.signature(item, eval_str=True).return_annotation
         except Exception:  # an annotation may be any text
             return False
     if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
         return False
-    is_own = str(getattr(found, "__module__", "")).partition(".")[0] == top
-    return is_own and (found is not cls or cls.forward is not nn.Module.forward)
+    is_own = str(getattr(item, "__module__", "")).partition(".")[0] == top
+    return is_own and (item is not cls or cls.forward is not nn.Module.forward)
 
 
-def _obstacle(found: object) -> str:
-    if isinstance(found, nn.Module):
+def _obstacle(item: object) -> str:
+    if isinstance(item, nn.Module):
         return ""
-    if inspect.isabstract(found):
+    if inspect.isabstract(item):
         return "it is abstract"
-    if isinstance(found, type) and any(has_example(found.__name__, text) for text in docstrings(found)):
+    if isinstance(item, type) and any(has_example(item.__name__, text) for text in docstrings(item)):
         return ""
-    needed = needed_arguments(found)
+    needed = needed_arguments(item)
     return f"it needs {', '.join(needed)}" if needed else ""

@@ -134,9 +134,9 @@ def _ways(item: object, module: nn.Module, depth: int = _DEEP) -> Iterator[str]:
 def describe(every_path: NamedModules, called: Iterable[str], met: Mapping[str, Module]) -> dict[str, Module]:
     """Facts of the modules that were called or hold one that was, in registration order, then of those only met."""
     wanted = with_holders(called)
-    found = describe_modules(every_path, wanted)
-    found.update((path, facts) for path, facts in met.items() if path in wanted)
-    return found
+    modules = describe_modules(every_path, wanted)
+    modules.update((path, facts) for path, facts in met.items() if path in wanted)
+    return modules
 
 
 class Signatures:
@@ -155,13 +155,13 @@ class Signatures:
         objects: bool = False,
     ) -> list[tuple[str, Tensor]]:
         """The tensors among the arguments of `module`, with their paths: `x`, `states.0`."""
-        found: list[tuple[str, Tensor]] = []
+        tensors: list[tuple[str, Tensor]] = []
         for name, arg in self.named(module, args, kwargs):
             if issubclass(type(arg), Tensor):
-                found.append((name, arg))  # type: ignore[arg-type]
+                tensors.append((name, arg))  # type: ignore[arg-type]
             else:
-                found += named_tensors(arg, name, objects=objects)
-        return found
+                tensors += named_tensors(arg, name, objects=objects)
+        return tensors
 
     def named(
         self, module: nn.Module, args: Sequence[object], kwargs: Mapping[str, object]
@@ -175,5 +175,5 @@ class Signatures:
         if len(args) > len(names):
             more = (f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names)))
             names = (*names, *more)
-        found = [*zip(names, args, strict=False)]
-        return [*found, *kwargs.items()] if kwargs else found
+        named = [*zip(names, args, strict=False)]
+        return [*named, *kwargs.items()] if kwargs else named

@@ -139,17 +139,17 @@ def public_functions() -> dict[tuple[str, object], OpName]:
 
     By the function and its own name, since `torch.mm` equals `torch.dsmm`.
     """
-    found: dict[tuple[str, object], OpName] = {}
+    functions: dict[tuple[str, object], OpName] = {}
     for namespace in _NAMESPACES:
         for name, item in vars(namespace).items():
             if callable(item) and not name.startswith("_") and not isinstance(item, type):
                 own = getattr(item, "__name__", "")
-                found.setdefault((own, item), OpName(name, f"{namespace.__name__}.{name}"))
+                functions.setdefault((own, item), OpName(name, f"{namespace.__name__}.{name}"))
     for hidden, public in _HIDDEN.items():
         if hasattr(torch, hidden):
             function = getattr(torch, hidden)
-            found[function.__name__, function] = OpName(public.rpartition(".")[2], public)
-    return found
+            functions[function.__name__, function] = OpName(public.rpartition(".")[2], public)
+    return functions
 
 
 def _plain(name: str) -> str:
@@ -172,27 +172,25 @@ _NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Sy
 
 def attributes(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, str]:
     """The arguments that are not tensors, by position or name; never with an id of an object."""
-    found: dict[str, str] = {}
-    for position, arg in enumerate(args):
-        if type(arg) is not Tensor and type(arg) is not nn.Parameter:  # most are, and this runs for every operation
-            _add(found, str(position), arg)
-    for name, arg in kwargs.items():
-        _add(found, name, arg)
-    return found
-
-
-def _add(found: dict[str, str], name: str, arg: object) -> None:
-    if type(arg) in _SIMPLE:
-        found[name] = repr(arg)[:_CHARACTERS]
-    elif not issubclass(type(arg), Tensor):
-        items = [*native_items(arg)] if issubclass(type(arg), (list, tuple)) else []
-        if not items or not all(issubclass(type(item), Tensor) for item in items):
-            found[name] = _text(arg)[:_CHARACTERS]
+    texts: dict[str, str] = {}
+    for name, arg in (*enumerate(args), *kwargs.items()):
+        kind = type(arg)
+        if kind is Tensor or kind is nn.Parameter:  # most are, and this runs for every operation
+            continue
+        if kind in _SIMPLE:
+            texts[str(name)] = repr(arg)[:_CHARACTERS]
+        elif not issubclass(kind, Tensor):
+            items = [*native_items(arg)] if issubclass(kind, (list, tuple)) else []
+            if not items or not all(issubclass(type(item), Tensor) for item in items):
+                texts[str(name)] = _text(arg)[:_CHARACTERS]
+    return texts
 
 
 def _text(arg: object) -> str:
     kind = type(arg)
     if kind in _SIMPLE:
+        return repr(arg)
+    if (kind is tuple or kind is list) and len(arg) <= _ITEMS and _SIMPLE.issuperset(map(type, arg)):  # type: ignore[arg-type,call-overload]
         return repr(arg)
     if issubclass(kind, (list, tuple)):
         first = [*islice(native_items(arg), _ITEMS + 1)]

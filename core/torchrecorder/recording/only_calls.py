@@ -97,7 +97,7 @@ class OnlyCalls:
             self._running.append((call, module))
 
     def _ends(self, module: nn.Module, args: Sequence[object], *rest: Any) -> None:
-        if threading.get_ident() != self._thread or not any(one is module for _, one in self._running):
+        if threading.get_ident() != self._thread or not any(running is module for _, running in self._running):
             return
         while self._running[-1][1] is not module:
             self._running.pop()

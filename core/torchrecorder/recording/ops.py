@@ -18,32 +18,23 @@ from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
-from torchrecorder.recording.batch.follow import ABOUT_SIZES, BatchAxes
+from torchrecorder.recording.batch_axes import ABOUT_SIZES, BatchAxes, Called
 from torchrecorder.recording.births import Births
 from torchrecorder.recording.control_flow import Watched, computed, is_control_flow
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
 from torchrecorder.recording.machine.memory import Room
-from torchrecorder.recording.names import (
-    CHANGES_STATE,
-    DECISIONS,
-    EXITS,
-    LAYS_OPEN,
-    POINTERS,
-    SIZES,
-    OpName,
-    attributes,
-    op_name,
-)
+from torchrecorder.recording.names import CHANGES_STATE, LAYS_OPEN, SIZES, OpName, attributes, op_name
+from torchrecorder.recording.questions import Questions
 from torchrecorder.recording.running_op import MASKS, Facts, RunningOp, Whole
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import (
     Values,
     are_rewrapped,
     innermost,
-    is_in_transform,
     is_of_others,
     parts_of,
+    running_transform,
     storage_address,
 )
 from torchrecorder.running import torch_private
@@ -52,8 +43,6 @@ from torchrecorder.running.nested import tensors_in
 _op = quick(Op)
 _depth: Callable[[], int] = (torch_private.FAKE_MODES.get() or (lambda: 0,))[0]
 _BACKWARD: tuple[Any, ...] = Tensor.backward, torch.autograd.backward
-_MOST_FIXED = 1000
-"""Values that are looked at to see whether numbers that leave PyTorch depend on data."""
 _unseen: type[AbstractContextManager[object]] = torch_private.NO_TORCH_FUNCTION.get() or contextlib.nullcontext
 """In this, a tensor of a class of the user's own does not see what it is asked, which it may refuse."""
 
@@ -67,8 +56,6 @@ class OpLog:
     def __init__(self, values: Values, scopes: Scopes, journal: Journal, nodes: AutogradNodes | None = None) -> None:
         self.rows: list[Op] = []
         self.notes: dict[str, None] = {}
-        self.decisions: dict[tuple[str, str], dict[int, None]] = {}
-        """By place and text of a line that decides by tensors, their values."""
         self.paused = False
         self.settled: list[BaseException] = []
         """Exceptions that operations raise without a recorder, too."""
@@ -89,12 +76,9 @@ class OpLog:
         self._nodes = nodes
         self._whole: Whole | None = None
         self.batch = BatchAxes(values)
+        self.questions = Questions(values, scopes, self.rows, self.notes)
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""
-        self._sized_by_data: dict[int, str] = {}
-        """Values the sizes of which depend on numbers, and the operations that gave them."""
-        self._random: set[str] = set()
-        """Those of the kernels that draw random numbers."""
         self._kept: list[Callable[..., object]] = []
         """The same functions, kept alive so that no id is used again."""
 
@@ -115,8 +99,8 @@ class OpLog:
         if name.name == "set_data":
             with _unseen():
                 self._protect(tensors_in(args[:1], []))
-        running = self._running = RunningOp()
-        if (is_in_transform() and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
+        running = self._running = RunningOp(func)
+        if (running_transform() is not None and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
             running.given = innermost(tensors_in((*args, *kwargs.values()), []))
         try:
             out = self.batch.called(func, args, kwargs) if self.batch.was_asked else func(*args, **kwargs)
@@ -177,11 +161,11 @@ class OpLog:
         self.batch.unsure(self._add(name, RunningOp(), parts, (), (tensor,), facts))
 
     def facts(self, func: Callable[..., object]) -> Kernel:
-        found = self.kernels[id(func)] = kernel_facts(func)
+        kernel = self.kernels[id(func)] = kernel_facts(func)
         self._kept.append(func)
-        if found.is_random:
-            self._random.add(found.label)
-        return found
+        if kernel.is_random:
+            self.questions.random.add(kernel.label)
+        return kernel
 
     def before_write(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
         """A kernel that overwrites some of its arguments is about to run."""
@@ -243,7 +227,7 @@ class OpLog:
         """Log that a call gave its argument back; `fresh` stands for the result from now on."""
         inputs = self._values.read(tensor)
         op = len(self.rows)
-        value = self._values.made(fresh, op, 0)
+        value = self._values.add(fresh, "op", op)
         self.batch.learn(value, self.batch.of(tensor))
         if self._nodes is not None:
             self._nodes.learn(fresh, value)
@@ -257,8 +241,8 @@ class OpLog:
         name = getattr(func, "__name__", "")
         with _unseen():
             self._before_question(name, args)
-            if self._sized_by_data and func in SIZES:
-                self._sized(args)
+            if self.questions.sized_by_data and func in SIZES:
+                self.questions.sized(args)
         self._running = RunningOp()
         try:
             answer = func(*args, **kwargs)
@@ -270,49 +254,12 @@ class OpLog:
         return answer
 
     def _before_question(self, name: str, args: Sequence[object]) -> None:
-        if name in ("untyped_storage", "__reduce_ex__") and self._scopes.is_pickling():
-            self.notes[f"values left PyTorch through pickling, as torch.save does, {self._scopes.place()}"] = None
-        elif name in EXITS:
-            if not self._are_fixed(args):
-                self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
-            self._decided(args, self._scopes.asked(in_condition=True))
-        elif name in DECISIONS:
-            self._decided(args, self._scopes.asked())
-        elif name in POINTERS and self._scopes.is_asked_by_user():
-            self.notes[f"values left PyTorch through {name}() {self._scopes.place()}"] = None
+        self.questions.asked(name, args)
         if name in LAYS_OPEN:
             self._protect(tensors_in(args, []))
         elif name in CHANGES_STATE:
             for tensor in tensors_in(args[:1], []):
                 self._journal.touch(tensor)
-
-    def _are_sized_like(self, outputs: Sequence[int], inputs: Sequence[int]) -> bool:
-        """Whether results have the sizes of an input whose sizes depend on numbers."""
-        rows = self._values.rows
-        sizes = [meta.shape for value in inputs if value in self._sized_by_data and (meta := rows[value].meta)]
-        return any((meta := rows[value].meta) and meta.shape in sizes for value in outputs)
-
-    def _sized(self, args: Sequence[object]) -> None:
-        """The code asks how large tensors are."""
-        for tensor in filter(self._values.is_known, innermost(tensors_in(args, []))):
-            name = self._sized_by_data.get(self._values.read(tensor)[0])
-            if name is not None and self._scopes.is_asked_by_user():
-                self.notes[f"values left PyTorch through the size of {name}() {self._scopes.place()}"] = None
-
-    def _are_fixed(self, args: Sequence[object]) -> bool:
-        """Whether tensors hold what operations made of nothing, as `torch.arange(n)` does; not random numbers."""
-        values = self._values.read_all(filter(self._values.is_known, innermost(tensors_in(args, []))))
-        waiting = [*values]
-        for value in waiting:
-            producer = self._values.rows[value].producer
-            if (
-                producer is None
-                or len(waiting) > _MOST_FIXED
-                or not self._random.isdisjoint(self.rows[producer].kernels)
-            ):
-                return False
-            waiting += self.rows[producer].inputs
-        return bool(waiting)
 
     def _control_flow(self, operator: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call an operator that calls functions of the user's. What it gives and they did not is an operation."""
@@ -325,19 +272,8 @@ class OpLog:
 
         out, is_chosen = computed(watched, args, kwargs, log)
         if is_chosen and (chose := watched.chose(args)):
-            self._decided(chose, self._scopes.asked(of_torch=True))
+            self.questions.decided(chose, self._scopes.asked(of_torch=True))
         return out
-
-    def _decided(self, args: Sequence[object], place: tuple[str, str] | None) -> None:
-        """The code asks whether tensors are so or so, and goes on accordingly."""
-        if place is None:
-            return
-        source, line = place
-        self.notes[f"one branch of `{line}` was taken, {source}"] = None
-        values = self.decisions.setdefault(place, {})
-        for tensor in innermost(tensors_in(args, [])):
-            if self._values.is_known(tensor):
-                values[self._values.read(tensor)[0]] = None
 
     def _log(
         self,
@@ -378,13 +314,14 @@ class OpLog:
             return
         before = self.batch.before(name, overwritten) if overwritten else ()
         outputs = self._add(name, running, given, overwritten, fresh, facts)
-        for value, found in zip(outputs, before, strict=False):
-            self.batch.learn(value, found)
-        if fresh and kind == "kernel":  # of code whose numbers are not seen
-            self.batch.unsure(outputs)
+        for value, axes in zip(outputs, before, strict=False):
+            self.batch.learn(value, axes)
+        if running.func is None:  # of code whose numbers are not seen
+            self.batch.unsure(outputs if fresh else ())
         elif fresh:
             read = self.rows[-1].inputs
-            self.batch.follow(name, args, kwargs, facts[2], given, read, fresh, outputs[len(before) :])
+            called = Called(running.func, args, kwargs, fresh)
+            self.batch.follow(name, called, facts[2], given, read, outputs[len(before) :])
 
     def _add(
         self,
@@ -412,13 +349,14 @@ class OpLog:
                 if not any(tensor is other for other in overwritten):
                     self._nodes.learn(tensor, values.read(tensor)[0])
         mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)])
-        outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
+        outputs = mutates + tuple([values.add(tensor, "op", op, i) for i, tensor in enumerate(fresh, len(mutates))])
         for tensor, value in zip((*overwritten, *fresh), outputs, strict=True):
             if type(tensor) is not Tensor:
                 for part in parts_of(tensor, deep=True):
                     values.holds(part, value, is_written=value in mutates)
-        if running.is_sized_by_data or (self._sized_by_data and self._are_sized_like(outputs, inputs)):
-            self._sized_by_data.update(dict.fromkeys(outputs, name.name))
+        by_data = self.questions.sized_by_data
+        if running.is_sized_by_data or (by_data and self.questions.are_sized_like(outputs, inputs)):
+            by_data.update(dict.fromkeys(outputs, name.name))
         self._adopt(running.results, outputs[0])
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
         more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)
@@ -475,17 +413,17 @@ class OpLog:
         """The tensors of a result that are new, each once."""
         if out is None:
             return ()
-        found: list[Tensor] = []
+        fresh: list[Tensor] = []
         is_known = self._values.is_known
         for tensor in innermost([out] if type(out) is Tensor else tensors_in((out,), [])):
             if is_known(tensor):
                 continue
-            for other in (*given, *found):
+            for other in (*given, *fresh):
                 if other is tensor:
                     break
             else:
-                found.append(tensor)
-        return found
+                fresh.append(tensor)
+        return fresh
 
     def _adopt(self, results: Sequence[weakref.ref[Tensor]], value: int) -> None:
         """Tensors that outlive their kernel without being outputs (wrapped by one, cached in C++) stand for the op."""
@@ -514,11 +452,11 @@ def _overwritten(name: OpName, given: Sequence[Tensor], written: Sequence[tuple[
     """
     if name.name == "set_data":
         return given[:1]
-    found: dict[int, Tensor] = {}
+    targets: dict[int, Tensor] = {}
     for identity, address in written:
         target = next((t for t in given if id(t) == identity), None)
         if target is None and address is not None:
             target = next((t for t in given if storage_address(t) == address), None)
         if target is not None:
-            found[id(target)] = target
-    return list(found.values())
+            targets[id(target)] = target
+    return list(targets.values())

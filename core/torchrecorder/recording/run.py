@@ -90,7 +90,7 @@ def capture(
         try:
             return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed, recorder))
         except ForwardError as error:
-            if args and all(type(one) is int for one in args):
+            if args and all(type(size) is int for size in args):
                 error.advice = (
                     f"{args} are arguments of the forward; of inputs of that shape it is draw(net, {args}).graph"
                 )
@@ -215,7 +215,7 @@ def _only_calls(forward: Forward, info: Info) -> Graph:
 
 
 def _copied(forward: Forward) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    given = CopiedArguments(copies_of_arguments(forward.args, forward.kwargs), lambda one: one, lambda one: one)
+    given = CopiedArguments(copies_of_arguments(forward.args, forward.kwargs), lambda same: same, lambda same: same)
     return given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
 
 
@@ -230,13 +230,13 @@ def _attempt(forward: Forward, info: Info, most_ops: int | None, parts: Parts, s
             running.run(args, kwargs)
         except Exception as error:
             settled += running.settled()
-            found = forward_error(error, running.graph(info), _advice(executed, forward))
-            if wants_memory(found):
-                found.advice = found.advice or _TAKES_LESS
+            failed = forward_error(error, running.graph(info), _advice(executed, forward))
+            if wants_memory(failed):
+                failed.advice = failed.advice or _TAKES_LESS
                 traceback.clear_frames(error.__traceback__)  # they hold what fills it
             else:  # a frame whose variables were read holds them until it ends
-                found.blame = blame(error, found.graph, running.values_of)
-            raise found from error
+                failed.blame = blame(error, failed.graph, running.values_of)
+            raise failed from error
         with _looking_at(forward.model):
             return running.graph(info)
 

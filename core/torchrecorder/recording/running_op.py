@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from types import FrameType
 
 from torch import Tensor
@@ -15,9 +16,11 @@ from torchrecorder.recording.scopes import Place
 class RunningOp:
     """What has been seen of an operation that is running."""
 
-    __slots__ = ("flops", "given", "is_sized_by_data", "kernels", "made", "results", "written")
+    __slots__ = ("flops", "func", "given", "is_sized_by_data", "kernels", "made", "results", "written")
 
-    def __init__(self) -> None:
+    def __init__(self, func: Callable[..., object] | None = None) -> None:
+        self.func = func
+        """What runs, if it was called by the model's code."""
         self.kernels: list[str] = []
         self.flops: int | None = None
         self.is_sized_by_data = False

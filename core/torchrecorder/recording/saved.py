@@ -78,8 +78,8 @@ class _Archive:
         self.names: list[str] = self._reader.get_all_records()
 
     def bytes(self, name: str) -> bytes:
-        found: bytes = self._reader.get_record(name)
-        return found
+        record: bytes = self._reader.get_record(name)
+        return record
 
     def json(self, name: str) -> Any:
         return json.loads(self.bytes(name))
@@ -169,13 +169,13 @@ def _is_operator(text: str) -> bool:
     if not _OPERATOR.fullmatch(text) or _WRITERS.search(text):
         return False
     root, *names = text.split(".")
-    found: Any = {"torch": torch, "_operator": __import__("operator"), "math": __import__("math")}[root]
+    item: Any = {"torch": torch, "_operator": __import__("operator"), "math": __import__("math")}[root]
     for name in names:
-        if not hasattr(found, name):
+        if not hasattr(item, name):
             return True  # an operator that is not installed: loading says so
-        found = getattr(found, name)
+        item = getattr(item, name)
     kinds = type(torch.ops.aten.relu.default), torch_private.HIGHER_ORDER_CLASS.get() or ()
-    return isinstance(found, kinds) or found in (torch_private.SIZE_FUNCTIONS.get() or ())
+    return isinstance(item, kinds) or item in (torch_private.SIZE_FUNCTIONS.get() or ())
 
 
 def _is_arithmetic(text: str) -> bool:

@@ -144,8 +144,8 @@ class Scopes:
 
     def take_whole(self) -> tuple[FrameType, OpName] | None:
         """The function that is one for its users in which the operation runs that was located last."""
-        found, self._whole = self._whole, None
-        return found
+        whole, self._whole = self._whole, None
+        return whole
 
     def place(self) -> str:
         """Where something happened that a note tells of: `at file:line` of the user's, as far out as that may be.
@@ -268,7 +268,7 @@ class Scopes:
         # What the transforms of torch.func make of a function derives from another class, and is not the model's.
         if isinstance(function, type) and issubclass(function, torch.autograd.Function) and not _is_means(function):
             top = self.stack[-1]
-            others = [one for one in top.applied if one.frame is not frame]
+            others = [outer for outer in top.applied if outer.frame is not frame]
             top.applied = [*others, Applied(function, frame, frame.f_lasti)]
 
     def locate(self, reads: bool = True) -> Place:
@@ -298,8 +298,8 @@ class Scopes:
                 offset = frame.f_lasti
                 source = info.sources.get(offset) or info.source(frame)
             if applied:
-                met += [one for one in applied if one.is_at(frame)]
-                inner += [(one, one.function) for one in applied if one.is_at(frame) and one.runs(above)]
+                met += [outer for outer in applied if outer.is_at(frame)]
+                inner += [(outer, outer.function) for outer in applied if outer.is_at(frame) and outer.runs(above)]
             if info.is_looked_at:
                 if reads is not None and source is None and (info.is_import or (info.is_checkpoint and not reads)):
                     return None, None, None, None
@@ -397,7 +397,7 @@ def _standing(frame: FrameType, info: CodeInfo, top: RunningCall) -> Sequence[tu
     if info.function is not None:
         return ((frame, info),)
     if top.generated is not None and frame.f_code is top.generated.code:
-        return [(one, one) for one in top.generated.around(frame)]
+        return [(generated, generated) for generated in top.generated.around(frame)]
     scope = _scope_of(frame, top) if info.may_be_scope else None
     return () if scope is None else ((frame, scope),)
 

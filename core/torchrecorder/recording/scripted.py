@@ -62,8 +62,8 @@ for _key in ("CompositeExplicitAutograd", "Meta"):
 
 def layer(module: nn.Module, path: str) -> nn.Module:
     """What lies in a script module, which has no `get_submodule`."""
-    found: nn.Module = functools.reduce(getattr, path.split(".") if path else (), module)
-    return found
+    inner: nn.Module = functools.reduce(getattr, path.split(".") if path else (), module)
+    return inner
 
 
 def script_copy(program: torch.jit.ScriptModule) -> torch.jit.ScriptModule:

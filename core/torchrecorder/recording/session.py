@@ -125,7 +125,7 @@ class Session:
     def _take(self, path: str, arg: object) -> None:
         """The tensors in an argument are inputs, also those that an iterator yields later."""
         for inner, tensor in named_tensors(arg, path, objects=True):
-            self._inputs[inner] = self._values.start(tensor, "input", inner)
+            self._inputs[inner] = self._values.add(tensor, "input", name=inner)
             if self._nodes is not None:
                 self._nodes.learn(tensor, self._inputs[inner])
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):
@@ -179,7 +179,7 @@ class Session:
             info=replace(info, notes=notes, failure=self._failure),
             tied=tied(every_path),
             frames=tuple(self._scopes.frames),
-            decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.decisions.items()),
+            decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.questions.decisions.items()),
             batch=self._ops.batch.axes() if self._failure is None else {},
         )
 
@@ -191,13 +191,13 @@ _LINES = 5
 
 def _one_a_file(notes: Iterable[str], files: Container[str]) -> Iterator[str]:
     """The notes, with those of numbers that left PyTorch in one of the files as one: the first, and further lines."""
-    found: dict[str, list[str]] = {}
+    lines_by_note: dict[str, list[str]] = {}
     for note in notes:
         text, _, line = note.rpartition(":")
         file = text.rpartition(" ")[2]
         key = file if file in files and note.startswith(_OF_NUMBERS) else note
-        found[key] = [*found[key], line] if key in found else [note]
-    for first, *more in found.values():
+        lines_by_note[key] = [*lines_by_note[key], line] if key in lines_by_note else [note]
+    for first, *more in lines_by_note.values():
         lines = sorted(set(more), key=int)
         yield ", ".join((first, *lines[: _LINES - 1], *("…" for _ in lines[_LINES - 1 :][:1])))
 
@@ -211,7 +211,7 @@ def forward_error(error: Exception, graph: Graph, advice: str) -> ForwardError:
     call = graph.calls[failure.call] if failure is not None and failure.call is not None else graph.calls[0]
     metas = [(path, graph.values[value].meta) for path, value in call.inputs.items()]
     shapes = [(path, "(" + ", ".join(map(str, m.shape)) + ("," * (len(m.shape) == 1)) + ")") for path, m in metas if m]
-    found = ForwardError(
+    failed = ForwardError(
         model=_class(graph, ""),
         cause=text_of(error),
         layer=f"{call.module} ({_class(graph, call.module)})" if call.module else "",
@@ -220,8 +220,8 @@ def forward_error(error: Exception, graph: Graph, advice: str) -> ForwardError:
         advice=_integers(graph, call) or advice,
         traceback=user_traceback(error),
     )
-    found.graph = graph
-    return found
+    failed.graph = graph
+    return failed
 
 
 def unseen_error(model: str, error: Exception) -> ForwardError:

@@ -84,26 +84,26 @@ def load(text: str, seed: int, allow: Sequence[str], construct: Construct) -> Mo
     target = parse_target(text)
     with torch.random.fork_rng(devices=()):
         start_random_numbers(seed)  # the import may build models too
-        found = load_object(text, target, allow)
+        item = load_object(text, target, allow)
         start_random_numbers(seed)  # but whether it did must not change those that are built now
-        found = as_module(found)
-        if isinstance(found, nn.Module) and not target.called:
-            return Model(found)
-        if not callable(found):
-            raise TargetBuildFailed(text, f"it is {_kind(found)}, not a module or something that builds one")
-        _refuse(text, target, found, allow)
-        if isinstance(found, type) and _builds_others(found):
+        item = as_module(item)
+        if isinstance(item, nn.Module) and not target.called:
+            return Model(item)
+        if not callable(item):
+            raise TargetBuildFailed(text, f"it is {_kind(item)}, not a module or something that builds one")
+        _refuse(text, target, item, allow)
+        if isinstance(item, type) and _builds_others(item):
             raise NotAModule(text)
         try:
-            result, note = construct(target, found)
+            result, note = construct(target, item)
             built = as_module(result)
         except Exception as error:
-            missing = [name for name in needed_arguments(found)[len(target.args) :] if name not in target.kwargs]
+            missing = [name for name in needed_arguments(item)[len(target.args) :] if name not in target.kwargs]
             given = "".join(f"{argument!r}, " for argument in target.args)
             given += "".join(f"{name}={value!r}, " for name, value in target.kwargs.items())
             call = f"{target.dotted}({given}{', '.join(f'{name}=…' for name in missing)})"
             advice = f"give the arguments in the target, as in {call}" if missing else ""
-            advice = advice or advice_on_weights(target, found, error)
+            advice = advice or advice_on_weights(target, item, error)
             cause = f"{type(error).__name__}: {error}"
             raise TargetBuildFailed(text, cause, innermost_origin(error), advice, user_traceback(error)) from error
         if not isinstance(built, nn.Module):
@@ -111,17 +111,17 @@ def load(text: str, seed: int, allow: Sequence[str], construct: Construct) -> Mo
         return Model(built, (note,) if note else ())
 
 
-def _refuse(text: str, target: Target, found: object, allow: Sequence[str]) -> None:
+def _refuse(text: str, target: Target, item: object, allow: Sequence[str]) -> None:
     """Raise if text in a page may not have this called, or not with these arguments."""
-    if may_call(target.dotted, found, allow):
+    if may_call(target.dotted, item, allow):
         return
-    if not builds(found):
+    if not builds(item):
         raise TargetRefused(text, target.dotted)
-    reason = refused_argument(target, found)
-    if not reason and is_loader(unwrapped(found)):
-        given = (*getattr(found, "args", ()), *target.args)  # of a partial of the project
+    reason = refused_argument(target, item)
+    if not reason and is_loader(unwrapped(item)):
+        given = (*getattr(item, "args", ()), *target.args)  # of a partial of the project
         file = given[0] if given else target.kwargs.get("f")
-        is_exported = unwrapped(found) is torch.export.load
+        is_exported = unwrapped(item) is torch.export.load
         why = why_not_loaded(file, is_exported=is_exported) if isinstance(file, str) else "is not the name of a file"
         reason = f"{file!r} {why}" if why else ""
     if reason:
@@ -135,13 +135,13 @@ def _builds_others(cls: type) -> bool:
     return type(cls).__call__ is type.__call__
 
 
-def as_module(found: object) -> object:
+def as_module(item: object) -> object:
     """A program of `torch.export` as a module that knows the inputs it was exported with; all else as it is."""
-    if not isinstance(found, torch.export.ExportedProgram):
-        return found
-    module = found.module()
-    if found.example_inputs is not None:
-        vars(module)["example_input_array"] = found.example_inputs
+    if not isinstance(item, torch.export.ExportedProgram):
+        return item
+    module = item.module()
+    if item.example_inputs is not None:
+        vars(module)["example_input_array"] = item.example_inputs
     return module
 
 
@@ -150,17 +150,17 @@ def load_object(text: str, target: Target, allow: Sequence[str]) -> object:
     if not may_import(target.dotted, allow):
         raise TargetRefused(text, target.dotted)
     module, rest = import_longest(text, target)
-    found: object = module
+    item: object = module
     for depth, name in enumerate(rest):
         try:
-            found = getattr(found, name)
+            item = getattr(item, name)
         except AttributeError as error:
             parent = ".".join((module.__name__, *rest[:depth]))
-            layer = ".".join(rest[depth:]) if isinstance(found, type) and issubclass(found, nn.Module) else ""
-            raise TargetNotFound(text, parent, name, _near(parent, found, name), layer) from error
+            layer = ".".join(rest[depth:]) if isinstance(item, type) and issubclass(item, nn.Module) else ""
+            raise TargetNotFound(text, parent, name, _near(parent, item, name), layer) from error
         except Exception as error:  # a lazy package imports the real module now
             raise _import_failed(text, f"{module.__name__}.{name}", error) from error
-    return found
+    return item
 
 
 def import_longest(text: str, target: Target) -> tuple[ModuleType, list[str]]:
@@ -266,17 +266,17 @@ def load_arguments(dotted: str, allow: Sequence[str]) -> Arguments:
     """
     try:
         target = parse_target(dotted)
-        found = load_object(dotted, target, allow)
+        item = load_object(dotted, target, allow)
     except TargetRefused:
         raise
     except (TargetError, ValueError) as error:
         raise InputError(f"cannot load the inputs {dotted}: {error}") from error
-    if not callable(found):
-        return as_arguments(found)
-    if not may_call(target.dotted, found, allow):
+    if not callable(item):
+        return as_arguments(item)
+    if not may_call(target.dotted, item, allow):
         raise TargetRefused(dotted, target.dotted)
     try:
-        return as_arguments(found(*target.args, **target.kwargs))
+        return as_arguments(item(*target.args, **target.kwargs))
     except Exception as error:
         where = innermost_origin(error)
         cause = f"{type(error).__name__}: {error}" + (f" ({where})" if where else "")

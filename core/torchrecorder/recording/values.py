@@ -1,8 +1,10 @@
 """Which tensor is which value: identity, aliases and writes in place.
 
-A tensor is known by its address together with a weak reference, since addresses are used again. Memory is known by its
-storage: a weak reference to the storage keeps its address from being used again (it does not keep the data), so
-equal addresses mean equal memory. It is let go when the storage is gone. No tensor is kept alive by any of this.
+A tensor is known by its address together with a weak reference, since addresses are used again. Memory is known by the
+address of its storage, which is forgotten when a weak reference says that the storage is gone. No tensor and no memory
+is kept by any of this. (Torch's own references to storages keep the address, too; but what is left of a storage lies on
+the heap between the data of tensors, and then no tensor is put where another was: a forward on 4 MB took three times as
+long.)
 """
 
 from __future__ import annotations
@@ -27,47 +29,14 @@ from torchrecorder.running.facts import describe_tensor
 from torchrecorder.running.nested import tensors_in
 
 _value = quick(Value)
-_transform: tuple[Any, Any, Any] = torch_private.FUNCTORCH.get() or (None, None, None)
-_in_transform, _is_wrapped, _get_unwrapped = _transform
+_transform: tuple[Any, Any, Any] = torch_private.FUNCTORCH.get() or (lambda: None, lambda tensor: False, None)
+running_transform, _is_wrapped, _get_unwrapped = _transform
+"""The transform of `torch.func` that runs (vmap, grad), None if none does; asked several times for each operation."""
 _HAS_ADDRESSES = torch_private.STORAGE_ADDRESS.get() is not None
 
 
-class _Held:
-    """A reference that keeps the memory."""
-
-    def __init__(self, storage: torch.UntypedStorage) -> None:
-        self._storage = storage
-
-    def expired(self) -> bool:
-        return False
-
-
-_weak: tuple[Any, Any, Any] = torch_private.STORAGE_REFERENCE.get() or (None, None, None)
-_weak_reference, _is_gone, _free = _weak
-
-
-class _Weak:
-    """A reference that does not keep the memory, but its address from being used again."""
-
-    __slots__ = ("_address",)
-
-    def __init__(self, storage: torch.UntypedStorage) -> None:
-        self._address = _weak_reference(storage)
-
-    def expired(self) -> bool:
-        return bool(_is_gone(self._address))
-
-    def __del__(self, free: Callable[[int], object] = _free) -> None:  # a default: at exit, globals may be None already
-        free(self._address)
-
-
-_reference: type[_Held | _Weak] = _Held if _weak_reference is None else _Weak
-
 _NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 """What torch raises for the storage of a sparse tensor, of a wrapper, of a lazy parameter."""
-
-_STORAGES = 16
-"""So many may be watched before it is worth to look for those that are gone."""
 
 Moment = int
 """Counts up whenever a tensor gets a value, which gives writes an order."""
@@ -78,9 +47,8 @@ class Storage:
     """Memory that tensors share."""
 
     group: int
-    address: int
-    pin: Any
-    """The weak reference; None when the memory is gone."""
+    ref: weakref.ref[Any]
+    """Forgets the memory when it is gone."""
     owner: int = -1
     """The first value it held."""
     writes: list[tuple[Moment, int]] = field(default_factory=list)
@@ -118,11 +86,8 @@ class Values:
         """Whether each tensor was read as the value that it was made as."""
         self.nbytes = 0
         """Of all memory that was met, and what is kept of it here."""
-        self._passing: dict[int, Storage] = {}
-        """Memory that ops made and that was there when it was last looked at."""
-        self._enough = _STORAGES
-        self._aside: dict[int, Any] = {}
-        """Weak references to memory that is not in the picture, by address."""
+        self._aside: dict[int, weakref.ref[Any]] = {}
+        """Memory that is not in the picture, by address."""
         self._metas: dict[Any, TensorMeta] = {}
         self._names: dict[int, tuple[weakref.ref[Tensor], ValueKind, str]] = {}
         self._late: set[int] = set()
@@ -164,15 +129,15 @@ class Values:
 
         Both, if it is a view taken before that write: the data comes from the write, its arrangement from the view.
         """
-        return self._read(_unwrapped(tensor) if is_in_transform() else tensor)
+        return self._read(_unwrapped(tensor) if running_transform() is not None else tensor)
 
     def read_all(self, tensors: Iterable[Tensor]) -> tuple[int, ...]:
         """What reads of these tensors depend on, each value once; the tensors are innermost ones."""
-        found: dict[int, None] = {}
+        values: dict[int, None] = {}
         for tensor in tensors:
             for value in self._read(tensor):
-                found[value] = None
-        return tuple(found)
+                values[value] = None
+        return tuple(values)
 
     def _read(self, tensor: Tensor) -> tuple[int, ...]:
         entry = self._entries.get(id(tensor))
@@ -188,7 +153,7 @@ class Values:
 
     def at(self, tensor: Tensor, moment: Moment) -> int:
         """The value that a read gave at a moment of the past; its first one if it was not known then."""
-        tensor = _unwrapped(tensor) if is_in_transform() else tensor
+        tensor = _unwrapped(tensor) if running_transform() is not None else tensor
         now = self._read(tensor)[0]
         entry = self._entries[id(tensor)]
         writes = entry.storage.writes if entry.storage else []
@@ -204,7 +169,7 @@ class Values:
         """Know the memory of tensors that were made in this recording, but are not in the picture."""
         for tensor in tensors:
             if (address := storage_address(tensor)) is not None:
-                self._aside[address] = _reference(tensor.untyped_storage())
+                self._aside[address] = self._until_gone(tensor.untyped_storage(), address, self._aside)
 
     def is_aside(self, tensor: Tensor) -> bool:
         """Whether its memory was made in this recording, but is not in the picture."""
@@ -221,17 +186,10 @@ class Values:
         entry = self._entries.get(id(tensor))
         return entry is not None and entry.ref() is tensor and self.rows[entry.value].kind in ("op", "input")
 
-    def start(self, tensor: Tensor, kind: ValueKind, name: str | None = None) -> int:
-        """A new value that no op made."""
-        return self._add(tensor, kind, name=name)
-
-    def made(self, tensor: Tensor, op: int, index: int) -> int:
-        return self._add(tensor, "op", op, index)
-
     def wrote(self, tensor: Tensor, op: int, index: int) -> int:
         """A new value: what the op wrote into the tensor."""
         old = self._entries.get(id(tensor))
-        value = self._add(tensor, "op", op, index)
+        value = self.add(tensor, "op", op, index)
         entry = self._entries[id(tensor)]
         if old is not None and old.ref() is tensor:
             entry.past = old.past or []
@@ -278,7 +236,7 @@ class Values:
                 if kind is not None and name is not None:
                     self.declare(tensor, kind, name)
 
-    def _add(
+    def add(
         self,
         tensor: Tensor,
         kind: ValueKind,
@@ -286,6 +244,7 @@ class Values:
         index: int = 0,
         name: str | None = None,
     ) -> int:
+        """A new value, made by an op or by none."""
         self.moment += 1
         storage, is_old = self._storage(tensor)
         value = len(self.rows)
@@ -293,8 +252,6 @@ class Values:
         self.rows.append(_value(value, kind, producer, index, self._meta(tensor), name, group))
         if storage is not None and not is_old:
             storage.owner = value
-            if producer is not None:
-                self._watch(storage)
         self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, is_old)
         return value
 
@@ -307,7 +264,7 @@ class Values:
         if id(tensor) in self._late and self._known_memory(tensor) is not None:  # it was made of data
             return self._unnamed(tensor)
         if value is None:
-            self._named[kind, name] = self._add(tensor, kind, name=name)
+            self._named[kind, name] = self.add(tensor, kind, name=name)
         else:
             self.alias(tensor, value)
         return self._entries[id(tensor)]
@@ -317,14 +274,14 @@ class Values:
 
         What a transform of torch.func put around a tensor may outlive the transform, as in what `vjp` gives.
         """
-        if _is_wrapped is not None and _is_wrapped(tensor):
+        if _is_wrapped(tensor):
             self.alias(tensor, self._read(_unwrapped(tensor))[-1])
             return self._entries[id(tensor)]
         storage = self._known_memory(tensor)
         if storage is None:
             self.on_constant(tensor)
             if not self.is_known(tensor):
-                self.constants.append(self._add(tensor, "const"))
+                self.constants.append(self.add(tensor, "const"))
         else:
             self.alias(tensor, storage.writes[-1][1] if storage.writes else storage.owner)
         return self._entries[id(tensor)]
@@ -359,8 +316,8 @@ class Values:
                 self._by_memory.setdefault(identity, None if other is None else storage_address(other))
             self._memories = {at: identity for identity, at in reversed(self._by_memory.items()) if at is not None}
         holder = self._memories.get(address)
-        found = None if holder is None else self._names[holder][0]()
-        return found if found is not None and storage_address(found) == address else None
+        tensor = None if holder is None else self._names[holder][0]()
+        return tensor if tensor is not None and storage_address(tensor) == address else None
 
     def moved(self, tensor: Tensor) -> bool:
         """Let a tensor that got other memory stand for what is there; whether that is known."""
@@ -382,26 +339,15 @@ class Values:
         storage = self._storages.get(address)
         if storage is not None:
             return storage, True
-        storage = self._storages[address] = Storage(self._groups, address, _reference(raw))
+        storage = self._storages[address] = Storage(self._groups, self._until_gone(raw, address, self._storages))
         self._groups += 1
         self.nbytes += raw.nbytes() + OWN
         return storage, False
 
-    def _watch(self, storage: Storage) -> None:
-        """Forget memory that is gone, a while after it was made.
-
-        What is left of a storage whose address is kept is small, but lies on the heap between the data of tensors,
-        which then are not put where others were: a forward of BERT needed a fifth more. Those that are still there are
-        looked at again when there are twice as many, so that each costs the same however many there are.
-        """
-        self._passing[storage.address] = storage
-        if len(self._passing) < self._enough:
-            return
-        for address, other in [*self._passing.items()]:
-            if other.pin.expired():
-                other.pin = None
-                del self._passing[address], self._storages[address]
-        self._enough = max(_STORAGES, 2 * len(self._passing))
+    @staticmethod
+    def _until_gone(storage: torch.UntypedStorage, address: int, known: dict[int, Any]) -> weakref.ref[Any]:
+        """What takes the memory out of a dictionary when it is gone, before its address can be used again."""
+        return weakref.ref(storage, lambda _: known.pop(address, None))
 
     def _meta(self, tensor: Tensor) -> TensorMeta:
         try:
@@ -446,8 +392,8 @@ def _is_wrapper(kind: type) -> bool:
 
 def parts_of(tensor: Tensor, *, deep: bool = False) -> list[Tensor]:
     """The tensors in one of a class that computes with those that it holds, with those in them or without."""
-    found = tensors_in(vars(tensor).values(), []) if _is_wrapper(type(tensor)) else []
-    return [*found, *(inner for part in found for inner in parts_of(part, deep=True))] if deep else found
+    parts = tensors_in(vars(tensor).values(), []) if _is_wrapper(type(tensor)) else []
+    return [*parts, *(inner for part in parts for inner in parts_of(part, deep=True))] if deep else parts
 
 
 def _memory(tensor: Tensor) -> range:
@@ -459,11 +405,6 @@ def _memory(tensor: Tensor) -> range:
         return range(0)
 
 
-def is_in_transform() -> bool:
-    """Whether a transform of `torch.func` (vmap, grad) runs."""
-    return _in_transform is not None and _in_transform() is not None
-
-
 def are_rewrapped(args: Iterable[object]) -> bool:
     """Whether a write puts another tensor into one of these, as `torch.func.functionalize` has it."""
     is_functional = torch_private.FUNCTIONAL.get()
@@ -472,7 +413,7 @@ def are_rewrapped(args: Iterable[object]) -> bool:
 
 def innermost(tensors: list[Tensor]) -> list[Tensor]:
     """The tensors inside the wrappers that `torch.func` transforms put around them."""
-    return [_unwrapped(tensor) for tensor in tensors] if is_in_transform() else tensors
+    return [_unwrapped(tensor) for tensor in tensors] if running_transform() is not None else tensors
 
 
 def _unwrapped(tensor: Tensor) -> Tensor:

@@ -64,7 +64,8 @@ class CallLog(Generic[CallT]):
 
     def reentered(self) -> set[Any]:
         """The modules that were called inside a call of themselves."""
-        return {call.module for call in self.entries if any(one.module is call.module for one in self._around(call))}
+        calls = self.entries
+        return {call.module for call in calls if any(outer.module is call.module for outer in self._around(call))}
 
     def _around(self, call: CallT) -> Iterator[CallT]:
         while call.parent is not None:

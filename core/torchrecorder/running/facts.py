@@ -63,27 +63,27 @@ def named_modules(model: nn.Module, prefix: str = "") -> NamedModules:
 
     As torch's own, which hands each module up through as many generators as it is deep: a recording asks several times.
     """
-    found: list[tuple[str, nn.Module]] = []
+    named: list[tuple[str, nn.Module]] = []
     waiting = [(prefix, model)]
     seen: set[int] = set()
     while waiting:
-        path, module = named = waiting.pop()
+        path, module = entry = waiting.pop()
         if id(module) in seen:
             continue
         seen.add(id(module))
-        found.append(named)
+        named.append(entry)
         if parts := module._modules:  # most have none
             start = f"{path}." if path else ""
             waiting += reversed([(start + name, part) for name, part in parts.items() if part is not None])
-    return found
+    return named
 
 
 def under_every_path(model: nn.Module) -> NamedModules:
     """Each module as often as it has paths; one that holds what holds it ends a path."""
-    found = named_modules(model)
-    registered = sum(child is not None for _, module in found for child in module._modules.values())
-    if registered == len(found) - 1:
-        return found
+    once = named_modules(model)
+    registered = sum(child is not None for _, module in once for child in module._modules.values())
+    if registered == len(once) - 1:
+        return once
     every: list[tuple[str, nn.Module]] = []
     waiting: list[tuple[str, nn.Module, frozenset[int]]] = [("", model, frozenset())]
     while waiting:
@@ -91,7 +91,7 @@ def under_every_path(model: nn.Module) -> NamedModules:
         every.append((path, module))
         above, start = above | {id(module)}, f"{path}." if path else ""
         held = [(start + name, part, above) for name, part in module._modules.items() if part is not None]
-        waiting += reversed([one for one in held if id(one[1]) not in above])
+        waiting += reversed([entry for entry in held if id(entry[1]) not in above])
     return every
 
 
@@ -100,12 +100,12 @@ _HELD: dict[ValueKind, str] = {"param": "_parameters", "buffer": "_buffers"}
 
 
 def _tensors(modules: NamedModules, held: str) -> list[tuple[str, Tensor]]:
-    found: list[tuple[str, Tensor]] = []
+    tensors: list[tuple[str, Tensor]] = []
     for path, module in modules:
         if own := getattr(module, held):
             start = f"{path}." if path else ""
-            found += [(start + name, tensor) for name, tensor in own.items() if tensor is not None]
-    return found
+            tensors += [(start + name, tensor) for name, tensor in own.items() if tensor is not None]
+    return tensors
 
 
 def named_state(modules: NamedModules) -> Iterator[tuple[ValueKind, str, Tensor]]:
@@ -132,7 +132,7 @@ def forward_parameters(module: nn.Module) -> tuple[inspect.Parameter, ...]:
         if isinstance(module, torch.jit.ScriptModule):
             method: Any = module.forward
             arguments = method.schema.arguments[1:]
-            return tuple(inspect.Parameter(one.name, _KIND[one.kwarg_only]) for one in arguments)
+            return tuple(inspect.Parameter(argument.name, _KIND[argument.kwarg_only]) for argument in arguments)
         return parameters_of(module.forward) or ()
     except Exception:  # a forward may be any object of the user's
         return ()
@@ -238,9 +238,9 @@ class Parameters:
             if child is not None:
                 known = self._known.get(id(child))
                 # Not known is only what holds itself, or is held by several.
-                for one in [known[1:]] if known is not None else [_sizes(inner) for _, inner in named_modules(child)]:
-                    everything.update(one[0])
-                    trainable.update(one[1])
+                for sizes in [known[1:]] if known is not None else [_sizes(inner) for _, inner in named_modules(child)]:
+                    everything.update(sizes[0])
+                    trainable.update(sizes[1])
         return own, everything, trainable
 
 

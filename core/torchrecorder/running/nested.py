@@ -33,7 +33,7 @@ _PLAIN = (str, bytes, int, float, complex, type, type(None), nn.Module, torch.dt
 _NO_CONTAINER = {int, float, str, bool, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format}
 
 
-def tensors_in(items: Iterable[Any], found: list[Tensor]) -> list[Tensor]:
+def tensors_in(items: Iterable[Any], tensors: list[Tensor]) -> list[Tensor]:
     """Append the tensors among the arguments of an operation to `found`, and give it back.
 
     Operations take tensors, lists of them and slices only. It runs for each of them, hence the order of the tests, and
@@ -42,18 +42,18 @@ def tensors_in(items: Iterable[Any], found: list[Tensor]) -> list[Tensor]:
     for item in items:
         kind = type(item)
         if kind is Tensor or (kind not in _NO_CONTAINER and issubclass(kind, Tensor)):
-            found.append(item)
+            tensors.append(item)
         elif kind in _NO_CONTAINER:
             continue
         elif kind is tuple or kind is list:
-            tensors_in(item, found)
+            tensors_in(item, tensors)
         elif issubclass(kind, (tuple, list)):
-            tensors_in(native_items(item), found)
+            tensors_in(native_items(item), tensors)
         elif issubclass(kind, dict):
-            tensors_in(dict.values(item), found)
+            tensors_in(dict.values(item), tensors)
         elif kind is slice:
-            tensors_in((item.start, item.stop, item.step), found)
-    return found
+            tensors_in((item.start, item.stop, item.step), tensors)
+    return tensors
 
 
 def named_tensors(
@@ -147,9 +147,9 @@ def _opens_objects(private: bool = True) -> Opens:
 
 def _public(obj: object) -> Items:
     """The attributes of an object that do not begin with `_`; all of them, if its tensors are in the others only."""
-    found = [*attributes(obj)]
-    public = [(name, item) for name, item in found if not name.startswith("_")]
-    return public if any(isinstance(item, Tensor) for _, item in public) else found
+    everything = [*attributes(obj)]
+    public = [(name, item) for name, item in everything if not name.startswith("_")]
+    return public if any(isinstance(item, Tensor) for _, item in public) else everything
 
 
 def _keyed(obj: Any) -> list[tuple[object, object]]:

@@ -33,8 +33,8 @@ class ByIdentity(Generic[KeyT, FactT]):
         self._held: dict[int, tuple[weakref.ref[KeyT], FactT]] = {}
 
     def get(self, obj: KeyT) -> FactT | None:
-        found = self._held.get(id(obj))
-        return None if found is None or found[0]() is not obj else found[1]
+        held = self._held.get(id(obj))
+        return None if held is None or held[0]() is not obj else held[1]
 
     def put(self, obj: KeyT, fact: FactT) -> None:
         """Keep what must not hold the object itself."""
@@ -65,10 +65,10 @@ _known: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 def is_open(cls: type) -> bool:
     """Whether objects of the class are looked into: it is written in Python, and a user's own."""
-    found = _known.get(cls)
-    if found is None:
-        found = _known[cls] = _is_open(cls)
-    return found
+    is_known_open = _known.get(cls)
+    if is_known_open is None:
+        is_known_open = _known[cls] = _is_open(cls)
+    return is_known_open
 
 
 def _is_open(cls: type) -> bool:
@@ -106,10 +106,10 @@ def attributes(obj: object) -> Iterator[tuple[str, object]]:
 def dictionary(obj: object) -> dict[str, Any]:
     """The `__dict__` of an object; an empty one, if it has none."""
     try:
-        found = object.__getattribute__(obj, "__dict__")
+        held = object.__getattribute__(obj, "__dict__")
     except AttributeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return held if isinstance(held, dict) else {}
 
 
 def members(cls: type) -> tuple[MemberDescriptorType, ...]:

@@ -69,11 +69,11 @@ def restored(
 def _parameters(net: nn.Module, modules: Sequence[nn.Module]) -> list[Tensor]:
     """Each parameter of a model once; script modules only know their own by `parameters`."""
     if any(isinstance(module, ScriptModule) for module in modules):
-        found: Iterable[Tensor | None] = net.parameters()
+        parameters: Iterable[Tensor | None] = net.parameters()
     else:
         held = [module._parameters for module in modules]
-        found = {id(p): p for own in held if own for p in own.values()}.values()
-    return [p for p in found if p is not None and (type(p) is nn.Parameter or not is_lazy(p))]
+        parameters = {id(p): p for own in held if own for p in own.values()}.values()
+    return [p for p in parameters if p is not None and (type(p) is nn.Parameter or not is_lazy(p))]
 
 
 _StandIn = tuple[nn.Module, dict[str, Any], str, Tensor, Tensor]
@@ -86,14 +86,14 @@ def _stand_ins(modules: Sequence[nn.Module], device: torch.device | None) -> lis
     Not copying the old values back afterwards leaves the buffers' version counters alone, which autograd compares when
     an older loss is differentiated; and some buffers cannot be written to.
     """
-    found: list[_StandIn] = []
+    stand_ins: list[_StandIn] = []
     copies: dict[int, Tensor] = {}
     for module in modules:
         for name, buffer in module._buffers.items():
             if buffer is not None and not is_lazy(buffer):
                 if id(buffer) not in copies:
                     copies[id(buffer)] = buffer.detach().to(device=device or buffer.device, copy=True)
-                found.append((module, module._buffers, name, buffer, copies[id(buffer)]))
+                stand_ins.append((module, module._buffers, name, buffer, copies[id(buffer)]))
         if device is None:
             continue
         for name, parameter in module._parameters.items():
@@ -101,8 +101,8 @@ def _stand_ins(modules: Sequence[nn.Module], device: torch.device | None) -> lis
                 # Not `net.to(device)`, which empties the model's own parameters if the device is meta.
                 if id(parameter) not in copies:
                     copies[id(parameter)] = nn.Parameter(parameter.detach().to(device), parameter.requires_grad)
-                found.append((module, module._parameters, name, parameter, copies[id(parameter)]))
-    return found
+                stand_ins.append((module, module._parameters, name, parameter, copies[id(parameter)]))
+    return stand_ins
 
 
 def _put(module: nn.Module, held: dict[str, Any], name: str, tensor: Tensor) -> None:
@@ -168,8 +168,8 @@ def _preserved_modes() -> Iterator[None]:
     precision = torch.get_float32_matmul_precision()
     determinism = _determinism()
     threads, anomaly = torch.get_num_threads(), torch.is_anomaly_enabled()
-    found = filter(None, [part.get() for part in (torch_private.FUNCTION_MODES, torch_private.DISPATCH_MODES)])
-    stacks = [(modes, modes(), leave, enter) for modes, leave, enter in found]
+    parts = filter(None, [part.get() for part in (torch_private.FUNCTION_MODES, torch_private.DISPATCH_MODES)])
+    stacks = [(modes, modes(), leave, enter) for modes, leave, enter in parts]
     try:
         yield
     finally:

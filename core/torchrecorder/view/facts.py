@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import chain
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.view.model import Node
@@ -69,9 +68,13 @@ class Facts:
     def ran_in(self) -> dict[int, list[int]]:
         """By frame the ops that ran in it, and in functions and layers that it called."""
         graph, ran_in = self.graph, dict[int, list[int]]()
+        of_call: dict[int, list[int]] = {}
+        """By call the frames around it."""
         for op in graph.ops:
-            frames = (op.frame, *(call.frame for call in graph.around(op.call)))
-            for frame in chain.from_iterable(frames_around(graph, frame) for frame in frames):
+            if op.call not in of_call:
+                frames = (call.frame for call in graph.around(op.call))
+                of_call[op.call] = [around for frame in frames for around in frames_around(graph, frame)]
+            for frame in (*frames_around(graph, op.frame), *of_call[op.call]):
                 ran_in.setdefault(frame, []).append(op.id)
         return ran_in
 

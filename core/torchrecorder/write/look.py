@@ -7,12 +7,15 @@ one picture is right in light and dark.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchrecorder.layout.model import EdgeStyle, NodeStyle
-from torchrecorder.request.requests import ThemeName
+from torchrecorder.layout.model import KINDS, MARKS, EdgeStyle, Figure, Line, NodeStyle
+
+if TYPE_CHECKING:
+    from torchrecorder.request.requests import ThemeName
+    from torchrecorder.view.model import Mark
 
 COLOURS: dict[str, str] = {
     "conv": "#3b82c4",
@@ -37,13 +40,16 @@ COLOURS: dict[str, str] = {
     "shared3": "#5b7bb5",
     "shared4": "#a3742f",
 }
-"""Colour by kind, of `skip` edges, of calls that failed (`error`), of what a diff marks, and of the signs of modules
+"""Colour by kind, of `skip` edges, of calls that failed (`error`), of what a diff marks, and of the tags of modules
 that are called in several places: readers who see no red and green apart see blue and orange."""
 
 FONT = "Helvetica,Arial,'Liberation Sans',Arimo,'Nimbus Sans',sans-serif"
 """Fonts as wide as the one that layout reckons with."""
 
 _DASHES = {"dashed": "5 3", "dotted": "1.5 2"}
+_MARK_DASHES: dict[Mark, str] = {"removed": "4 3", "moved": "1.5 2"}
+_BACK_DASHES = "3.5 2.5"
+"""Of data that the next turn of a loop reads: as short as lets the hook of a small node show two dashes."""
 _BOX_OPACITY = ".2"
 """A box is tinted only: what stands in it has the colours of the page."""
 _MIDDLE = 0.18
@@ -56,64 +62,155 @@ def variable(kind: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Paint:
-    fill: str
-    opacity: str
-    stroke: str
-    ink: str = ""
-    """Colour of its words; that of the page if empty."""
+class Colours:
+    """The spelling of colours in one picture: a kind, `#rrggbb`, `currentColor` or `none` becomes what is written."""
+
+    ink: str = "currentColor"
+    """Of words, and of lines without a kind."""
+    are_fixed: bool = False
+    are_grey: bool = False
+
+    def __call__(self, paint: str) -> str:
+        if paint == "currentColor" or (paint == "skip" and self.are_grey):
+            return self.ink  # skips stay apart from other edges by being as dark as the words
+        colour = COLOURS.get(paint, paint)
+        if self.are_grey and colour != "none":
+            return _grey(colour)
+        return variable(paint) if paint in COLOURS and not self.are_fixed else colour
+
+
+class Look(NamedTuple):
+    """Attributes of a shape, colours as `Colours` takes them; what is empty has the value of its group."""
+
+    fill: str = ""
+    fill_opacity: str = ""
+    line: str = ""
+    line_opacity: str = ""
+    width: str = ""
+    dashes: str = ""
+
+    def styled(self, style: NodeStyle | EdgeStyle) -> Look:
+        """The same with the line that a styler asks for."""
+        look = self._replace(line=style.line or self.line)
+        if style.pen or style.stroke:
+            look = look._replace(width=f"{style.pen:g}" if style.pen else "", dashes=_DASHES.get(style.stroke, ""))
+        return look
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    paint: Callable[[str, bool], Paint]
-    """The paint of a node by its kind, and whether it is a layer."""
+    paint: Callable[[str, bool], Look]
+    """The fill and line of a node by its kind, and whether it is a layer."""
     round_node: float
     round_box: float
     box_opacity: str
     skip: str
     dashes: bool = True
     """Whether parameters, buffers, constants and links have a dashed outline."""
+    inks: Mapping[str, str] | None = None
+    """Colours of the words by that of the fill, where it is not the page's."""
 
 
-_CLASSIC = {
-    "io": Paint("#add8e6", "1", "currentColor", "#000000"),
-    "data": Paint("#556b2f", "1", "currentColor", "#ffffff"),
-    "link": Paint("none", "1", "currentColor"),
-}
-_LAYER, _OP = (Paint(colour, "1", "currentColor", "#000000") for colour in ("#d3d3d3", "#ffa500"))
+_CLASSIC = {"io": "#add8e6", "data": "#556b2f", "link": "none"}
+_LAYER, _OP = "#d3d3d3", "#ffa500"
 """Grey layers, orange ops, blue tensors, olive parameters: as torchrecorder 1.0.3 drew them, with words one can read
 on each, and lines in the page's own colour, because black is not seen on a dark page."""
 
 
+def _classic(kind: str, is_layer: bool) -> Look:
+    fill = _CLASSIC.get(kind) or (_LAYER if is_layer or kind == "block" else _OP)
+    return Look(fill=fill, line="currentColor")
+
+
 THEMES: Mapping[ThemeName, Theme] = {
-    "modern": Theme(lambda kind, _: Paint(variable(kind), ".16", variable(kind)), 8.0, 9.0, ".035", variable("skip")),
+    "modern": Theme(lambda kind, _: Look(kind, ".16", kind), 8.0, 9.0, ".035", "skip"),
     "classic": Theme(
-        lambda kind, is_layer: _CLASSIC.get(kind) or (_LAYER if is_layer or kind == "block" else _OP),
+        _classic,
         0.0,
         0.0,
         "0",
         "currentColor",
         dashes=False,
+        inks={"#add8e6": "#000000", "#556b2f": "#ffffff", _LAYER: "#000000", _OP: "#000000"},
     ),
 }
+BOXES = Look(line="currentColor", line_opacity=".3")
+NODES = Look(width="1.2")
+"""What all boxes and all nodes of a picture have in common."""
+_ERROR = Look(line="error", line_opacity="1", width="2", dashes="5 3")
 
 
-def node_paint(style: NodeStyle, outline: str, ink: str) -> tuple[str, str]:
-    """The attributes of an outline, and those of the words in it, as a styler changed them.
+def mark_of(flags: Collection[str]) -> Mark | None:
+    return next((mark for mark in MARKS if mark in flags), None)
+
+
+def _marked(mark: Mark | None) -> Look | None:
+    if mark is None:
+        return None
+    return Look(line=mark, line_opacity="1", width="1.6", dashes=_MARK_DASHES.get(mark, ""))
+
+
+def box_look(box: Figure) -> Look:
+    """The outline of a box: of a failed call, else as a styler says, else as a diff marks it."""
+    if "error" in box.flags:
+        return _ERROR
+    style = box.style
+    styled = Look(style.fill, _BOX_OPACITY if style.fill else "", line_opacity="1" if style.line else "").styled(style)
+    if styled != Look():
+        return styled
+    mark = mark_of(box.flags)
+    marked = _marked(mark)
+    return marked._replace(fill=str(mark), fill_opacity=".07") if marked else styled
+
+
+class NodeLook(NamedTuple):
+    kind: str
+    outline: Look
+    sheets: str
+    """The line of the sheets behind it."""
+    ink: str
+    """Of its words; that of the page if empty."""
+    is_oval: bool
+
+
+def node_look(node: Figure, theme: Theme, *, is_diff: bool) -> NodeLook:
+    """A node as its theme has it, then as a styler changed it.
 
     A node that is filled with a colour has words that are seen on it, since the page's may not be.
     """
-    if style.fill:
-        outline = re.sub(r' fill="[^"]*"( fill-opacity="[^"]*")?', f' fill="{style.fill}"', outline)
-    if style.line:
-        outline = re.sub(r' stroke="[^"]*"', f' stroke="{style.line}"', outline)
-    if style.pen or style.stroke:
-        outline = re.sub(r' stroke-(width|dasharray)="[^"]*"', "", outline) + line_paint(style)
-    colour = style.ink
-    if style.fill and not colour:  # black or white, whichever has more contrast
-        colour = "#000000" if luminance(style.fill) > _MIDDLE else "#ffffff"
-    return outline, f' fill="{colour}"' if colour else ink
+    kind = next((flag for flag in sorted(node.flags) if flag in KINDS or flag == "skip"), "op")
+    mark = mark_of(node.flags)
+    paint = look = theme.paint((mark or "op") if is_diff else kind, bool(node.reference))
+    ink = theme.inks.get(paint.fill, "") if theme.inks else ""
+    if outline := _ERROR if "error" in node.flags else _marked(mark):
+        look = outline._replace(fill=paint.fill, fill_opacity=paint.fill_opacity)
+    elif theme.dashes and kind in ("data", "link"):
+        look = paint._replace(dashes="3 2")
+    if "styled" in node.flags:
+        style = node.style
+        if style.fill:
+            look = look._replace(fill=style.fill, fill_opacity="")
+            ink = "#000000" if luminance(style.fill) > _MIDDLE else "#ffffff"  # whichever has more contrast
+        look, ink = look.styled(style), style.ink or ink
+    return NodeLook(kind, look, paint.line, ink, kind == "io" and not theme.round_node)
+
+
+def line_kind(line: Line) -> str:
+    """The group of a line: `edges`, `skips` or `backs`."""
+    return "backs" if "back" in line.flags else "skips" if "skip" in line.flags else "edges"
+
+
+def line_look(kind: str, mark: Mark | None, style: EdgeStyle, theme: Theme, *, is_diff: bool) -> Look:
+    """What lines of a kind have in common that have the same mark and style."""
+    look = Look(line="currentColor", line_opacity=".55")
+    if is_diff:
+        look = Look(line=mark, line_opacity=".9") if mark else look
+    elif kind != "edges":
+        look = Look(line=theme.skip, line_opacity=".9")
+    if marked := _marked(mark):
+        look = look._replace(width=marked.width, dashes=marked.dashes)
+    look = look.styled(style)._replace(line_opacity="1" if style.line else look.line_opacity)
+    return look if look.dashes or kind != "backs" else look._replace(dashes=_BACK_DASHES)
 
 
 def luminance(colour: str) -> float:
@@ -123,12 +220,18 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def box_paint(style: NodeStyle) -> str:
-    fill = f' fill="{style.fill}" fill-opacity="{_BOX_OPACITY}"' if style.fill else ""
-    line = f' stroke="{style.line}" stroke-opacity="1"' if style.line else ""
-    return fill + line + line_paint(style)
+def _grey(colour: str) -> str:
+    """A colour as it is seen in grey."""
+    light = luminance(colour)
+    shade = round(255 * (12.92 * light if light <= 0.0031308 else 1.055 * light ** (1 / 2.4) - 0.055))
+    return "#" + f"{shade:02x}" * 3
 
 
-def line_paint(style: NodeStyle | EdgeStyle) -> str:
-    width = f' stroke-width="{style.pen:g}"' if style.pen else ""
-    return width + (f' stroke-dasharray="{_DASHES[style.stroke]}"' if style.stroke in _DASHES else "")
+def decimal(value: float) -> str:
+    """A number with one decimal, if it needs one."""
+    return tenths(round(value * 10))
+
+
+def tenths(number: int) -> str:
+    text = str(number)
+    return f"{text[:-1]}.{text[-1]}" if number % 10 else str(number // 10)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from torchrecorder.errors import OptionError
+from torchrecorder.layout.model import Layout
 from torchrecorder.write.pdf import to_pdf
 
 DPI = 192
@@ -27,9 +29,9 @@ def pdfium() -> Any:
         raise OptionError(("a .png needs pypdfium2: pip install 'torchrecorder-docs[png]'",)) from error
 
 
-def to_png(svg: str, scale: float = 1.0) -> bytes:
-    """The PNG of a finished picture, at `DPI` dots per inch."""
-    document = pdfium().PdfDocument(to_pdf(svg, scale=scale))
+def to_png(layout: Layout, scale: float = 1.0, notes: Sequence[str] = ()) -> bytes:
+    """The PNG of a finished layout, at `DPI` dots per inch."""
+    document = pdfium().PdfDocument(to_pdf(layout, scale=scale, notes=notes))
     try:
         page = document[0]
         wide, high = page.get_size()

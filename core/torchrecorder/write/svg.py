@@ -1,4 +1,4 @@
-"""From an engine's layout to the picture that stands in a page.
+"""From a finished layout to the picture that stands in a page, or in a file of its own.
 
 Words and edges have the colour of the text around the picture, kinds a colour that a site may set as a CSS variable, so
 one picture is right in every theme, light and dark, without a style sheet. Everything that elements share stands on a
@@ -9,294 +9,406 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from xml.sax.saxutils import escape
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from xml.sax.saxutils import escape, quoteattr
 
-from torchrecorder.layout.finish import place_edge_labels, place_titles
-from torchrecorder.layout.geometry import Curve, Curves, arrow
-from torchrecorder.layout.layered import arranged
-from torchrecorder.layout.model import MARKS, PARTS, SHARED, EdgeStyle, Figure, Layout, Line, Title, Word
-from torchrecorder.request.requests import ThemeName
-from torchrecorder.view import Mark
-from torchrecorder.write.badges import badge, mark_line, mark_of, mark_paint, tag
-from torchrecorder.write.links import link, refer_to
+from torchrecorder.layout.geometry import Curve, arrow
+from torchrecorder.layout.model import PARTS, PX, EdgeStyle, Figure, Layout, Line, Title
+from torchrecorder.write.foot import SIZE, described, foot_lines, sides
+from torchrecorder.write.links import XLINK, Links, Reference, References
 from torchrecorder.write.look import (
-    COLOURS,
+    BOXES,
     FONT,
+    NODES,
     THEMES,
-    Theme,
-    box_paint,
-    line_paint,
-    luminance,
-    node_paint,
-    variable,
+    Colours,
+    Look,
+    box_look,
+    decimal,
+    line_kind,
+    line_look,
+    mark_of,
+    node_look,
+    tenths,
 )
+from torchrecorder.write.signs import signs
 
-_PX = 4 / 3
-"""CSS pixels in a point."""
-_MUTED = ".9"
+if TYPE_CHECKING:
+    from torchrecorder.view.model import Mark
+
+MUTED = ".9"
 """Enough for a contrast of 4.5:1 in every theme that is tested, also where text is dark grey."""
+FOOT_MUTED = ".75"
+"""A contrast of 7:1 on white, less than that of the words in the picture."""
 _STACK = 3.0
-_RHOMB = 4.0
-"""Half of a diagonal."""
-DECIDES = "the code takes one branch or another because of these numbers"
-"""What a pointer over the rhomb of a node shows."""
-_BACK = ' stroke-dasharray="3.5 2.5"'
-"""Of data that the next turn of a loop reads: as short as lets the hook of a small node show two dashes."""
-_UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
+"""Points between the sheets behind what repeats."""
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_VARIABLE = re.compile(r"var\(--[\w-]+,(#[0-9a-f]{6})\)")
-_PAINT = re.compile(r"var\(--torchrecorder-(?P<kind>[\w-]+),(?P<colour>#[0-9a-f]{6})\)|(?P<plain>#[0-9a-f]{6})")
-_TAG = re.compile(r"<[^>]*>")
-_KEYS = re.compile(r' data-(?:n|ends)="[^"]*"')
-_DRAWN_WIDTH = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)" style="[^"]*"')
 _INK = {False: ("#1f2328", "#ffffff"), True: ("#e6edf3", "#16181d"), None: ("#767b82", "")}
 """Text and background of a picture that stands alone, by `dark`: a middle grey is read on white and on near-black."""
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedSvg:
-    svg: str
-    width: float
-    height: float
+class Lettering(NamedTuple):
+    """How the words of a group are set."""
+
+    size: float = 10.5
+    anchor: str = "middle"
+    opacity: str = "1"
 
 
-def finish(
-    layout: str | Layout, *, uid: str, title: str, desc: str, theme: ThemeName = "modern", grey: bool = False
-) -> FinishedSvg:
-    """The picture, ready to stand inline in a page; an engine's layout is text."""
-    if not _UID.fullmatch(uid):
-        raise ValueError(f"{uid!r} is not a valid id")
-    placed = layout if isinstance(layout, Layout) else arranged(layout)
-    curves = Curves([line.curve for line in placed.lines], is_wide=placed.is_wide)
-    titles = place_titles(placed, curves) if placed.titles is None else placed.titles
-    taken = [title.rect for title in titles]
-    words = place_edge_labels(placed, curves, taken)
-    width, height = placed.width * _PX, placed.height * _PX
-    style = f"width:100%;max-width:{width:.0f}px;height:auto"
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="torchrecorder" role="group" aria-labelledby="{uid}-t {uid}-d"'
-        f' viewBox="0 0 {_n(placed.width)} {_n(placed.height)}" style="{style}"'
-        f' fill="currentColor" font-family="{FONT}" font-size="10.5" text-anchor="middle">'
-        f'<title id="{uid}-t">{_text(title)}</title><desc id="{uid}-d">{_text(desc)}</desc>'
-    )
-    look = THEMES[theme]
-    seen = curves.outside([*taken, *(node.inner for node in placed.nodes)])
-    flags = [*(figure.flags for figure in (*placed.nodes, *placed.boxes)), *(line.flags for line in placed.lines)]
-    is_diff = any(map(mark_of, flags))
-    lines = (*_edges(placed, seen, look, is_diff=is_diff), *_edge_labels(words))
-    parts = [head, *_boxes(placed, look), *lines, *_nodes(placed, titles, look, is_diff=is_diff), "</svg>"]
-    svg = "".join(parts)
-    if grey:
-        svg = _TAG.sub(lambda tag: _PAINT.sub(_grey, tag[0]), svg)
-    return FinishedSvg(svg, round(width, 1), round(height, 1))
+TITLES, NODE_WORDS = Lettering(anchor="start", opacity=MUTED), Lettering()
+FOOT = Lettering(SIZE, "start", FOOT_MUTED)
 
 
-def _grey(paint: re.Match[str]) -> str:
-    """A colour as it is seen in grey; edges that skip stay apart from others by being as dark as the words."""
-    if paint["kind"] == "skip":
-        return "currentColor"
-    light = luminance(paint["colour"] or paint["plain"])
-    shade = round(255 * (12.92 * light if light <= 0.0031308 else 1.055 * light ** (1 / 2.4) - 0.055))
-    return "#" + f"{shade:02x}" * 3
+class SvgWriter:
+    """The elements of one picture."""
+
+    def __init__(self, layout: Layout, colours: Colours, links: Links | References) -> None:
+        self.layout, self.colours, self.links = layout, colours, links
+        self.theme, self.is_diff = THEMES[layout.theme], layout.is_diff
+        self.has_links = False
+        """Whether a link of a page was written."""
+        self._has_keys = True
+        self._escapes: dict[str, str] = {}
+
+    def opening(self, label: str, size: str, id_: str = "") -> str:
+        """The first tag."""
+        first = (f" id={quoteattr(id_)}" if id_ else "") + (f' xmlns:xlink="{XLINK}"' if self.has_links else "")
+        return (
+            f'<svg{first} xmlns="http://www.w3.org/2000/svg" class="torchrecorder" {label} {size}'
+            f' fill="{self.colours("currentColor")}" font-family="{FONT}" font-size="{NODE_WORDS.size:g}"'
+            f' text-anchor="{NODE_WORDS.anchor}">'
+        )
+
+    def called(self, uid: str, description: str) -> str:
+        """The title and the description."""
+        title = self._text(self.layout.title)
+        return f'<title id="{uid}-t">{title}</title><desc id="{uid}-d">{self._text(description)}</desc>'
+
+    def body(self) -> str:
+        """The picture itself."""
+        return "".join((*self._boxes(), *self._lines(), *self._words(), *self._nodes()))
+
+    def foot(self, notes: Sequence[str]) -> str:
+        """The group of notes below the picture."""
+        said = "".join(self.text(FOOT, x, y, [(line, False)]) for x, y, line in foot_lines(self.layout, notes))
+        look = f'text-anchor="{FOOT.anchor}" font-size="{FOOT.size:g}" fill-opacity="{FOOT.opacity}"'
+        return f'<g class="foot" {look}>{said}</g>' if said else ""
+
+    def _boxes(self) -> Iterator[str]:
+        if self.layout.boxes:
+            paint = f' fill-opacity="{self.theme.box_opacity}"{self._attributes(BOXES)}'
+            yield f'<g class="boxes"{paint}>'
+            for box in self.layout.boxes:
+                radius = self.theme.round_box
+                yield self._sheets(box, radius) + self._outline(box, radius, box_look(box)) + self._signs(box)
+            yield "</g>"
+
+    def _lines(self) -> Iterator[str]:
+        groups: dict[tuple[str, Mark | None, EdgeStyle], list[Line]]
+        groups = {(kind, None, EdgeStyle()): [] for kind in ("edges", "skips", "backs")}
+        for line in self.layout.lines:
+            groups.setdefault((line_kind(line), mark_of(line.flags), line.style), []).append(line)
+        for (kind, mark, style), lines in groups.items():
+            if not lines:
+                continue
+            look = line_look(kind, mark, style, self.theme, is_diff=self.is_diff)
+            curves = "".join([_curve(part) for line in lines for part in line.parts])
+            heads = "".join([_head(line) for line in lines])
+            joins = any(all(line.ends) for line in lines) and self._has_keys
+            ends = f' data-ends="{",".join(map(_ends, lines))}"' if joins else ""
+            yield f'<g class="{kind}"{ends}><path fill="none"{self._attributes(look)} d="{curves}"/>'
+            yield f'<path fill="{self.colours(look.line)}" fill-opacity="{look.line_opacity}" d="{heads}"/></g>'
+
+    def _words(self) -> Iterator[str]:
+        words = self.layout.words
+        if words:
+            setting = Lettering(words[0].size, opacity=MUTED)
+            yield f'<g class="shapes" font-size="{decimal(setting.size)}" fill-opacity="{MUTED}">'
+            for word in words:
+                yield self.text(setting, decimal(word.x), decimal(word.y), [(word.text, False)])
+            yield "</g>"
+
+    def _nodes(self) -> Iterator[str]:
+        yield f'<g class="nodes"{self._attributes(NODES)}>'
+        items = [*self.layout.in_reading_order()]
+        last = [items.pop()] if items and isinstance(items[-1], list) else []
+        for item in items:
+            yield from (self._node(item),) if isinstance(item, Figure) else self._titles(item)
+        yield "</g>"
+        for titles in last:  # of boxes without a node
+            assert isinstance(titles, list)
+            yield from self._titles(titles)
+
+    def _titles(self, titles: Iterable[Title]) -> Iterator[str]:
+        yield f'<g class="titles" text-anchor="start" fill-opacity="{MUTED}">'
+        for title in titles:
+            name, dot, rest = ("", "", title.word.text) if title.is_rest else title.word.text.partition(PARTS)
+            place = decimal(title.left), decimal(title.word.y)
+            text = self.text(TITLES, *place, [(name, True), (dot + rest, False)], ink=title.ink, key=title.key)
+            reference = Reference.of(title.reference)
+            yield self._linked(text, reference)
+        yield "</g>"
+
+    def _node(self, node: Figure) -> str:
+        look = node_look(node, self.theme, is_diff=self.is_diff)
+        radius, reference = self.theme.round_node, Reference.of(node.reference)
+        parts = [f'<g class="{look.kind}"{self._key(node.key)}>', self._sheets(node, radius, look.sheets)]
+        parts.append(self._outline(node, math.inf if look.is_oval else radius, look.outline))
+        if reference is not None and self.links.opens(reference) and not is_circle(node):
+            left, top, wide = (float(decimal(at)) for at in (*node.rect[:2], node.rect.width))
+            cross = f"M{left + wide - 7.5:.4g} {top + 5:.4g}h4m-2-2v4"
+            parts.append(f'<path fill="none" stroke="{self.colours("currentColor")}" d="{cross}"/>')
+        for i, word in enumerate(node.words):
+            place, opacity = (decimal(word.x), decimal(word.y)), MUTED if i else ""
+            spans = [(word.text, not i)]
+            parts.append(
+                self.text(NODE_WORDS, *place, spans, size=word.size, opacity=opacity, ink=look.ink, is_in_node=True)
+            )
+        return self._linked("".join((*parts, self._signs(node), "</g>")), reference)
+
+    def text(
+        self,
+        setting: Lettering,
+        x: str,
+        y: str,
+        spans: Sequence[tuple[str, bool]],
+        *,
+        size: float = 0.0,
+        opacity: str = "",
+        ink: str = "",
+        key: str = "",
+        is_in_node: bool = False,
+    ) -> str:
+        """One line of words.
+
+        Args:
+            setting: That of its group.
+            x: Where it begins, or its middle.
+            y: Its base line.
+            spans: Its parts, each with whether it is bold.
+            size: Its own, in points.
+            opacity: Its own.
+            ink: The colour, if it is not the page's.
+            key: Of the box that it is the title of.
+            is_in_node: Whether an outline's line is around it.
+        """
+        look = f' font-size="{decimal(size)}"' if size and size != setting.size else ""
+        look += ' font-weight="600"' if is_in_node and spans[0][1] else ""
+        look += f' fill-opacity="{opacity}"' if opacity else ""
+        look += f' fill="{self.colours(ink)}"' if ink else ""
+        look += self._key(key) + (' stroke="none"' if is_in_node else "")
+        words = ""
+        for text, is_bold in spans:
+            said = self._text(text)
+            words += f'<tspan font-weight="600">{said}</tspan>' if said and is_bold and not is_in_node else said
+        return f'<text x="{x}" y="{y}"{look}>{words}</text>'
+
+    def _text(self, text: str) -> str:
+        return escape(self._clean(text), self._escapes)
+
+    def _clean(self, text: str) -> str:
+        """The text without characters that XML cannot hold."""
+        return _NOT_XML.sub(" ", text)
+
+    def _linked(self, element: str, reference: Reference | None) -> str:
+        tag = self.links.tag(reference) if reference is not None else ""
+        self.has_links = self.has_links or "xlink:" in tag
+        return f"{tag}{element}</a>" if tag else element
+
+    def _key(self, key: str) -> str:
+        return f' data-n="{key}"' if key and self._has_keys else ""
+
+    def _attributes(self, look: Look) -> str:
+        colours, text = self.colours, ""
+        for name, value in zip(_ATTRIBUTES, look, strict=True):
+            if value:
+                text += f' {name}="{colours(value) if name in ("fill", "stroke") else value}"'
+        return text
+
+    def _outline(self, figure: Figure, radius: float, look: Look) -> str:
+        rect, paint = figure.rect, self._attributes(look)
+        place = f'x="{decimal(rect.left)}" y="{decimal(rect.top)}"'
+        place += f' width="{decimal(rect.width)}" height="{decimal(rect.height)}"'
+        if is_circle(figure):
+            middle = f'cx="{decimal((rect.left + rect.right) / 2)}" cy="{decimal((rect.top + rect.bottom) / 2)}"'
+            return f'<circle {middle} r="{decimal(rect.width / 2)}"{paint}/>'
+        if figure.is_round:
+            return f'<rect {place} rx="{decimal(rect.width / 2)}" ry="{decimal(rect.height / 2)}"{paint}/>'
+        return f'<rect {place} rx="{decimal(min(radius, rect.height / 2))}"{paint}/>'
+
+    def _sheets(self, figure: Figure, radius: float, colour: str = "") -> str:
+        path = "".join(
+            f"M{decimal(x)} {decimal(y)}v{decimal(down)}q0 {decimal(radius)} {decimal(-radius)} {decimal(radius)}"
+            f"h{decimal(-back)}"
+            for x, y, down, back in sheets(figure, radius)
+        )
+        return f'<path fill="none"{self._attributes(Look(line=colour))} d="{path}"/>' if path else ""
+
+    def _signs(self, figure: Figure) -> str:
+        text = ""
+        for name, parts in signs(figure):
+            text += f"<g><title>{name}</title>"
+            for look, path, (cx, cy, r) in parts:
+                shape = f'<circle cx="{cx}" cy="{cy}" r="{r}"' if cx else "<path"
+                text += shape + self._attributes(look) + (f' d="{path}"/>' if path else "/>")
+            text += "</g>"
+        return text
 
 
-def fixed(svg: str, *, dark: bool | None = False, scale: float = 1.0) -> str:
+_ATTRIBUTES = ("fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray")
+"""Those of a `Look`, in its order."""
+
+
+def inline(
+    layout: Layout,
+    *,
+    copy: int = 1,
+    alt: str = "",
+    width: str = "",
+    height: str = "",
+    links: Links | None = None,
+    id_: str = "",
+) -> str:
+    """The picture for inline use in HTML: it takes the page's colours, and leads where its page has addresses.
+
+    One with links is a group for those who do not see it, one without is an image, whose inside is not read out.
+
+    Args:
+        layout: A finished one.
+        copy: Counts the same picture in one page, because ids must be unique there.
+        alt: What it shows, in place of its own title and description.
+        width: As in CSS, in place of its natural width.
+        height: As in CSS, in place of what follows from its width.
+        links: Where its layers lead.
+        id_: Its own in the page.
+    """
+    writer = SvgWriter(layout, Colours(are_grey=layout.grey), links or Links())
+    body = writer.body()
+    role = "group" if writer.has_links else "img"
+    size = f"width:{width or 'auto'};max-width:100%;height:{height or 'auto'}" if width or height else _size(layout)
+    first, *others = layout.uid.partition("-i")  # behind it stands the call of a picture in another
+    uid = "".join((f"{first}-{copy}", *others)) if copy > 1 else layout.uid
+    opening = writer.opening(_labelled(role, uid, alt), f'{_view_box(layout)} style="{size}"', id_)
+    return opening + ("" if alt else writer.called(uid, layout.description)) + body + "</svg>"
+
+
+def neutral(layout: Layout) -> str:
+    """The picture of no page yet: what a layer refers to stands as it is where its address will be."""
+    writer = SvgWriter(layout, Colours(are_grey=layout.grey), References())
+    opening = writer.opening(_labelled("group", layout.uid), f'{_view_box(layout)} style="{_size(layout)}"')
+    return opening + writer.called(layout.uid, layout.description) + writer.body() + "</svg>"
+
+
+def stand_in(layout: Layout, label: str, same: str, address: str) -> str:
+    """A picture that shows another one of its page, with the id `same`, until the script puts in a copy."""
+    writer = SvgWriter(layout, Colours(are_grey=layout.grey), Links())
+    writer.has_links = True
+    role = f'role="img" aria-label={quoteattr(label)} data-same={quoteattr(same)}'
+    opening = writer.opening(role, f'{_view_box(layout)} style="{_size(layout)}"')
+    return f'{opening}<use xlink:href="{escape(address)}"/></svg>'
+
+
+def foot(layout: Layout, notes: Sequence[str]) -> str:
+    """The group at the foot of a picture; empty if there are no notes."""
+    return SvgWriter(layout, Colours(), Links()).foot(notes)
+
+
+def standalone(
+    layout: Layout, *, dark: bool | None = False, scale: float = 1.0, notes: Sequence[str] = (), quotes: str = '"'
+) -> str:
     """The picture with colours of its own, for files and `<img>`.
 
     It paints its own background, white or near-black: a picture in `<img>` does not learn the colour of the page, and
     dark text on a dark page cannot be read. It has its natural size in pixels.
 
     Args:
-        svg: A finished picture.
+        layout: A finished one.
         dark: Which background; None leaves it out, and words have a grey that is read on either.
         scale: How much larger it becomes, if not 1; its size is in points then.
+        notes: What stands at its foot.
+        quotes: Those around attributes.
     """
-    svg = _KEYS.sub("", link(svg, {}))
-    ink, paper = _INK[dark]
-    text = _TAG.sub(lambda tag: _VARIABLE.sub(r"\1", tag[0]).replace("currentColor", ink), svg)
-    size = _DRAWN_WIDTH.search(text)
-    if size is None:
-        return text
+    text = document(FileWriter(layout, dark, quotes), scale, notes)
+    return text if quotes == '"' else text.replace("'", "&apos;").replace('"', quotes)
+
+
+class FileWriter(SvgWriter):
+    """The elements of a picture that stands alone."""
+
+    def __init__(self, layout: Layout, dark: bool | None = False, quotes: str = '"') -> None:
+        ink, self.paper = _INK[dark]
+        super().__init__(layout, Colours(ink, are_fixed=True, are_grey=layout.grey), Links())
+        self._has_keys = False
+        self._escapes = {} if quotes == '"' else {'"': "&quot;"}
+
+
+def document(writer: FileWriter, scale: float, notes: Sequence[str]) -> str:
+    """A file of the writer's picture."""
+    layout = writer.layout
+    wide, high = sides(layout, notes)
     if scale == 1:
-        width, height = (f"{float(side) * _PX:.0f}" for side in size.groups())
+        size = f'width="{float(wide) * PX:.0f}" height="{float(high) * PX:.0f}"'
     else:  # for print, where pixels are too coarse
-        width, height = (f"{float(side) * scale:.2f}pt" for side in size.groups())
-    box = f'viewBox="0 0 {size[1]} {size[2]}" width="{width}" height="{height}"'
-    text = text.replace(size[0], box, 1)
-    return text.replace("</desc>", f'</desc><rect width="100%" height="100%" fill="{paper}"/>', 1) if paper else text
+        size = f'width="{float(wide) * scale:.2f}pt" height="{float(high) * scale:.2f}pt"'
+    opening = writer.opening(_labelled("img", layout.uid), f'viewBox="0 0 {wide} {high}" {size}')
+    paper = f'<rect width="100%" height="100%" fill="{writer.paper}"/>' if writer.paper else ""
+    called = writer.called(layout.uid, described(layout, notes))
+    return opening + called + paper + writer.body() + writer.foot(notes) + "</svg>"
 
 
-def _boxes(layout: Layout, look: Theme) -> Iterator[str]:
-    if layout.boxes:
-        yield f'<g class="boxes" fill-opacity="{look.box_opacity}" stroke="currentColor" stroke-opacity=".3">'
-        for box in layout.boxes:
-            paint = _error(box.flags) or box_paint(box.style) or mark_paint(box.flags, is_box=True)
-            yield _stack(box, look.round_box) + _outline(box, look.round_box, paint) + badge(box) + tag(box)
-        yield "</g>"
+def _labelled(role: str, uid: str, alt: str = "") -> str:
+    return f'role="{role}" ' + (f"aria-label={quoteattr(alt)}" if alt else f'aria-labelledby="{uid}-t {uid}-d"')
 
 
-def _titles(titles: Sequence[Title]) -> Iterator[str]:
-    yield f'<g class="titles" text-anchor="start" fill-opacity="{_MUTED}">'
-    for title in titles:
-        ink = f' fill="{title.ink}"' if title.ink else ""
-        name, dot, rest = ("", "", title.word.text) if title.is_rest else title.word.text.partition(PARTS)
-        words = (f'<tspan font-weight="600">{_text(name)}</tspan>' if name else "") + _text(dot + rest)
-        text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}"{ink}{_key(title.key)}>{words}</text>'
-        yield refer_to(text, title.reference)
-    yield "</g>"
+def _view_box(layout: Layout) -> str:
+    return f'viewBox="0 0 {decimal(layout.width)} {decimal(layout.height)}"'
 
 
-_Seen = tuple[Line, Sequence[Curve]]
-"""An edge, and its parts that do not lie behind something."""
+def _size(layout: Layout) -> str:
+    return f"width:100%;max-width:{layout.width * PX:.0f}px;height:auto"
 
 
-def _edges(layout: Layout, seen: Sequence[Sequence[Curve]], look: Theme, *, is_diff: bool) -> Iterator[str]:
-    groups: dict[tuple[str, Mark | None, EdgeStyle], list[_Seen]]
-    groups = {(kind, None, EdgeStyle()): [] for kind in ("edges", "skips", "backs")}
-    for line, parts in zip(layout.lines, seen, strict=True):
-        kind = "backs" if "back" in line.flags else "skips" if "skip" in line.flags else "edges"
-        groups.setdefault((kind, mark_of(line.flags), line.style), []).append((line, parts))
-    for (kind, mark, style), lines in groups.items():
-        if not lines:
-            continue
-        colour, opacity = ("currentColor", ".55") if kind == "edges" else (look.skip, ".9")
-        if is_diff:  # colours say what became of a thing
-            colour, opacity = (variable(mark), ".9") if mark else ("currentColor", ".55")
-        colour, opacity = (style.line, "1") if style.line else (colour, opacity)
-        curves = "".join([_curve(part) for _, parts in lines for part in parts])
-        heads = ""
-        for corners in (arrow(line.curve[-1], line.tip) for line, _ in lines if line.tip):
-            (x0, y0), (x1, y1), (x2, y2) = [(round(x * 10), round(y * 10)) for x, y in corners]
-            steps = " ".join(map(_tenths, (x1 - x0, y1 - y0, x2 - x1, y2 - y1)))
-            heads += f"M{_tenths(x0)} {_tenths(y0)}l{steps}z".replace(" -", "-")
-        ends = ",".join(_ends(line, len(parts)) for line, parts in lines)
-        joins = f' data-ends="{ends}"' if any(all(line.ends) for line, _ in lines) else ""
-        paint = line_paint(style) + mark_line(mark)
-        paint += _BACK if kind == "backs" and "dasharray" not in paint else ""
-        yield f'<g class="{kind}"{joins}><path fill="none" stroke="{colour}" stroke-opacity="{opacity}"{paint}'
-        yield f' d="{curves}"/>'
-        yield f'<path fill="{colour}" fill-opacity="{opacity}" d="{heads}"/></g>'
+def sheets(figure: Figure, radius: float) -> Iterator[tuple[float, float, float, float]]:
+    """The edges of the sheets behind what repeats: where each begins, how far it goes down, and back to the left."""
+    left, top, right, bottom = figure.rect
+    for by in (_STACK, 2 * _STACK) if "repeat" in figure.flags else ():
+        y = top + by + radius / 2
+        yield right + by, y, bottom + by - radius - y, right + by - radius - (left + by + radius / 2)
 
 
-def _ends(line: Line, parts: int) -> str:
+def is_circle(figure: Figure) -> bool:
+    return figure.is_round and figure.rect.width == figure.rect.height
+
+
+def head_of(line: Line) -> tuple[tuple[int, int], ...]:
+    """The corners of its arrow in tenths of a point; none if it has no arrow."""
+    corners = arrow(line.curve[-1], line.tip) if line.tip else ()
+    return tuple((round(x * 10), round(y * 10)) for x, y in corners)
+
+
+def _head(line: Line) -> str:
+    if not line.tip:
+        return ""
+    (x0, y0), (x1, y1), (x2, y2) = head_of(line)
+    steps = " ".join(map(tenths, (x1 - x0, y1 - y0, x2 - x1, y2 - y1)))
+    return f"M{tenths(x0)} {tenths(y0)}l{steps}z".replace(" -", "-")
+
+
+def _ends(line: Line) -> str:
     """What an edge joins, for scripts that look for its curves in the path of all.
 
     Between the nodes 0 and 1 it is `0 1`; `0 1 2` if it is in two parts, `0 1 1 0` if it has no arrow.
     """
-    names = " ".join(line.ends)
+    names, parts = " ".join(line.ends), len(line.parts)
     return f"{names} {parts} 0" if line.tip is None else names if parts == 1 else f"{names} {parts}"
-
-
-def _edge_labels(words: Sequence[Word]) -> Iterator[str]:
-    if words:
-        yield f'<g class="shapes" font-size="{_n(words[0].size)}" fill-opacity="{_MUTED}">'
-        for word in words:
-            yield f'<text x="{_n(word.x)}" y="{_n(word.y)}">{_text(word.text)}</text>'
-        yield "</g>"
-
-
-def _nodes(layout: Layout, titles: Sequence[Title], look: Theme, *, is_diff: bool) -> Iterator[str]:
-    opening: dict[int, list[Title]] = {}
-    for title in titles:
-        opening.setdefault(title.before, []).append(title)
-    yield '<g class="nodes" stroke-width="1.2">'
-    for i, node in enumerate(layout.nodes):
-        if i in opening:
-            yield from _titles(opening.pop(i))
-        yield refer_to(_node(node, look, is_diff=is_diff), node.reference)
-    yield "</g>"
-    yield from _titles([title for rest in opening.values() for title in rest]) if opening else ()
-
-
-def _node(node: Figure, look: Theme, *, is_diff: bool) -> str:
-    kind = next(
-        (flag for flag in sorted(node.flags) if flag in COLOURS and flag not in ("error", *MARKS, *SHARED)), "op"
-    )
-    paint = look.paint((mark_of(node.flags) or "op") if is_diff else kind, bool(node.reference))
-    fill = f' fill="{paint.fill}"' + (f' fill-opacity="{paint.opacity}"' if paint.opacity != "1" else "")
-    dashes = ' stroke-dasharray="3 2"' if look.dashes and kind in ("data", "link") else ""
-    marked = mark_paint(node.flags)
-    outline = fill + (_error(node.flags) or (marked or f' stroke="{paint.stroke}"{dashes}'))
-    ink = f' fill="{paint.ink}"' if paint.ink else ""
-    if "styled" in node.flags:
-        outline, ink = node_paint(node.style, outline, ink)
-    is_oval = kind == "io" and not look.round_node
-    shape = _outline(node, math.inf if is_oval else look.round_node, outline)
-    parts = [f'<g class="{kind}"{_key(node.key)}>', _stack(node, look.round_node, paint.stroke), shape]
-    style = ' font-weight="600"'
-    for word in node.words:
-        size = "" if word.size == 10.5 else f' font-size="{_n(word.size)}"'
-        place = f'x="{_n(word.x)}" y="{_n(word.y)}"'
-        parts.append(f'<text {place}{size}{style}{ink} stroke="none">{_text(word.text)}</text>')
-        style = f' fill-opacity="{_MUTED}"'
-    return "".join((*parts, _decides(node), badge(node), tag(node), "</g>"))
-
-
-def _decides(node: Figure) -> str:
-    """A rhomb at the upper right corner of a node of whose numbers it depends which way the code goes."""
-    if "decides" not in node.flags:
-        return ""
-    inset = (1 - 0.5**0.5) / 2 * node.rect.width if node.is_round else _RHOMB
-    x, y = node.rect.right - inset, node.rect.top + (inset if node.is_round else 0)
-    r = _n(_RHOMB)
-    path = f'<path fill="{variable("skip")}" stroke="none" d="M{_n(x)} {_n(y - _RHOMB)}l{r} {r} -{r} {r} -{r} -{r}z"/>'
-    return f"<g><title>{DECIDES}</title>{path}</g>"
-
-
-def _key(key: str) -> str:
-    return f' data-n="{key}"' if key else ""
-
-
-def _error(flags: frozenset[str]) -> str:
-    if "error" not in flags:
-        return ""
-    return f' stroke="{variable("error")}" stroke-opacity="1" stroke-width="2" stroke-dasharray="5 3"'
-
-
-def _outline(figure: Figure, radius: float, paint: str) -> str:
-    rect = figure.rect
-    place = f'x="{_n(rect.left)}" y="{_n(rect.top)}" width="{_n(rect.width)}" height="{_n(rect.height)}"'
-    if figure.is_round and rect.width != rect.height:
-        return f'<rect {place} rx="{_n(rect.width / 2)}" ry="{_n(rect.height / 2)}"{paint}/>'
-    if figure.is_round:
-        cx, cy = (rect.left + rect.right) / 2, (rect.top + rect.bottom) / 2
-        return f'<circle cx="{_n(cx)}" cy="{_n(cy)}" r="{_n(rect.width / 2)}"{paint}/>'
-    return f'<rect {place} rx="{_n(min(radius, rect.height / 2))}"{paint}/>'
-
-
-def _stack(figure: Figure, radius: float, colour: str = "") -> str:
-    if "repeat" not in figure.flags:
-        return ""
-    stroke = f' stroke="{colour}"' if colour else ""
-    sheets, right, bottom, r = "", figure.rect.right, figure.rect.bottom, radius
-    for by in (_STACK, 2 * _STACK):  # the right and lower edge of the rectangle, moved to the lower right
-        down = bottom + by - r - (figure.rect.top + by + r / 2)
-        back = right + by - r - (figure.rect.left + by + r / 2)
-        start = f"M{_n(right + by)} {_n(figure.rect.top + by + r / 2)}v{_n(down)}"
-        sheets += f"{start}q0 {_n(r)} {_n(-r)} {_n(r)}h{_n(-back)}"
-    return f'<path fill="none"{stroke} d="{sheets}"/>'
-
-
-def _text(text: str) -> str:
-    return escape(_NOT_XML.sub(" ", text))
-
-
-def _n(value: float) -> str:
-    return _tenths(round(value * 10))
-
-
-def _tenths(tenths: int) -> str:
-    text = str(tenths)
-    return f"{text[:-1]}.{text[-1]}" if tenths % 10 else str(tenths // 10)
 
 
 def _curve(points: Curve) -> str:
     """Path data with relative steps; a segment along an axis is one number."""
-    tenths = [(round(px * 10), round(py * 10)) for px, py in points]
-    (x, y), others = tenths[0], tenths[1:]
-    text, last = f"M{_tenths(x)} {_tenths(y)}", ""
+    places = [(round(px * 10), round(py * 10)) for px, py in points]
+    (x, y), others = places[0], places[1:]
+    text, last = f"M{tenths(x)} {tenths(y)}", ""
     size = 1 if len(others) == 1 else 3
     for i in range(0, len(others), size):
         steps = [(px - x, py - y) for px, py in others[i : i + size]]
@@ -306,6 +418,6 @@ def _curve(points: Curve) -> str:
             letter, numbers = ("h", [dx]) if dx else ("v", [dy])
         else:
             letter, numbers = "l" if size == 1 else "c", [number for step in steps for number in step]
-        text += (letter if letter != last else " ") + " ".join(map(_tenths, numbers))
+        text += (letter if letter != last else " ") + " ".join(map(tenths, numbers))
         last = letter
     return text.replace(" -", "-")

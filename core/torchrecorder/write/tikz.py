@@ -1,4 +1,4 @@
-"""The finished picture as TikZ, for papers: read again from the SVG, whose grammar is ours and small.
+"""The finished picture as TikZ, for papers.
 
 A node or a box is one line with its name, so that a paper can draw more to it; what all of a kind have in common is a
 style. Sizes and places are those of the SVG whatever the paper's font is: words have no width for TikZ, and are made
@@ -11,47 +11,58 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from xml.etree import ElementTree
 
-from torchrecorder.layout.geometry import Point, Rect
+from torchrecorder.layout.geometry import Curve, Point, Rect, segments
+from torchrecorder.layout.model import PARTS, Figure, Layout, Line, Title
 from torchrecorder.layout.widths import width
+from torchrecorder.write.foot import foot_lines, sides
+from torchrecorder.write.look import (
+    BOXES,
+    COLOURS,
+    NODES,
+    THEMES,
+    Colours,
+    Look,
+    box_look,
+    decimal,
+    line_kind,
+    line_look,
+    mark_of,
+    node_look,
+)
+from torchrecorder.write.signs import signs
+from torchrecorder.write.svg import FOOT, MUTED, NODE_WORDS, TITLES, Lettering, head_of, is_circle, sheets
 from torchrecorder.write.tex import document, escaped
 
-_SVG = "{http://www.w3.org/2000/svg}"
-_COLOUR = re.compile(r"(?:var\(--torchrecorder-([\w-]+),)?#([0-9a-f]{6})\)?")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_]+")
 _TOKEN = re.compile(r"[A-Za-z]|-?\d*\.?\d+")
-_TAKES = {"M": 2, "l": 2, "h": 1, "v": 1, "c": 6, "q": 4}
-_TITLE = 26.0
-"""How far below the upper line of its box a title stands at most, in points."""
-_LINES = ("edges", "skips", "backs")
+_TAKES = {"M": 2, "l": 2, "h": 1, "v": 1, "c": 6}
 _NEAR = 0.3
-"""Points between what is at the same place, since the SVG rounds."""
-_Path = list[list[Point]]
-"""Where it begins, then one point for a line, three for a curve."""
+"""Points between the end of a line and its arrow, of which both are rounded."""
+_ARROW = 6.0
+"""Length of an arrow in points, where a picture has none."""
 _Look = dict[str, str]
 
 _MACROS = r"""\def\trline#1{\setbox0=\hbox{\strut #1}\dimen0=\dimexpr\pgfkeysvalueof{/pgf/minimum width}-2bp\relax
   \makebox[0pt]{\ifdim\wd0>\dimen0\resizebox{\dimen0}{!}{\box0}\else\box0\fi}}"""
 
 
-def to_tikz(svg: str, details: str = "", alt: str = "", scale: float = 1.0) -> str:
+def to_tikz(layout: Layout, details: str = "", alt: str = "", scale: float = 1.0, notes: Sequence[str] = ()) -> str:
     """A file of LaTeX that compiles alone and where a paper inputs it.
 
     Args:
-        svg: A finished picture for inline use, without links.
+        layout: A finished one.
         details: The rows of `drawing.details`, whose paths become names of nodes.
         alt: What it shows, for a comment.
         scale: How much larger everything becomes.
+        notes: What stands at its foot.
     """
-    root = ElementTree.fromstring(svg)
-    wide, high = (float(size) * scale for size in root.get("viewBox", "").split()[2:])
-    writer = _TikzWriter(root, json.loads(details or "{}"), scale)
-    for group in root:
-        writer.group(group)
-    return document(root.findtext(f"{_SVG}title", ""), alt, [*writer.lines(wide, high)], wide, high)
+    wide, high = (float(side) * scale for side in sides(layout, notes))
+    writer = _TikzWriter(layout, json.loads(details or "{}"), scale)
+    writer.write(notes)
+    return document(layout.title, alt, [*writer.lines(wide, high)], wide, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,178 +77,182 @@ class _StyledPart:
 
 
 class _TikzWriter:
-    def __init__(self, root: ElementTree.Element, rows: Mapping[str, list[str]], scale: float) -> None:
-        self.scale, self.size = scale, float(root.get("font-size", "10.5"))
-        self.arrow = 6.0
-        """Its length in points."""
+    def __init__(self, layout: Layout, rows: Mapping[str, list[str]], scale: float) -> None:
+        self.layout, self.scale = layout, scale
+        self.theme, self.is_diff = THEMES[layout.theme], layout.is_diff
+        self.arrow = _ARROW
         self.items: list[_StyledPart | str] = []
         self.colours: dict[str, str] = {}
         """The name of each, by six hexadecimal digits."""
-        groups = [*root.iter(f"{_SVG}g")]
-        self.titles = [text for group in groups if group.get("class") == "titles" for text in group]
-        self.keys: dict[str, str] = {}
-        """Names of nodes by the keys that the SVG gives them."""
-        self.names: dict[ElementTree.Element, str] = {}
+        self.paint = Colours(are_fixed=True, are_grey=layout.grey)
         self.wanted: Counter[str] = Counter()
-        for node in (node for group in groups if group.get("class") == "nodes" for node in group):
-            if node.get("class") != "titles":
-                key = node.get("data-n", "")
-                text = node.find(f"{_SVG}text")
-                said = "" if text is None else "".join(text.itertext())
-                self.names[node] = self.keys[key] = self.name((rows.get(key) or [""])[0] or said)
+        self.keys: dict[str, str] = {}
+        """Names of nodes by their keys."""
+        self.names: list[str] = []
+        for node in layout.nodes:
+            said = node.words[0].text if node.words else ""
+            self.names.append(self.name((rows.get(node.key) or [""])[0] or said))
+            self.keys[node.key] = self.names[-1]
 
     def name(self, text: str) -> str:
-        """A name that is wanted for the first time, made of the signs that TikZ takes."""
+        """A name that is wanted for the first time, made of the characters that TikZ takes."""
         name = _NOT_NAME.sub("-", text).strip("-")[:80] or "node"
         self.wanted[name] += 1
         return name if self.wanted[name] == 1 else self.name(f"{name}-{self.wanted[name]}")
 
-    def group(self, group: ElementTree.Element) -> None:
-        kind = group.get("class", "")
-        if kind in (*_LINES, "boxes", "nodes"):
-            self.items.append(f"% {kind}")
-        if kind in _LINES:
-            self.edges(group, kind.removesuffix("s"))
-            return
-        for child in group:
-            if kind in ("shapes", "titles", "foot"):
-                self.word(child, kind.removesuffix("s"), group)
-            elif kind == "boxes" and child.tag == f"{_SVG}g":
-                self.sign(child)
-            elif kind == "boxes":
-                self.shape("box", child, group, lambda rect: (self.box_name(rect), ""))
-            elif child.get("class") == "titles":
-                self.group(child)
-            elif kind == "nodes":
-                self.node(child, group)
+    def write(self, notes: Sequence[str]) -> None:
+        """Everything, from the back to the front."""
+        layout = self.layout
+        if layout.boxes:
+            self.items.append("% boxes")
+        for box in layout.boxes:
+            self.sheets(box, self.theme.round_box, BOXES)
+            look = _within(BOXES._replace(fill_opacity=self.theme.box_opacity), box_look(box))
+            self.shape("box", box, self.theme.round_box, look, self.box_name(box), "")
+            self.signs(box)
+        self.edges()
+        for word in layout.words:
+            setting = Lettering(layout.words[0].size, opacity=MUTED)
+            self.word("shape", setting, (word.x, word.y), escaped(word.text), plain=word.text)
+        self.items.append("% nodes")
+        names = iter(self.names)
+        for item in layout.in_reading_order():
+            if isinstance(item, Figure):
+                self.node(item, next(names))
+                continue
+            for title in item:
+                self.title(title)
+        for x, y, line in foot_lines(layout, notes):
+            self.word("foot", FOOT, (float(x), float(y)), escaped(line))
 
-    def node(self, node: ElementTree.Element, around: ElementTree.Element) -> None:
-        texts = node.findall(f"{_SVG}text")
+    def node(self, node: Figure, name: str) -> None:
         rows: dict[str, str] = {}  # a node of one row has its name and the rest side by side
-        for text in texts:
-            word, y = escaped("".join(text.itertext())), text.get("y", "")
-            rows[y] = (f"{rows[y]} " if y in rows else "") + (
-                f"\\textbf{{{word}}}" if "font-weight" in text.attrib else word
-            )
+        for i, word in enumerate(node.words):
+            text, y = escaped(word.text), decimal(word.y)
+            rows[y] = (f"{rows[y]} " if y in rows else "") + (text if i else f"\\textbf{{{text}}}")
         words = "\\\\".join(f"\\trline{{{row}}}" for row in rows.values())
-        ink = texts[0].get("fill", "") if texts else ""
-        for child in node:
-            if child.tag == f"{_SVG}g":
-                self.sign(child)
-            elif child.tag != f"{_SVG}text":
-                self.shape(node.get("class", "op"), child, around, lambda _: (self.names[node], words), ink)
+        look = node_look(node, self.theme, is_diff=self.is_diff)
+        self.sheets(node, self.theme.round_node, _within(NODES, Look(line=look.sheets)))
+        radius = math.inf if look.is_oval else self.theme.round_node
+        self.shape(look.kind, node, radius, _within(NODES, look.outline), name, words, look.ink)
+        self.signs(node)
 
-    def sign(self, sign: ElementTree.Element) -> None:
-        """What a corner of a node or a box says: that it decides which way the code goes, or what became of it."""
-        for part in sign:
-            fill, line = self.colour(part.get("fill", "")), self.line(part.attrib)
-            if part.tag == f"{_SVG}circle":
-                middle = self.point((float(part.get("cx", "0")), float(part.get("cy", "0"))))
-                radius = float(part.get("r", "0")) * self.scale
-                self.items.append(f"\\fill[{fill}] {middle} circle [radius={_bp(radius)}];")
-            elif fill == "none":
-                self.items += [f"\\draw[{_options(line)}] {self.steps(one)};" for one in _paths(part)]
-            else:
-                self.items += [f"\\fill[{fill}] {self.steps(one)} -- cycle;" for one in _paths(part)]
-
-    def shape(
-        self,
-        kind: str,
-        shape: ElementTree.Element,
-        around: ElementTree.Element,
-        said: Callable[[Rect], tuple[str, str]],
-        ink: str = "",
-    ) -> None:
-        """A node or a box, or what is seen of the sheets behind one that repeats."""
-        look = {**around.attrib, **shape.attrib}
-        if shape.tag == f"{_SVG}path":
-            self.items += [
-                _StyledPart("sheet", self.line(look), "\\draw", f"{self.steps(one)};") for one in _paths(shape)
-            ]
-            return
-        rect, is_round = _rect(shape), shape.tag == f"{_SVG}circle" or "ry" in look
+    def shape(self, kind: str, figure: Figure, radius: float, look: Look, name: str, words: str, ink: str = "") -> None:
+        """The outline of a node or a box, with its words."""
+        place = _place(figure)
         style = {
-            "shape": "rectangle" if not is_round else "circle" if rect.width == rect.height else "ellipse",
-            "rounded corners": _bp(0.0 if is_round else float(look.get("rx", "0")) * self.scale),
+            "shape": "rectangle" if not figure.is_round else "circle" if place.width == place.height else "ellipse",
+            "rounded corners": self.bp(0.0 if figure.is_round else _tenth(min(radius, figure.rect.height / 2))),
             **self.line(look),
-            "fill": self.colour(look.get("fill", "")),
-            "fill opacity": _opacity(look.get("fill-opacity", "1")),
+            "fill": self.colour(look.fill),
+            "fill opacity": _opacity(look.fill_opacity),
             "text": self.colour(ink),
         }
-        name, words = said(rect)
-        middle = self.point(((rect.left + rect.right) / 2, (rect.top + rect.bottom) / 2))
-        size = f"minimum width={_bp(rect.width * self.scale)}, minimum height={_bp(rect.height * self.scale)}"
-        self.items.append(_StyledPart(kind, style, "\\node", f"({name}) at {middle} {{{words}}};", size))
+        size = f"minimum width={self.bp(place.width)}, minimum height={self.bp(place.height)}"
+        rest = (
+            f"({name}) at {self.point(((place.left + place.right) / 2, (place.top + place.bottom) / 2))} {{{words}}};"
+        )
+        self.items.append(_StyledPart(kind, style, "\\node", rest, size))
 
-    def box_name(self, rect: Rect) -> str:
-        """After its title, which is the one that stands in its first line."""
-        for text in self.titles:
-            x, y = float(text.get("x", "0")), float(text.get("y", "0"))
-            if rect.left <= x <= rect.right and rect.top < y < rect.top + _TITLE:
-                return self.name("box-" + "".join(text.itertext()).partition(" · ")[0])
-        return self.name("box")
+    def sheets(self, figure: Figure, radius: float, look: Look) -> None:
+        """What is seen of the sheets behind a node or a box that repeats."""
+        for right, top, down, back in sheets(figure, radius):
+            x, y, r = _tenth(right), _tenth(top) + _tenth(down), _tenth(radius)
+            corner = (x, y + 2 / 3 * r), (x - r / 3, y + r), (x - r, y + r)
+            steps = [(x, _tenth(top))], [(x, y)], [*corner], [(x - r - _tenth(back), y + r)]
+            self.items.append(_StyledPart("sheet", self.line(look), "\\draw", f"{self.steps(steps)};"))
 
-    def word(self, text: ElementTree.Element, kind: str, around: ElementTree.Element) -> None:
-        """A title, or the shape beside an edge."""
-        bold, rest = text.find(f"{_SVG}tspan"), escaped("".join(text.itertext()))
-        if bold is not None:
-            rest = f"\\textbf{{{escaped(bold.text or '')}}}{escaped(bold.tail or '')}"
-        size = float(around.get("font-size", self.size)) * self.scale
-        look = {"font": f"\\fontsize{{{size:.4g}bp}}{{{size * 1.2:.4g}bp}}\\selectfont"}
-        look |= {"text": self.colour(text.get("fill", "")), "text opacity": _opacity(around.get("fill-opacity", "1"))}
-        place = self.point((float(text.get("x", "0")), float(text.get("y", "0"))))
+    def signs(self, figure: Figure) -> None:
+        """What a corner of a node or a box says."""
+        for sign in signs(figure):
+            for look, path, (cx, cy, r) in sign.parts:
+                fill = self.colour(look.fill)
+                if cx:
+                    circle = f"circle [radius={self.bp(float(r))}]"
+                    self.items.append(f"\\fill[{fill}] {self.point((float(cx), float(cy)))} {circle};")
+                elif fill == "none":
+                    options = _options(self.line(look))
+                    self.items += [f"\\draw[{options}] {self.steps(part)};" for part in _parts(path)]
+                else:
+                    self.items += [f"\\fill[{fill}] {self.steps(part)} -- cycle;" for part in _parts(path)]
+
+    def box_name(self, box: Figure) -> str:
+        """A name after the title."""
+        said = next((title.word.text for title in self.layout.titles or () if title.key == box.key), "")
+        return self.name(f"box-{said.partition(PARTS)[0]}" if said else "box")
+
+    def title(self, title: Title) -> None:
+        name, dot, rest = ("", "", title.word.text) if title.is_rest else title.word.text.partition(PARTS)
+        text = (f"\\textbf{{{escaped(name)}}}" if name else "") + escaped(dot + rest)
+        self.word("title", TITLES, (title.left, title.word.y), text, ink=title.ink)
+
+    def word(self, kind: str, setting: Lettering, place: Point, text: str, *, ink: str = "", plain: str = "") -> None:
+        """A title, a line of the foot, or the shape beside an edge."""
+        size = setting.size * self.scale
+        look = {"font": _font(size), "text": self.colour(ink), "text opacity": _opacity(setting.opacity)}
         own = ""
-        if kind == "shape":  # there is as much room for it beside its edge as its words take in the SVG
-            own, rest = f"minimum width={_bp(width(''.join(text.itertext()), size) + 2)}", f"\\trline{{{rest}}}"
-        self.items.append(_StyledPart(kind, look, "\\node", f"at {place} {{{rest}}};", own))
+        if plain:  # there is as much room for it beside its edge as its words take in the SVG
+            own, text = f"minimum width={_bp(width(plain, size) + 2)}", f"\\trline{{{text}}}"
+        at = self.point((_tenth(place[0]), _tenth(place[1])))
+        self.items.append(_StyledPart(kind, look, "\\node", f"at {at} {{{text}}};", own))
 
-    def edges(self, group: ElementTree.Element, kind: str) -> None:
+    def edges(self) -> None:
         """Each curve as a line of its own, with its arrow."""
-        curves, heads = group.findall(f"{_SVG}path")
-        look = self.line(curves.attrib)
-        look["opacity"] = look.pop("draw opacity")  # of the arrow too
-        corners = [[step[-1] for step in path] for path in _paths(heads)]
-        tips = [((a[0] + c[0]) / 2, (a[1] + c[1]) / 2, tip) for a, tip, c in corners]
-        ends = self.ends(group.get("data-ends", ""))
-        for curve in _paths(curves):
-            x, y = curve[-1][-1]
-            tip = next((one for one in tips if abs(one[0] - x) < _NEAR and abs(one[1] - y) < _NEAR), None)
-            if tip is not None:
-                self.arrow = math.dist(tip[:2], tip[2])
-                tips.remove(tip)
-                curve[max(len(curve) - (len(curve[-1]) == 1), 1) :] = [[tip[2]]]  # a line goes on, a curve does not
-            rest = f"{self.steps(curve)};{next(ends, '')}"
-            self.items.append(_StyledPart(kind, look, "\\draw", rest, "tr/to" if tip else ""))
+        groups: dict[str, dict[tuple[object, ...], list[Line]]] = {"edges": {}, "skips": {}, "backs": {}}
+        for line in self.layout.lines:
+            groups[line_kind(line)].setdefault((mark_of(line.flags), line.style), []).append(line)
+        for kind, of_kind in groups.items():
+            for lines in of_kind.values():
+                self.items.append(f"% {kind}")
+                mark, style = mark_of(lines[0].flags), lines[0].style
+                look = self.line(line_look(kind, mark, style, self.theme, is_diff=self.is_diff))
+                look["opacity"] = look.pop("draw opacity")  # of the arrow too
+                for line in lines:
+                    self.edge(kind.removesuffix("s"), line, look)
 
-    def ends(self, text: str) -> Iterator[str]:
-        """What each curve joins, as a comment; the parts of an edge follow one another."""
-        for edge in text.split(",") if text else ():
-            names = edge.split()
-            if len(names) > 1:
-                tail, head = (self.keys.get(key, "") for key in names[:2])
-                yield from [f" % {tail} to {head}"] * int(names[2] if len(names) > 2 else 1)
+    def edge(self, kind: str, line: Line, look: _Look) -> None:
+        corners = [(x / 10, y / 10) for x, y in head_of(line)]
+        tail, head = (self.keys.get(key, "") for key in line.ends)
+        for curve in line.parts:
+            steps = _steps(curve)
+            has_arrow = False
+            if corners:
+                (ax, ay), tip, (cx, cy) = corners
+                base, (x, y) = ((ax + cx) / 2, (ay + cy) / 2), steps[-1][-1]
+                has_arrow = abs(base[0] - x) < _NEAR and abs(base[1] - y) < _NEAR
+            if has_arrow:
+                self.arrow = math.dist(base, tip)
+                steps[max(len(steps) - (len(steps[-1]) == 1), 1) :] = [[tip]]  # a line goes on, a curve does not
+            said = f" % {tail} to {head}" if all(line.ends) else ""
+            self.items.append(
+                _StyledPart(kind, look, "\\draw", f"{self.steps(steps)};{said}", "tr/to" if has_arrow else "")
+            )
 
-    def line(self, look: Mapping[str, str]) -> _Look:
-        dashes = look.get("stroke-dasharray", "").split()
+    def line(self, look: Look) -> _Look:
+        dashes = look.dashes.split()
         return {
-            "draw": self.colour(look.get("stroke", "none")),
-            "draw opacity": _opacity(look.get("stroke-opacity", "1")),
-            "line width": _bp(float(look.get("stroke-width", "1")) * self.scale),
+            "draw": self.colour(look.line or "none"),
+            "draw opacity": _opacity(look.line_opacity),
+            "line width": self.bp(float(look.width or "1")),
             "dash pattern": f"on {dashes[0]}bp off {dashes[1]}bp" if dashes else "",
         }
 
     def colour(self, paint: str) -> str:
         """Its name in LaTeX: that of the kind where it is a kind's, and that of the text if it is of no own."""
-        found = _COLOUR.fullmatch(paint)
-        if found is None:
-            return "none" if paint == "none" else "."
-        kind, digits = found.groups()
-        return self.colours.setdefault(digits, f"tr{kind or digits}")
+        colour = self.paint(paint) if paint else ""
+        if not colour.startswith("#"):
+            return "none" if colour == "none" else "."
+        digits = colour[1:]
+        return self.colours.setdefault(digits, f"tr{paint if paint in COLOURS and not self.layout.grey else digits}")
 
     def point(self, point: Point) -> str:
         return f"({_n(point[0] * self.scale)},{_n(point[1] * self.scale)})"
 
-    def steps(self, path: _Path) -> str:
+    def bp(self, points: float) -> str:
+        return _bp(points * self.scale)
+
+    def steps(self, path: Sequence[Sequence[Point]]) -> str:
+        """Where a path begins, then one point for a line, three for a curve."""
         text = self.point(path[0][0])
         for step in path[1:]:
             *controls, end = map(self.point, step)
@@ -250,16 +265,14 @@ class _TikzWriter:
         for item in self.items:
             if isinstance(item, _StyledPart):
                 looks.setdefault(item.kind, Counter())[tuple(item.look.items())] += 1
-        usual = {kind: dict(found.most_common(1)[0][0]) for kind, found in looks.items()}
+        usual = {kind: dict(counted.most_common(1)[0][0]) for kind, counted in looks.items()}
         yield from (f"\\definecolor{{{name}}}{{HTML}}{{{digits.upper()}}}" for digits, name in self.colours.items())
         yield _MACROS
-        size = self.size * self.scale
-        font = f"\\fontsize{{{size:.4g}bp}}{{{size * 1.2:.4g}bp}}\\selectfont"
         yield "\\tikzset{"
         yield "  tr/word/.style={inner sep=0pt, outer sep=0pt},"
+        font = _font(NODE_WORDS.size * self.scale)
         yield f"  tr/node/.style={{tr/word, align=center, text opacity=1, font={font}}},"
-        arrow = self.arrow * self.scale
-        yield f"  tr/to/.style={{-{{Triangle[length={_bp(arrow)}, width={_bp(0.7 * arrow)}]}}}},"
+        yield f"  tr/to/.style={{-{{Triangle[length={self.bp(self.arrow)}, width={self.bp(0.7 * self.arrow)}]}}}},"
         for kind, look in usual.items():
             left = "tr/word, anchor=base west, "
             base = {"shape": "tr/word, anchor=base, ", "title": left, "foot": left}.get(kind, "")
@@ -277,6 +290,21 @@ class _TikzWriter:
         yield "\\end{tikzpicture}"
 
 
+def _within(group: Look, look: Look) -> Look:
+    """A look with what its group has in common."""
+    return Look(*(own or common for own, common in zip(look, group, strict=True)))
+
+
+def _place(figure: Figure) -> Rect:
+    """The rectangle around it as the SVG rounds it."""
+    rect = figure.rect
+    if is_circle(figure):
+        x, y, r = map(_tenth, ((rect.left + rect.right) / 2, (rect.top + rect.bottom) / 2, rect.width / 2))
+        return Rect(x - r, y - r, x + r, y + r)
+    left, top, wide, high = map(_tenth, (rect.left, rect.top, rect.width, rect.height))
+    return Rect(left, top, left + wide, top + high)
+
+
 def _options(look: Mapping[str, str]) -> str:
     parts = {"dash pattern": "solid", "shape": look.get("shape", "")}
     return ", ".join(
@@ -285,45 +313,49 @@ def _options(look: Mapping[str, str]) -> str:
     )
 
 
-def _rect(shape: ElementTree.Element) -> Rect:
-    get = shape.get
-    if shape.tag == f"{_SVG}circle":
-        x, y, r = (float(get(name, "0")) for name in ("cx", "cy", "r"))
-        return Rect(x - r, y - r, x + r, y + r)
-    x, y, wide, high = (float(get(name, "0")) for name in ("x", "y", "width", "height"))
-    return Rect(x, y, x + wide, y + high)
-
-
-def _paths(path: ElementTree.Element) -> list[_Path]:
-    """The parts of a path of relative steps, each from its start."""
-    found: list[_Path] = []
+def _parts(path: str) -> list[list[Curve]]:
+    """The parts of a sign's path, each with its start and its steps."""
+    parts: list[list[Curve]] = []
     letter, numbers = "", list[float]()
-    for token in _TOKEN.findall(path.get("d", "")):
+    for token in _TOKEN.findall(path):
         if token.isalpha():
             letter = token
             continue
         numbers.append(float(token))
         if len(numbers) < _TAKES[letter]:
             continue
-        x, y = found[-1][-1][-1] if letter != "M" else (0.0, 0.0)
+        x, y = parts[-1][-1][-1] if letter != "M" else (0.0, 0.0)
         if letter in "hv":
             numbers.insert(1 if letter == "h" else 0, 0.0)
         points = [(x + dx, y + dy) for dx, dy in zip(numbers[::2], numbers[1::2], strict=True)]
         numbers.clear()
         if letter == "M":
-            found.append([points])
+            parts.append([points])
         else:
-            found[-1].append(_cubic((x, y), *points) if letter == "q" else points)
-    return found
+            parts[-1].append(points)
+    return parts
 
 
-def _cubic(start: Point, control: Point, end: Point) -> list[Point]:
-    one, two = ([p + 2 / 3 * (c - p) for p, c in zip(point, control, strict=True)] for point in (start, end))
-    return [(one[0], one[1]), (two[0], two[1]), end]
+def _tenth(value: float) -> float:
+    return round(value * 10) / 10
+
+
+def _steps(curve: Curve) -> list[Curve]:
+    """Its start, then its segments without theirs; those along an axis are lines."""
+    places = [(_tenth(x), _tenth(y)) for x, y in curve]
+    steps = [places[:1]]
+    for segment in segments(places):
+        is_line = any(len({point[axis] for point in segment}) == 1 for axis in (0, 1))
+        steps.append([segment[-1]] if is_line else [*segment[1:]])
+    return steps
+
+
+def _font(size: float) -> str:
+    return f"\\fontsize{{{size:.4g}bp}}{{{size * 1.2:.4g}bp}}\\selectfont"
 
 
 def _opacity(text: str) -> str:
-    return f"{float(text):g}"
+    return f"{float(text or '1'):g}"
 
 
 def _bp(points: float) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.core.answering import NoTorch
+from tests.core.write.safe import is_safe
 from tests.entries import behind, entries, facts_of, harm, rewrite
 from tests.folders import contents
 from tests.models.one_layer import net
@@ -19,7 +20,6 @@ from torchrecorder.errors import OutOfDate, TorchMissing
 from torchrecorder.page import Outcome
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import Settings, read_request
-from torchrecorder.write.safe import is_safe
 
 NET = net(imports="from lay_pkg import spare")
 REQUEST = read_request("lay_pkg.net.Net", {"shape": "1,3"})
@@ -155,7 +155,10 @@ def forge(project: Path, evil: str) -> None:
     (entry,) = entries(project / "diagrams", "ren")
     drawing = Drawing.from_bytes(behind(entry))
     assert drawing is not None
-    data = replace(drawing, svg=drawing.svg.replace("</svg>", f"{evil}</svg>")).to_bytes()
+    node, *others = drawing.layout.nodes
+    word = node.words[0]._replace(text=evil)
+    nodes = [node._replace(words=(word,), reference=evil), *others]
+    data = replace(drawing, layout=replace(drawing.layout, nodes=nodes, description=evil)).to_bytes()
     assert Drawing.from_bytes(data) is not None
     rewrite(entry, {**facts_of(entry), "drawing": hashlib.sha256(data).hexdigest()}, data)
 

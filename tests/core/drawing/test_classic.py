@@ -16,6 +16,7 @@ import torch
 from hypothesis import given
 from torch import Tensor, nn
 
+from tests.core.drawing.engines import Finished, finish
 from tests.core.graph.drawn import graphs
 from tests.core.recording.nets import Net
 from tests.parity.classic_nets import NETS
@@ -27,7 +28,6 @@ from torchrecorder.graph import from_json, to_json
 from torchrecorder.graph.codec import problems
 from torchrecorder.view.classic import autograd_graph, classic_nodes
 from torchrecorder.write.pdf import to_pdf
-from torchrecorder.write.svg import finish, fixed
 
 
 def facts(source: str) -> Any:
@@ -186,10 +186,14 @@ def named_edges(model: nn.Module, *args: Any, **options: Any) -> set[tuple[str, 
     return {(found.nodes[tail].name, found.nodes[head].name) for tail, head in found.edges}
 
 
-def drawn(graph: Graph, depth: int) -> str:
+def picture_of(graph: Graph, depth: int) -> Finished:
     (layout,) = find_engine("auto").layout([to_classic_dot(autograd_graph(graph), depth=depth).source])
     assert isinstance(layout, str)
-    return finish(layout, uid="x", title="t", desc="d", theme="classic").svg
+    return finish(layout, uid="x", title="t", desc="d", theme="classic")
+
+
+def drawn(graph: Graph, depth: int) -> str:
+    return picture_of(graph, depth).svg
 
 
 def test_words_are_meant_literally() -> None:
@@ -200,13 +204,14 @@ def test_words_are_meant_literally() -> None:
 
 
 def test_tensors_are_ellipses_also_in_a_pdf() -> None:
-    svg = drawn(capture(nn.Linear(30, 3), (torch.zeros(100000, 30),), recorder="classic"), 1)
+    made = picture_of(capture(nn.Linear(30, 3), (torch.zeros(100000, 30),), recorder="classic"), 1)
+    svg = made.svg
     found = re.findall(r'width="([\d.]+)" height="([\d.]+)" rx="([\d.]+)" ry="([\d.]+)" fill="(#\w+)"', svg)
     assert {paint for *_, paint in found} == {"#add8e6", "#556b2f"}
     for wide, high, rx, ry, _ in found:
         assert abs(float(wide) - 2 * float(rx)) <= 0.2
         assert abs(float(high) - 2 * float(ry)) <= 0.2
-    assert to_pdf(fixed(svg)).startswith(b"%PDF")
+    assert to_pdf(made.layout).startswith(b"%PDF")
 
 
 def test_the_layer_that_raised_is_marked() -> None:

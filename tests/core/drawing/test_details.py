@@ -12,6 +12,7 @@ from tests.core.graph.building import Net, chain, mlp, residual_block, transform
 from torchrecorder.drawing.details import details
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.graph import Graph
+from torchrecorder.layout.model import Layout
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
 
@@ -69,10 +70,11 @@ def test_paths_are_the_same_at_every_depth() -> None:
 
 
 def test_a_damaged_table_is_not_a_drawing() -> None:
-    drawing = Drawing("<svg/>", 1.0, 1.0, "t", "a", details='{"0":["x"]}')
+    layout = Layout(1.0, 1.0, titles=[], uid="tr-0123456789ab")
+    drawing = Drawing(layout, "t", "a", details='{"0":["x"]}')
     assert Drawing.from_bytes(drawing.to_bytes()) == drawing
     for wrong in ("{", "[1]", '{"0":1}', 3):
-        assert Drawing.from_json({**drawing.to_json(), "details": wrong}) is None
+        assert Drawing.from_bytes(replace(drawing, details=wrong).to_bytes()) is None  # type: ignore[arg-type]
 
 
 def test_the_model_tells_what_its_author_may_want_to_know() -> None:

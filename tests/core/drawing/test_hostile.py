@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.drawing.engines import NASTY, parsed
+from tests.core.drawing.engines import NASTY, finish, link, parsed
 from tests.core.graph.building import Net, chain
 from tests.core.write.test_svg import check
 from torchrecorder.drawing.draw import DrawJob, draw
@@ -22,8 +22,6 @@ from torchrecorder.layout.dot import to_dot
 from torchrecorder.request import DrawingOptions
 from torchrecorder.request.options import Depth
 from torchrecorder.view import make_view
-from torchrecorder.write.links import link
-from torchrecorder.write.svg import finish
 
 TEXTS = st.one_of(
     st.text(max_size=30),
@@ -49,9 +47,9 @@ def test_no_text_gets_out_of_its_place(texts: list[str], theme: str) -> None:
     view = make_view(graph, DrawingOptions(depth="all", show=("weights",)))
     (layout,) = find_engine().layout([to_dot(view, name=name, show=("shapes", "dtypes", "memory", "flops")).source])
     assert isinstance(layout, str), layout
-    svg = finish(layout, uid="p1", title=name, desc=error, theme=theme).svg  # type: ignore[arg-type]
-    check(svg)
-    assert "<script" not in link(svg, {cls: "javascript:x"}).lower()
+    made = finish(layout, uid="p1", title=name, desc=error, theme=theme)  # type: ignore[arg-type]
+    check(made.svg)
+    assert "<script" not in link(made, {cls: "javascript:x"}).lower()
 
 
 def complete(n: int) -> Graph:

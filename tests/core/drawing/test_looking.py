@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.core.drawing.engines import finish
 from tests.core.drawing.looking import (
     Box,
     Point,
@@ -18,7 +19,6 @@ from tests.core.drawing.looking import (
     seen,
     words_on_edges,
 )
-from torchrecorder.write.svg import finish
 
 ABOVE, BELOW = (50.0, 190.0), (50.0, 10.0)
 

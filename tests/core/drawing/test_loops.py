@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
-from tests.core.drawing.engines import laid_out, words
+from tests.core.drawing.engines import finish, laid_out, words
 from tests.core.drawing.looping import LOOPS, greedy, runge_kutta, sampling, twins
 from tests.core.graph.building import chain, mlp, residual_block, transformer
+from tests.core.write.safe import is_safe
 from torchrecorder.drawing.details import details
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
 from torchrecorder.layout.dot import to_dot
+from torchrecorder.layout.model import Layout
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import View, make_view
 from torchrecorder.write import mermaid
-from torchrecorder.write.links import link
 from torchrecorder.write.png import to_png
-from torchrecorder.write.safe import is_safe
-from torchrecorder.write.svg import finish, fixed
+from torchrecorder.write.svg import neutral
 from torchrecorder.write.tikz import to_tikz
 
 UID = "tr-000000000000"
@@ -31,11 +32,15 @@ def layered(view: View) -> str:
     return finish(laid_out(to_dot(view).source), uid=UID, title="t", desc="d").svg
 
 
-def paper(view: View) -> str:
+def drawn(view: View) -> Layout:
     layout = PaperLayout(view)
     placed = layout.place([laid_out(dot) for dot in layout.dots])
     assert placed is not None, layout.reason
-    return finish(placed, uid=UID, title="t", desc="d").svg
+    return finish(placed, uid=UID, title="t", desc="d").layout
+
+
+def paper(view: View) -> str:
+    return neutral(drawn(view))
 
 
 def tags(svg: str) -> list[str]:
@@ -103,7 +108,7 @@ def test_the_details_of_a_loop_are_where_it_runs_and_how_often() -> None:
 
 
 def test_tikz_has_dashes_and_tags() -> None:
-    text = to_tikz(link(paper(runge_kutta()), {}))
+    text = to_tikz(drawn(runge_kutta()))
     (style,) = re.findall(r"tr/back/\.style=\{([^}]*(?:\{[^}]*\})?[^}]*)\}", text)
     assert "dash pattern=on 3.5bp off 2.5bp" in style
     assert text.count("\\draw[tr/back, tr/to]") == 5
@@ -121,7 +126,7 @@ def test_mermaid_has_dots_and_the_word() -> None:
 
 def test_png_is_dashed() -> None:
     pytest.importorskip("pypdfium2")
-    svg = fixed(paper(greedy()))
-    solid = svg.replace(' stroke-dasharray="3.5 2.5"', "")
-    assert solid != svg
-    assert to_png(solid) != to_png(svg)
+    layout = drawn(greedy())
+    lines = [line._replace(flags=line.flags - {"back"}) for line in layout.lines]
+    assert lines != layout.lines
+    assert to_png(replace(layout, lines=lines)) != to_png(layout)

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from tests.core.drawing.engines import laid_out, parsed
+from tests.core.drawing.engines import finish, fixed, laid_out, parsed
 from tests.core.graph.building import residual_block, transformer
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
@@ -21,7 +21,6 @@ from torchrecorder.request import DrawingOptions, read_drawing
 from torchrecorder.request.options import Fact
 from torchrecorder.request.requests import shown
 from torchrecorder.view import make_view
-from torchrecorder.write.svg import finish, fixed
 from torchrecorder.write.text import caption_facts
 
 
@@ -103,13 +102,14 @@ def test_operations(number: int, text: str) -> None:
 
 def test_the_classic_look() -> None:
     layout = laid_out(to_dot(make_view(residual_block())).source)
-    svg = finish(layout, uid="p1", title="t", desc="d", theme="classic").svg
+    made = finish(layout, uid="p1", title="t", desc="d", theme="classic")
+    svg = made.svg
     assert 'fill="#add8e6"' in svg
     assert 'fill="#d3d3d3"' in svg
     assert 'fill="#ffa500"' in svg
     assert 'fill-opacity=".16"' not in svg
-    assert parsed(fixed(svg)) is not None
-    assert "currentColor" not in fixed(svg)
+    assert parsed(fixed(made)) is not None
+    assert "currentColor" not in fixed(made)
 
 
 @pytest.mark.parametrize("grade", get_args(Grade))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.drawing.engines import NASTY, SVG, laid_out, parsed, words
+from tests.core.drawing.engines import NASTY, SVG, finish, laid_out, parsed, words
 from tests.core.graph.building import residual_block, transformer
 from tests.core.write.test_svg import check
 from torchrecorder.drawing import StyledNode, Styler
@@ -22,7 +22,6 @@ from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.request.stylers import StylerInput
 from torchrecorder.view import make_view
 from torchrecorder.worker.styling import StylerRaised, run_styler
-from torchrecorder.write.svg import finish
 
 GRAPH = residual_block()
 

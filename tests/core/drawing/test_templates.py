@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.core.drawing.engines import laid_out
+from tests.core.drawing.engines import finish, laid_out
 from tests.core.drawing.looking import faults, seen
 from tests.core.view.templates.test_choice import stages
 from torchrecorder.drawing.draw import DrawJob, draw
@@ -13,7 +13,6 @@ from torchrecorder.engine import find_engine
 from torchrecorder.labels.labels import Labels
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import make_view
-from torchrecorder.write.svg import finish
 
 
 def drawn() -> Drawing:

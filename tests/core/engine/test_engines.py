@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tests.core.drawing.engines import finish
 from tests.core.graph.building import chain, mlp, nested, residual_block, transformer
 from tests.core.layout.test_geometry import dense, heads, unet
 from tests.core.write.test_svg import check
@@ -17,7 +18,6 @@ from torchrecorder.layout.layered import read_layout
 from torchrecorder.layout.model import Figure, Layout
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
-from torchrecorder.write.svg import finish
 
 pytestmark = pytest.mark.parametrize("other", ["wasm", "dot"])
 

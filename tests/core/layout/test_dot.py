@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.drawing.engines import NASTY, laid_out, words
+from tests.core.drawing.engines import NASTY, finish, laid_out, words
 from tests.core.graph.building import DEEP, Net, chain, mlp, nested, residual_block, transformer
 from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import attributes, to_dot
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
-from torchrecorder.write.svg import finish
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 GRAPHS = {"block": residual_block(), "encoder": transformer(12), "mlp": mlp()}

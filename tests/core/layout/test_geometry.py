@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.drawing.engines import laid_out
+from tests.core.drawing.engines import finish, laid_out
 from tests.core.drawing.looking import along_borders, faults, seen
 from tests.core.graph.building import Net, chain, mlp, nested, residual_block, transformer
 from torchrecorder.graph import Graph
@@ -17,7 +17,6 @@ from torchrecorder.layout.geometry import extent
 from torchrecorder.layout.layered import arranged
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
-from torchrecorder.write.svg import finish
 
 
 def unet(levels: int) -> Graph:

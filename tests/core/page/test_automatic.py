@@ -20,6 +20,7 @@ from torchrecorder.errors import (
     WorkerTimeout,
 )
 from torchrecorder.graph import Graph
+from torchrecorder.layout.model import Layout
 from torchrecorder.page import Diagram, Outcome
 from torchrecorder.page.remarks import LogEntry, log_entries
 from torchrecorder.request import read_request
@@ -30,7 +31,7 @@ def no_graph() -> Graph:
 
 
 def diagram(height: float = 100) -> Diagram:
-    return Diagram(Drawing("<svg/>", 1, height, "", ""), load_graph=no_graph)
+    return Diagram(Drawing(Layout(1, height * 0.75), "", ""), load_graph=no_graph)
 
 
 def tried(name: str, error: TorchRecorderError | None = None) -> Outcome:

@@ -20,6 +20,7 @@ from torchrecorder.errors import (
     WorkerCrashed,
 )
 from torchrecorder.graph import Graph
+from torchrecorder.layout.model import Layout
 from torchrecorder.page import Diagram, Outcome
 from torchrecorder.page.figure import CopyNumbers
 from torchrecorder.page.outcome import with_code
@@ -59,7 +60,7 @@ def test_one_message_for_many() -> None:
 
 
 def test_remarks() -> None:
-    drawing = Drawing("<svg/>", 1, 1, "", "", {"guessed": "the shape is a guess"}, ("a note",))
+    drawing = Drawing(Layout(1, 1), "", "", {"guessed": "the shape is a guess"}, ("a note",))
     error = ForwardError("Net", "ValueError: no")
     request = read_request("pkg.Net", {})
     assert Outcome(request, Diagram(drawing, load_graph=no_graph), error).reader_notes() == (
@@ -85,7 +86,7 @@ def test_a_reader_is_not_told_what_only_the_author_can_use() -> None:
         "cpu stands for cuda, which this machine does not have: lib/net.py:3",
     )
     others = ("not drawn: 2 operations that nothing reads", "values left PyTorch through item() in encoder.0")
-    drawing = Drawing("<svg/>", 1, 1, "", "", notes=(*own, *library, *others), weakened=("layered, since …",))
+    drawing = Drawing(Layout(1, 1), "", "", notes=(*own, *library, *others), weakened=("layered, since …",))
     found = Outcome(read_request("pkg.Net(3)", {}), Diagram(drawing, load_graph=no_graph))
     assert found.reader_notes() == (*own, *others)
     assert found.author_notes() == tuple(f"pkg.Net(3): {note}" for note in (*library, "layered, since …"))
@@ -203,7 +204,7 @@ def test_code_in_a_note_stands_between_backticks() -> None:
 
 
 def test_both_front_ends_show_it_as_code() -> None:
-    drawing = Drawing("<svg/>", 1, 1, "", "", {}, ("one branch of `if x < 1:` was taken",))
+    drawing = Drawing(Layout(1, 1), "", "", {}, ("one branch of `if x < 1:` was taken",))
     outcome = Outcome(read_request("pkg.Net", {}), Diagram(drawing, load_graph=no_graph))
     frame = nodes.figure()
     frame += nodes.image()

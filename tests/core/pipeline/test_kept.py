@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.answering import NoTorch
-from tests.core.graph.building import mlp
+from tests.core.graph.building import mlp, transformer
 from tests.core.pipeline.fuzzing import FuzzedSite
 from torchrecorder import __version__
 from torchrecorder.cache.layered import LayeredCache
@@ -23,7 +23,7 @@ from torchrecorder.page.diagram import Diagram
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.drawings import DrawingIndex
 from torchrecorder.request import DrawingOptions
-from torchrecorder.write import links, safe
+from torchrecorder.write import links
 
 
 @pytest.fixture
@@ -56,14 +56,13 @@ def test_what_is_known_is_not_read_again(
 ) -> None:
     digest = shared.put_object(drawing.to_bytes())
     first = kept(own, shared)
-    assert first.find(digest, is_trusted=False) is not None
+    assert first.find(digest) is not None
     first.save()
     monkeypatch.setattr(Store, "object", _never)
-    monkeypatch.setattr(safe, "is_safe", _never)
-    found = kept(own, shared).find(digest, is_trusted=False)
+    found = kept(own, shared).find(digest)
     assert found is not None
     assert found.digest == digest
-    assert found.classes == links.classes(drawing.svg) != ()
+    assert found.classes == tuple(dict.fromkeys(links.classes(drawing.layout))) != ()
 
 
 def _never(*args: object) -> None:
@@ -71,7 +70,7 @@ def _never(*args: object) -> None:
 
 
 def test_it_is_the_drawing(own: Store, shared: Store, drawing: Drawing) -> None:
-    found = kept(own, shared).find(own.put_object(drawing.to_bytes()), is_trusted=True)
+    found = kept(own, shared).find(own.put_object(drawing.to_bytes()))
     assert found is not None
     assert found.load() == drawing
     assert Diagram(found, load_graph=mlp).digest == Diagram(drawing, load_graph=mlp).digest
@@ -81,47 +80,51 @@ def test_it_is_the_drawing(own: Store, shared: Store, drawing: Drawing) -> None:
 def test_a_file_that_changed_is_looked_at(own: Store, shared: Store, drawing: Drawing, harm: str) -> None:
     digest = shared.put_object(drawing.to_bytes())
     first = kept(own, shared)
-    first.find(digest, is_trusted=False)
+    first.find(digest)
     first.save()
     known, file = kept(own, shared), file_of(shared, digest)
-    found = known.find(digest, is_trusted=False)
+    found = known.find(digest)
     data = file.read_bytes()
     file.unlink()
     if harm != "remove":
         file.write_bytes(data[:-9] if harm == "cut" else data.replace(b"Linear", b"linear", 1))
-    assert kept(own, shared).find(digest, is_trusted=False) is None
+    assert kept(own, shared).find(digest) is None
     assert found is not None
     with pytest.raises(FormatError, match="during the build"):
         found.load()
 
 
-@pytest.mark.parametrize("sizes", [[], [1], [-1, 1, 0], ["1"], [10**9, 0, 0], 3, None])
-def test_sizes_that_do_not_fit(own: Store, shared: Store, drawing: Drawing, sizes: object) -> None:
-    head, _, texts = drawing.to_bytes().partition(b"\n")
-    lying = json.dumps({**json.loads(head), "sizes": sizes}).encode() + b"\n" + texts
-    assert kept(own, shared).find(own.put_object(lying), is_trusted=True) is None
+@pytest.mark.parametrize("length", ["12", None, 1.5, [3]])
+def test_a_length_that_is_none(own: Store, shared: Store, length: object) -> None:
+    (drawn,) = draw([DrawJob(transformer(3), "a" * 64, DrawingOptions(depth=1))], find_engine())
+    assert isinstance(drawn, Drawing)
+    facts = json.loads(drawn.to_bytes())
+    facts["nested"][0][4] = length
+    assert kept(own, shared).find(own.put_object(json.dumps(facts).encode())) is None
 
 
-def test_trust_is_no_matter_of_the_file(own: Store, shared: Store, drawing: Drawing) -> None:
-    evil = replace(drawing, svg=drawing.svg.replace("</svg>", "<script>alert(1)</script></svg>"))
-    digest = shared.put_object(evil.to_bytes())
-    for is_trusted in (False, True, False, True):
-        drawings = kept(own, shared)
-        assert (drawings.find(digest, is_trusted=is_trusted) is not None) is is_trusted
-        drawings.save()
+def test_an_evil_layout_is_refused_wherever_it_lies(own: Store, shared: Store, drawing: Drawing) -> None:
+    node = drawing.layout.nodes[0]._replace(key='"><script>alert(1)</script>')
+    evil = replace(drawing, layout=replace(drawing.layout, nodes=[node])).to_bytes()
+    for store in (own, shared):
+        digest = store.put_object(evil)
+        for _ in range(2):
+            drawings = kept(own, shared)
+            assert drawings.find(digest) is None
+            drawings.save()
 
 
 @pytest.mark.parametrize("note", ["{}", '{"DIGEST": 3}', '{"DIGEST": []}', '{"DIGEST": [1, 2, 3]}'])
 def test_a_note_that_says_nothing(own: Store, shared: Store, drawing: Drawing, note: str) -> None:
     digest = own.put_object(drawing.to_bytes())
-    own.write_index("drawings.json", json.loads(note.replace("DIGEST", digest)))
-    assert kept(own, shared).find(digest, is_trusted=True) is not None
+    own.write_index("layouts.json", json.loads(note.replace("DIGEST", digest)))
+    assert kept(own, shared).find(digest) is not None
 
 
 def test_no_drawing(own: Store, shared: Store) -> None:
-    assert kept(own, shared).find("../../../etc/passwd", is_trusted=True) is None
-    assert kept(own, shared).find(own.put_object(b"{}"), is_trusted=True) is None
-    assert kept(own, shared).find(own.put_object(b"\xff"), is_trusted=True) is None
+    assert kept(own, shared).find("../../../etc/passwd") is None
+    assert kept(own, shared).find(own.put_object(b"{}")) is None
+    assert kept(own, shared).find(own.put_object(b"\xff")) is None
 
 
 NEXT = "2.1.0"
@@ -135,7 +138,7 @@ def upgraded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FuzzedSite:
     site.change("recording", lambda entry: entry.pop("distributions"))  # else it is also out of date
     older = Drawing.from_bytes(site.drawing())
     assert older is not None
-    data = replace(older, svg=older.svg.replace(">Residual<", f">{OLD_WORDS}<")).to_bytes()
+    data = replace(older, layout=replace(older.layout, title=OLD_WORDS)).to_bytes()
     assert OLD_WORDS.encode() in data
     site.change("drawing", lambda entry: entry.update(drawing=hashlib.sha256(data).hexdigest()), data)
     assert OLD_WORDS in picture(site)

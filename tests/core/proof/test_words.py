@@ -45,7 +45,7 @@ def written(layout: Layout, pattern: str, other: str) -> Layout:
         return figure._replace(words=words)
 
     titles = layout.titles and [
-        replace(title, word=title.word._replace(text=re.sub(pattern, other, title.word.text)))
+        title._replace(word=title.word._replace(text=re.sub(pattern, other, title.word.text)))
         for title in layout.titles
     ]
     return replace(layout, nodes=[*map(changed, layout.nodes)], boxes=[*map(changed, layout.boxes)], titles=titles)

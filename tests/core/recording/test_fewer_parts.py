@@ -16,7 +16,7 @@ from torchrecorder.errors import FailedInside, ForwardError
 from torchrecorder.graph import from_json, to_json
 from torchrecorder.recording import capture
 from torchrecorder.recording import run as running
-from torchrecorder.recording.batch.follow import BatchAxes
+from torchrecorder.recording.batch_axes import BatchAxes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.isolation import kept_tensors
 from torchrecorder.recording.isolation.journal import Journal
@@ -57,7 +57,7 @@ PARTS: dict[str, tuple[Any, str]] = {
     "writes": (OpLog, "before_write"),
     "operations": (OpLog, "_log"),
     "places": (Scopes, "locate"),
-    "values": (Values, "made"),
+    "values": (Values, "add"),
     "reads": (Values, "read_all"),
     "calls": (Scopes, "enter"),
     "ends of calls": (Calls, "_end"),

@@ -18,14 +18,14 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from tests.core.recording.nets import Net, edges, record
 from tests.core.view.seeing import shown
+from tests.core.write.safe import is_safe
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.engine import find_engine
 from torchrecorder.recording.code_info import Statement
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import make_view
-from torchrecorder.write.safe import is_safe
-from torchrecorder.write.svg import DECIDES
+from torchrecorder.write.signs import DECIDES
 
 X = torch.ones(2, 3)
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from tests.core.recording.nets import Net, drawn, edges, op_names, record
 from torchrecorder.recording import capture
+from torchrecorder.recording.values import Values
 
 X = torch.ones(2, 3)
 
@@ -174,32 +174,42 @@ def test_properties_that_compute_are_ops() -> None:
     assert op_names(record(Net(body), X)) == ["T", "mT", "mT", "matmul"]
 
 
-class Pins(StorageWeakRef):
-    """Counts those that are alive."""
-
-    alive = 0
-
-    def __init__(self, storage: torch.UntypedStorage) -> None:
-        super().__init__(storage)  # type: ignore[no-untyped-call]
-        Pins.alive += 1
-
-    def __del__(self) -> None:
-        Pins.alive -= 1
-        super().__del__()  # type: ignore[no-untyped-call]
-
-
 def test_memory_that_is_gone_is_forgotten_while_the_forward_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[Values] = []
     seen: list[int] = []
 
     class Chain(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             for _ in range(500):
                 x = x + 1
-            seen.append(Pins.alive)
+            seen.append(len(recorded[0]._storages))
             return x
 
-    monkeypatch.setattr("torchrecorder.recording.values._reference", Pins)
+    class Kept(Values):
+        def __init__(self) -> None:
+            super().__init__()
+            recorded.append(self)
+
+    monkeypatch.setattr("torchrecorder.recording.session.Values", Kept)
     with torch.no_grad():
         graph = capture(Chain(), (torch.zeros(1, 3),))
     assert len(graph.ops) == 500
-    assert 0 < seen[0] < 50
+    assert 0 < seen[0] < 5
+
+
+def test_memory_whose_address_is_used_again_is_other_memory() -> None:
+    values = Values()
+    groups = set()
+    for _ in range(100):  # an allocator gives the memory that was freed last
+        groups.add(values.rows[values.add(torch.ones(3), "op")].storage_group)
+    assert len(groups) == 100
+
+
+def test_memory_is_known_as_long_as_a_view_of_it_is_there() -> None:
+    values = Values()
+    tensor = torch.ones(2, 3)
+    first = values.add(tensor, "op")
+    view = tensor.view(6)
+    del tensor
+    second = values.add(view, "op")
+    assert values.rows[first].storage_group == values.rows[second].storage_group

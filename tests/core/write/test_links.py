@@ -6,16 +6,15 @@ import re
 
 import pytest
 
-from tests.core.drawing.engines import SVG, parsed, picture, words
+from tests.core.drawing.engines import SVG, fixed, link, parsed, picture, words
 from tests.core.graph.building import residual_block, transformer
-from torchrecorder.write.links import Expandable, classes, is_safe, link, refer_to
-from torchrecorder.write.svg import fixed
+from torchrecorder.write.links import Reference, References, classes, is_safe
 
 CONV = "torch.nn.modules.conv.Conv2d"
 
 
 def test_layers_and_boxes_refer_to_their_classes() -> None:
-    assert classes(picture(residual_block(), depth="all").svg) == (
+    assert tuple(dict.fromkeys(classes(picture(residual_block(), depth="all").layout))) == (
         "pkg.BasicBlock",
         CONV,
         "torch.nn.modules.batchnorm.BatchNorm2d",
@@ -25,7 +24,7 @@ def test_layers_and_boxes_refer_to_their_classes() -> None:
 
 
 def test_a_class_with_an_address_becomes_a_link() -> None:
-    svg = link(picture(residual_block()).svg, {CONV: 'api.html?a="1"&b=2#conv'})
+    svg = link(picture(residual_block()), {CONV: 'api.html?a="1"&b=2#conv'})
     links = [*parsed(svg).iter(f"{SVG}a")]
     assert [anchor.get("{http://www.w3.org/1999/xlink}href") for anchor in links] == ['api.html?a="1"&b=2#conv'] * 3
     assert parsed(svg).get("role") == "group"
@@ -33,16 +32,15 @@ def test_a_class_with_an_address_becomes_a_link() -> None:
 
 
 def test_without_addresses_it_is_an_image() -> None:
-    made = picture(residual_block()).svg
+    made = picture(residual_block())
     svg = link(made, {"other.Class": "x", CONV: "javascript:alert(1)"})
     assert not [*parsed(svg).iter(f"{SVG}a")]
     assert parsed(svg).get("role") == "img"
-    assert words(svg) == words(made)
-    assert link(svg, {CONV: "x"}) == svg
+    assert words(svg) == words(made.svg)
 
 
 def test_a_picture_that_stands_alone_has_no_references() -> None:
-    assert "<a" not in fixed(picture(residual_block()).svg)
+    assert "<a" not in fixed(picture(residual_block()))
 
 
 @pytest.mark.parametrize(
@@ -87,25 +85,27 @@ def test_not_safe(url: str) -> None:
 
 @pytest.mark.parametrize("cls", ["", "Net", "a b.C", '"x".y', "a..b", "pkg.<locals>.Net", "1.2", "javascript:x.y"])
 def test_what_is_no_dotted_name_is_no_reference(cls: str) -> None:
-    assert refer_to("<g/>", cls) == "<g/>"
+    assert Reference.of(cls) is None
 
 
 def test_a_closed_layer_is_a_door_or_a_link_to_its_class() -> None:
-    svg = picture(transformer(2), depth=1).svg
-    (call,) = {int(number) for number in re.findall(r'"torchrecorder:pkg.Block#(\d+)"', svg)}
-    door = link(svg, {"pkg.Block": "block.html"}, Expandable({call: "block"}, "p:"))
+    made = picture(transformer(2), depth=1)
+    (call,) = {int(number) for number in re.findall(r'"torchrecorder:pkg.Block#(\d+)"', made.svg)}
+    door = link(made, {"pkg.Block": "block.html"}, {call: "block"}, "p:")
     assert '<a class="door" xlink:href="#p:block/" id="p:block"' in door
     assert "block.html" not in door
     assert '<path fill="none" stroke="currentColor" d="M' in door
-    assert 'xlink:href="block.html"' in link(svg, {"pkg.Block": "block.html"})
-    assert "torchrecorder:" not in link(svg, {})
+    assert 'xlink:href="block.html"' in link(made, {"pkg.Block": "block.html"})
+    assert "torchrecorder:" not in link(made, {})
 
 
 @pytest.mark.parametrize(
     ("reference", "left"), [("pkg.f.<locals>.Net#12", "#12"), ("Net#3", "#3"), ("pkg.Net#3", "pkg.Net#3")]
 )
 def test_a_call_is_referred_to_whatever_its_class_is_called(reference: str, left: str) -> None:
-    assert refer_to("<g/>", reference) == f'<a href="torchrecorder:{left}"><g/></a>'
+    known = Reference.of(reference)
+    assert known is not None
+    assert References().tag(known) == f'<a href="torchrecorder:{left}">'
 
 
 def test_titles_are_read_before_what_is_in_their_boxes() -> None:

@@ -17,10 +17,10 @@ from tests.core.drawing.engines import NASTY, picture
 from tests.core.graph.building import Net, mlp, residual_block, transformer
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
+from torchrecorder.layout.model import Layout
 from torchrecorder.write import fonts
 from torchrecorder.write.pdf import to_pdf
 from torchrecorder.write.png import to_png
-from torchrecorder.write.svg import fixed
 
 
 def named(text: str) -> Graph:
@@ -29,7 +29,7 @@ def named(text: str) -> Graph:
 
 
 def made(graph: Graph) -> bytes:
-    return to_pdf(fixed(picture(graph).svg), "what it shows: 卷积")
+    return to_pdf(picture(graph).layout, "what it shows: 卷积")
 
 
 def opened(pdf: bytes) -> Any:
@@ -144,14 +144,13 @@ def test_a_sign_that_no_font_has(machine: Path) -> None:
 
 
 def test_a_long_page_is_made_smaller() -> None:
-    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 28800"><path fill="#000000" d="M0 0l5 5z"/></svg>'
-    assert opened(to_pdf(svg))[0].get_size() == (50, 14400)
+    assert opened(to_pdf(Layout(100, 28800, uid="p")))[0].get_size() == (50, 14400)
 
 
 def test_a_png_of_192_dots_per_inch() -> None:
     pytest.importorskip("pypdfium2")
     drawn = picture(mlp())
-    png = to_png(fixed(drawn.svg))
+    png = to_png(drawn.layout)
     assert png.startswith(b"\x89PNG")
     wide, high = struct.unpack(">II", png[16:24])
     assert (wide, high) == (pytest.approx(drawn.width * 2, abs=2), pytest.approx(drawn.height * 2, abs=2))
@@ -161,4 +160,4 @@ def test_a_png_of_192_dots_per_inch() -> None:
 def test_without_pdfium_a_png_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     with pytest.raises(OptionError, match=r"pip install 'torchrecorder-docs\[png\]'"):
-        to_png(fixed(picture(mlp()).svg))
+        to_png(picture(mlp()).layout)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.drawing.engines import NASTY, laid_out
+from tests.core.drawing.engines import NASTY, finish, laid_out
 from tests.core.graph.building import Net, chain, mlp, residual_block, transformer
 from tests.core.graph.drawn import graphs
+from tests.core.write.safe import is_safe
 from torchrecorder.drawing import StyledNode
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
@@ -20,8 +21,7 @@ from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import to_dot
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import make_view
-from torchrecorder.write.safe import is_safe
-from torchrecorder.write.svg import finish
+from torchrecorder.write.svg import neutral
 
 UID = "tr-0123456789ab"
 
@@ -72,14 +72,14 @@ class Loud:
 def test_what_stylers_do_passes(graph: Graph) -> None:
     (drawing,) = draw([DrawJob(graph, "a" * 64, DrawingOptions(depth=1), Loud())], find_engine())
     assert isinstance(drawing, Drawing), drawing
-    assert all(map(is_safe, drawing.svgs))
+    assert all(map(is_safe, [*map(neutral, drawing.layouts)]))
 
 
 def test_insides_pass() -> None:
     (drawing,) = draw([DrawJob(transformer(3), "a" * 64, DrawingOptions(depth=1))], find_engine())
     assert isinstance(drawing, Drawing)
-    assert len(drawing.svgs) > 1
-    assert all(map(is_safe, drawing.svgs))
+    assert len([*map(neutral, drawing.layouts)]) > 1
+    assert all(map(is_safe, [*map(neutral, drawing.layouts)]))
 
 
 def test_references_are_among_it() -> None:

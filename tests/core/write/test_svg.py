@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.drawing.engines import SVG, laid_out, parsed, picture, words
+from tests.core.drawing.engines import SVG, finish, fixed, laid_out, link, parsed, picture, words
 from tests.core.graph.building import Net, chain, mlp, residual_block, transformer
 from torchrecorder.errors import EngineError
 from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import to_dot
+from torchrecorder.layout.model import Layout
 from torchrecorder.view import make_view
-from torchrecorder.write.links import link
-from torchrecorder.write.svg import finish, fixed
 
 ELEMENTS = {f"{SVG}{name}" for name in ("svg", "title", "desc", "g", "rect", "circle", "path", "text", "tspan", "a")}
 ATTRIBUTES = set(
@@ -64,7 +63,7 @@ def test_edges_say_what_they_join(graph: Graph) -> None:
 
 
 def test_a_file_has_no_keys() -> None:
-    assert "data-" not in fixed(picture(residual_block()).svg)
+    assert "data-" not in fixed(picture(residual_block()))
 
 
 @settings(max_examples=40, deadline=None)
@@ -75,7 +74,7 @@ def test_any_text_is_text(name: str, cls: str, said: str) -> None:
     svg = laid_out(to_dot(make_view(net.graph(net.op("sin", x))), name=name).source)
     finished = finish(svg, uid="p1", title=name, desc=said)
     check(finished.svg)
-    check(fixed(finished.svg).replace(' width="100%"', ""))
+    check(fixed(finished).replace(' width="100%"', ""))
 
 
 ROW = {"name": "n0", "pos": "9,9", "width": "1", "height": "1", "class": "conv"}
@@ -131,7 +130,7 @@ def test_a_broken_layout_is_an_error(layout: str) -> None:
 
 def test_the_uid_is_an_identifier() -> None:
     with pytest.raises(ValueError, match="is not a valid id"):
-        finish("", uid='x" onload="', title="t", desc="d")
+        finish(Layout(1, 1), uid='x" onload="', title="t", desc="d")
 
 
 def test_the_same_bytes_each_time() -> None:
@@ -176,7 +175,7 @@ def _kinds() -> list[tuple[str, str]]:
 
 def test_small() -> None:
     view = make_view(transformer(4))
-    assert len(link(picture(transformer(4)).svg, {})) < 600 * len(view.nodes)
+    assert len(link(picture(transformer(4)), {})) < 600 * len(view.nodes)
 
 
 def test_edges_keep_off_titles() -> None:
@@ -192,21 +191,21 @@ def test_edges_keep_off_titles() -> None:
 class TestFixed:
     def test_has_no_colour_of_the_page(self) -> None:
         for dark in (False, True):
-            svg = fixed(picture(residual_block()).svg, dark=dark)
+            svg = fixed(picture(residual_block()), dark=dark)
             assert "currentColor" not in svg
             assert "var(" not in svg
             assert parsed(svg).tag == f"{SVG}svg"
 
     def test_has_its_own_background_and_size(self) -> None:
         made = picture(mlp())
-        root = parsed(fixed(made.svg))
+        root = parsed(fixed(made))
         assert root.get("width") == f"{made.width:.0f}"
         assert next(root.iter(f"{SVG}rect")).get("fill") == "#ffffff"
-        assert next(parsed(fixed(made.svg, dark=True)).iter(f"{SVG}rect")).get("fill") == "#16181d"
+        assert next(parsed(fixed(made, dark=True)).iter(f"{SVG}rect")).get("fill") == "#16181d"
 
     def test_text_that_looks_like_a_colour_stays(self) -> None:
         net = Net("currentColor")
         x = net.op("var(--torchrecorder-conv,#3b82c4)", net.input("x", 1))
         made = picture(net.graph(x))
-        assert "currentColor" in words(fixed(made.svg))
-        assert "var(--torchrecorder-conv,#3b82c4)" in words(fixed(made.svg))
+        assert "currentColor" in words(fixed(made))
+        assert "var(--torchrecorder-conv,#3b82c4)" in words(fixed(made))

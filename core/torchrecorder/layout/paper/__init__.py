@@ -16,15 +16,12 @@ from torchrecorder.layout.paper.check import Placement, price, too_many_crossing
 from torchrecorder.layout.paper.page import on_page
 from torchrecorder.layout.paper.ranks import CyclicPanel
 from torchrecorder.layout.paper.sheet import Sheet
+from torchrecorder.layout.tuning import ABOVE_INSETS, BESIDE_INSETS, PAGE
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
 
 __all__ = ["PAGE", "PaperLayout"]
 
-PAGE = 540.0, 675.0
-"""Width and height of a page, in points: 720 by 900 CSS pixels."""
-_ABOVE_INSETS, _BESIDE_INSETS = 450.0, 1350.0
-"""Height of a picture that has insets, in points."""
 _MAX_NODES = 300
 _MAX_NESTED = 40
 """Boxes in one another; more leave no room for a page, and the layout goes through them by recursion."""
@@ -79,7 +76,7 @@ class PaperLayout:
         for sheet in self._sheets:
             sheet.read([*islice(left, len(sheet.dots))])
         # with insets the picture may be in columns above them, or one high column beside them
-        heights = (_ABOVE_INSETS, _BESIDE_INSETS) if len(self._sheets) > 1 else (PAGE[1],)
+        heights = (ABOVE_INSETS, BESIDE_INSETS) if len(self._sheets) > 1 else (PAGE[1],)
         picture, *others = self._sheets
         pictures = picture.best(self._width, heights)
         insets = [sheet.best(self._width, PAGE[1:])[0] for sheet in others]

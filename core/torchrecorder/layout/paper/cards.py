@@ -12,27 +12,31 @@ from torchrecorder.layout.geometry import Rect
 from torchrecorder.layout.model import PARTS, Figure, NodeStyle, Styles, Word
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
+from torchrecorder.layout.tuning import (
+    BESIDE,
+    BETWEEN_BESIDE,
+    BOX_AROUND,
+    CARD_MARGIN,
+    CARDS_APART,
+    LEAST_HIGH,
+    LEAST_SMALL,
+    LEAST_WIDE,
+    NARROW_LINES,
+    SIDEWAYS_LINES,
+    SIGN,
+    SIZE,
+    SMALL,
+    STACK,
+    TAG_WIDE,
+    USUAL_LINES,
+)
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Node
 from torchrecorder.view.node_kinds import Kind
 
-SIZE, SMALL = 10.5, 9.0
-SIGN = 18.7
-"""Width of a sign."""
-STACK = 6.0
-"""How far the sheets of a repeated layer reach to the lower right."""
-_APART, _AROUND = 18.0, 40.0
-"""Between two nodes in a row, and what a box takes around them, about."""
-_BESIDE, _BETWEEN = 13.0, 3.0
-"""Between a node and what stands beside it, and between two things beside it."""
-_MARGIN, _LEAST, _LEAST_SMALL, _LEAST_HIGH = 9.0, 57.6, 21.6, 19.8
 _LINE_HEIGHT, _BASE = 1.2, 0.34
 _LIGHT = ("norm", "act", "pool", "op")
 """Kinds that say all in one line."""
-_USUAL, _NARROW, _SIDEWAYS = (165.0, 175.0), (120.0, 110.0), (0.0, 110.0)
-"""How long all words may be in one line, and how long a line before it is broken."""
-_TAG = 62.0
-"""Points that a name on a tag may be wide; what is longer is cut at its end."""
 
 
 @dataclass(slots=True)
@@ -108,7 +112,7 @@ class Cards:
         """
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
-        self._long = _SIDEWAYS if is_sideways else _NARROW if is_narrow else _USUAL
+        self._long = SIDEWAYS_LINES if is_sideways else NARROW_LINES if is_narrow else USUAL_LINES
         self._bare: set[int] = set()
         """Inputs and outputs that are only the ends of lines."""
         for kind in ("input", "output") if are_ends_bare else ():
@@ -129,23 +133,23 @@ class Cards:
             for key in (key for row in shared for key in row if key.kind == "node"):
                 found[key.id] = card = self._of(self._view.nodes[key.id])
                 wide[key] = card.half + card.right
-            widest = max((sum(wide[key] + _APART for key in row) - _APART for row in shared), default=0.0)
+            widest = max((sum(wide[key] + CARDS_APART for key in row) - CARDS_APART for row in shared), default=0.0)
             for key in alone:
-                room = self._long[0] if self._is_narrow else max(widest - 2 * _MARGIN, self._long[0])
+                room = self._long[0] if self._is_narrow else max(widest - 2 * CARD_MARGIN, self._long[0])
                 found[key.id] = card = self._of(self._view.nodes[key.id], room)
                 widest = max(widest, card.half + card.right)
             if box is not None:
-                wide[Key("box", box)] = widest + _AROUND
+                wide[Key("box", box)] = widest + BOX_AROUND
         return found
 
     def _of(self, node: Node, one_line: float = 0.0) -> Card:
         card = self._card(node, one_line)
         beside = self._panels.beside.get(node.id, [])
         card.beside = [self._beside(self._view.nodes[other]) for other in beside]
-        top = -(sum(2 * it.body for it in card.beside) + _BETWEEN * (len(beside) - 1)) / 2
+        top = -(sum(2 * it.body for it in card.beside) + BETWEEN_BESIDE * (len(beside) - 1)) / 2
         for it in card.beside:
-            card.places.append((card.half + _BESIDE + it.half, top + it.body))
-            top += 2 * it.body + _BETWEEN
+            card.places.append((card.half + BESIDE + it.half, top + it.body))
+            top += 2 * it.body + BETWEEN_BESIDE
         return card
 
     def _card(self, node: Node, one_line: float = 0.0) -> Card:
@@ -190,7 +194,7 @@ class Cards:
         found: dict[int, str] = {}
         for hub in sorted(self._panels.hubs):
             name = self._label(self._view.nodes[hub]).name
-            while width(name, SMALL) > _TAG:
+            while width(name, SMALL) > TAG_WIDE:
                 name = name.rstrip("…")[:-1].rstrip("._ ") + "…"
             found[hub] = name
         alike = {name: [hub for hub, other in found.items() if other == name] for name in found.values()}
@@ -206,9 +210,9 @@ def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[fl
     is_one = bool(label.line) and bold + dot + line < one_line
     lines = [text for text in (label.name, *_broken(label.line, size, most)) if text]
     high = size * _LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
-    high = high + 4.5 if is_small else max(_LEAST_HIGH, high + 6.6)
+    high = high + 4.5 if is_small else max(LEAST_HIGH, high + 6.6)
     inner = bold + dot + line if is_one else max(bold, *(width(text, size) for text in lines[1:]), 0.0)
-    wide = max(_LEAST_SMALL if is_small else _LEAST, inner + 2 * (7.0 if is_small else _MARGIN))
+    wide = max(LEAST_SMALL if is_small else LEAST_WIDE, inner + 2 * (7.0 if is_small else CARD_MARGIN))
     if is_one:
         left, base = -inner / 2, size * _BASE
         said = PARTS.lstrip() + label.line  # without the space, which stands between the two words

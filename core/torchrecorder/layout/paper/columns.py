@@ -9,19 +9,22 @@ from itertools import pairwise
 
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.panels import Key, Panels
-from torchrecorder.layout.paper.place import LANE
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.ushape import UShape, find_u
-
-_GAP, _SIDE, _BOX_HIGH, _BOX_WIDE = 14.0, 18.0, 62.0, 40.0
-_LEAST = 330.0
-"""A chain lower than this is never cut."""
-_TOO_HIGH, _WIDER, _KEPT, _GUTTER = 1.0, 1.05, 0.8, 14.0
-"""How much higher than a page a chain may be, how much wider columns may be together than the page, how much of the
-height the highest column may keep, and the room between columns beyond that between nodes."""
-_BESIDE = 40.0
-_U_WIDER = 1.3
-"""How much wider than the page a U may be, which says more than a chain."""
+from torchrecorder.layout.tuning import (
+    BOX_HIGH,
+    BOX_WIDE,
+    COLUMN_BESIDE,
+    COLUMN_GAP,
+    COLUMN_GUTTER,
+    COLUMN_SIDE,
+    COLUMNS_WIDER,
+    KEPT,
+    LANE,
+    LEAST_CHAIN,
+    TOO_HIGH,
+    U_WIDER,
+)
 
 
 class Columns:
@@ -45,11 +48,11 @@ class Columns:
             if with_u and not is_loop and (shape := self._u_shape(box, sum(highs), room)):
                 self.shapes[box], self.cuts[box] = shape, [shape.cut]
                 continue
-            cuts = self.cuts[box] = [] if is_loop else self._cut(box, highs, max(available, _LEAST), room)
+            cuts = self.cuts[box] = [] if is_loop else self._cut(box, highs, max(available, LEAST_CHAIN), room)
             column = [sum(cut < r for cut in cuts) for r in range(len(rows))]
             for r, row in enumerate(rows):
                 beside = sum(h for q, h in enumerate(highs) if column[q] == column[r]) - highs[r]
-                inside = available - beside - _BESIDE, (room - 30.0) / (len(cuts) + 1)
+                inside = available - beside - COLUMN_BESIDE, (room - 30.0) / (len(cuts) + 1)
                 pending += [(key.id, *inside) for key in row if key.kind == "box"]
 
     def is_same(self, other: Columns) -> bool:
@@ -57,12 +60,12 @@ class Columns:
         return (self.cuts, self.shapes) == (other.cuts, other.shapes)
 
     def _u_shape(self, box: int | None, high: float, room: float) -> UShape | None:
-        if high < _LEAST or self._has_late(box) or (found := find_u(self._panels, self._rows, box)) is None:
+        if high < LEAST_CHAIN or self._has_late(box) or (found := find_u(self._panels, self._rows, box)) is None:
             return None
         rows = self._rows[box]
         parts = rows[: found.cut + 1], rows[found.cut + 1 :]
-        wide = sum(max(sum(self._size(key)[1] + _SIDE for key in row) for row in part) for part in parts)
-        return found if wide <= _U_WIDER * room else None
+        wide = sum(max(sum(self._size(key)[1] + COLUMN_SIDE for key in row) for row in part) for part in parts)
+        return found if wide <= U_WIDER * room else None
 
     def _size(self, key: Key) -> tuple[float, float]:
         """About how high and wide it is."""
@@ -71,21 +74,21 @@ class Columns:
         if key not in self._sizes:
             if key.kind == "node":
                 card = self._cards[key.id]
-                self._sizes[key] = (card.above + card.below + _GAP, card.half + card.right)
+                self._sizes[key] = (card.above + card.below + COLUMN_GAP, card.half + card.right)
             else:
                 rows = self._rows[key.id]
-                high = _BOX_HIGH + sum(max(self._size(it)[0] for it in row) for row in rows)
-                wide = max((sum(self._size(it)[1] + _SIDE for it in row) for row in rows), default=60.0)
+                high = BOX_HIGH + sum(max(self._size(it)[0] for it in row) for row in rows)
+                wide = max((sum(self._size(it)[1] + COLUMN_SIDE for it in row) for row in rows), default=60.0)
                 lanes = LANE * len(self._panels.back.get(key.id, ()))
-                self._sizes[key] = (high, wide + lanes + _BOX_WIDE)
+                self._sizes[key] = (high, wide + lanes + BOX_WIDE)
         return self._sizes[key]
 
     def _cut(self, box: int | None, highs: Sequence[float], available: float, room: float) -> list[int]:
         rows, total = self._rows[box], sum(highs)
-        if total <= _TOO_HIGH * available or self._has_late(box):
+        if total <= TOO_HIGH * available or self._has_late(box):
             return []
         able = self._places(box)
-        wides = [sum(self._size(key)[1] + _SIDE for key in row) for row in rows]
+        wides = [sum(self._size(key)[1] + COLUMN_SIDE for key in row) for row in rows]
         for columns in range(math.ceil(total / available), 1, -1):
             cuts: list[int] = []
             reached = 0.0
@@ -96,8 +99,12 @@ class Columns:
                     cuts.append(r)
             ends = [0, *[cut + 1 for cut in cuts], len(rows)]
             parts = [range(a, b) for a, b in pairwise(ends)]
-            wide = sum(max(wides[r] for r in part) + _GUTTER for part in parts)
-            if cuts and wide <= _WIDER * room and max(sum(highs[r] for r in part) for part in parts) <= _KEPT * total:
+            wide = sum(max(wides[r] for r in part) + COLUMN_GUTTER for part in parts)
+            if (
+                cuts
+                and wide <= COLUMNS_WIDER * room
+                and max(sum(highs[r] for r in part) for part in parts) <= KEPT * total
+            ):
                 return cuts
         return []
 

@@ -6,22 +6,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from torchrecorder.layout.finish import WORD_SIZE
 from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
-from torchrecorder.layout.paper.strips import MARGIN, Strip
-from torchrecorder.layout.paper.titles import BAND, set_title, set_title_beside
+from torchrecorder.layout.paper.strips import Strip
+from torchrecorder.layout.paper.titles import set_title, set_title_beside
 from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turned_piece
+from torchrecorder.layout.tuning import BAND, BOX_MARGIN, GUTTER, NAMED, TURN, WORD_SIZE
 from torchrecorder.layout.widths import width
-
-_GUTTER, _TURN = 22.0, 9.0
-"""Between columns, and how far below a column its line turns to the next."""
-_NAMED = 5
-"""So many outputs at one line are named by the first and the last of them."""
 
 
 class Composer:
@@ -103,7 +98,7 @@ class Composer:
                 wire.is_open = True
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
                 heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
-                heads = heads if len(heads) < _NAMED else [heads[0], "…", heads[-1]]
+                heads = heads if len(heads) < NAMED else [heads[0], "…", heads[-1]]
                 wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
         around = {it.source: it.edges for it in self._panels.by_box[None].segments if it.head.kind == "box"}
         for source, side in piece.late.items():
@@ -247,7 +242,7 @@ class Composer:
             back = [(position, edges[position]) for position in self._panels.back[box]]
             lead_back(piece, back, is_sideways=self._is_sideways)
         if box is not None:
-            piece.left, piece.right = piece.left + MARGIN, piece.right + MARGIN
+            piece.left, piece.right = piece.left + BOX_MARGIN, piece.right + BOX_MARGIN
             if self._is_sideways:
                 set_title_beside(piece, self._titles[box])
                 return piece
@@ -268,10 +263,10 @@ class Composer:
         down = lead + 14.0
         ends: list[float] = []
         for strip, after in pairwise(strips):
-            gutter = strip.right + _GUTTER / 2
-            by = strip.right + _GUTTER - after.left
+            gutter = strip.right + GUTTER / 2
+            by = strip.right + GUTTER - after.left
             _move(after, by, down)
-            low = strip.height + (down if ends else 0.0) + _TURN - 3.0
+            low = strip.height + (down if ends else 0.0) + TURN - 3.0
             ends.append(low)
             for source, x in strip.exits.items():
                 to = after.entries[source]
@@ -281,7 +276,7 @@ class Composer:
                 wire.points = [(x, begin), (x, low), (gutter, low), (gutter, down - 8.0), (to, down - 8.0), (to, down)]
                 wires.append(wire)
         last = strips[-1]
-        height = max(last.height + down, *(end + MARGIN for end in ends))
+        height = max(last.height + down, *(end + BOX_MARGIN for end in ends))
         for wire in last.wires:
             if wire.head.key.kind == "out":
                 wire.points[-1] = (wire.points[-1][0], height)

@@ -13,14 +13,11 @@ from torchrecorder.layout.geometry import Curve, Point, Rect, part
 from torchrecorder.layout.model import PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Styles, Title, Word
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.model import Piece, Wire
+from torchrecorder.layout.tuning import ARROW, RADIUS, ROUNDNESS
 from torchrecorder.view import View
 
-RADIUS = 7.0
-"""Of every corner of a line."""
-_ARROW = 6.0
 _EDGE = 2.0
 """Half of a line, and what a stack reaches beyond its node."""
-_ROUND = 0.55
 
 
 @dataclass(slots=True)
@@ -83,7 +80,7 @@ class Figures:
             return place[next((order for order in ids if order > node - 1), ids[-1])] if ids else 0
 
         boxes = [self._boxes[box]._replace(before=position(self._first.get(box, 0))) for box in sorted(self._boxes)]
-        titles = [replace(title, before=position(title.before)) for title in self._titles]
+        titles = [title._replace(before=position(title.before)) for title in self._titles]
         lines = [_line(path, self._letter) for path in _joined(self._paths)]
         wide, high = piece.left + piece.right + 2 * PAD + _EDGE, piece.height + 2 * PAD + _EDGE
         return Layout(*self._at(wide, high), boxes, [figure for _, figure in self._nodes], lines, titles)
@@ -207,7 +204,7 @@ def _line(path: _Path, letter: str) -> Line:
     if path.is_end:
         tip, before = points[-1], points[-2]
         long = math.dist(before, tip)
-        points[-1] = part(tip, before, min(_ARROW / long, 0.9) if long else 0.0)
+        points[-1] = part(tip, before, min(ARROW / long, 0.9) if long else 0.0)
     tail, head = (f"{letter}{end}" for end in path.ends)
     return Line(marks, rounded(points), tip, path.word, style, (tail, head), path.at)
 
@@ -235,7 +232,7 @@ def rounded(points: Sequence[Point]) -> Curve:
         start, end = part(corner, at, radius / before if before else 0.0), part(corner, after, radius / long)
         if math.dist(at, start) > 0.05:
             found += _straight(at, start)
-        found += [part(start, corner, _ROUND), part(end, corner, _ROUND), end]
+        found += [part(start, corner, ROUNDNESS), part(end, corner, ROUNDNESS), end]
         at = end
     return found + _straight(at, kept[-1]) if math.dist(at, kept[-1]) > 0.05 else found
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from torchrecorder.layout.geometry import Curve, Rect
 from torchrecorder.layout.model import Figure, Layout, Line, Title
-
-_APART = 16.0
-"""Between two pictures."""
+from torchrecorder.layout.tuning import PICTURES_APART
 
 
 class _Place(NamedTuple):
@@ -30,7 +27,7 @@ def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Ite
     """Insets below the picture; then the first of them beside it, as far as there is room."""
     room = max(room, picture.width)
     yield _shelves([picture, *insets], room)
-    left = picture.width + _APART
+    left = picture.width + PICTURES_APART
     for n in range(1, len(insets) + 1):
         if left + max(inset.width for inset in insets[:n]) > room:
             return
@@ -38,26 +35,26 @@ def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Ite
         places = [_Place(picture, 0.0, 0.0), *(_Place(it, left + x, y) for it, x, y in beside)]
         wide, high = _size(places)
         below = _shelves(insets[n:], max(room, wide))
-        yield [*places, *(_Place(it, x, high + _APART + y) for it, x, y in below)]
+        yield [*places, *(_Place(it, x, high + PICTURES_APART + y) for it, x, y in below)]
 
 
 def _shelves(layouts: Sequence[Layout], room: float) -> list[_Place]:
     """Each in the first row that has room for it; rows in the middle."""
     rows: list[list[Layout]] = []
     for layout in layouts:
-        row = next((row for row in rows if sum(it.width + _APART for it in row) + layout.width <= room), None)
+        row = next((row for row in rows if sum(it.width + PICTURES_APART for it in row) + layout.width <= room), None)
         if row is None:
             rows.append([layout])
         else:
             row.append(layout)
-    widths = [sum(it.width for it in row) + _APART * (len(row) - 1) for row in rows]
+    widths = [sum(it.width for it in row) + PICTURES_APART * (len(row) - 1) for row in rows]
     places, y = [], 0.0
     for row, width in zip(rows, widths, strict=True):
         x = (max(widths) - width) / 2
         for layout in row:
             places.append(_Place(layout, x, y))
-            x += layout.width + _APART
-        y += max(it.height for it in row) + _APART
+            x += layout.width + PICTURES_APART
+        y += max(it.height for it in row) + PICTURES_APART
     return places
 
 
@@ -96,7 +93,7 @@ def _line(line: Line, x: float, y: float) -> Line:
 def _title(title: Title, x: float, y: float, first: int) -> Title:
     word = title.word._replace(x=title.word.x + x, y=title.word.y + y)
     rect, before = _rect(title.rect, x, y), title.before + first
-    return replace(title, left=title.left + x, word=word, rect=rect, before=before)
+    return title._replace(left=title.left + x, word=word, rect=rect, before=before)
 
 
 def _rect(rect: Rect, x: float, y: float) -> Rect:

@@ -13,15 +13,11 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from torchrecorder.layout.dot import edges_back
+from torchrecorder.layout.tuning import BUNDLED, HUB, SEVERAL
 from torchrecorder.view import View
 
 LOOSE = ("param", "buffer", "const", "from")
 """Kinds of nodes that give data without being fed."""
-HUB = 4
-"""So many readers, one after another, see the name of what they read instead of a line."""
-_SEVERAL = 2
-_BUNDLED = 2
-"""More lines into one output than this are drawn as one."""
 
 
 class Key(NamedTuple):
@@ -150,7 +146,7 @@ class Panels:
             if it.tail.kind == "in":
                 readers[it.source].append(it.head)
         first = sorted(source for source in readers if not self.is_late(box, source))
-        if len(readers) - len(first) < _SEVERAL or len(first) < _SEVERAL:
+        if len(readers) - len(first) < SEVERAL or len(first) < SEVERAL:
             return []
         stream = readers[first[-1]]
         return [source for source in first[:-1] if all(it.kind == "node" and it in stream for it in readers[source])]
@@ -223,7 +219,7 @@ class Panels:
         for flow in flows:
             into[flow.head] += 1
         nodes = self.view.nodes
-        bundled = {head for head, n in into.items() if n > _BUNDLED and nodes[head].kind == "output"}
+        bundled = {head for head, n in into.items() if n > BUNDLED and nodes[head].kind == "output"}
         found: dict[tuple[int | None, Key, Key, int], Segment] = {}
         for flow in flows:
             source = -1 - flow.head if flow.head in bundled else flow.tail

@@ -19,11 +19,8 @@ from torchrecorder.layout.paper.lanes import Blocked
 from torchrecorder.layout.paper.panels import Panels
 from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking
 from torchrecorder.layout.paper.ushape import NoWayAcross
+from torchrecorder.layout.tuning import GIVEN_UP, TRIES
 from torchrecorder.view import View
-
-_TRIES = 20
-_GIVEN_UP = 400.0
-"""Points of height that a U, or towers side by side, are worth."""
 
 
 class Sheet:
@@ -63,7 +60,7 @@ class Sheet:
         while any(it.is_poor for it in found) and self._simplify():
             simpler = self._placements(width, heights)
             if self._is_plain:
-                simpler = [it._replace(price=it.price + _GIVEN_UP) for it in simpler]
+                simpler = [it._replace(price=it.price + GIVEN_UP) for it in simpler]
             found = [min(pair, key=lambda it: it.price) for pair in zip(found, simpler, strict=True)]
         return found
 
@@ -122,7 +119,7 @@ class Sheet:
             is_narrow=self._is_narrow,
             is_sideways=self._is_sideways,
         )
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             try:
                 piece = composer.compose(is_inset=bool(self._letter))
             except Blocked as blocked:

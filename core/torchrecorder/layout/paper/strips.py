@@ -9,21 +9,26 @@ from dataclasses import dataclass, field
 
 from torchrecorder.layout.paper.lanes import Blocked, Router
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
-from torchrecorder.layout.paper.place import LANE, find_spine, place, spread
+from torchrecorder.layout.paper.place import find_spine, place, spread
+from torchrecorder.layout.tuning import (
+    ARRIVING_TRACK,
+    ARROW_ROOM,
+    BOX_MARGIN,
+    FIRST_TRACK,
+    GAP_SIDEWAYS,
+    LANE,
+    LAST_TRACK,
+    PORT_GAP,
+    STRIP_AIR,
+    TRACK,
+    WORD_AIR,
+    WORD_GAP,
+    WORD_GAP_TO_BOX,
+)
 
-ARROW = 11.0
-"""What a line needs above a node, for its arrow."""
-MARGIN = 10.0
-"""Between the border of a box and what is in it."""
-_GAP, _WORD_GAP, _WORD_GAP_TO_BOX, _TRACK = ARROW, 12.5, 15.0, 7.0
+_GAP = ARROW_ROOM
 """Between two rows, also with words at a line, also above a row with a box, where these have less room, and between two
 tracks."""
-_FIRST, _LAST, _TO_ARRIVING = 6.0, 4.0, 5.0
-"""Above the first track of a gap, below the last leaving one, below the last arriving one."""
-_GAP_SIDEWAYS, _WORD_AIR = 16.0, 8.0
-"""Between two rows if data flows to the right, and what a word at a line needs besides its length and the arrow."""
-_PORT_GAP = 10.0
-_AIR = 9.0
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +131,7 @@ class Strip:
                 self.sides[source] = Side({side: ends[0].ends[side] for side in self._open[source]}, *ends[0][1:])
                 continue
             (side,) = self._open[source]
-            x = (self.left if side == LEFT else self.right) + side * _AIR
+            x = (self.left if side == LEFT else self.right) + side * STRIP_AIR
             first = min(ends, key=lambda end: end.y)
             for wire, end in zip(wires, ends, strict=True):
                 turn = [(x, first.y)] if end is not first else []
@@ -148,7 +153,7 @@ class Strip:
         """Sets y of all, from the first row down."""
         y = 0.0
         if not self.rows[0][0].is_port:
-            y = self.lead + (4.0 if self.lead else MARGIN if self.is_boxed else 0.0)
+            y = self.lead + (4.0 if self.lead else BOX_MARGIN if self.is_boxed else 0.0)
         high: list[RowItem] = []
         for r, row in enumerate(self.rows):
             own = [item for item in row if item.last == r]
@@ -166,24 +171,24 @@ class Strip:
         if not self.rows[-1][0].is_port:
             last = len(self.rows) - 1
             self.height += self._needed(last, router) if last in router.tracks else 0.0
-            self.height += MARGIN if self.is_boxed else 0.0
+            self.height += BOX_MARGIN if self.is_boxed else 0.0
 
     def _needed(self, r: int, router: Router) -> float:
         leaving, arriving = router.tracks.get(r, (0, 0))
-        room = _FIRST + _TRACK * (leaving - 1) + _LAST if leaving else 0.0
-        return room + (_TRACK * (arriving - 1) + _TO_ARRIVING if arriving else 0.0)
+        room = FIRST_TRACK + TRACK * (leaving - 1) + LAST_TRACK if leaving else 0.0
+        return room + (TRACK * (arriving - 1) + ARRIVING_TRACK if arriving else 0.0)
 
     def _gap(self, r: int, router: Router) -> float:
         room = self._needed(r, router)
         to_box = r + 1 < len(self.rows) and any(item.piece for item in self.rows[r + 1])
         word = max(item.word for item in self.rows[r])
-        gap = max((_WORD_GAP_TO_BOX if to_box else _WORD_GAP) if word else _GAP, room + ARROW)
+        gap = max((WORD_GAP_TO_BOX if to_box else WORD_GAP) if word else _GAP, room + ARROW_ROOM)
         if self.is_sideways:
-            gap = max(gap, word + ARROW + _WORD_AIR if word else _GAP_SIDEWAYS)
+            gap = max(gap, word + ARROW_ROOM + WORD_AIR if word else GAP_SIDEWAYS)
         if r + 1 < len(self.rows) and self.rows[r + 1][0].is_port:
-            gap = max(_PORT_GAP, room + 3.0 if room else 0.0)
+            gap = max(PORT_GAP, room + 3.0 if room else 0.0)
         if self.rows[r][0].is_port and r == 0:
-            gap = self.lead + max(ARROW, room + ARROW - 3.0 if room else 0.0)
+            gap = self.lead + max(ARROW_ROOM, room + ARROW_ROOM - 3.0 if room else 0.0)
         return gap
 
     # points
@@ -194,7 +199,7 @@ class Strip:
         found = [(wire.start, begin)]
         if wire.leaving is not None:
             base = self.lead - 3.0 if tail.is_port else self.bottoms[tail.last]
-            y = base + _FIRST + _TRACK * wire.leaving
+            y = base + FIRST_TRACK + TRACK * wire.leaving
             found += [(wire.start, y), (wire.lane, y)]
         if wire.side:
             end = self._end(head, wire.source) if wire.is_late else None
@@ -202,7 +207,7 @@ class Strip:
             x = end.ends[wire.side] if end else head.x + wire.side * head.half
             return [*found, (wire.lane, y), (x, y)]
         if wire.arriving is not None:
-            y = self.tops[head.row] - (3.0 if head.is_port else ARROW) - _TRACK * wire.arriving
+            y = self.tops[head.row] - (3.0 if head.is_port else ARROW_ROOM) - TRACK * wire.arriving
             found += [(wire.lane, y), (wire.end, y)]
         top = head.y + head.top
         if head.is_sign:  # on its circle
@@ -225,4 +230,4 @@ class Strip:
         return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "out"}
 
 
-__all__ = ["ARROW", "LANE", "MARGIN", "Strip"]
+__all__ = ["ARROW_ROOM", "BOX_MARGIN", "LANE", "Strip"]

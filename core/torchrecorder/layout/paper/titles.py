@@ -7,25 +7,26 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from torchrecorder.layout.model import PARTS, Word
-from torchrecorder.layout.paper.cards import SIZE
 from torchrecorder.layout.paper.model import Piece
-from torchrecorder.layout.paper.strips import MARGIN
+from torchrecorder.layout.tuning import (
+    ALMOST,
+    BAND,
+    BOX_MARGIN,
+    LEAST_TITLE_LINE,
+    NAME_WIDE,
+    REST_COSTS,
+    SECOND_LINE_COSTS,
+    SIZE,
+    SPLIT_COSTS,
+    SYMMETRY,
+    TITLE_BASE,
+    TITLE_FROM_LINE,
+    TITLE_INSET,
+    TITLE_LINE,
+)
 from torchrecorder.layout.widths import width
 
-BAND = 17.0
-"""Height of the band of a title."""
-_BASE = 13.5
-_INSET, _FROM_LINE = 9.0, 7.0
-"""Between a title and the border, and between it and a line that enters."""
-_SYMMETRY, _ALMOST = 0.62, 30.0
-"""How much of the longer side of a box the shorter one has at least; sides that differ less are made equal."""
-_NAME_WIDE = 500.0
-_REST, _SPLIT, _SECOND = 6.0, 12.0, 30.0
-"""What it costs to have nothing of a title at the left, to split it, and to have a second line."""
-_LINE = 12.6
 _AT_TOP = 0.01
-_LEAST_LINE = 110.0
-"""A shorter line of a title is not broken, if data flows to the right."""
 
 
 class _Words(NamedTuple):
@@ -50,7 +51,7 @@ def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool =
     """
     parts = text.split(PARTS)
     if room := _between(xs, _long(parts, bold=True), piece):
-        piece.title.append((Word(room[0], _BASE, SIZE, text), room[1], False))
+        piece.title.append((Word(room[0], TITLE_BASE, SIZE, text), room[1], False))
         return
     found = [(words, *_sides(piece, words, xs)) for words in _ways(parts, is_narrow=is_narrow) if xs or not words.right]
     words, piece.left, piece.right = min(found, key=lambda way: way[1] + way[2] + _price(way[0]))
@@ -58,8 +59,8 @@ def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool =
     for lines, is_right in ((words.left, False), (words.right, True)):
         for i, line in enumerate(lines):
             long = _long(line, bold=not is_rest)
-            x = piece.right - _INSET - long if is_right else -piece.left + _INSET
-            piece.title.append((Word(x, _BASE + i * _LINE, SIZE, PARTS.join(line)), long, is_rest))
+            x = piece.right - TITLE_INSET - long if is_right else -piece.left + TITLE_INSET
+            piece.title.append((Word(x, TITLE_BASE + i * TITLE_LINE, SIZE, PARTS.join(line)), long, is_rest))
             is_rest = True
     if words.lines > 1:
         _lower(piece)
@@ -71,16 +72,18 @@ def set_title_beside(piece: Piece, text: str) -> None:
     Its words have places across and along in this order turned: as they lie in the picture.
     """
     lines: list[list[str]] = [[]]
-    room = max(piece.height - 2 * _INSET, _LEAST_LINE)
+    room = max(piece.height - 2 * TITLE_INSET, LEAST_TITLE_LINE)
     for part in text.split(PARTS):
         if lines[-1] and _long([*lines[-1], part], bold=len(lines) == 1) > room:
             lines.append([])
         lines[-1].append(part)
     longs = [_long(line, bold=not i) for i, line in enumerate(lines)]
-    _lengthen(piece, max(longs) + 2 * _INSET)
-    piece.left += BAND - MARGIN + 4.0 + _LINE * (len(lines) - 1)
+    _lengthen(piece, max(longs) + 2 * TITLE_INSET)
+    piece.left += BAND - BOX_MARGIN + 4.0 + TITLE_LINE * (len(lines) - 1)
     for i, (line, long) in enumerate(zip(lines, longs, strict=True)):
-        piece.title.append((Word(_INSET, -piece.left + _BASE + i * _LINE, SIZE, PARTS.join(line)), long, i > 0))
+        piece.title.append(
+            (Word(TITLE_INSET, -piece.left + TITLE_BASE + i * TITLE_LINE, SIZE, PARTS.join(line)), long, i > 0)
+        )
 
 
 def _lengthen(piece: Piece, height: float) -> None:
@@ -110,7 +113,11 @@ def _halves(parts: Sequence[str]) -> Iterator[tuple[Sequence[str], ...]]:
 
 def _price(words: _Words) -> float:
     is_at_left = bool(words.left)
-    return (_SPLIT if words.is_split else 0.0) + (0.0 if is_at_left else _REST) + _SECOND * (words.lines - 1)
+    return (
+        (SPLIT_COSTS if words.is_split else 0.0)
+        + (0.0 if is_at_left else REST_COSTS)
+        + SECOND_LINE_COSTS * (words.lines - 1)
+    )
 
 
 def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, float]:
@@ -118,8 +125,8 @@ def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, flo
     left = max((_long(line, bold=not i) for i, line in enumerate(words.left)), default=0.0)
     right = max((_long(line, bold=not i and not words.left) for i, line in enumerate(words.right)), default=0.0)
     if not xs:
-        return piece.left, max(piece.right, left + 2 * _INSET - piece.left)
-    room = _INSET + _FROM_LINE
+        return piece.left, max(piece.right, left + 2 * TITLE_INSET - piece.left)
+    room = TITLE_INSET + TITLE_FROM_LINE
     sides = (
         max(piece.left, left + room - xs[0] if left else 0.0),
         max(piece.right, right + room + xs[-1] if right else 0.0),
@@ -129,23 +136,23 @@ def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, flo
 
 def _between(xs: Sequence[float], long: float, piece: Piece) -> tuple[float, float] | None:
     """Where a whole title stands between two lines that enter, as far to the left as it can; and how long it is."""
-    if not xs or xs[0] + piece.left >= long + _INSET + _FROM_LINE:
+    if not xs or xs[0] + piece.left >= long + TITLE_INSET + TITLE_FROM_LINE:
         return None
-    pairs = pairwise([*xs, piece.right - _INSET + _FROM_LINE])
-    left = next((left for left, right in pairs if right - left >= long + 2 * _FROM_LINE), None)
-    return None if left is None or left == xs[-1] else (left + _FROM_LINE, long)
+    pairs = pairwise([*xs, piece.right - TITLE_INSET + TITLE_FROM_LINE])
+    left = next((left for left, right in pairs if right - left >= long + 2 * TITLE_FROM_LINE), None)
+    return None if left is None or left == xs[-1] else (left + TITLE_FROM_LINE, long)
 
 
 def _lower(piece: Piece) -> None:
     """Makes room for a second line; what enters or leaves at the top still does."""
     for item in piece.items:
-        item.y += _LINE if item.y > _AT_TOP or not item.is_port else 0.0
+        item.y += TITLE_LINE if item.y > _AT_TOP or not item.is_port else 0.0
     for wire in piece.wires:
-        wire.points = [(x, y + _LINE if y > _AT_TOP else y) for x, y in wire.points]
-        wire.at = wire.at and (wire.at[0], wire.at[1] + _LINE)
-    piece.late = {source: side._replace(y=side.y + _LINE) for source, side in piece.late.items()}
-    piece.height += _LINE
-    piece.band += _LINE
+        wire.points = [(x, y + TITLE_LINE if y > _AT_TOP else y) for x, y in wire.points]
+        wire.at = wire.at and (wire.at[0], wire.at[1] + TITLE_LINE)
+    piece.late = {source: side._replace(y=side.y + TITLE_LINE) for source, side in piece.late.items()}
+    piece.height += TITLE_LINE
+    piece.band += TITLE_LINE
 
 
 def _long(words: Sequence[str], *, bold: bool) -> float:
@@ -155,12 +162,12 @@ def _long(words: Sequence[str], *, bold: bool) -> float:
 
 def _balanced(piece: Piece, left: float, right: float) -> tuple[float, float]:
     """The sides of a box with one entry that has grown for its title, not too far from equal."""
-    if left + right > _NAME_WIDE:  # for a name, not for what is in the box
+    if left + right > NAME_WIDE:  # for a name, not for what is in the box
         return left, right
     if right > piece.right:
-        left = max(left, _SYMMETRY * right)
+        left = max(left, SYMMETRY * right)
     elif left > piece.left:
-        right = max(right, _SYMMETRY * left)
-    if abs(left - right) < _ALMOST:
+        right = max(right, SYMMETRY * left)
+    if abs(left - right) < ALMOST:
         left = right = max(left, right)
     return left, right

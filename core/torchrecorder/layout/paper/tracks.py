@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-_BETWEEN = 5.0
-"""Between two lines on one track."""
+from torchrecorder.layout.tuning import ON_TRACK
+
 _AT = 0.5
 
 
@@ -31,7 +31,7 @@ class _Level:
         return self.high - self.low
 
     def meets(self, other: _Level) -> bool:
-        return self.low - _BETWEEN <= other.high and other.low <= self.high + _BETWEEN
+        return self.low - ON_TRACK <= other.high and other.low <= self.high + ON_TRACK
 
     def crossings(self, other: _Level) -> int:
         """How often it crosses another that lies further from the border."""

@@ -168,9 +168,9 @@ class Journal:
         if issubclass(kind, nn.Module):
             self._keep_class(kind)
             return Journal._module
-        found = next((keeper for base, keeper in _KEEPERS if issubclass(kind, base)), None)
-        if found is not None:
-            return found
+        keeper_of_base = next((keeper for base, keeper in _KEEPERS if issubclass(kind, base)), None)
+        if keeper_of_base is not None:
+            return keeper_of_base
         if is_stateful_of_numpy(kind):
             return Journal._numpy
         return Journal._object if is_open(kind) or issubclass(kind, _WEAK) else lambda journal, obj: ()
@@ -188,7 +188,7 @@ class Journal:
             self.keep(forward)
 
     def _module(self, module: nn.Module) -> Iterable[object]:
-        found = self._object(module)
+        inside = self._object(module)
         held = dictionary(module)
         if "_compiled_call_impl" in held:
             held["_compiled_call_impl"] = None
@@ -199,26 +199,26 @@ class Journal:
             facts = {"__call__": nn.Module.__call__, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
             # A class that looks the same: the `__call__` of its own warns about hooks.
             object.__setattr__(module, "__class__", type(kind.__name__, (kind,), facts))
-        return found
+        return inside
 
     def _object(self, obj: object) -> list[object]:
         held = dictionary(obj)
         saved = held.copy()
         self._dicts.append((held, saved))
         self._classes.append((obj, type(obj)))
-        found = self._contents(saved.items(), held.__setitem__)
+        inside = self._contents(saved.items(), held.__setitem__)
         kind = type(obj)
         if kind not in self._members:
             self._members[kind] = members(kind)
         for member in self._members[kind]:
             value = _slot(member, obj)
             self._later(_put_slot, member, obj, value)
-            found += self._contents([(obj, value)], member.__set__)
-        return found
+            inside += self._contents([(obj, value)], member.__set__)
+        return inside
 
     def _contents(self, items: Iterable[tuple[Any, Any]], put: _Put | None) -> list[object]:
         """What is to be followed of what an object holds; a tensor that cannot be kept gives place to a stand-in."""
-        found: list[object] = []
+        inside: list[object] = []
         keep_empty = self._empty.append
         for key, value in items:
             kind = type(value)
@@ -234,8 +234,8 @@ class Journal:
                 if new is not value:
                     put(key, new)
             else:
-                found.append(value)
-        return found
+                inside.append(value)
+        return inside
 
     def _in_place_of(self, value: Any) -> Any:
         known = self._stand_ins.get(id(value))
@@ -298,8 +298,8 @@ class Journal:
 
     def _container(self, obj: object, base: Any, items: Iterable[tuple[Any, Any]]) -> Iterable[object]:
         put = getattr(base, "__setitem__", None)
-        found = self._contents(items, None if put is None else functools.partial(put, obj))
-        return found if type(obj) is base else found + self._object(obj)
+        inside = self._contents(items, None if put is None else functools.partial(put, obj))
+        return inside if type(obj) is base else inside + self._object(obj)
 
     def _function(self, function: FunctionType) -> Iterable[object]:
         # A list or object that a function closes over is not the model's: often it collects what the function sees.
@@ -308,8 +308,8 @@ class Journal:
             if issubclass(type(content := _content(cell)), LEADS_TO_MODEL):
                 self._later(_refill_cell, cell, content)
                 held.append(content)
-        found = [value for value in held if issubclass(type(value), LEADS_TO_MODEL)]
-        return self._contents(enumerate((*found, function.__dict__)), None)
+        leading = [value for value in held if issubclass(type(value), LEADS_TO_MODEL)]
+        return self._contents(enumerate((*leading, function.__dict__)), None)
 
 
 class NoJournal(Journal):

@@ -63,7 +63,7 @@ class KeptTensors:
         is_leaf = tensor.grad_fn is None
         hooks: Sequence[tuple[str, dict[Any, Any], dict[Any, Any]]] = ()
         if tensor._backward_hooks is not None or tensor._post_accumulate_grad_hooks is not None:
-            hooks = [(name, found, dict(found)) for name in _HOOKS if (found := getattr(tensor, name)) is not None]
+            hooks = [(name, held, dict(held)) for name in _HOOKS if (held := getattr(tensor, name)) is not None]
         self._states[id(tensor)] = _State(
             tensor,
             type(tensor),

@@ -60,8 +60,8 @@ class ModelCopy:
         self._done[id(obj)] = (new, obj)
 
     def known(self, obj: _T) -> _T | None:
-        found = self._done.get(id(obj))
-        return None if found is None else found[0]
+        copied = self._done.get(id(obj))
+        return None if copied is None else copied[0]
 
     def attributes(self, obj: object, new: object) -> None:
         """Copy the attributes of an object, without running code of its class."""

@@ -24,8 +24,8 @@ Substitute = Callable[[Tensor], Tensor]
 
 def copies_of_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
     """Makes copies, since a forward may write to its arguments; on one memory, if those that were given share one."""
-    found = named_tensors((args, kwargs), objects=True)
-    addresses = Counter(storage_address(tensor) for _, tensor in found if is_plain(tensor))
+    tensors = named_tensors((args, kwargs), objects=True)
+    addresses = Counter(storage_address(tensor) for _, tensor in tensors if is_plain(tensor))
     memories: dict[int, torch.UntypedStorage] = {}
 
     def copied(tensor: Tensor) -> Tensor:

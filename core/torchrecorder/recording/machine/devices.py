@@ -116,8 +116,8 @@ class Devices:
         else:
             return None
         if kind not in self._known:
-            found = None if is_there(kind) else next((tensor.device for tensor in self._tensors()), self._default)
-            self._known[kind] = found
+            instead = next((tensor.device for tensor in self._tensors()), self._default)
+            self._known[kind] = None if is_there(kind) else instead
         there = self._known[kind]
         if there is not None:
             self._notes[f"{stands_for(there.type, kind)}{_place()}"] = None

@@ -128,7 +128,7 @@ class Reads:
             head, repeated = self._node_of(op.id), self.is_repeat[op.call] or any(self.turn_of.get(op.id, {}).values())
             for value in op.inputs:
                 tail, origin = self.node_of_value(value), self.origin[value]
-                if tail is not None and self._is_back(origin, op.id):
+                if tail is not None and self.turn_of and self._is_back(origin, op.id):
                     yield Read(head, tail, value, origin, op, repeated, is_back=True)
                 elif tail is None or (tail != head and not self._is_inner(origin, op)):
                     yield Read(head, tail, value, origin, op, repeated)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.drawing.engines import laid_out
+from tests.core.drawing.engines import finish, laid_out
 from tests.core.drawing.looking import Box, Seen, crossings, faults, seen, words_on_edges
 from tests.core.graph.building import Net, chain, mlp, residual_block
 from torchrecorder.errors import EngineError
@@ -23,7 +23,6 @@ from torchrecorder.layout.paper.ranks import Ranking
 from torchrecorder.request.options import Depth
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Inset, make_view
-from torchrecorder.write.svg import finish
 
 COLUMN = 540.0
 """Width of a page's column, in points."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.core.drawing.engines import laid_out
+from tests.core.drawing.engines import finish, laid_out
 from tests.core.drawing.looking import faults, seen
 from tests.core.graph.building import Net, chain, mlp, residual_block
 from tests.core.layout.paper.test_paper import COLUMN, middle, paper, titled
@@ -14,7 +14,6 @@ from torchrecorder.graph import Graph
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Inset, make_view
-from torchrecorder.write.svg import finish
 
 
 @pytest.mark.parametrize("graph", [mlp(), residual_block()], ids=["mlp", "residual"])

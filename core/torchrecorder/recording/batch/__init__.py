@@ -1,1 +1,0 @@
-"""Which axes of a Graph's values are the batch."""
