@@ -130,7 +130,9 @@ class ShortPatches(nn.Module):
         self.pos_embedding = nn.Parameter(torch.zeros(9, 4))
 
     def forward(self, img: Tensor) -> Any:
-        patches = img.unflatten(2, (-1, 4)).unflatten(4, (-1, 4)).permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
+        batch, channels, height, width = img.shape
+        cut = img.reshape(batch, channels, height // 4, 4, width // 4, 4)
+        patches = cut.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
         return self.embed(patches) + self.pos_embedding[: patches.shape[1]]
 
 
