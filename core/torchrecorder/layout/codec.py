@@ -163,6 +163,6 @@ def _matching(pattern: re.Pattern[str], value: Any) -> str:
 
 
 def _among(known: tuple[_T, ...], value: Any) -> _T:
-    if type(value) is not str or value not in known:
+    if value not in known:
         raise ValueError(f"{value!r} is none of {known}")
     return value

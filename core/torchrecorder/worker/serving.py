@@ -369,7 +369,8 @@ def _computes_in_a_child(descriptors: tuple[int, int]) -> bool:
         import torch
 
         matrix = torch.ones(512, 512)
-        float((matrix @ matrix).exp().sum()), float((matrix.numpy() @ matrix.numpy()).sum())
+        float((matrix @ matrix).exp().sum())
+        float((matrix.numpy() @ matrix.numpy()).sum())
         np.linalg.inv(np.eye(128))
         os.write(writer, b"computed")
 

@@ -220,9 +220,9 @@ class _TikzWriter:
                 (ax, ay), tip, (cx, cy) = corners
                 base, (x, y) = ((ax + cx) / 2, (ay + cy) / 2), steps[-1][-1]
                 has_arrow = abs(base[0] - x) < _NEAR and abs(base[1] - y) < _NEAR
-            if has_arrow:
-                self.arrow = math.dist(base, tip)
-                steps[max(len(steps) - (len(steps[-1]) == 1), 1) :] = [[tip]]  # a line goes on, a curve does not
+                if has_arrow:
+                    self.arrow = math.dist(base, tip)
+                    steps[max(len(steps) - (len(steps[-1]) == 1), 1) :] = [[tip]]  # a line goes on, a curve does not
             said = f" % {tail} to {head}" if all(line.ends) else ""
             self.items.append(
                 _StyledPart(kind, look, "\\draw", f"{self.steps(steps)};{said}", "tr/to" if has_arrow else "")

@@ -166,7 +166,11 @@ class Ends:
         while pending:
             making.add(last := pending.pop())
             made = (self.graph.values[self.reads.origin[value]].producer for value in self.graph.ops[last].inputs)
-            pending += [producer for producer in made if producer in self.constant and producer not in making]
+            pending += [
+                producer
+                for producer in made
+                if producer is not None and producer in self.constant and producer not in making
+            ]
         return tuple(sorted(making))
 
     def _join(self, tail: int, head: int, value: int) -> None:
