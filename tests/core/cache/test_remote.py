@@ -117,7 +117,7 @@ def test_a_folder_will_do(team: Path, here: Path) -> None:
 def test_update_brings_it_into_the_committed_cache(team: Path, here: Path) -> None:
     settings = Settings.for_project(here, path=["."], remote=str(team), cache="diagrams", engine="no-such-engine")
     assert Pipeline(settings, NoTorch, writes_committed=True).run([REQUEST])[REQUEST].error is None
-    alone, _ = build(here, "", committed="diagrams")
+    alone, _ = build(here, "", cache="diagrams")
     assert alone.error is None
     assert alone.diagram is not None
     assert alone.diagram.graph.modules["fc"].params.total == 16
@@ -386,4 +386,4 @@ def test_a_link_in_a_cache_is_not_followed(team: Path, here: Path) -> None:
         for file in list((team / shelf).glob("*/*")):
             file.unlink()
             file.symlink_to("/dev/zero")
-    assert isinstance(build(here, "", committed=str(team))[0].error, TorchMissing)
+    assert isinstance(build(here, "", cache=str(team))[0].error, TorchMissing)

@@ -1,8 +1,9 @@
 """Digests of drawings beside the REVISION that they were made at: `python -m tests.core.drawing.golden_drawings`
 renews them.
 
-Each is of all that a cache keeps of a drawing: the picture, what opens in it, the words and the table. They are small,
-and chosen so that each theme, layout, direction, fact, sign and way to fold is in one of them.
+Each is of all that a cache keeps of a drawing: the layout, what opens in it, the words and the table. They are small,
+and chosen so that each theme, layout, direction, fact, sign and way to fold is in one of them. Colours and strokes are
+in none, since pictures are written anew from what a cache keeps.
 """
 
 from __future__ import annotations
