@@ -163,6 +163,7 @@ def _matching(pattern: re.Pattern[str], value: Any) -> str:
 
 
 def _among(known: tuple[_T, ...], value: Any) -> _T:
-    if value not in known:
-        raise ValueError(f"{value!r} is none of {known}")
-    return value
+    for item in known:
+        if item == value:
+            return item
+    raise ValueError(f"{value!r} is none of {known}")
