@@ -289,7 +289,7 @@ def _runs(
 
 
 def _apart(layer: Layer, known: dict[Layer, Layer]) -> list[Layer]:
-    """What is in a layer that only one model has, and is in both; not what is within that."""
+    """Layers that both models have inside of a layer of only one; not those within them."""
     return [it for it in layer.walk() if it in known and it.parent not in known]
 
 
@@ -311,7 +311,7 @@ def _new(run: _Neighbours, matching: Matching) -> Iterator[Change]:
 
 
 def _wrapped(layer: Layer, moved: Sequence[Layer], matching: Matching) -> str:
-    """What a new layer is around, and what it has besides."""
+    """The layers of before that a new layer contains, and its others."""
     around = listed([matching.old_of[it].path for it in moved], _LISTED)
     others = [described(it) for it in layer.children if it not in matching.old_of and it.module.native]
     besides = f", with {', '.join(others[:_LISTED])}" if others and len(others) <= _LISTED else ""

@@ -74,7 +74,7 @@ def styles_by_name(
     timeout_s: float = TIMEOUT_S,
     on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Styles | StylerError]:
-    """What the styler of a dotted name answers for each picture, or why there is no answer.
+    """Answers of the styler of a dotted name for each picture, or the error in their place.
 
     `on_modules` gets the styler and the digests of the user's modules that were imported for it, by name.
     """
