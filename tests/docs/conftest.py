@@ -14,7 +14,7 @@ from tests.docs.project import Project
 def _running_hosts() -> None:
     """Commands of projects are forked from processes that have imported the tools; see `tests/forking`."""
     for tool in ("sphinx", "mkdocs"):
-        subprocess.run([sys.executable, "-m", tool, "--version"], check=True, capture_output=True)
+        subprocess.run([sys.executable, "-m", tool, "--version"], check=True, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture

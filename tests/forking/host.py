@@ -63,8 +63,9 @@ class _Child:
 def main(kind: str, address: str) -> None:
     """Serve until the standard input closes; in a fork, run what was asked."""
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(address)
+        listener.bind(f"{address}.new")
         listener.listen(64)
+        os.rename(f"{address}.new", address)  # a stub that sees the address is not refused
         own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         path = [entry for entry in sys.path if entry not in own]
         IMPORTS[kind]()
