@@ -95,7 +95,11 @@ def lab(folder: Path) -> Iterator[str]:
         yield "http://127.0.0.1:8979/lab"
     finally:
         started.terminate()
-        started.wait()
+        try:
+            started.wait(timeout=30)
+        except subprocess.TimeoutExpired:  # it sometimes waits for ever for what a page left open
+            started.kill()
+            started.wait()
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
