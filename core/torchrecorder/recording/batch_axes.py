@@ -75,6 +75,8 @@ class BatchAxes:
         self._origin: Origin | None = None
         self.was_asked = False
         """Whether the model's code was given sizes."""
+        self.is_enlarging = False
+        """Whether a function is running on a larger batch."""
         self._ruled: dict[tuple[Any, ...], Sequence[Axes]] = {}
         """What rules gave. Most operations of a model come again with tensors of the same shapes."""
         self._once: dict[Axes, Axes] = {FIXED: FIXED, UNSURE: UNSURE}
@@ -284,12 +286,16 @@ def _larger(b: BatchAxes, call: Called) -> Sequence[Axes]:
         shape = [n * _TIMES if axis in axes.batch else n for axis, n in enumerate(tensor.shape)]
         return torch.empty(shape, dtype=tensor.dtype, device="meta")
 
-    with torch_private.without_torch_function(), torch_private.without_dispatch():
-        args = mapped(tuple(call.args), _enlarged, larger)
-        kwargs = {name: mapped(item, _enlarged, larger) for name, item in call.kwargs.items()}
-        if len(is_all) == len(call.sizes) or "device" in kwargs:
-            kwargs["device"] = "meta"
-        results = tensors_in((call.func(*args, **kwargs),), [])
+    b.is_enlarging = True
+    try:
+        with torch_private.without_torch_function(), torch_private.without_dispatch():
+            args = mapped(tuple(call.args), _enlarged, larger)
+            kwargs = {name: mapped(item, _enlarged, larger) for name, item in call.kwargs.items()}
+            if len(is_all) == len(call.sizes) or "device" in kwargs:
+                kwargs["device"] = "meta"
+            results = tensors_in((call.func(*args, **kwargs),), [])
+    finally:
+        b.is_enlarging = False
     return [b.grown(*pair, all(is_all)) for pair in zip(call.made, results, strict=True)]
 
 
@@ -341,6 +347,36 @@ def _joined(b: BatchAxes, call: Called) -> Axes:
     of_batch = [dim in part.batch for part in parts]
     batch = frozenset[int]().union(*(part.batch for part in parts)) - (frozenset() if all(of_batch) else {dim})
     return Axes(batch, all(part.is_all for part in parts) and any(of_batch) is all(of_batch))
+
+
+def _stacked(b: BatchAxes, call: Called) -> Axes:
+    """Of tensors that are alike, whose axes from the new one on are one further."""
+    first, *others = map(b.of, call.args[0])
+    dim = call.kwargs.get("dim", [*call.args, 0][1]) % call.made[0].ndim
+    if any(other != first for other in others):
+        return UNSURE
+    return Axes(frozenset(axis + (axis >= dim) for axis in first.batch), first.is_all)
+
+
+def _lettered(b: BatchAxes, call: Called) -> Axes | Sequence[Axes]:
+    """The axes whose letters stand for the batch in an equation."""
+    given, _, result = call.args[0].replace(" ", "").partition("->")
+    if "." in given or not result:
+        return _larger(b, call)
+    batch, fixed = set[str](), set[str]()
+    for word, tensor in zip(given.split(","), tensors := tensors_in(call.args[1:], []), strict=True):
+        own = b.of(tensor)
+        batch |= {word[axis] for axis in own.batch}
+        fixed |= {letter for axis, letter in enumerate(word) if axis not in own.batch and tensor.shape[axis] > 1}
+    if batch & fixed:
+        return UNSURE
+    is_all = all(b.of(tensor).is_all for tensor in tensors)
+    return Axes(frozenset(axis for axis, letter in enumerate(result) if letter in batch), is_all)
+
+
+def _counted(b: BatchAxes, call: Called) -> Axes:
+    """The axes of the first tensor, and behind them one for as many classes as the code says."""
+    return _kept(b, call) if call.kwargs.get("num_classes", [*call.args, -1][1]) > 0 else UNSURE
 
 
 def _multiplied(b: BatchAxes, call: Called) -> Axes | Sequence[Axes]:
@@ -415,7 +451,7 @@ _NAMES = {
     ),
     "matmul bmm mm": AxisRule(_multiplied, lambda x, y, **__: [(x, x.ndim - 1), (y, max(0, y.ndim - 2))], True),
     "addmm baddbmm": AxisRule(_multiplied, lambda _, x, y, **__: [(x, x.ndim - 1), (y, y.ndim - 2)], True),
-    "einsum": AxisRule(_larger, _summed),
+    "einsum": AxisRule(_lettered, _summed),
     "view reshape": AxisRule(_reshaped),
     "flatten": AxisRule(_flattened),
     "unflatten": AxisRule(lambda b, call: UNSURE if b.has_leaked else _larger(b, call)),
@@ -423,11 +459,14 @@ _NAMES = {
         _reduced, lambda *args, **kwargs: _alone(_summed_over(*args, **kwargs))
     ),
     "cat concat concatenate": AxisRule(_joined),
+    # On tensors without data, these three need torch's compiler, which is not loaded for that.
+    "stack": AxisRule(_stacked),
+    "glu": AxisRule(_kept),
+    "one_hot": AxisRule(_counted),
     "getitem": AxisRule(_item),
     "view_as reshape_as expand expand_as broadcast_to repeat zeros ones empty full rand randn randint arange new_zeros "
     "new_ones new_empty new_full permute transpose swapaxes swapdims movedim t T mT select unbind unsqueeze squeeze "
-    "stack split tensor_split chunk narrow index_select gather pad topk glu fft ifft rfft irfft "
-    "fftn ifftn one_hot": AxisRule(_larger),
+    "split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn ifftn": AxisRule(_larger),
 }
 _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}
 

@@ -79,10 +79,15 @@ def detours(values: Values, ops: OpLog, journal: Journal) -> Iterator[None]:
     def construct() -> None:
         constructor.enter_context(replaced(Tensor, "__new__", lambda original: staticmethod(constructing(original))))
 
+    def before_compiler() -> None:
+        if ops.batch.is_enlarging and threading.get_ident() == thread:
+            raise ModuleNotFoundError("torch's compiler takes a second to load, and the batch is not worth it")
+        constructor.close()
+
     with ExitStack() as constructor, ExitStack() as stack:
         construct()
         # The compiler takes the constructor for its own table when it is loaded, so torch's own has to be there then.
-        stack.enter_context(OnImport("torch._dynamo", then=construct, first=constructor.close))
+        stack.enter_context(OnImport("torch._dynamo", then=construct, first=before_compiler))
         stack.enter_context(replaced(torch.utils, "swap_tensors", swapping))
         if (stateless := torch_private.STATELESS.get()) is not None:
             stack.enter_context(replaced(stateless, "_reparametrize_module", meeting))

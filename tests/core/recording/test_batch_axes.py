@@ -8,6 +8,8 @@ import functools
 import json
 import pickle
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -298,3 +300,26 @@ def test_the_same_text_each_time_and_back(way: Any) -> None:
     graph = from_json(texts.pop())
     assert graph.batch
     assert to_json(from_json(to_json(graph))) == to_json(graph)
+
+
+ALL_KINDS = """
+import sys, torch
+from torch import nn
+from torchrecorder import capture
+
+class Net(nn.Module):
+    def forward(self, x, ids):
+        y = torch.stack([x, x]).unbind(0)[0].expand(-1, 4).chunk(2, 1)[0].repeat(1, 2)
+        y = nn.functional.glu(torch.cat([y, y], 1)).unsqueeze(1).transpose(1, 2).flatten(1).view_as(x)
+        z = nn.functional.one_hot(ids, 5).flatten(1).gather(1, ids).topk(2).values
+        y = nn.functional.pad(y, (1, 1)).split(3, 1)[0] @ y.new_ones(3, 4)
+        return torch.einsum("bi,bj->bij", y, y), torch.fft.rfft(y), z
+
+graph = capture(Net(), (torch.ones(2, 4), torch.ones(2, 3, dtype=torch.long)))
+print([graph.batch.get(ids[0]) for ids in graph.outputs.values()], "torch._dynamo" in sys.modules)
+"""
+
+
+def test_the_compiler_is_not_loaded_for_a_letter() -> None:
+    done = subprocess.run([sys.executable, "-c", ALL_KINDS], capture_output=True, text=True, check=True)
+    assert done.stdout == "[(0,), (0,), (0,)] False\n"
