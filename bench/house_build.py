@@ -1,4 +1,4 @@
-"""What the build of a small page enters, in all processes: files, functions, and objects that cross from room to room.
+"""Files and functions that the build of a small page enters, in all processes, and objects that cross between rooms.
 
 `measured` builds a page with a net of two layers by Sphinx three times. Each Python that is started imports this module
 through a `sitecustomize` and writes what it sees for the first time as a line of JSON into one file; children that are
@@ -46,7 +46,7 @@ module.start({root!r}, {log!r})
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """What one build entered."""
+    """Files and functions that one build entered."""
 
     files: set[str]
     functions: set[tuple[str, str, int]]
@@ -57,7 +57,7 @@ class Entered:
 
 
 def measured(root: Path) -> tuple[Entered, Entered]:
-    """What a first build enters, and one where nothing has changed for two builds."""
+    """Files and functions of a first build, and of one where nothing has changed for two builds."""
     with tempfile.TemporaryDirectory(prefix="torchrecorder-bench-") as folder:
         project = Path(folder)
         (project / "docs").mkdir()

@@ -1,4 +1,4 @@
-"""What the syntax trees of a checkout say: `bench/house.py` prints it."""
+"""Figures from the syntax trees of a checkout: `bench/house.py` prints them."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Drawing:
 
     @property
     def uid(self) -> str:
-        """What the ids of its picture begin with."""
+        """The prefix of the ids in its picture."""
         return self.layout.uid
 
     def to_bytes(self) -> bytes:

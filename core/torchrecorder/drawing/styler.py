@@ -29,7 +29,7 @@ TIMEOUT_S = 120.0
 
 
 def styler_input(view: View, labels: Labels) -> StylerInput:
-    """What a styler gets to see of a picture."""
+    """The part of a picture that a styler is shown."""
     nodes = []
     for node in view.nodes:
         label, kind = labels.node(node), labels.kind(node)
