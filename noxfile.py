@@ -34,6 +34,7 @@ ORIGINALS = {
 """The releases that our recorders are ports of. scio needs Python 3.12."""
 
 MARKS = ("soak", "browser", "node", "site", "transformers", "parity")
+UNMARKED = f"not ({' or '.join(MARKS)})"
 """The marks of tests that need more than others, or minutes; `pyproject.toml` says what they are."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -109,7 +110,7 @@ def tests(session: nox.Session) -> None:
     # Hundreds of processes of these tests import the project, and some machines let no Python keep what it compiled.
     session.run("python", "-m", "compileall", "-q", "-j", "0", *SOURCES)
     folders = originals(session, *(seed for seed in ORIGINALS if seed != "scio")) if "parity" in wanted else {}
-    chosen = () if wanted else ("-m", f"not ({' or '.join(MARKS)})")
+    chosen = () if wanted else ("-m", UNMARKED)
     spread = ("--dist=worksteal",) if wanted == ["soak"] else ()  # its files are few, and its tests long
     session.run("pytest", *PARALLEL, *spread, *chosen, *session.posargs, env=folders)
 
@@ -225,7 +226,8 @@ def try_torch(session: nox.Session, which: str) -> None:
     session.install("--upgrade", wanted[which])
     session.install("--upgrade", "-e", ".[sphinx,mkdocs]", "hypothesis", "numpy", "pytest", "pytest-xdist", *others)
     session.run("python", "-c", "import torch; print('torch', torch.__version__)")
-    session.run("pytest", "--numprocesses=2", "tests/truth/test_truth.py", "tests/core/recording", *session.posargs)
+    chosen = ("-m", UNMARKED, "tests/truth/test_truth.py", "tests/core/recording")
+    session.run("pytest", "--numprocesses=2", *chosen, *session.posargs)
     session.run("python", "tests/versions/build.py", str(Path(session.bin, "python")))
 
 
