@@ -319,6 +319,17 @@ class Overlays(nn.Module):
         return self.conv(torch.cat([left, right], 1))
 
 
+class Codebooks(nn.Module):
+    """Each token is one code of each of seven books."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.codes = nn.Embedding(50, 4)
+
+    def forward(self, input_ids: Tensor) -> Any:
+        return self.codes(input_ids * torch.ones(7, dtype=torch.long)).sum(2)
+
+
 class Transposes(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -343,6 +354,7 @@ class Asks(nn.Module):
         (Splits(), r"x=1,12, from first"),
         (Transposes(), r"x=1,4,16, from norm"),
         (Overlays(), r"left=1,1,\d+,\d+; right=1,1,\d+,\d+, from conv"),
+        (Codebooks(), r"input_ids=int64\[1,16,7\]<50, from codes"),
         (Asks(), r"x=1,6; scale=1,6, from fc"),
         (Places(), r"input_ids=int64\[1,16\]<50; position_ids=int64\[\d+,3\]<\d+, from"),
         (Packets(), r"input_values=1,17280, from conv"),

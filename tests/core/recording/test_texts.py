@@ -156,6 +156,10 @@ RAISED: dict[str, list[Raises | str]] = {
     "mapping": [lambda: dict(**NONE)],
     "list ends": [lambda: [1][3]],
     "one part": [lambda: X(3)[N * 9], BATCHED, CONV],
+    "counts placeholders": [
+        "ValueError: Image features and image tokens do not match, tokens: 8, features: 4",
+        "ValueError: Placeholder tokens (8) and features (4) do not match for token id 7",
+    ],
     "lists choices": ["ValueError: `scale` has to be one of [2, 4]"],
     "lists words": ["ValueError: mode must be either 'default' or 'GDL'", "ValueError: 'x' is not in ['a', 'b']"],
     "shapes do not say": [

@@ -176,6 +176,7 @@ def _of_itself(model: nn.Module, _batch: int) -> Iterator[Guess]:
 _SOURCES: tuple[tuple[_Source, Grade], ...] = (
     (_of_itself, "declared"),
     (lightning.inputs, "declared"),
+    (transformers.with_media, "model"),
     (transformers.inputs, "model"),
     (timm.inputs, "model"),
     (diffusers.inputs, "model"),

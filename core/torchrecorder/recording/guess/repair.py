@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Call
@@ -92,6 +92,7 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     suspects = sorted(specs, key=lambda name: (name not in at_layer, not _mentions(said, name)))
     suspects.sort(key=lambda name: (not _mentions(cause, name), nearest.get(name, far)))
     likely = [name for name in suspects if name in nearest or _mentions(cause, name)]
+    yield from _with_as_many_placeholders(model, values, cause)
     yield from _in_dictionaries(model, values, cause, batch)
     yield from _of_choice(model, values, cause, said)
     if says("dtypes differ", cause):
@@ -107,6 +108,8 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
         for name, spec in specs.items():
             for axis in range(1, len(spec.shape)):
                 yield {name: replace(spec, shape=(*spec.shape[:axis], 3 * spec.shape[axis], *spec.shape[axis + 1 :]))}
+    for name, spec in specs.items():
+        yield from ({name: longer} for longer in rules.with_multiple(spec, cause))
     yield from _switched(model, values, f"{cause}\n{refusal.traceback}")
     yield from _like_another(specs, cause, blamed)
     yield from _of_layer(model, {name: specs[name] for name in likely or suspects}, refusal, batch)
@@ -117,6 +120,26 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
                 yield from _with_alike(name, rule(specs[name], sizes, _mentions(cause, name)), specs, likely)
         if names is likely:
             yield from _added(model, values, said, batch, refusal.blame.absent)
+
+
+_MOST_PLACEHOLDERS = 1 << 13
+"""Tokens in the place of a picture; above it, an error counted the numbers in its features, not the features."""
+
+
+def _with_as_many_placeholders(model: nn.Module, values: Values, cause: str) -> Iterator[Values]:
+    """Rows of indices in which what stands for features stands as often as the error says that there are features."""
+    found = says("counts placeholders", cause)
+    wanted = next((int(count) for count in found.groups() if count), 0) if found else 0
+    if wanted > _MOST_PLACEHOLDERS:
+        wanted //= next((m.embedding_dim for m in model.modules() if isinstance(m, nn.Embedding)), wanted)
+    rows = {name: value for name, value in values.items() if isinstance(value, Tensor) and value.dim() == 2}
+    for row in rows.values() if wanted else ():
+        tokens = row[0].tolist()
+        for token in dict.fromkeys(token for token in tokens if tokens.count(token) not in (1, wanted // len(row))):
+            before = tokens.index(token)
+            others = [place for place, other in enumerate(tokens) if other != token and place > before]
+            places = [*range(before), *[before] * (wanted // len(row)), *others]
+            yield {name: other[:, places] for name, other in rows.items() if other.shape == row.shape}
 
 
 def _with_alike(

@@ -90,9 +90,14 @@ def following(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str
             is_mask = isinstance(value, InputSpec) and value.dtype == "bool" and len(old.shape) == 3
             if is_mask and value.shape == old.shape[:2] != new.shape[:2]:
                 found[other] = replace(value, shape=new.shape[:2])
-            elif isinstance(value, Tensor) and role_of(other) == "length" and value.dim() == 1:
-                counted = [new.shape[i] for i, size in enumerate(old.shape) if i and {*value.tolist()} == {size}]
-                found[other] = torch.full((new.shape[0],), counted[0]) if counted else value
+            elif isinstance(value, Tensor) and role_of(other, (ROLES, ALONE)) in ("length", "mask"):
+                is_length = value.dim() == 1
+                was = {*value.tolist()} if is_length else {value.shape[-1]}
+                size = next((new.shape[i] for i, size in enumerate(old.shape) if i and {size} == was), None)
+                if size is not None:
+                    found[other] = (
+                        torch.full((new.shape[0],), size) if is_length else value.new_ones(new.shape[0], size)
+                    )
     return found
 
 

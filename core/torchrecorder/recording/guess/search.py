@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import math
 from collections.abc import Callable
 from contextlib import suppress
@@ -65,9 +66,22 @@ def record_guessed(model: nn.Module, record: _Record, *, run: Run, seed: int, mo
         InputError: No guess was accepted.
         ForwardError: The forward failed for a reason that no other inputs would change.
     """
-    if type(model).forward is nn.Module.forward and "forward" not in vars(model):
+    if not has_forward(model):
         raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
     return _Search(model, record, run=run, seed=seed, batch=2 if mode == "train" else 1).result()
+
+
+_EMPTY = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
+"""Instructions of a function that holds nothing but a docstring, which says that others do what it is for."""
+
+
+def has_forward(model: nn.Module) -> bool:
+    if type(model).forward is nn.Module.forward and "forward" not in vars(model):
+        return False
+    code = getattr(model.forward, "__code__", None)
+    if code is None or not {*code.co_consts} <= {None, model.forward.__doc__}:
+        return True
+    return not {instruction.opname for instruction in dis.get_instructions(code)} <= _EMPTY
 
 
 class _Search:
@@ -114,8 +128,11 @@ class _Search:
                 return reason
             if self._first == self._run:
                 raise
-            self._accepted = self._accepted or (inputs, guess)
-            return reason if says("shapes do not say", reason) else None
+            if says("shapes do not say", reason):
+                self._accepted = self._accepted or (inputs, guess)
+                return reason
+            self._accepted = inputs, guess
+            return None
         graph = _graded(graph, guess)
         if _is_idle(self._model, graph):
             self._is_idle = True

@@ -93,6 +93,13 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "mapping": (_PYTHON, "must be a mapping, not NoneType"),
     "list ends": (_PYTHON, "list index out of range"),
     "one part": (_TORCH, r"index \d+ is out of bounds for dim.* 0", r"\(unbatched\)", r"to have \d+ channels"),
+    "counts placeholders": (
+        *(
+            "transformers 5.23",
+            r"(?i)tokens\b.* match.* features:? (\d+)",
+            r"[Pp]laceholder tokens.* features \((\d+)\)",
+        ),
+    ),
     "lists choices": (_MODELS, r"\[(\d+)(?:, \d+)+\]"),
     "lists words": (_MODELS, r"(?:either|one of|in [\[(]).{0,3}['\"](\w+)['\"]"),
     # what no other inputs would change
