@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from torch import nn
+from torch import Tensor, nn
 
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph.model import Grade
@@ -156,8 +156,14 @@ class Guesses:
         objects = {p.name for p in parameters(self._model) if is_object(p.annotation)}
         if any(spec.name in objects and spec.dtype == "int64" for spec in specs):
             return False
-        key = guess.inputs()
-        is_new = key not in self._seen or not key
+        indices = [
+            value.tolist()
+            for value in guess.fixed.values()
+            if isinstance(value, Tensor) and not value.is_floating_point()
+        ]
+        inputs = guess.inputs()
+        key = f"{inputs} {indices}"
+        is_new = key not in self._seen or not inputs
         self._seen.add(key)
         return is_new
 

@@ -151,7 +151,8 @@ def _in_patches(
         for depth in channels:
             patch = math.isqrt(features // depth)
             if patch > 1 and patch * patch * depth == features:
-                for side in (*sides[-3:], *usual):
+                # A picture as wide as a row of features would be taken as rows.
+                for side in (side for side in (*sides[-3:], *usual) if patch * side != features):
                     spec = InputSpec((batch, depth, patch * side, patch * side))
                     yield Guess(f"from {_name(path, layer)}, taking patches of {patch} by {patch}", (spec,))
 
