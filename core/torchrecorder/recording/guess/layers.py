@@ -96,6 +96,7 @@ _SIDE = ("image_size", "img_size", "input_resolution")
 _STEPS = ("n_times", "seq_len", "seq_length", "sequence_length")
 _FEATURES = ("in_features", "input_size", "input_dim", "n_features", "enc_in", "emb_dim", "embed_dim", "d_model")
 _LARGEST = 1 << 11
+"""Above it, a size of the model is that of real data; a guess follows its layers then."""
 
 
 def _size_of(model: nn.Module, names: Sequence[str]) -> tuple[int, ...]:

@@ -188,7 +188,6 @@ def _of_choice(model: nn.Module, values: Values, cause: str, said: str) -> Itera
 
 
 def _sizes_named(model: nn.Module, cause: str) -> Iterator[int]:
-    """The sizes that an error calls by the names of the model's attributes."""
     for word in all_said("names attributes", cause):
         for holder in (model, getattr(model, "config", None)):
             if type(size := getattr(holder, word, None)) is int:

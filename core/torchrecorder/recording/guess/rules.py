@@ -47,7 +47,6 @@ def with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec
 
 
 def _counts(axes: int, cause: str, is_named: bool) -> list[int]:
-    """Numbers of axes that an error asks for."""
     for number, word in enumerate(("one", "two", "three", "four", "five"), 1):
         cause = re.sub(rf"\b{word}[- ]dimension", f"{number}-dimension", cause)
     if found := says("unpacks", cause):

@@ -44,6 +44,7 @@ _MOST_EMPTY = 4
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
+"""Of a reason in that list; enough for the sizes, which torch says first."""
 
 _Record = Callable[[Inputs, Run], Graph]
 
@@ -168,17 +169,14 @@ def _graded(graph: Graph, guess: Guess) -> Graph:
 
 
 def _is_idle(model: nn.Module, graph: Graph) -> bool:
-    """Whether a model has layers and a forward did without all of them, and without more than one operation."""
+    """A forward that did without all layers of its model, and without more than one operation."""
     used = {value for op in graph.ops for value in op.inputs}
     is_used = any(graph.values[value].kind == "param" for value in used)
     return len(graph.ops) < 2 and not is_used and any(True for _ in model.parameters())
 
 
 def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
-    """What `record` makes of a guess.
-
-    Large inputs are computed only if shapes alone do not say enough, and not for longer than a build should wait.
-    """
+    """Large inputs are computed only if shapes alone do not say enough, and not for longer than a build should wait."""
     if run != "auto":
         return record(inputs, run)
     if any(math.prod(spec.shape) > _COMPUTED for spec in guess.all_specs()):
@@ -233,7 +231,6 @@ def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
 
 
 def _filled(value: Any, generator: torch.Generator) -> Any:
-    """The value with a tensor for each input in it."""
     if isinstance(value, InputSpec):
         return make_tensor(value, generator)
     if type(value) in (list, tuple):

@@ -343,7 +343,7 @@ _KEEPERS: tuple[tuple[Any, _Keeper], ...] = (
 
 
 def _is_flat(values: Iterable[object]) -> bool:
-    """Whether there is nothing to follow; without a loop in Python, since there may be a million."""
+    """Nothing in it is to be followed; without a loop in Python, since there may be a million items."""
     return _ATOMS.issuperset(map(type, values))
 
 

@@ -86,7 +86,7 @@ def _may_be_known(tensor: Tensor) -> bool:
 
 
 def _addresses(args: Sequence[object], kwargs: Mapping[str, object]) -> Counter[int | None]:
-    """How many of the tensors lie in each memory."""
+    """Number of tensors in each memory."""
     tensors = named_tensors((args, kwargs), objects=True)
     return Counter(storage_address(tensor) for _, tensor in tensors if is_plain(tensor))
 

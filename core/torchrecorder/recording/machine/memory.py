@@ -15,7 +15,7 @@ OWN = 4096
 """Bytes that a recording and Python take for each tensor, besides its data."""
 _FIRST_LOOK = 64 << 20
 """Bytes that are made before it is worth to look for the first time; most forwards make less."""
-_MIB = 1 << 20
+_MIB = 1 << 20  # bytes
 _ROOT = Path("/")
 
 

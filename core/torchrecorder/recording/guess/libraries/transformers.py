@@ -15,7 +15,7 @@ from torchrecorder.recording.guess.roles import from_roles, input_for
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
 
-_TOKENS = 16
+_TOKENS = 16  # few, and fewer than any table of positions has
 
 
 def inputs(model: nn.Module, batch: int) -> Iterator[Guess]:
@@ -53,7 +53,7 @@ _MEDIA = {"image": ("vision_config", "pixel_values"), "audio": ("audio_config", 
 """Where the configuration of a medium is, and what a forward calls it that takes it beside words."""
 _KINDS = {"image": 1, "audio": 3}
 """What `mm_token_type_ids` says of the tokens in the place of a medium."""
-_PLACEHOLDERS = 8
+_PLACEHOLDERS = 8  # a first try: the forward says how many features there are
 _OF_BINS = ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "input_size")
 _FRAMES = 192
 """Frames of a spectrogram: more than a second, and a number that encoders can halve often."""
