@@ -22,7 +22,8 @@ from sphinx.locale import get_translation
 from sphinx.transforms import SphinxTransform
 from sphinx.writers.html5 import HTML5Translator
 
-from sphinx_torchrecorder.build import Asked, DocumentCollector, build_of, diagram_placeholder
+from sphinx_torchrecorder.build import DocumentCollector, build_of, diagram_placeholder
+from sphinx_torchrecorder.site import Asked
 from torchrecorder.site import CATALOG, DocstringField, Outcome, obstacle_of_class, take_field
 
 _ = get_translation(CATALOG)

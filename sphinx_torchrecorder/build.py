@@ -21,7 +21,6 @@ import json
 import multiprocessing
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
@@ -35,8 +34,7 @@ from sphinx.environment.collectors import EnvironmentCollector
 from sphinx.errors import ExtensionError, SphinxError
 
 from sphinx_torchrecorder import links
-from sphinx_torchrecorder.config import make_site
-from sphinx_torchrecorder.report import TYPE, ProgressLine
+from sphinx_torchrecorder.site import TYPE, Asked, make_site, progress_line
 from torchrecorder.site import Body, Outcome, Site
 
 _BUILD = "torchrecorder_build"
@@ -48,33 +46,6 @@ Form: TypeAlias = Literal["inline", "image", "text", "nothing"]
 
 ImageType: TypeAlias = Literal["image/svg+xml", "application/pdf"]
 """What an image file may be, the better first. Pixels are not among them: what shows no others is made for text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One place of the pages that a diagram may stand in: a directive, or the description of a class."""
-
-    docname: str
-    location: str
-    """`file:line`, as warnings show it."""
-    target: str
-    body: Body | None
-    """What a directive says; None for a class, of which the settings and its docstring say it."""
-    is_table: bool = False
-    """Whether it shows the table of the layers and no picture."""
-    own: str | None = None
-    """Of a class, the field in its docstring; None if it has none."""
-    obstacle: str = ""
-    """Why the class cannot be built without arguments; empty if nothing is known."""
-
-    @property
-    def is_automatic(self) -> bool:
-        """Whether no directive stands there."""
-        return self.body is None
-
-    def by_rules(self, site: Site[Asked]) -> Body | None:
-        """Body for a class by the settings; None if it is to have no diagram."""
-        return site.settings.rules.body((self.target,), self.own, self.obstacle)
 
 
 _Conditional: TypeAlias = tuple[Asked, tuple[str, ...]]
@@ -182,9 +153,10 @@ def _bodies(app: Sphinx, site: Site[Asked], requests: Iterable[_Conditional]) ->
     """
     bodies: dict[Asked, Body] = {}
     for asked, conditions in requests:
-        is_shown = site.is_collecting or all(_holds(app, condition) for condition in conditions)
-        if is_shown and (body := asked.body or asked.by_rules(site)) is not None:
-            bodies[asked] = body
+        if site.is_collecting or all(_holds(app, condition) for condition in conditions):
+            body = asked.body or site.settings.rules.body((asked.target,), asked.own, asked.obstacle)
+            if body is not None:
+                bodies[asked] = body
     return bodies
 
 
@@ -222,7 +194,7 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     requests = [request for _, each in sorted(RequestCollector.by_document(env).items()) for request in each]
     bodies = _bodies(app, site, requests)
     try:
-        with ProgressLine(app.verbosity) as progress:
+        with progress_line(app.verbosity) as progress:
             site.draw(bodies, progress, pictures=build.form != "nothing")
         if fatal := site.fatal():
             raise ExtensionError("\n".join(fatal), modname=TYPE)

@@ -17,7 +17,8 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.parsing import nested_parse_to_nodes
 
 from sphinx_torchrecorder import automatic, figure
-from sphinx_torchrecorder.build import Asked, Build, build_of, diagram_placeholder
+from sphinx_torchrecorder.build import Build, build_of, diagram_placeholder
+from sphinx_torchrecorder.site import Asked
 from torchrecorder.site import Body, Outcome, Site, TorchRecorderError, read_body
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The parts of the extension, put together.
 
-config       values of conf.py   -> the site of this build
+site         values of conf.py   -> the site of this build, and its messages
 directive    text of a page      -> placeholder in a figure; loads no torch, starts no process, writes no file
 automatic    what autodoc shows  -> placeholder for a class without a directive; a closed figure, where it is tall
 build        all placeholders    -> diagrams, in one go, after reading and before writing
@@ -19,7 +19,7 @@ from sphinx.config import Config
 from sphinx.util.typing import ExtensionMetadata
 
 from sphinx_torchrecorder import automatic, build, directive, figure, links
-from sphinx_torchrecorder.config import add_settings
+from sphinx_torchrecorder.site import add_settings
 from torchrecorder.site import ASSETS, CATALOG, LOCALE, SCRIPT, STYLE, __version__
 
 

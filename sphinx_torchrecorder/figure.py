@@ -13,8 +13,9 @@ from sphinx.environment import BuildEnvironment
 from sphinx.locale import get_translation
 from sphinx.writers.html5 import HTML5Translator
 
-from sphinx_torchrecorder.build import Asked, Build, Form, ImageType, build_of
+from sphinx_torchrecorder.build import Build, Form, ImageType, build_of
 from sphinx_torchrecorder.links import addresses, reference
+from sphinx_torchrecorder.site import Asked
 from torchrecorder.site import CATALOG, Diagram, FigureOptions, Outcome, with_code
 
 if TYPE_CHECKING:
