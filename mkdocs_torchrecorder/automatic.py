@@ -16,8 +16,8 @@ from typing import Any
 import griffe
 
 from mkdocs_torchrecorder.fence import automatic_fence, find_fences
-from mkdocs_torchrecorder.report import tell
-from torchrecorder.site import Message, Rules, obstacle_of, read_rules, take_field
+from mkdocs_torchrecorder.site import tell
+from torchrecorder.site import DocstringField, Message, Rules, obstacle_of
 
 _MODULE = {"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"}
 _OF_PYTHON = {*sys.stdlib_module_names, *vars(builtins)}
@@ -37,7 +37,7 @@ class ModuleDiagrams(griffe.Extension):
     """
 
     def __init__(self, autodoc: object = True, documented: dict[str, bool] | None = None) -> None:
-        self._rules, problems = (autodoc, ()) if isinstance(autodoc, Rules) else read_rules(autodoc)
+        self._rules, problems = (autodoc, ()) if isinstance(autodoc, Rules) else Rules.read(autodoc)
         self._documented = {} if documented is None else documented
         for problem in problems:
             tell(Message(f"autodoc: {problem}", "option"))
@@ -55,7 +55,7 @@ class ModuleDiagrams(griffe.Extension):
     def _with_diagram(self, docstring: griffe.Docstring, names: tuple[str, ...], obstacle: str) -> griffe.Docstring:
         """The docstring without the field of ours in it, and with the diagram that the class gets, if any."""
         lines = docstring.value.split("\n")
-        field = take_field(lines)
+        field = DocstringField.take(lines)
         docstring.value = "\n".join(lines)
         if any(not placed.fence.body.fault for placed in find_fences(lines)):
             return docstring

@@ -29,7 +29,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from torchrecorder.site import Body, read_body
+from torchrecorder.site import Body
 
 LANGUAGE = "torchrecorder"
 
@@ -210,7 +210,7 @@ def _without_prefix(line: str, prefix: str) -> str | None:
 def read_fence(first: str, lines: Sequence[str]) -> Body:
     """Body of a fence, of its first line and those below."""
     header = read_header(first)
-    body = read_body(lines, header.target, header.options)
+    body = Body.read(lines, header.target, header.options)
     problems, options = [*header.problems, *body.problems], dict(body.options)
     named = options.pop("target", None)
     if named and body.target:
@@ -221,7 +221,7 @@ def read_fence(first: str, lines: Sequence[str]) -> Body:
 def _read_automatic(first: str, lines: Sequence[str]) -> Body:
     how, pattern, obstacle, *_ = (*first.strip().split(" ", 2), "", "")
     wrong = tuple(line.removeprefix(_PROBLEM) for line in lines if line.startswith(_PROBLEM))
-    body = read_body(line for line in lines if not line.startswith(_PROBLEM))
+    body = Body.read(line for line in lines if not line.startswith(_PROBLEM))
     return replace(body, problems=wrong, pattern=pattern, is_tried=how == "tried", obstacle=obstacle)
 
 

@@ -12,9 +12,8 @@ from html import escape
 
 from mkdocs_torchrecorder.fence import Fence, marker, replace_markers
 from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.site import CopyNumbers, Outcome, Site, Translate, contents, translation, with_code
+from torchrecorder.site import CopyNumbers, Outcome, Site, contents, words
 
-ENGLISH = translation("")
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _NOTE = "display:block;margin-top:.4em"
 _BOX = (
@@ -31,7 +30,7 @@ def fill(
     save: Callable[[str], str] | None = None,
     *,
     style: str = "",
-    translate: Translate = ENGLISH,
+    translate: words.Translate = words.in_english,
 ) -> str:
     """The HTML of a page with its diagrams; markers of fences that were not drawn stay.
 
@@ -91,7 +90,7 @@ def figure(
     caption: str = "",
     can_hide: bool = True,
     save: Callable[[str], str] | None = None,
-    translate: Translate = ENGLISH,
+    translate: words.Translate = words.in_english,
 ) -> str:
     """The figure of a request; a box if nothing of it was drawn.
 
@@ -126,18 +125,21 @@ def figure(
         caption += f'<small style="{_NOTE}">{escape(text)}</small>'
     for i, text in enumerate(outcome.reader_notes(translate)):
         style = f"{_NOTE};font-weight:bold" if i == 0 and outcome.error else _NOTE
-        said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in with_code(text))
+        parts = words.with_code(text)
+        said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in parts)
         caption += f'<small class="torchrecorder-remark" style="{style}">{said}</small>'
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 
-def closed(html: str, outcome: Outcome, translate: Translate) -> str:
+def closed(html: str, outcome: Outcome, translate: words.Translate) -> str:
     """The figure under a summary that readers open by a click."""
     title = escape(outcome.title(translate))
     return f'<details class="torchrecorder-closed"><summary>{title}</summary>{html}</details>'
 
 
-def error_box(target: str, reasons: Sequence[str], name: str = "", translate: Translate = ENGLISH) -> str:
+def error_box(
+    target: str, reasons: Sequence[str], name: str = "", translate: words.Translate = words.in_english
+) -> str:
     """A box in place of a figure; it keeps the name, so that links to it still lead there."""
     named = f"<code>{escape(target)}</code>"
     title = escape(translate("No diagram of {}")).format(named) if target else escape(translate("No diagram"))

@@ -16,7 +16,7 @@ from markdown.preprocessors import Preprocessor
 from markdown.util import Registry
 
 from mkdocs_torchrecorder.fence import Fence, find_line, marked_fences
-from mkdocs_torchrecorder.report import show_progress
+from mkdocs_torchrecorder.site import show_progress
 from mkdocs_torchrecorder.zensical import ZensicalPage
 from torchrecorder.site import Site
 

@@ -20,13 +20,13 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 
-from mkdocs_torchrecorder.config import make_site, warn_of_place
 from mkdocs_torchrecorder.extension import TorchRecorderExtension
 from mkdocs_torchrecorder.fence import Fence, marked_fences
 from mkdocs_torchrecorder.figure import anchor, drop_markers, fill
 from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.page import MarkdownPage, draw, page_of_file
-from torchrecorder.site import ASSETS, SCRIPT, SETTINGS, STYLE, PersistentWorker, Site, Translate, translation
+from mkdocs_torchrecorder.site import make_site, warn_of_place
+from torchrecorder.site import SETTINGS, PersistentWorker, Site, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
     from mkdocs.utils.templates import TemplateContext
 
-_FILES = {name: f"assets/{name}" for name in (STYLE, SCRIPT)}
+_FILES = {name: f"assets/{name}" for name in (words.STYLE, words.SCRIPT)}
 """Where the style sheet and the script lie in a site."""
 BEFORE_MKDOCSTRINGS, AFTER_SEARCH, AFTER_ALL = 50, -95, -100
 
@@ -109,7 +109,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         if site.settings.rules.by_pattern:
             _add_to_mkdocstrings(config, site, self._documented)
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
-        config.extra_css.insert(0, _FILES[STYLE])
+        config.extra_css.insert(0, _FILES[words.STYLE])
         return config
 
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files | None:
@@ -117,7 +117,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         if self.config.enabled:
             for file in _FILES.values():
                 if files.get_file_from_path(file) is None:
-                    files.append(File(file, str(ASSETS.parent), config.site_dir, config.use_directory_urls))
+                    files.append(File(file, str(words.ASSETS.parent), config.site_dir, config.use_directory_urls))
         return files
 
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str | None:
@@ -202,7 +202,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def _fill(self, site: Site[Fence], html: str, url: str, config: MkDocsConfig) -> str:
         # The script stands in the contents: themes that load a page into another run those of its contents only.
-        script = f'<script src="{escape(get_relative_url(_FILES[SCRIPT], url))}" defer></script>'
+        script = f'<script src="{escape(get_relative_url(_FILES[words.SCRIPT], url))}" defer></script>'
 
         def save(svg: str) -> str:
             data = svg.encode()
@@ -242,9 +242,9 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             self._watched |= self._sources
 
 
-def _translate(config: MkDocsConfig) -> Translate:
+def _translate(config: MkDocsConfig) -> words.Translate:
     """Into the language of the site: Material has one of its own, the themes of MkDocs have a locale."""
-    return translation(str(config.theme.get("language") or config.theme.get("locale") or ""))
+    return words.translation(str(config.theme.get("language") or config.theme.get("locale") or ""))
 
 
 def _add_to_mkdocstrings(config: MkDocsConfig, site: Site[Fence], documented: dict[str, bool]) -> None:

@@ -24,9 +24,9 @@ from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_torchrecorder.build import DocumentCollector, build_of, diagram_placeholder
 from sphinx_torchrecorder.site import Asked
-from torchrecorder.site import CATALOG, DocstringField, Outcome, obstacle_of_class, take_field
+from torchrecorder.site import DocstringField, Outcome, obstacle_of_class, words
 
-_ = get_translation(CATALOG)
+_ = get_translation(words.CATALOG)
 
 _CLASSES = "torchrecorder_classes"
 _MODULE = {("torch.nn", "Module"), ("torch.nn.modules.module", "Module")}
@@ -68,7 +68,7 @@ def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lin
         return
     classes = classes_of_document(app.env)
     known = classes.get(name)  # its constructor may have a docstring of its own
-    field = take_field(lines) or (known and known.field)
+    field = DocstringField.take(lines) or (known and known.field)
     module, qualified_name = getattr(obj, "__module__", ""), getattr(obj, "__qualname__", name)
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     docstring = f"docstring of {module}.{qualified_name}"

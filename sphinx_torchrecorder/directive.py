@@ -19,7 +19,7 @@ from sphinx.util.parsing import nested_parse_to_nodes
 from sphinx_torchrecorder import automatic, figure
 from sphinx_torchrecorder.build import Build, build_of, diagram_placeholder
 from sphinx_torchrecorder.site import Asked
-from torchrecorder.site import Body, Outcome, Site, TorchRecorderError, read_body
+from torchrecorder.site import Body, Outcome, Site, TorchRecorderError
 
 if TYPE_CHECKING:
     from torchrecorder.site import CopyNumbers
@@ -54,7 +54,7 @@ class _Directive(SphinxDirective):
         target, context = self.arguments[0] if self.arguments else "", self.env.ref_context
         described = ".".join(filter(None, (context.get("py:module"), context.get("py:class"))))
         is_described = not target and bool(context.get("py:class"))
-        body = read_body(
+        body = Body.read(
             ["", *self.content] if target else self.content,
             target,
             self.options,

@@ -20,7 +20,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from sphinx_torchrecorder import automatic, build, directive, figure, links
 from sphinx_torchrecorder.site import add_settings
-from torchrecorder.site import ASSETS, CATALOG, LOCALE, SCRIPT, STYLE, __version__
+from torchrecorder.site import __version__, words
 
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
@@ -30,7 +30,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     app.add_directive(directive.TABLE_NAME, directive.TableDirective)
     app.add_node(build.diagram_placeholder)
     app.add_node(figure.diagram_picture, html=(figure.visit_picture, None))
-    app.add_message_catalog(CATALOG, str(LOCALE))
+    app.add_message_catalog(words.CATALOG, str(words.LOCALE))
     app.add_node(automatic.closed_figure, html=(automatic.visit_closed, automatic.depart_closed))
     app.add_transform(automatic.PlaceDiagrams)
     app.add_env_collector(build.RequestCollector)
@@ -55,7 +55,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
 def complete_config(app: Sphinx, config: Config) -> None:
     """Add our assets, listen to autodoc, and add the Markdown fence where MyST reads Markdown."""
     # Our folder comes first: a project's own `torchrecorder.css` is copied over ours.
-    config.html_static_path = [str(ASSETS), *config.html_static_path]
+    config.html_static_path = [str(words.ASSETS), *config.html_static_path]
     if "sphinx.ext.autodoc" in app.extensions:  # else there is no such event
         app.connect("autodoc-process-docstring", automatic.note_class, priority=automatic.FIRST)
     # The bare Markdown fence that MkDocs knows: one page of text serves both tools.
@@ -71,6 +71,6 @@ def link_assets(
         return
     frames: list[nodes.Element] = [*doctree.findall(nodes.figure), *doctree.findall(nodes.table)]
     if any({"torchrecorder", "torchrecorder-layers"}.intersection(frame["classes"]) for frame in frames):
-        app.add_css_file(STYLE)
+        app.add_css_file(words.STYLE)
     if any(node["picture"].options.zoom for node in doctree.findall(figure.diagram_picture)):
-        app.add_js_file(SCRIPT, loading_method="defer")
+        app.add_js_file(words.SCRIPT, loading_method="defer")

@@ -16,12 +16,12 @@ from sphinx.writers.html5 import HTML5Translator
 from sphinx_torchrecorder.build import Build, Form, ImageType, build_of
 from sphinx_torchrecorder.links import addresses, reference
 from sphinx_torchrecorder.site import Asked
-from torchrecorder.site import CATALOG, Diagram, FigureOptions, Outcome, with_code
+from torchrecorder.site import Diagram, FigureOptions, Outcome, words
 
 if TYPE_CHECKING:
     from torchrecorder.site import CopyNumbers
 
-_ = get_translation(CATALOG)
+_ = get_translation(words.CATALOG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def unforeseen_box(build: Build, asked: Asked, unexpected: Exception) -> nodes.N
 
 
 def _remark(note: str) -> nodes.paragraph:
-    parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in with_code(note))
+    parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in words.with_code(note))
     return nodes.paragraph("", "", *parts, classes=["torchrecorder-remark"])
 
 

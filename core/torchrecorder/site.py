@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 from torchrecorder import __version__
 from torchrecorder.errors import NotDrawn, OptionError, TargetBuildFailed, TorchRecorderError
 from torchrecorder.faults import unforeseen
+from torchrecorder.page import words
 from torchrecorder.page.diagram import Diagram, names_of_class
-from torchrecorder.page.outcome import Outcome, with_code
-from torchrecorder.page.remarks import Place, fatal_messages, log_entries, message, slowest, with_places, with_setting
-from torchrecorder.page.words import ASSETS, CATALOG, LOCALE, SCRIPT, STYLE, Translate, translation
+from torchrecorder.page.outcome import Outcome
+from torchrecorder.page.remarks import Message, Place, fatal_messages, log_entries, message, slowest, with_setting
 from torchrecorder.pipeline import Pipeline, Progress, is_collecting
 from torchrecorder.request import (
     SETTINGS,
@@ -30,11 +30,8 @@ from torchrecorder.request import (
     Rules,
     obstacle_of,
     obstacle_of_class,
-    read_body,
-    read_rules,
     read_settings,
     site_options,
-    take_field,
 )
 from torchrecorder.request.settings import Settings
 
@@ -43,15 +40,9 @@ if TYPE_CHECKING:
     from torchrecorder.page.figure import contents as contents
     from torchrecorder.worker.client import Worker
     from torchrecorder.worker.lasting import PersistentWorker as PersistentWorker
-    from torchrecorder.worker.lasting import worker_of_process as worker_of_process
 
 __all__ = [
-    "ASSETS",
-    "CATALOG",
-    "LOCALE",
-    "SCRIPT",
     "SETTINGS",
-    "STYLE",
     "Body",
     "CopyNumbers",
     "Diagram",
@@ -65,32 +56,16 @@ __all__ = [
     "Site",
     "Tool",
     "TorchRecorderError",
-    "Translate",
     "__version__",
     "contents",
     "names_of_class",
     "obstacle_of",
     "obstacle_of_class",
-    "read_body",
-    "read_rules",
-    "take_field",
-    "translation",
-    "with_code",
-    "worker_of_process",
+    "words",
 ]
 
-
-class Message(NamedTuple):
-    """One message of a build in the log of its tool."""
-
-    text: str
-    """Empty if there are only details."""
-    kind: str = ""
-    """Of a warning, the last part of its name, `torchrecorder.<kind>`; empty if it is information."""
-    place: str = ""
-    """Where a warning belongs, as the tool writes it; empty if that is the whole build."""
-    details: str = ""
-    """A traceback or the tail of a log, for those who debug."""
+_HOMES = {"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "contents": "page.figure"}
+"""Names that many builds do not need: writers of pages, and workers of servers."""
 
 
 class Tool(NamedTuple, Generic[Place]):
@@ -134,6 +109,8 @@ class Site(Generic[Place]):
         """
         self._tool = tool
         self.settings, wrong = read_settings(root, written)
+        self.is_collecting = is_collecting()
+        """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
         self.results: dict[Place, Outcome] = {}
         self.warnings: list[str] = []
         """Of the last drawing, each with its place."""
@@ -144,18 +121,10 @@ class Site(Generic[Place]):
             for problem in problems:
                 self.warn(f"{tool.setting.format(name)}: {problem}", "option")
 
-    @property
-    def is_collecting(self) -> bool:
-        """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
-        return is_collecting()
-
     def expect(self, place: Place, body: Body, options: Mapping[str, str] | None = None) -> None:
         """Have the worker start while other pages are read, if this diagram needs it.
 
-        Args:
-            place: Where it is asked for.
-            body: What is written there.
-            options: Those of its page, which come before those of the site.
+        `options` are those of its page, which come before those of the site.
         """
         request = self._request(place, body, options)
         if isinstance(request, DiagramRequest):
@@ -175,12 +144,7 @@ class Site(Generic[Place]):
         self._pipeline.close()
 
     def page_options(self, written: object, place: str = "") -> dict[str, str]:
-        """The options in the front matter of a page; wrong ones are left out.
-
-        Args:
-            written: What the page says.
-            place: Where, for warnings of what is wrong; without it, none are given.
-        """
+        """The options in the front matter of a page; wrong ones are left out, with a warning if a place is given."""
         good, wrong = site_options(written if isinstance(written, Mapping) else {})
         if not isinstance(written, Mapping | None):
             wrong = ["torchrecorder holds options, each in a line `name: value`"]
@@ -234,22 +198,13 @@ class Site(Generic[Place]):
                 if isinstance(outcome.error, OptionError) or outcome.request.left_out
             }
         self.results |= results
-        self._report(results)
-
-    def _report(self, results: Mapping[Place, Outcome]) -> None:
-        """Warn of each diagram that failed, where it is asked for; and of what concerns the whole build, once."""
-        worth = {
-            place: outcome
-            for place, outcome in results.items()
-            if outcome.error or outcome.info or outcome.request.left_out or outcome.request.is_tried
-        }
-        for entry in log_entries(worth.items(), self._pipeline.problems(), self._pipeline.cache.notice):
-            if not entry.kind:
-                self._tool.tell(Message(entry.text, details=entry.details))
-                continue
-            places = [] if entry.place is None else [*map(self._tool.locate, (entry.place, *entry.also))]
-            self.warn(with_places(entry.text, places[1:]), entry.kind, *places[:1], details=entry.details)
-        if text := slowest(self._pipeline.seconds):
+        pipeline = self._pipeline
+        for said in log_entries(results.items(), pipeline.problems(), pipeline.cache.notice, self._tool.locate):
+            if said.kind:
+                self.warn(*said)
+            else:
+                self._tool.tell(said)
+        if text := slowest(pipeline.seconds):
             self._tool.tell(Message(text))
 
     def give_up(self, bodies: Mapping[Place, Body], unexpected: Exception) -> None:
@@ -266,7 +221,7 @@ class Site(Generic[Place]):
         if loaded.error is not None and loaded.error is not outcome.error:
             self.results[place] = loaded
             text = f"{loaded.request.recording.target}: {message(loaded.error)}"
-            self.warn(text, loaded.error.kind, self._tool.locate(place), details=loaded.error.details())
+            self.warn(text, loaded.error.kind, self._tool.locate(place), loaded.error.details())
         for note in loaded.author_notes():
             self._tool.tell(Message("", details=f"torchrecorder: {note}"))
         return loaded
@@ -285,7 +240,7 @@ class Site(Generic[Place]):
 
         note_traced(self.settings.cache, files)
 
-    def warn(self, text: str, kind: str, place: str = "", *, details: str = "") -> None:
+    def warn(self, text: str, kind: str, place: str = "", details: str = "") -> None:
         """Warn, and remember it."""
         text = with_setting(text, self._tool.written)
         self.warnings.append(f"{place}: torchrecorder: {text}" if place else f"torchrecorder: {text}")
@@ -293,7 +248,7 @@ class Site(Generic[Place]):
 
     def failed(self, error: TorchRecorderError, place: str = "") -> None:
         """Warn of an error."""
-        self.warn(message(error), error.kind, place, details=error.details())
+        self.warn(message(error), error.kind, place, error.details())
 
     def unforeseen(self, what: str, unexpected: Exception, place: str = "") -> TorchRecorderError:
         """Warn of what no check foresees; gives the error that stands for it."""
@@ -303,9 +258,6 @@ class Site(Generic[Place]):
 
 
 def __getattr__(name: str) -> Any:
-    """Names that many builds do not need: writers of pages, and workers of servers."""
-    homes = {"PersistentWorker": "worker.lasting", "worker_of_process": "worker.lasting"}
-    homes |= {"CopyNumbers": "page.figure", "contents": "page.figure"}
-    if name not in homes:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"torchrecorder.{homes[name]}"), name)
+    return getattr(import_module(f"torchrecorder.{_HOMES[name]}"), name)

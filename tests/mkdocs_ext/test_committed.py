@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mkdocs.livereload import LiveReloadServer
 
-from mkdocs_torchrecorder.config import make_site
+from mkdocs_torchrecorder.site import make_site
 from tests.folders import contents
 from tests.mkdocs_ext.nets import write_nets
 from tests.mkdocs_ext.placements import FENCE

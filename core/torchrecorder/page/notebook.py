@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from torchrecorder.page.figure import contents
-from torchrecorder.page.words import ASSETS, SCRIPT, STYLE
+from torchrecorder.page.words import assets
 from torchrecorder.request import FigureOptions
 from torchrecorder.write.svg import standalone
 
@@ -35,7 +35,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 def document(diagram: Diagram) -> str:
     """A page with the figure and nothing else, which loads nothing."""
-    style, script = _assets()
+    style, script = assets()
     title = escape(f"Architecture of {diagram.facts.get('model', 'a model')}")
     notes = "".join(f'<br><small class="torchrecorder-remark">{escape(note)}</small>' for note in diagram.notes)
     return (
@@ -62,13 +62,8 @@ def cell(diagram: Diagram) -> str:
 
 
 def _unpack() -> str:
-    style, script = _assets()
+    style, script = assets()
     return _UNPACK.read_text(encoding="utf-8").replace("PACKED", _packed(f"{style}{_IN_CELLS}\0{script}"))
-
-
-def _assets() -> tuple[str, str]:
-    style, script = (ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT))
-    return style, script
 
 
 def _packed(text: str, known: str = "") -> str:

@@ -160,11 +160,3 @@ class Outcome:
             return False
         lines = _PLACE.search(note)
         return lines is None or lines[1] == parse_target(self.request.recording.target).dotted.partition(".")[0]
-
-
-def with_code(note: str) -> list[tuple[str, bool]]:
-    """The stretches of a note, and whether each is code, which stands between backticks."""
-    stretches = note.split("`")
-    if len(stretches) % 2 == 0:  # the code has a backtick of its own
-        return [(note, False)]
-    return [(text, i % 2 == 1) for i, text in enumerate(stretches) if text]

@@ -71,22 +71,22 @@ class DocstringField:
     line: int
     """Where it stands in the docstring, counted from 0."""
 
+    @staticmethod
+    def take(lines: list[str]) -> DocstringField | None:
+        """The field in the lines of a docstring; empty lines take its place, so that the others keep their numbers.
 
-def take_field(lines: list[str]) -> DocstringField | None:
-    """The field in the lines of a docstring; empty lines take its place, so that the others keep their numbers.
-
-    Only one that is not indented counts: an indented one is an example.
-    """
-    for start, line in enumerate(lines):
-        if (match := _FIELD.fullmatch(line.rstrip())) is None:
-            continue
-        end = start + 1
-        while end < len(lines) and lines[end][:1].isspace() and lines[end].strip():
-            end += 1
-        text = " ".join([match["text"] or "", *(more.strip() for more in lines[start + 1 : end])]).strip()
-        lines[start:end] = [""] * (end - start)
-        return DocstringField(text, start)
-    return None
+        Only one that is not indented counts: an indented one is an example.
+        """
+        for start, line in enumerate(lines):
+            if (match := _FIELD.fullmatch(line.rstrip())) is None:
+                continue
+            end = start + 1
+            while end < len(lines) and lines[end][:1].isspace() and lines[end].strip():
+                end += 1
+            text = " ".join([match["text"] or "", *(more.strip() for more in lines[start + 1 : end])]).strip()
+            lines[start:end] = [""] * (end - start)
+            return DocstringField(text, start)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,25 @@ class Rules:
     """Rules of a site for all its documented classes."""
 
     by_pattern: tuple[Rule, ...] = ()
+
+    @staticmethod
+    def read(written: object) -> tuple[Rules, tuple[str, ...]]:
+        """The rules that a setting says, and what is wrong with it; what is wrong is left out."""
+        if isinstance(written, bool) or written is None:
+            return Rules((Rule(is_tried=True, pattern=_EVERYTHING),) if written else ()), ()
+        if not isinstance(written, Mapping):
+            return Rules(), (f'{written!r} is not valid: write True, or {{"pkg.models.*": {{"shape": "1,3"}}}}',)
+        rules: list[Rule] = []
+        problems: list[str] = []
+        for pattern, value in written.items():
+            if not isinstance(pattern, str) or _PATTERN.fullmatch(pattern) is None:
+                advice = "write a dotted name, in which * stands for any text"
+                problems.append(f"{pattern!r} is not a valid pattern: {advice}")
+                continue
+            rule = _read_rule(value)
+            problems += [f"{pattern!r}: {problem}" for problem in rule.problems]
+            rules.append(replace(rule, pattern=pattern, problems=()))
+        return Rules(tuple(rules)), tuple(problems)
 
     def body(self, names: Sequence[str], own: str | None, obstacle: str = "") -> Body | None:
         """Body for a documented class; None if it gets no diagram.
@@ -154,24 +173,6 @@ class Rules:
             several = f"{', '.join(map(repr, patterns[:-1]))} and {patterns[-1]!r} match"
             first = f"{patterns[0]!r} matches" if len(patterns) == 1 else several
             yield f"{first} no documented class{_near(patterns[0], classes)}"
-
-
-def read_rules(written: object) -> tuple[Rules, tuple[str, ...]]:
-    """The rules that a setting says, and what is wrong with it; what is wrong is left out."""
-    if isinstance(written, bool) or written is None:
-        return Rules((Rule(is_tried=True, pattern=_EVERYTHING),) if written else ()), ()
-    if not isinstance(written, Mapping):
-        return Rules(), (f'{written!r} is not valid: write True, or {{"pkg.models.*": {{"shape": "1,3"}}}}',)
-    rules: list[Rule] = []
-    problems: list[str] = []
-    for pattern, value in written.items():
-        if not isinstance(pattern, str) or _PATTERN.fullmatch(pattern) is None:
-            problems.append(f"{pattern!r} is not a valid pattern: write a dotted name, in which * stands for any text")
-            continue
-        rule = _read_rule(value)
-        problems += [f"{pattern!r}: {problem}" for problem in rule.problems]
-        rules.append(replace(rule, pattern=pattern, problems=()))
-    return Rules(tuple(rules)), tuple(problems)
 
 
 def _read_rule(value: object) -> Rule:

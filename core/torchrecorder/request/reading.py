@@ -51,6 +51,45 @@ class Body:
     fault: str = ""
     """Why nothing of it can be read."""
 
+    @staticmethod
+    def read(
+        lines: Iterable[str], target: str = "", options: Mapping[str, str | None] | None = None, *, described: str = ""
+    ) -> Body:
+        """Body of some lines, below a target and options that are given already.
+
+        `described` is the class in whose description they stand: the target, unless the first line names a model.
+        """
+        written, problems = dict(options or {}), []
+        last, last_indent = "", 0  # the option that an indented line continues
+        all_lines = [line.expandtabs() for line in lines]
+        if described and not (all_lines and _names_model(all_lines[0])):
+            target, all_lines = described, ["", *all_lines]
+        is_apart = False
+        for number, line in enumerate(all_lines):
+            text, indent = line.strip(), len(line) - len(line.lstrip())
+            option = _OPTION_LINE.fullmatch(text)
+            if not text:
+                is_apart = True
+                continue
+            if option and is_apart and target and option["key"] and option["key"].lower() not in _BY_NAME:
+                option = None  # a sentence such as "Note: …"
+            if option:
+                last, last_indent = (option["field"] or option["key"]).lower(), indent
+                if last in written:
+                    problems.append(f"{last} is given twice")
+                written[last] = option["value"]
+            elif last and indent > last_indent:
+                written[last] = f"{written[last] or ''} {text}".strip()
+            elif target and is_apart:
+                return Body(target, written, tuple(problems), tuple(all_lines[number:]))
+            elif target:
+                last = ""
+                problems.append(f"cannot read {text!r}: the model is {target}, and an option is written `:depth: 2`")
+            else:
+                last, target = "", text
+            is_apart = False
+        return Body(target, written, tuple(problems))
+
     def request(self, site: Mapping[str, str] | None = None) -> DiagramRequest:
         """The diagram it asks for; options that are wrong, but change only its look, are left out.
 
@@ -198,49 +237,6 @@ def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[st
         if not problems:
             good[name] = text
     return good, wrong
-
-
-def read_body(
-    lines: Iterable[str], target: str = "", options: Mapping[str, str | None] | None = None, *, described: str = ""
-) -> Body:
-    """Body of some lines, together with what stands above them.
-
-    Args:
-        lines: The body.
-        target: Given if the target is not to be looked for.
-        options: Those that are given already.
-        described: The class in whose description they stand; the target, unless the first line names a model.
-    """
-    written, problems = dict(options or {}), []
-    last, last_indent = "", 0  # the option that an indented line continues
-    all_lines = [line.expandtabs() for line in lines]
-    if described and not (all_lines and _names_model(all_lines[0])):
-        target, all_lines = described, ["", *all_lines]
-    is_apart = False
-    for number, line in enumerate(all_lines):
-        text, indent = line.strip(), len(line) - len(line.lstrip())
-        option = _OPTION_LINE.fullmatch(text)
-        if not text:
-            is_apart = True
-            continue
-        if option and is_apart and target and option["key"] and option["key"].lower() not in _BY_NAME:
-            option = None  # a sentence such as "Note: …"
-        if option:
-            last, last_indent = (option["field"] or option["key"]).lower(), indent
-            if last in written:
-                problems.append(f"{last} is given twice")
-            written[last] = option["value"]
-        elif last and indent > last_indent:
-            written[last] = f"{written[last] or ''} {text}".strip()
-        elif target and is_apart:
-            return Body(target, written, tuple(problems), tuple(all_lines[number:]))
-        elif target:
-            last = ""
-            problems.append(f"cannot read {text!r}: the model is {target}, and an option is written `:depth: 2`")
-        else:
-            last, target = "", text
-        is_apart = False
-    return Body(target, written, tuple(problems))
 
 
 def _names_model(line: str) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from torchrecorder.errors import OptionError, near_miss
-from torchrecorder.request.automatic import Rules, read_rules
+from torchrecorder.request.automatic import Rules
 from torchrecorder.request.options import one_of
 from torchrecorder.request.reading import site_options
 
@@ -92,7 +92,7 @@ def _options(written: object, _: Path, problems: list[str]) -> dict[str, str]:
 
 
 def _rules(written: object, _: Path, problems: list[str]) -> Rules:
-    rules, wrong = read_rules(written)
+    rules, wrong = Rules.read(written)
     problems += wrong
     return rules
 

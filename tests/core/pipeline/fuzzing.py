@@ -128,7 +128,7 @@ class FuzzedSite:
         shutil.rmtree(self.root / "machine", ignore_errors=True)
         pipeline = Pipeline(self.settings("machine", is_remote=is_remote), lambda path: NoTorch(path))
         outcomes = {request: outcome.loaded() for request, outcome in pipeline.run(self.requests).items()}
-        for entry in log_entries(outcomes.items(), pipeline.problems(), pipeline.cache.notice):
+        for entry in log_entries(outcomes.items(), pipeline.problems(), pipeline.cache.notice, str):
             f"{entry.text}\n{entry.details}".encode()
         pages = {}
         for request, outcome in outcomes.items():

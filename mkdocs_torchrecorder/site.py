@@ -1,20 +1,30 @@
-"""The settings of `mkdocs.yml` and of the Markdown extension, and the site that they say."""
+"""The site of one build: what a configuration says of it, and what it says in the log.
+
+The logger's name makes MkDocs and ProperDocs count the warnings, so `--strict` fails; at every build until the cause is
+gone. Without them, Python shows warnings on the standard error output.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkdocs_torchrecorder.report import tell
-from torchrecorder.site import SETTINGS, Site, Tool
+from torchrecorder.site import SETTINGS, Message, Progress, Site, Tool
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
 
     from mkdocs_torchrecorder.fence import Fence
+
+_logger = logging.getLogger("mkdocs.plugins.torchrecorder")
+
+
+class DiagramsFailed(Exception):
+    """Raised in place of going on, where `on_error` is `raise`; its text is that of all the warnings."""
 
 
 def make_site(
@@ -23,14 +33,7 @@ def make_site(
     locate: Callable[[Fence], str],
     open_worker: Callable[[Any], AbstractContextManager[Any]] | None = None,
 ) -> Site[Fence]:
-    """The site of a build; warns of settings that are wrong, and leaves them out.
-
-    Args:
-        root: The folder that relative paths begin at.
-        written: The values of the extension's or the plugin's configuration, by name.
-        locate: Where a fence is, for warnings.
-        open_worker: Opens a worker that records for one build after the other.
-    """
+    """The site of a build, as the configuration of the extension or the plugin says it."""
     known = {setting.name for setting in SETTINGS} & written.keys()
     tool: Tool[Fence] = Tool(tell, locate, "{}", "`{}` of the plugin torchrecorder in mkdocs.yml")
     return Site(root, {name: written[name] for name in known}, tool, open_worker=open_worker)
@@ -49,3 +52,22 @@ def warn_of_place(site: Site[Fence], config: MkDocsConfig, *, is_served: bool) -
             why = "is published and watched" if is_published else "is watched, so that the server builds for ever"
             shown = os.path.relpath(cache, site.settings.root)
             site.warn(f"the cache {shown} lies in docs_dir, where it {why}: move it by the setting {setting}", "cache")
+
+
+def tell(message: Message) -> None:
+    """Put a message into the log; its place is page and line, as an editor understands them."""
+    text = f"{message.place}: torchrecorder: {message.text}" if message.place else f"torchrecorder: {message.text}"
+    if message.kind:
+        _logger.warning("%s", text)
+    elif message.text:
+        _logger.info("%s", text)
+    if message.details:
+        _logger.debug("%s", message.details)
+
+
+def show_progress(progress: Progress) -> None:
+    """Log a step. A build in which nothing is recorded or drawn logs none."""
+    if progress.stage == "recording":
+        _logger.info("torchrecorder: recording %d/%d: %s", progress.done + 1, progress.total, progress.target)
+    else:
+        _logger.info("torchrecorder: drawing %d diagram%s", progress.total, "" if progress.total == 1 else "s")
