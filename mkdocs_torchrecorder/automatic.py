@@ -43,7 +43,6 @@ class ModuleDiagrams(griffe.Extension):
             tell(Message(f"autodoc: {problem}", "option"))
 
     def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
-        """Go through the classes of a package that griffe has loaded."""
         others = _other_names(pkg)
         for cls in _classes(pkg):
             names = (cls.path, *others[cls.path])

@@ -77,7 +77,6 @@ class TorchRecorderExtension(Extension):
         self._leave_markers = leave_markers
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 (Markdown names it so)
-        """Called by Markdown."""
         md.preprocessors.register(KeepSource(md), KeepSource.name, KeepSource.priority)
         md.preprocessors.register(TakeFences(md), TakeFences.name, TakeFences.priority)
         md.parser.blockprocessors.register(SplitParagraphs(md.parser), SplitParagraphs.name, SplitParagraphs.priority)
@@ -127,7 +126,7 @@ class TakeFences(Preprocessor):
     name, priority = "torchrecorder_fences", 26
 
     def run(self, lines: list[str]) -> list[str]:
-        """The lines with one placeholder for each fence."""
+        """Lines with a placeholder for each fence."""
         left: list[str] = []
         done = 0
         page: str | None = None
@@ -148,11 +147,9 @@ class SplitParagraphs(BlockProcessor):
     name, priority = "torchrecorder_paragraphs", 12
 
     def test(self, parent: Element, block: str) -> bool:
-        """Whether one of the lines is a placeholder of ours."""
         return any(self._is_ours(line) for line in block.split("\n"))
 
     def run(self, parent: Element, blocks: list[str]) -> None:
-        """Make a paragraph of the first such line alone."""
         lines = blocks.pop(0).split("\n")
         at = next(i for i, line in enumerate(lines) if self._is_ours(line))
         if at:
@@ -172,7 +169,6 @@ class ShowIndented(Treeprocessor):
     name, priority = "torchrecorder_indented", 50
 
     def run(self, root: Element) -> None:
-        """Put the text of fences into the text of code."""
         for code in root.iterfind(".//pre/code"):
             if code.text:
                 code.text = AtomicString(_PREFIXED_PLACEHOLDER.sub(self._raw, code.text))
@@ -187,12 +183,9 @@ class ShowIndented(Treeprocessor):
 
 
 class SetCaptions(Treeprocessor):
-    """Adds the captions to the tree."""
-
     name, priority = "torchrecorder_captions", 25
 
     def run(self, root: Element) -> None:
-        """Add an element for the caption of each fence that is not only shown."""
         stash = [block if isinstance(block, str) else "" for block in self.md.htmlStash.rawHtmlBlocks]
         captions: dict[int, str] = {}
         for number, block in enumerate(stash):
@@ -207,12 +200,9 @@ class SetCaptions(Treeprocessor):
 
 
 class TakeCaptions(Treeprocessor):
-    """Takes the captions out of the tree again."""
-
     name, priority = "torchrecorder_captions_taken", -1
 
     def run(self, root: Element) -> None:
-        """Put each caption into the marker of its fence."""
         for element in root.findall(_CAPTION):
             root.remove(element)
             number = int(element.attrib.pop("number"))
@@ -239,7 +229,6 @@ class FillMarkers(Postprocessor):
         self._fill = fill
 
     def run(self, text: str) -> str:
-        """The HTML with figures; with markers, if they are filled later."""
         text = show_examples(text)
         return self._fill(self.md, text) if self._fill and marked_fences(text) else text
 

@@ -61,7 +61,7 @@ _SHOWN = re.compile(r"<(pre|code|textarea|script|style)\b.*?</\1>|<!--.*?-->", r
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """One fence, read, without the indentation and quote signs before it."""
+    """Fence, read, without the indentation and quote signs before it."""
 
     body: Body
     """What it says, in its first line and below."""
@@ -208,7 +208,6 @@ def _without_prefix(line: str, prefix: str) -> str | None:
 
 
 def read_fence(first: str, lines: Sequence[str]) -> Body:
-    """Body of a fence, of its first line and those below."""
     header = read_header(first)
     body = Body.read(lines, header.target, header.options)
     problems, options = [*header.problems, *body.problems], dict(body.options)
@@ -321,7 +320,7 @@ def without_shown(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _fence(data: str) -> Fence:
-    """The fence in a marker, which is looked at by one event of a build after the other."""
+    """Fence in a marker, which is looked at by one event of a build after the other."""
     try:
         values = json.loads(base64.urlsafe_b64decode(data))
         said: dict[str, Any] = {

@@ -92,16 +92,9 @@ def figure(
     save: Callable[[str], str] | None = None,
     translate: words.Translate = words.in_english,
 ) -> str:
-    """The figure of a request; a box if nothing of it was drawn.
+    """Figure of a request, a box if nothing of it was drawn; arguments as `fill`.
 
-    Args:
-        outcome: What became of the request.
-        page: Counts the same picture in a page, for ids that are unique; what is written once counts for all figures.
-        find: Knows the pages that pictures link to.
-        caption: As HTML; if it was not read as Markdown, it is text.
-        can_hide: Whether the page has the style sheet.
-        save: Makes a file of an SVG and gives its address, seen from the page.
-        translate: Gives our texts in the language of the page.
+    `caption` is HTML; if it was not read as Markdown, it is text.
     """
     options = outcome.request.figure
     if outcome.diagram is None:

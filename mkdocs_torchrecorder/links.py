@@ -23,12 +23,7 @@ def nowhere(cls: str) -> str | None:
 
 
 def finder(plugins: Mapping[str, object], page_url: str) -> Find:
-    """Finds what autorefs finds.
-
-    Args:
-        plugins: Those of the site, by name.
-        page_url: Where the links will stand.
-    """
+    """Finds what autorefs of these plugins finds, seen from a page."""
     get = getattr(plugins.get("autorefs"), "get_item_url", None)
     if get is None:
         return nowhere
@@ -41,7 +36,6 @@ def finder(plugins: Mapping[str, object], page_url: str) -> Find:
 
 
 def addresses(diagram: Diagram, find: Find) -> dict[str, str]:
-    """The addresses of the classes of a picture that have one."""
     return {cls: url for cls in diagram.classes if (url := find(cls))}
 
 

@@ -33,7 +33,6 @@ class KeepSource(Preprocessor):
     text = ""
 
     def run(self, lines: list[str]) -> list[str]:
-        """The lines as they are."""
         self.text = "\n".join(lines)
         return lines
 
@@ -70,7 +69,6 @@ def draw(pages: Sequence[MarkdownPage], site: Site[Fence]) -> None:
 
 
 def page_of_file(file: File, html: str) -> MarkdownPage:
-    """A page of MkDocs."""
     meta = file.page.meta if file.page is not None else {}
     return MarkdownPage(file.src_uri, html, lambda: _read_file(file), meta.get(KEY))
 

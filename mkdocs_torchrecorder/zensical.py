@@ -57,22 +57,15 @@ class ZensicalPage:
 
     @property
     def language(self) -> str:
-        """Language of the theme."""
         theme = self.config.get("theme")
         return str(theme.get("language") or "") if isinstance(theme, Mapping) else ""
 
     @property
     def file(self) -> Path:
-        """The source."""
         return self.root / str(self.config.get("docs_dir", "")) / self.path
 
     def unwatched(self, files: Iterable[Path], path: Sequence[str]) -> str:
-        """Advice on what to add to `watch:` so that pages follow the files of models; empty if it covers them.
-
-        Args:
-            files: What pictures depend on.
-            path: The folders that models are imported from.
-        """
+        """Advice on what to add to `watch:` so that pages follow files, imported from a path; empty if it has them."""
         written = [str(entry) for entry in self.config.get("watch") or ()]
         watched = {self.root.joinpath(entry).resolve() for entry in written}
         watched |= {Path(row[0]) for row in self.config.get("watched_files") or ()}

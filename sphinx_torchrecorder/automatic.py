@@ -113,13 +113,11 @@ class closed_figure(nodes.General, nodes.Element):  # noqa: N801 (docutils names
 
 
 def visit_closed(translator: HTML5Translator, node: closed_figure) -> None:
-    """Write what stands before the figure."""
     title = translator.encode(node["title"])
     translator.body.append(f'<details class="torchrecorder-closed"><summary>{title}</summary>\n')
 
 
 def depart_closed(translator: HTML5Translator, node: closed_figure) -> None:
-    """Write what stands behind the figure."""
     translator.body.append("</details>\n")
 
 
@@ -139,7 +137,6 @@ class PlaceDiagrams(SphinxTransform):
     default_priority = 400
 
     def apply(self, **kwargs: Any) -> None:
-        """Go through the descriptions of a document."""
         classes = classes_of_document(self.env)
         for description in list(self.document.findall(addnodes.desc)) if classes else ():
             signature, content = description[0], description[-1]

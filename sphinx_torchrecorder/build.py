@@ -104,12 +104,10 @@ class DocumentCollector(EnvironmentCollector):
         return collected
 
     def process_doc(self, app: Sphinx, doctree: nodes.document) -> None:
-        """Collect from a document that was just read."""
         if collected := self.collect(app, doctree):
             self.by_document(app.env)[app.env.docname] = collected
 
     def clear_doc(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-        """Forget a document."""
         self.by_document(env).pop(docname, None)
 
     def merge_other(self, app: Sphinx, env: BuildEnvironment, docnames: Set[str], other: BuildEnvironment) -> None:
@@ -124,7 +122,6 @@ class RequestCollector(DocumentCollector):
     attribute = "torchrecorder_requests"
 
     def collect(self, app: Sphinx, doctree: nodes.document) -> list[_Conditional]:
-        """The requests of a document."""
         requests = [(node["request"], _conditions(node)) for node in doctree.findall(diagram_placeholder)]
         if multiprocessing.parent_process() is None:  # what another process reads is merged later
             _expect(app, requests)
@@ -226,7 +223,6 @@ def image_type(builder: Builder) -> ImageType | None:
 
 
 def build_of(env: BuildEnvironment) -> Build:
-    """State of this build."""
     build = getattr(env, _BUILD, None)
     if not isinstance(build, Build):
         build = Build()
@@ -281,12 +277,9 @@ def _changed_documents(app: Sphinx, build: Build) -> list[str]:
 def signatures_of(
     results: Mapping[Asked, Outcome], places: Mapping[str, str] = MappingProxyType({}), place: str = ""
 ) -> dict[str, str]:
-    """One signature for each document, of all its diagrams in their order.
+    """Signature of each document, of all its diagrams in their order.
 
-    Args:
-        results: What became of each directive or class.
-        places: Where the pages of classes are.
-        place: Where automatic diagrams go.
+    It changes with the pages of linked classes, and with the place of automatic diagrams.
     """
     parts: dict[str, list[object]] = {}
     for asked, outcome in results.items():
@@ -298,7 +291,6 @@ def signatures_of(
 
 
 def _linked_classes(outcome: Outcome) -> tuple[str, ...]:
-    """The classes that a picture is to be linked to."""
     return outcome.diagram.classes if outcome.diagram is not None and outcome.request.figure.links else ()
 
 

@@ -64,7 +64,6 @@ class _Directive(SphinxDirective):
         return body
 
     def placeholder(self, body: Body, *, is_table: bool = False) -> diagram_placeholder:
-        """Node that stands where the diagram will be."""
         said = replace(body, legend=(), options={**body.options, "table": "yes"} if is_table else body.options)
         place = self.env.docname, self.get_location()
         node = diagram_placeholder(request=Asked(*place, body.target, said, is_table))
@@ -102,7 +101,6 @@ class DiagramDirective(_Directive):
     """
 
     def run(self) -> list[nodes.Node]:
-        """The figure."""
         body = self.read()
         frame = nodes.figure("", self.placeholder(body), *self.caption(nodes.caption), classes=["torchrecorder"])
         if text := self.legend(body):
@@ -124,7 +122,6 @@ class TableDirective(_Directive):
     """
 
     def run(self) -> list[nodes.Node]:
-        """The table."""
         body = self.read()
         placeholder = self.placeholder(body, is_table=True)
         frame = nodes.table("", *self.caption(nodes.title), placeholder, classes=["torchrecorder-layers"])
@@ -161,7 +158,6 @@ class ShowDiagrams(SphinxPostTransform):
     default_priority = 5
 
     def run(self, **kwargs: Any) -> None:
-        """Fill every figure of a page."""
         build = build_of(self.env)
         from torchrecorder.site import CopyNumbers  # a build that writes no page does not need it
 
@@ -179,7 +175,6 @@ class ShowDiagrams(SphinxPostTransform):
                     placeholder.replace_self(box)
 
     def _show(self, placeholder: diagram_placeholder, request: Asked, build: Build, copies: CopyNumbers) -> None:
-        """Fill one figure."""
         site = build.made
         outcome = site.shown(request) if site else None
         if request.is_automatic:

@@ -24,7 +24,6 @@ from torchrecorder.site import __version__, words
 
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
-    """Connect every part."""
     add_settings(app)
     app.add_directive(directive.NAME, directive.DiagramDirective)
     app.add_directive(directive.TABLE_NAME, directive.TableDirective)

@@ -45,7 +45,6 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils nam
 
 
 def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
-    """Write the HTML of a picture."""
     from torchrecorder.site import contents  # a build that writes no page does not need it
 
     picture: PagePicture = node["picture"]
@@ -88,15 +87,9 @@ def inline(
     copies: CopyNumbers,
     linked: Container[str],
 ) -> nodes.Node:
-    """The picture as a part of an HTML page, with references that Sphinx is still to resolve.
+    """Picture as a part of an HTML page, with references that Sphinx is still to resolve.
 
-    Args:
-        frame: The figure around it.
-        diagram: What it shows.
-        options: With another text for its `alt` or another width, perhaps.
-        asked: The directive or the class that it stands for.
-        copies: Counts the pictures of the page, for ids that are unique.
-        linked: The classes that have a page; there is no use in looking for the others again.
+    Only classes in `linked` have a page; there is no use in looking for the others again.
     """
     natural = max(drawing.width for drawing in diagram.drawings)
     width, height = options.size(natural)

@@ -66,7 +66,7 @@ def places(app: Sphinx, classes: Iterable[str]) -> dict[str, str]:
 
 
 def _address(link: nodes.reference) -> str:
-    """As HTML wants it; in a single page, `#document-api#pkg.Net` is `#pkg.Net`."""
+    """Address as HTML wants it; in a single page, `#document-api#pkg.Net` is `#pkg.Net`."""
     if "refid" in link:
         return f"#{link['refid']}"
     uri = str(link.get("refuri", ""))
@@ -74,7 +74,6 @@ def _address(link: nodes.reference) -> str:
 
 
 def _resolve(app: Sphinx, node: pending_xref, inner: nodes.Element) -> nodes.Node | None:
-    """Node that Sphinx would make of a reference."""
     env = app.env
     domain = env.get_domain("py")
     try:

@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One place of the pages that a diagram may stand in: a directive, or the description of a class."""
+    """Place of the pages that a diagram may stand in: a directive, or the description of a class."""
 
     docname: str
     location: str

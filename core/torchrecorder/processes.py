@@ -44,11 +44,7 @@ class LineProcess:
         return self.next(timeout_s)
 
     def send(self, job: Mapping[str, Any]) -> None:
-        """Send a line.
-
-        Raises:
-            EOFError: The process ended.
-        """
+        """Send a line; raises EOFError if the process ended."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
@@ -150,7 +146,7 @@ def _kill_session(leader: int) -> None:
 
 
 def ending(code: int) -> str:
-    """How a process ended, by its exit code, which is negative for a signal."""
+    """End of a process in words, by its exit code, which is negative for a signal."""
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
 
 

@@ -82,7 +82,7 @@ class Tool(NamedTuple, Generic[Place]):
 
 
 class Site(Generic[Place]):
-    """One build of a documentation: its settings, what its pages ask for, and what became of that.
+    """The build of a documentation: its settings, what its pages ask for, and what became of that.
 
     A place is whatever stands for a diagram in the front end: a directive, a fence, a documented class.
     """

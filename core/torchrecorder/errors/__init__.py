@@ -95,7 +95,7 @@ class TargetNotFound(TargetError):
     """The rest of the name, if what was found is a class of modules: most likely a layer of it."""
 
     def summary(self) -> str:
-        """Which part of which name is missing."""
+        """Part of the name that is missing."""
         where = f"{self.parent} has no {self.missing!r}" if self.parent else f"no module {self.missing!r}"
         return f"cannot find {self.target}: {where}"
 
@@ -164,7 +164,7 @@ class TargetRefused(TargetError):
         return f"{shown_target(self.target)} is not called: {self.reason or rule}"
 
     def hint(self) -> str:
-        """How the site allows it."""
+        """Setting that allows it."""
         return f"to allow it, add {self.dotted!r} to the setting `allow`"
 
     def shared(self) -> str:
@@ -217,7 +217,7 @@ class ForwardError(TorchRecorderError, RuntimeError):
     _is_shown: bool = field(default=False, init=False, repr=False)
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints for it; above that a notebook shows what ran."""
+        """Lines that IPython prints for it; above them a notebook shows what ran."""
         ipython: Any = importlib.import_module("IPython")
         if self.diagram is not None and not self._is_shown:  # IPython asks again for what it stores of the cell
             self._is_shown = True
@@ -250,7 +250,7 @@ class EngineNotFound(EngineError):
 
 
 class OutOfDate(TorchRecorderError, RuntimeError):
-    """What a cached diagram depended on has changed, and torch or a package is missing to record it again."""
+    """A cached diagram depends on something that has changed, and torch or a package is missing to record it again."""
 
     kind = "stale"
     _hint = "record it on a machine that has torch and the model's packages: torchrecorder update {docs}"

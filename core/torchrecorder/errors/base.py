@@ -52,19 +52,19 @@ class TorchRecorderError(Exception):
         return f"{self.summary()}\n{hint}" if hint else self.summary()
 
     def summary(self) -> str:
-        """What happened and where, in one sentence."""
+        """Sentence on what happened and where."""
         return self._filled(self._summary)
 
     def hint(self) -> str:
-        """What to do next; empty where the summary says it."""
+        """Advice on what to do next; empty where the summary says it."""
         return self._filled(self._hint)
 
     def details(self) -> str:
-        """What a person who debugs wants besides: a traceback or the tail of a log."""
+        """A traceback or the tail of a log, for a person who debugs."""
         return self._filled(self._details)
 
     def shared(self) -> str:
-        """What is the same in all failures of one cause; empty if each has to be corrected where it is written."""
+        """Text that is the same in all failures of one cause; empty if each has to be corrected where it is written."""
         return str(self)
 
     def to_json(self) -> dict[str, Any]:

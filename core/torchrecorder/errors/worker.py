@@ -70,7 +70,7 @@ class FailedInside(WorkerError):
     """Or `draw`."""
 
     def hint(self) -> str:
-        """Where to report it: the issue tracker that the distribution's metadata names, if it names one."""
+        """Address to report it at: the issue tracker that the distribution's metadata names, if it names one."""
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             for link in importlib.metadata.metadata("torchrecorder-docs").get_all("Project-URL") or []:
                 label, _, address = link.partition(", ")

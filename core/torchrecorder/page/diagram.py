@@ -41,13 +41,13 @@ class Diagram:
     """The drawings to switch between, each with its depth, if there are several; the first is `origin`."""
 
     def __repr__(self) -> str:
-        """One line: a notebook keeps it beside the picture."""
+        """A single line: a notebook keeps it beside the picture."""
         name = self.facts.get("model", "a model")
         return f"<Diagram of {name}: {self.size[0]:.0f} × {self.size[1]:.0f} px>"
 
     @staticmethod
     def of_depths(diagrams: Sequence[tuple[str, Diagram]]) -> Diagram:
-        """One diagram of several of the same Graph, each with its depth; the first is shown first."""
+        """Diagram of several of the same Graph, each with its depth; the first is shown first."""
         return replace(diagrams[0][1], steps=tuple((depth, diagram.origin) for depth, diagram in diagrams))
 
     @cached_property

@@ -61,10 +61,10 @@ def contents(
     translate: Translate = in_english,
     page: CopyNumbers | None = None,
 ) -> str:
-    """The HTML inside of a figure, without its caption.
+    """HTML inside of a figure, without its caption.
 
     Args:
-        diagram: What it shows.
+        diagram: The diagram.
         options: Alternative text, width, and whether readers can zoom.
         copy: Its number by the `CopyNumbers` of the page.
         urls: Addresses by class, for those of `diagram.classes` that have one.
@@ -167,7 +167,7 @@ class _FigureWriter:
         return self._frame(drawing, shown, self._details(drawing) + said, has_size=any(size))
 
     def _links(self, owner: Drawing, call: int | None) -> Links:
-        """Where the layers lead of a drawing, or of its inside of a call."""
+        """Links of the layers of a drawing, or of its inside of a call."""
         from torchrecorder.write.links import Links
 
         paths = {
@@ -230,7 +230,7 @@ class _FigureWriter:
 
 
 def _look(nested: NestedDrawing, links: Links) -> str:
-    """What is seen of an inside and said of it, but for what ids begin with."""
+    """Digest of what is seen of an inside and said of it, but for what ids begin with."""
     from torchrecorder.write.links import classes
 
     urls = [links.urls.get(cls) for cls in classes(nested.layout)]

@@ -101,17 +101,13 @@ class Outcome:
         return not by_name and isinstance(self.error, _OF_THE_MODEL)
 
     def is_closed(self, place: str) -> bool:
-        """Whether an automatic diagram stands under a closed summary.
-
-        Args:
-            place: The setting `autodoc_place`.
-        """
+        """Whether an automatic diagram stands under a closed summary, by the setting `autodoc_place`."""
         if self.diagram is None:
             return False
         return place == "summary" or (place == "auto" and self.diagram.size[1] > OPEN_HEIGHT)
 
     def title(self, translate: Translate = in_english) -> str:
-        """The text of that summary."""
+        """Text of that summary."""
         name = self.request.recording.target
         return translate("Architecture of {}").format(self.diagram.facts.get("model", name) if self.diagram else name)
 

@@ -54,7 +54,7 @@ _WORDS: tuple[tuple[type[TorchRecorderError], str], ...] = (
 
 
 class Message(NamedTuple):
-    """One message of a build in the log of its tool."""
+    """Message of a build in the log of its tool."""
 
     text: str
     """Empty if there are only details."""

@@ -44,11 +44,11 @@ COPIES = "remote"
 
 
 class Progress(NamedTuple):
-    """How far a batch is."""
+    """Step of a batch."""
 
     stage: Literal["recording", "drawing"]
     target: str
-    """What is being recorded now; empty while drawing, which is one step for all."""
+    """The model that is recorded now; empty while drawing, which is one step for all."""
     done: int
     total: int
 
@@ -70,12 +70,12 @@ class Pipeline:
     has_worked: bool = field(init=False, default=False)
     """Whether anything had to be recorded or drawn."""
     seconds: Mapping[str, float] = field(init=False, default_factory=dict)
-    """How long each recording of the last run took by the clock, by target."""
+    """Seconds of each recording of the last run, by target."""
     _looked: Recordings | None = field(init=False, default=None)
-    """What was looked at before the run."""
+    """Recordings that were looked at before the run."""
     _early: ExitStack = field(init=False, default_factory=ExitStack)
     _worker: Worker | None = field(init=False, default=None)
-    """One that was started before the run, or lasts for all of it."""
+    """The worker that was started before the run, or lasts for all of it."""
     _keeps_worker: bool = field(init=False, default=False)
     """Whether the worker that records waits for the drawings, since it is asked for the answers of stylers too."""
 
@@ -84,7 +84,7 @@ class Pipeline:
         self.cache = self._layered()
 
     def problems(self) -> dict[str, str]:
-        """What a build warns of once, whatever its pages show, by the last part of the warning's name.
+        """Warnings for the whole build, by the last part of their names.
 
         The old distribution is looked for only where there was something to do: a build without changes does not wait
         for it, and does not warn again.
@@ -93,7 +93,6 @@ class Pipeline:
         return {kind: text for kind, text in problems.items() if text}
 
     def recordings(self) -> Recordings:
-        """What finds and makes recordings for one build."""
         return Recordings(self.cache, self.store, self.settings, self.open_worker_of_run, retries=self.retries)
 
     def expect(self, request: DiagramRequest) -> None:
@@ -150,7 +149,7 @@ class Pipeline:
     def run(
         self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = lambda progress: None
     ) -> dict[DiagramRequest, Outcome]:
-        """The outcome of each request, in their order."""
+        """Outcome of each request, in their order."""
         singles = {request: request.singles() for request in requests}
         switches = any(request.depths for request in singles)
         each = list(dict.fromkeys(one for ones in singles.values() for one in ones)) if switches else [*singles]
@@ -175,7 +174,7 @@ class Pipeline:
     def _outcomes(
         self, recordings: Recordings, wanted: Sequence[DiagramRequest], on_progress: Callable[[Progress], None]
     ) -> dict[DiagramRequest, Outcome]:
-        """What became of each request; where our own code raises, each by itself, with an error for that one."""
+        """Outcome of each request; where our own code raises, each by itself, with an error for that one."""
         batch = _Batch(self, recordings, wanted, on_progress)
         try:
             return batch.outcomes()
@@ -188,11 +187,7 @@ class Pipeline:
         return {one: outcome for outcomes in each for one, outcome in outcomes.items()}
 
     def graphs(self, requests: Sequence[DiagramRequest]) -> list[Graph]:
-        """The Graphs of some requests, recorded where nothing true is kept.
-
-        Raises:
-            TorchRecorderError: One of them cannot be recorded.
-        """
+        """Graphs of some requests, recorded where nothing true is kept; raises what failed."""
         recordings = self.recordings()
         found = {request.recording: recordings.kept(request.recording) for request in requests}
         missing = {it.recording: it.timeout_s for it in requests if not (kept := found[it.recording]) or kept.error}
@@ -238,7 +233,7 @@ def _to_try_again(kept: Mapping[RecordingRequest, Recording | None]) -> list[Rec
 
 
 def _timeouts(requests: Iterable[DiagramRequest]) -> dict[RecordingRequest, float]:
-    """The seconds that each recording of some diagrams may take."""
+    """Time-out of each recording of some diagrams."""
     found: dict[RecordingRequest, float] = {}
     for request in requests:
         for recording in filter(None, (request.recording, request.old)):
@@ -248,20 +243,15 @@ def _timeouts(requests: Iterable[DiagramRequest]) -> dict[RecordingRequest, floa
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """What is known so far of one request."""
-
     request: DiagramRequest
     recording: Recording
     old: Recording | None = None
-    """What it is compared with, if it is."""
     key: RenderKey | None = None
     """None without a Graph."""
     drawing: Made | None = None
 
 
 class _Batch:
-    """One run: what is wanted, and what is known of it so far."""
-
     def __init__(
         self,
         pipeline: Pipeline,

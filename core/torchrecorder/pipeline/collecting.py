@@ -31,7 +31,7 @@ _PATHS = ("cache", "committed", "project")
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a project asks for."""
+    """Settings and requests of a project."""
 
     settings: Settings
     requests: tuple[DiagramRequest, ...]
@@ -40,7 +40,7 @@ class Collected:
     environment: Mapping[str, str | None] = field(default_factory=dict)
     """The variables that its configuration sets, as `conf.py` may; None for one that it removes."""
     remark: str = ""
-    """What users should know of how the requests were found."""
+    """Warning of how the requests were found."""
 
     @contextmanager
     def as_in_a_build(self) -> Iterator[None]:
@@ -62,7 +62,7 @@ def _set(variables: Mapping[str, str | None]) -> None:
 
 
 def collect(docs: Path) -> Collected:
-    """The requests of the documentation in a folder, or of a configuration file.
+    """Requests of the documentation in a folder, or of a configuration file.
 
     Raises:
         CollectFailed: There is no documentation, its tool failed, or it asked for nothing.
@@ -103,7 +103,6 @@ def configuration_of(docs: Path) -> Path | None:
 
 
 def is_collecting() -> bool:
-    """Whether requests are only written down."""
     return VARIABLE in os.environ
 
 
@@ -129,7 +128,7 @@ def _command(configuration: Path, scratch: Path) -> list[str]:
 
 
 def _errors_in(log: str) -> str:
-    """The lines of a tool's log that name an error; else the last ones."""
+    """Lines of a tool's log that name an error; else the last ones."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     return "\n".join([line for line in lines if _ERROR.match(line)][-3:] or lines[-5:])
 

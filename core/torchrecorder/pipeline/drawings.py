@@ -41,7 +41,7 @@ Made = Drawing | CachedDrawing | TorchRecorderError
 
 
 class RenderKey(NamedTuple):
-    """What decides a picture, but for the engine."""
+    """Key of a picture, but for the engine."""
 
     graph: str
     """Hash of the Graph's JSON."""
@@ -59,7 +59,7 @@ class RenderKey(NamedTuple):
 
 @lru_cache(maxsize=256)  # the diagrams of a site mostly share them
 def _options_text(options: DrawingOptions) -> str:
-    """What decides a picture besides its Graph, and how it is kept.
+    """Text of the options and versions in a key.
 
     Options with their usual values are left out, so that caches still serve when an option is added.
     """
@@ -69,11 +69,10 @@ def _options_text(options: DrawingOptions) -> str:
 
 
 class DrawingIndex:
-    """The drawings that caches hold: which of them are good, known without reading them at every build.
+    """Index of the drawings in caches that are good, so that not every build reads them.
 
-    A drawing is examined once: its hash, and every field of it, also of its layouts. An index on this machine remembers
-    that; a file whose stamp is as it was needs no second look. Its hash is checked again when it goes into a page.
-    Serves one build.
+    A drawing is examined once: its hash, and every field of it, also of its layouts; a file whose stamp is as it was
+    needs no second look. Its hash is checked again when it goes into a page. Serves one build.
     """
 
     def __init__(self, cache: LayeredCache, machine: Store) -> None:
@@ -81,7 +80,7 @@ class DrawingIndex:
         self._index = StampedIndex(machine, "layouts.json")
 
     def find(self, digest: str) -> CachedDrawing | None:
-        """The drawing of a hash; None if there is none, or it is damaged."""
+        """Drawing of a hash; None if there is none, or it is damaged."""
         file, stamp = self._cache.place(digest) or ("", [])
         known: tuple[str, list[str]] = self._index.get(file, stamp) or ("", [])
         examined, classes = known
@@ -100,7 +99,6 @@ class DrawingIndex:
             self._index.forget(place[0])
 
     def save(self) -> None:
-        """Leave to the next build what was examined."""
         self._index.save()
 
     def _load(self, digest: str) -> Drawing:
@@ -128,7 +126,7 @@ class Drawings:
         """`open_worker` gives the worker that is asked for the answers of stylers."""
         self.index = DrawingIndex(cache, machine)
         self.of_others: dict[RenderKey, CachedDrawing] = {}
-        """Those that another version of this distribution made, which serve where the Graph is lost."""
+        """Drawings that another version of this distribution made, which serve where the Graph is lost."""
         self._cache = cache
         self._machine = machine
         self._finder = finder
@@ -233,7 +231,7 @@ class Drawings:
 
 
 def source_of(styler: str, finder: ModuleFinder) -> str:
-    """The digest of the file that a styler is written in; empty if there is none."""
+    """Digest of the file that a styler is written in; empty if there is none."""
     parts = parse_target(styler).dotted.split(".")
     names = [".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1)]
     return next((digest for name in names if (digest := _source(name, finder))), "")

@@ -41,7 +41,7 @@ class Keeper:
         finder: Callable[[], ModuleFinder],
         installed_now: Callable[[], Installed],
     ) -> None:
-        """As `Recordings`; `finder` makes one that has seen nothing yet."""
+        """Arguments as `Recordings`; `finder` makes one that has seen nothing yet."""
         self._cache = cache
         self._machine = machine
         self._settings = settings
@@ -55,7 +55,7 @@ class Keeper:
     def keep(
         self, request: RecordingRequest, answer: Answer, *, is_tried: bool
     ) -> tuple[str, bytes, tuple[Path, ...], str]:
-        """The digest and the text of the Graph, if there is one, the files of the code, and why none is kept."""
+        """Digest and text of the Graph, if there is one, the files of the code, and why none is kept."""
         sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
         # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
         text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", answer.graph or "").encode()
@@ -83,7 +83,6 @@ class Keeper:
     def _manifest(
         self, request: RecordingRequest, digest: str, trace: TraceResult, objects: LayeredCache | Store
     ) -> Manifest:
-        """What a recording that has just ended depended on; raises what `build_manifest` does."""
         self._digests.forget()
         self._installed = self._installed or remember(self._machine, self._installed_now())
         return build_manifest(
@@ -111,7 +110,7 @@ def is_lasting(answer: Answer) -> bool:
 
 
 def trace_of_failure(request: RecordingRequest, trace: TraceResult | None, finder: ModuleFinder) -> TraceResult:
-    """The trace as a failure is compared by; without one, as after a time-out, the file of the model's module.
+    """Trace by which a failure is compared; without one, as after a time-out, the file of the model's module.
 
     It has every name that was not found: the target's own is asked for by us, not by the user's code, and what
     installed packages try to import counts too, since one of them may be what failed. Sources are compared as whole

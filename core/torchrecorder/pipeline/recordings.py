@@ -30,29 +30,25 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Recording:
-    """What is known of the Graph of one request."""
+    """Graph of one request, as far as it is known."""
 
     digest: str = ""
     """Hash of the Graph's JSON; empty if there is none."""
     text: bytes | None = None
     """The JSON itself, once it is needed."""
     error: TorchRecorderError | None = None
-    """Why there is no Graph, or only the part of one that ran."""
+    """The reason why there is no Graph, or only the part of one that ran."""
     sources: tuple[Path, ...] = ()
     info: str = ""
-    """Why it may be out of date, though it most likely is not, or why it is not kept."""
+    """Remark that it may be out of date, though it most likely is not, or why it is not kept."""
 
     tried_ns: int = 0
-    """When it last failed for a cause that was not seen; 0 if all that it depended on was."""
+    """Time of the last failure whose cause was not seen; 0 if all that it depended on was."""
     is_from_names: bool = False
     """Whether its inputs were guessed from the names of parameters alone."""
 
     def graph(self) -> Graph:
-        """The Graph, from its text.
-
-        Raises:
-            FormatError: There is no text, or it is not a Graph.
-        """
+        """Graph of the text; raises FormatError if there is none, or it is not a Graph."""
         if self.text is None:
             raise FormatError("a Graph of the cache", f"the object {self.digest} is missing or damaged")
         from torchrecorder.graph import from_json
@@ -74,12 +70,8 @@ class Recordings:
     ) -> None:
         """Make ready for a build.
 
-        Args:
-            cache: Where recordings are kept.
-            machine: The cache of this machine, which remembers failures and what files say.
-            settings: Those of the project.
-            open_worker: Gives a worker that imports from some folders.
-            retries: Whether what failed is tried again, though nothing that it read has changed.
+        `machine` is the cache that remembers failures and what files say; `open_worker` gives a worker that imports
+        from some folders; with `retries` what failed is tried again, though nothing that it read has changed.
         """
         self._cache = cache
         self._machine = machine
@@ -106,7 +98,7 @@ class Recordings:
         self._retries = retries
         self._kept: dict[tuple[RecordingRequest, bool], Recording] = {}
         self.seconds: dict[str, float] = {}
-        """How long each new recording took by the clock, by target."""
+        """Seconds of each new recording, by target."""
 
     def kept(self, request: RecordingRequest, *, is_tried: bool = False) -> Recording | None:
         """The kept recording, or failure; None if there is none or what it depended on has changed.
@@ -128,7 +120,7 @@ class Recordings:
         return found
 
     def failed(self, request: RecordingRequest, *, is_tried: bool = False) -> Recording | None:
-        """What is remembered of a recording that failed; None if it is to be tried again."""
+        """Failure that is remembered; None if the request is to be tried again."""
         if self._retries or (found := self._failures.of(request, is_tried=is_tried)) is None:
             return None
         manifest, error = found
@@ -137,7 +129,6 @@ class Recordings:
         return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)), tried_ns=tried_ns)
 
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
-        """The best that is known of a request, fresh or not."""
         best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
         key, is_of_machine = request.key(), False
         for entry, is_local in self._cache.entries("recording", key):
@@ -161,7 +152,6 @@ class Recordings:
         return best
 
     def save_indexes(self) -> None:
-        """Leave to the next build what this one read of files."""
         self._digests.save_indexes()
         self._cache.save_index()
 
@@ -171,12 +161,10 @@ class Recordings:
         on_each: Callable[[str, int, int], None],
         tried: Container[RecordingRequest] = (),
     ) -> dict[RecordingRequest, Recording]:
-        """New recordings.
+        """New recordings of requests, each given with its time-out in seconds.
 
-        Args:
-            requests: The requests, each with its time-out in seconds.
-            on_each: Called as each begins with its target, how many began before it, and how many there are.
-            tried: Those that a site only tries: their failures are remembered, whatever the cause.
+        `on_each` is called as each begins: its target, how many began before it, and how many there are. Failures of
+        those that a site only tries are remembered, whatever the cause.
         """
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
@@ -211,7 +199,7 @@ class Recordings:
         return recording.text is not None
 
     def _old(self, request: RecordingRequest, error: TorchRecorderError | None) -> Recording | None:
-        """What was recorded before, if it failed now for want of torch or of a package that the model is made of."""
+        """Recording of before, if the new one failed for want of torch or of a package that the model is made of."""
         if error is None:
             return None
         manifest, finding = self.look(request)
@@ -230,7 +218,7 @@ class Recordings:
         return Installed.on(self._settings.path, self._own_path, self._python)
 
     def _what_changed(self, then: str) -> str:
-        """What was installed or removed since a recording; nothing where none can be made, which needs other things."""
+        """Changes of what is installed; empty where nothing can be recorded, which needs other things."""
         if self._installed is None:
             now = self._installed_now()
             self._installed = now, now.digest()
@@ -238,7 +226,6 @@ class Recordings:
         return "" if then == digest or "torch" not in now.distributions else what_changed(self._machine, then, now)
 
     def _finder(self) -> ModuleFinder:
-        """Finds modules where the worker does."""
         path = self._settings.path
         if self._own_path is None:
             return ModuleFinder(path)

@@ -32,22 +32,14 @@ _OF_ONE_FIGURE = ("caption", "name")
 
 
 def has_example(name: str, docstring: str | None) -> bool:
-    """Whether a docstring shows how an object of a class is built, `>>> net = Net(width=16)`, as far as its text tells.
-
-    Args:
-        name: Of the class, without its module.
-        docstring: Of the class or its constructor.
-    """
+    """Whether a docstring shows by its text how an object of a class of that bare name is built, `>>> net = Net(3)`."""
     return re.search(rf"^[ \t]*(?:>>>|\.\.\.).*\b{re.escape(name)}\(", docstring or "", re.MULTILINE) is not None
 
 
 def obstacle_of(name: str, docstrings: Iterable[str | None], parameters: Iterable[str]) -> str:
-    """The reason why a class cannot be built without arguments; empty if it can, or an example shows how.
+    """Reason why a class cannot be built without arguments; empty if it can, or an example shows how.
 
-    Args:
-        name: Of the class, without its module.
-        docstrings: Of the class and its constructor.
-        parameters: Those of the constructor that have no defaults.
+    The name is that without its module, the parameters those of the constructor that have no defaults.
     """
     needed = ", ".join(parameters)
     return (
@@ -69,7 +61,7 @@ class DocstringField:
 
     text: str
     line: int
-    """Where it stands in the docstring, counted from 0."""
+    """Line of the docstring, counted from 0."""
 
     @staticmethod
     def take(lines: list[str]) -> DocstringField | None:
@@ -97,7 +89,7 @@ class Rule:
     is_tried: bool = False
     """Whether a class that cannot be drawn is left out without a warning."""
     arguments: str = ""
-    """What stands in the brackets of the target."""
+    """Text in the brackets of the target."""
     options: Mapping[str, str | None] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     pattern: str = ""
@@ -116,7 +108,7 @@ class Rules:
 
     @staticmethod
     def read(written: object) -> tuple[Rules, tuple[str, ...]]:
-        """The rules that a setting says, and what is wrong with it; what is wrong is left out."""
+        """Rules of a setting, and what is wrong with it; what is wrong is left out."""
         if isinstance(written, bool) or written is None:
             return Rules((Rule(is_tried=True, pattern=_EVERYTHING),) if written else ()), ()
         if not isinstance(written, Mapping):
@@ -138,7 +130,7 @@ class Rules:
 
         Args:
             names: Its dotted name, then the others by which packages offer it.
-            own: What the field in its docstring says; None if it has none.
+            own: The field in its docstring; None if it has none.
             obstacle: Why it cannot be built without arguments, if that is known.
         """
         matching = (rule for rule in reversed(self.by_pattern) if any(matches(rule.pattern, name) for name in names))
@@ -151,11 +143,7 @@ class Rules:
         return Body(target, rule.options, rule.problems, (), rule.pattern, rule.is_tried, obstacle)
 
     def problems(self, classes: Mapping[str, bool]) -> Iterator[str]:
-        """Problems of the patterns.
-
-        Args:
-            classes: Whether it may be an `nn.Module`, for each documented class by its dotted name.
-        """
+        """Problems of the patterns, given each documented class and whether it may be an `nn.Module`."""
         tops = {name.partition(".")[0] for name in classes}
         unknown: dict[str, list[str]] = {}
         for rule in self.by_pattern:

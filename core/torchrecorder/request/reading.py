@@ -93,8 +93,7 @@ class Body:
     def request(self, site: Mapping[str, str] | None = None) -> DiagramRequest:
         """The diagram it asks for; options that are wrong, but change only its look, are left out.
 
-        Args:
-            site: Options that hold where the body says nothing.
+        `site` has the options that hold where the body says nothing.
 
         Raises:
             OptionError: With every problem there is.
@@ -121,12 +120,9 @@ class Body:
 def read_request(
     target: str | None, written: Mapping[str, str | None], site: Mapping[str, str] | None = None
 ) -> DiagramRequest:
-    """The request of a command or a program, in which nothing may be wrong.
+    """Request of a command or a program, in which nothing may be wrong.
 
-    Args:
-        target: The name of the model; None or empty if none was given.
-        written: The options as text by name; None for an option without a value.
-        site: Options of the whole site, used where `written` says nothing.
+    `written` and `site` are options as text by name.
 
     Raises:
         OptionError: With every problem there is.
@@ -154,11 +150,9 @@ def _given(written: tuple[tuple[str, str | None], ...]) -> tuple[tuple[str, ...]
 
 
 def read_values(given: Mapping[str, object], *further: str) -> dict[str, Any]:
-    """The value of every option, of which a program gives some, each read as a directive would have it written.
+    """Value of every option, of which a program gives some, each read as a directive would have it written.
 
-    Args:
-        given: Values by name of the option.
-        further: What else is wrong with what the program was called with.
+    `further` says what else is wrong with what the program was called with.
 
     Raises:
         OptionError: With every problem there is.
@@ -173,11 +167,7 @@ def read_values(given: Mapping[str, object], *further: str) -> dict[str, Any]:
 
 
 def read_drawing(given: Mapping[str, object], *further: str) -> DrawingOptions:
-    """The drawing options alone, of one picture.
-
-    Raises:
-        OptionError: With every problem there is, also of the other options.
-    """
+    """The drawing options alone; raises as `read_values`, also for the other options."""
     return _drawing(read_values(given, *further))
 
 
@@ -196,12 +186,12 @@ def one_depth(depths: tuple[int, ...]) -> str:
 
 
 def read_options(written: Mapping[str, str | None], problems: list[str], left_out: list[str]) -> dict[str, Any]:
-    """The value of every option, its default where nothing usable was written.
+    """Value of every option, its default where nothing usable was written.
 
     Args:
         written: The options as text by name.
-        problems: What is wrong with options of the recording, or with near misses of one, is added here.
-        left_out: What is wrong with the others is added here.
+        problems: Takes what is wrong with options of the recording, or with near misses of one.
+        left_out: Takes what is wrong with the others.
     """
     values: dict[str, Any] = {**_DEFAULTS}
     for name, text in written.items():

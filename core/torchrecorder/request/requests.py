@@ -64,7 +64,7 @@ def shown(show: Collection[str], hide: Collection[str]) -> tuple[Fact, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RecordingRequest:
-    """One model and how it is called. Texts are in the one spelling their grammar gives back."""
+    """A model and the way it is called. Texts are in the spelling that their grammar gives back."""
 
     target: str
     """A worker answers a pattern in its place with the names that match."""
@@ -193,8 +193,7 @@ class FigureOptions:
     def size(self, natural: float) -> tuple[str, str]:
         """Width and height of the picture as CSS has them; one that follows from the other or from neither is empty.
 
-        Args:
-            natural: The width of the drawing in CSS pixels.
+        `natural` is the width of the drawing in CSS pixels.
         """
         if self.scale == 100:
             return self.width, self.height
@@ -209,7 +208,7 @@ def _scaled(length: str, percent: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DiagramRequest:
-    """One diagram to draw."""
+    """A diagram to draw."""
 
     recording: RecordingRequest
     drawing: DrawingOptions = field(default_factory=DrawingOptions)
@@ -218,7 +217,7 @@ class DiagramRequest:
     depths: tuple[int, ...] = ()
     """The depths that readers can switch between; `drawing` has the first, which is shown to begin with."""
     left_out: tuple[str, ...] = ()
-    """What is wrong with options that were written and do not hold, because a diagram can be drawn without them."""
+    """Problems of options that were written and do not hold, because a diagram can be drawn without them."""
     pattern: str = ""
     """The one of the settings that asks for it; empty if a page or a docstring does."""
     is_tried: bool = False
@@ -230,7 +229,7 @@ class DiagramRequest:
         return replace(self.recording, target=self.drawing.diff) if self.drawing.diff else None
 
     def singles(self) -> tuple[DiagramRequest, ...]:
-        """One request for each depth, or only itself."""
+        """A request for each depth, or only itself."""
         if not self.depths:
             return (self,)
         return tuple(replace(self, drawing=replace(self.drawing, depth=depth), depths=()) for depth in self.depths)

@@ -41,7 +41,7 @@ _INPUT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """One tensor to make."""
+    """A tensor to make."""
 
     shape: tuple[int, ...]
     dtype: str = "float32"
@@ -58,11 +58,7 @@ class InputSpec:
 
 
 def parse_shapes(text: str) -> tuple[InputSpec, ...]:
-    """The inputs that the text describes.
-
-    Raises:
-        ValueError: It does not follow the grammar; the message says where.
-    """
+    """Inputs that the text describes. Raises ValueError where it does not follow the grammar."""
     text = text.strip()
     if not text:
         raise ValueError("no shape is given")
@@ -84,9 +80,7 @@ def parse_shapes(text: str) -> tuple[InputSpec, ...]:
 
 
 def shapes_from(value: str | Sequence[int] | Sequence[Sequence[int] | str]) -> tuple[InputSpec, ...]:
-    """The inputs for a `shape` given in Python: `(1, 3)`, `[(1, 3), (1, 8)]`, or the text that `parse_shapes` reads.
-
-    Of several, each may be text: `[(1, 3), "int64[1,16]<100"]`.
+    """Inputs for a `shape` given in Python: `(1, 3)`, `[(1, 3), "int64[1,16]<100"]`, or the text of `parse_shapes`.
 
     Raises:
         ValueError: It is neither.
@@ -100,7 +94,7 @@ def shapes_from(value: str | Sequence[int] | Sequence[Sequence[int] | str]) -> t
 
 
 def format_shapes(specs: Sequence[InputSpec]) -> str:
-    """The one spelling of these inputs that `parse_shapes` gives back."""
+    """Spelling of inputs that `parse_shapes` gives back."""
     return "; ".join(map(str, specs))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 
 
 class Handle(Protocol):
-    """What registering a hook gives: torch's `RemovableHandle`, or anything that can be removed."""
+    """Handle of a hook: torch's `RemovableHandle`, or anything that can be removed."""
 
     def remove(self) -> None:
         """Take the hook off; doing so twice does no harm."""

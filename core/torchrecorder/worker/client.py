@@ -39,9 +39,9 @@ Request = RecordingRequest | StylerRequest
 RequestT = TypeVar("RequestT", bound=Request)
 
 START_TIMEOUT_S = 180.0
-"""How long importing torch may take; a cold disk on a shared machine needs a minute."""
+"""Seconds that importing torch may take; a cold disk on a shared machine needs a minute."""
 _GRACE_S = 30.0
-"""How much longer than a job's own time-out its answer is waited for, before the whole process is given up."""
+"""Seconds beyond a job's own time-out until its answer is given up, and the whole process with it."""
 _FORKS = sys.platform == "linux"
 
 
@@ -83,12 +83,12 @@ class Worker:
         self._sent: dict[int, _Sent] = {}
         """The jobs that are in the process, by number."""
         self._waiting: deque[Any] = deque()
-        """Those that no job has been sent for."""
+        """Requests that no job has been sent for."""
         self._alone: deque[Request] = deque()
         """The process died while they and others were in it."""
         self._timeouts_s: dict[Any, float] = {}
         self._answers: dict[Any, Answer] = {}
-        """Those that came before they were asked for."""
+        """Answers that came before they were asked for."""
         self._is_ahead = False
         """Whether it was given requests before it is known which there are in all."""
         self._needs_compiler = False
@@ -98,9 +98,9 @@ class Worker:
         self._process: LineProcess | None = None
         self._is_greeted = False
         self._absent: WorkerError | None = None
-        """Why no process can be started here."""
+        """The reason why no process can be started here."""
         self._problem: TorchRecorderError | None = None
-        """Why one that was started can record nothing; it can ask a styler, which may need no torch."""
+        """The reason why one that was started can record nothing; it can ask a styler, which may need no torch."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     @staticmethod
@@ -138,11 +138,7 @@ class Worker:
         return self._process is not None and self._process.is_running
 
     def start(self) -> None:
-        """Start the process without waiting for it, so that it imports torch while other things are done.
-
-        Raises:
-            OSError: It cannot be started.
-        """
+        """Start the process without waiting for it, so that it imports torch while others work; raises OSError."""
         if self._process is None:
             folder = self._folder()
             once = [] if self._forks else ["--once"]
@@ -310,11 +306,7 @@ class Worker:
         return folder
 
     def _started(self, request: Request) -> LineProcess:
-        """The process, once it is ready.
-
-        Raises:
-            WorkerError: It cannot record, now or when it was tried before.
-        """
+        """The process, once it is ready; raises WorkerError if it cannot record, now or when it was tried before."""
         is_recording = isinstance(request, RecordingRequest)
         # starting a Python for each of a hundred diagrams takes a minute
         if not self._is_greeted and self._absent is None and not (is_recording and self._problem):
@@ -352,5 +344,5 @@ class Worker:
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -48,12 +48,11 @@ class Interpreter(NamedTuple):
     """Another Python than that of the build."""
 
     path: list[str]
-    """Where it imports from."""
     version: str
 
 
 def ask(python: str, machine: Store) -> Interpreter | None:
-    """What another Python says of itself; None if it cannot be asked.
+    """Facts of another Python; None if it cannot be asked.
 
     The cache of this machine keeps the answer, so that a build that has nothing to record starts no process.
     """

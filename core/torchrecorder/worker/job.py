@@ -108,12 +108,12 @@ _GROUND: Mapping[str, Callable[[], object]] = {
     "changed the root of the file system": _root,
     "changed the user that it runs as": lambda: getattr(os, "getuid", int)(),
 }
-"""What nothing here works without, by what a model's code did to it."""
+"""Ground that everything here stands on, by what a model's code did to it."""
 _THEN = {what: of() for what, of in _GROUND.items()}
 
 
 def _broken() -> str:
-    """What the model's code took away from us; empty if all is there, so that a fault is our own."""
+    """Ground that the model's code took away from us; empty if all is there, so that a fault is our own."""
     now = (what for what, of in _GROUND.items() if of() != _THEN[what])
     return next((f"its code {what}" for what in now), "")
 

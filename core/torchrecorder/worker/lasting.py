@@ -68,7 +68,7 @@ def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:
 
 
 def _made_of(settings: Settings, path: Sequence[str]) -> tuple[object, ...]:
-    """What a worker is made of: another one serves other settings."""
+    """Settings that a worker is made of: another one serves other settings."""
     return (*path, settings.python, settings.memory_bytes, settings.jobs, settings.allow)
 
 
@@ -76,7 +76,7 @@ _here = threading.local()
 
 
 def worker_of_thread(settings: Settings) -> Callable[[Sequence[str]], AbstractContextManager[Worker]]:
-    """What gives a pipeline the worker of this thread, so that a thread of an executor imports torch once.
+    """A function that gives a pipeline the worker of this thread, so that a thread of an executor imports torch once.
 
     The worker ends with the thread, or with the process, also with one that an executor forked.
     """

@@ -29,7 +29,7 @@ class Greeting:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One request, with all that the process that answers it must know of the build."""
+    """A request, with all that the process that answers it must know of the build."""
 
     request: RecordingRequest | StylerRequest
     path: tuple[str, ...]

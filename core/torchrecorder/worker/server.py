@@ -25,7 +25,7 @@ from torchrecorder.worker import fork
 from torchrecorder.worker.messages import Greeting, Job, line_of
 
 _WARM = ("numpy.random", "torch.utils.flop_counter", "torchrecorder.worker.serving")
-"""What every job imports."""
+"""Modules that every job imports."""
 
 
 def main() -> None:

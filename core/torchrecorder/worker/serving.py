@@ -31,7 +31,7 @@ from torchrecorder.worker.messages import Answer, Job, line_of
 
 _GRACE_S = 10.0
 _PROBE_S = 5.0
-"""How long a child of a process with threads may take for a moment's work before it counts as hanging."""
+"""Seconds that a child of a process with threads may take for a moment's work before it counts as hanging."""
 _CHUNK = 1 << 16
 _ENOUGH_BYTES = 2 << 30
 """Memory that must be left for another job to begin while one is running."""
@@ -39,7 +39,7 @@ _NUMBER = re.compile(rb'\{"job": (\d+)')
 
 
 class _Part(Protocol):
-    """What the loop waits for."""
+    """Process that the loop waits for."""
 
     reader: int
     pid: int
@@ -117,7 +117,7 @@ class Serving:
         os.close(part.reader)
 
     def descriptors(self) -> Iterator[int]:
-        """What a child must not hold open."""
+        """Descriptors that a child must not hold open."""
         yield from (self._jobs, self._answers, *self._parts)
         yield from (part.writer for part in self._parts.values() if isinstance(part, _Preloaded))
 
@@ -332,12 +332,12 @@ class _Preloaded:
 
 
 def _state_key(job: Job) -> tuple[object, ...]:
-    """What the state after the import depends on, besides its own files; what else it read may differ by build."""
+    """Key of the state after the import, besides its own files; what else it read may differ by build."""
     return job.build, job.package, job.request.seed, job.path, job.environment, job.memory_bytes
 
 
 def _again(number: int) -> bytes:
-    """What a preloaded process says in place of an answer: the job is to import for itself."""
+    """Line of a preloaded process in place of an answer: the job is to import for itself."""
     return json.dumps({"job": number, "again": True}).encode() + b"\n"
 
 
