@@ -100,15 +100,11 @@ class Pipeline:
         if collecting.VARIABLE in os.environ or (self._worker is not None and not self.is_alone):
             return
         with suppress(Exception):  # the run meets it again, and says so
-            self._expect(request)
-
-    def _expect(self, request: DiagramRequest) -> None:
-        self._looked = self._looked or self.recordings()
-        if self._looked.kept(request.recording, is_tried=request.is_tried) is not None:
-            return
-        worker = self._started()
-        if self.is_alone:
-            worker.submit(request.recording, request.timeout_s)
+            self._looked = self._looked or self.recordings()
+            if self._looked.kept(request.recording, is_tried=request.is_tried) is None:
+                worker = self._started()
+                if self.is_alone:
+                    worker.submit(request.recording, request.timeout_s)
 
     def expect_any(self) -> None:
         """Start the worker before a request is known, if no build has been before: this one most likely needs it."""
@@ -301,7 +297,8 @@ class _Batch:
             self._draw(missing)
 
     def _draw(self, items: Sequence[_Item]) -> None:
-        lost = [item for item in items if item.key and not self._load_graphs(item)]
+        load = self.recordings.load
+        lost = [it for it in items if it.key and not (load(it.recording) and (it.old is None or load(it.old)))]
         for item in lost:
             item.drawing = self.drawings.of_others.get(item.key) if item.key else None
         lost = [item for item in lost if item.drawing is None]
@@ -336,9 +333,6 @@ class _Batch:
         return {
             key: drawing for one in missing.items() for key, drawing in self._made(dict([one]), olds, targets).items()
         }
-
-    def _load_graphs(self, item: _Item) -> bool:
-        return all(self.recordings.load(it) for it in (item.recording, item.old) if it is not None)
 
     def _record(self, timeouts: Mapping[RecordingRequest, float]) -> None:
         self.has_worked = self.has_worked or bool(timeouts)

@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shlex
-from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchrecorder.cache.index import stamp_of
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store, object_name
-from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError, shown_target
+from torchrecorder.errors import (
+    OUT_OF_MEMORY,
+    FormatError,
+    InputError,
+    OutOfDate,
+    TorchMissing,
+    TorchRecorderError,
+    shown_target,
+)
 from torchrecorder.faults import failed_inside
-from torchrecorder.pipeline.failures import Failures, files_of
-from torchrecorder.request import RecordingRequest
+from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
+from torchrecorder.request import RecordingRequest, parse_target
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
-from torchrecorder.trace.installed import Installed, what_changed
+from torchrecorder.trace.installed import Installed, remember, what_changed
 from torchrecorder.trace.manifest import Manifest, table_from_json
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
+    from torchrecorder.trace.observed import TraceResult
     from torchrecorder.worker.client import Worker
+    from torchrecorder.worker.messages import Answer
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_OF_THE_MACHINE = (*OUT_OF_MEMORY, "No space left on device", "Too many open files")
 
 
 @dataclass(slots=True)
@@ -81,7 +97,7 @@ class Recordings:
         self._own_path: list[str] | None = None
         self._python = ""
         if settings.python:
-            from torchrecorder.worker.interpreter import ask
+            from torchrecorder.worker.client import ask
 
             if (interpreter := ask(settings.python, machine)) is not None:
                 self._own_path, self._python = interpreter
@@ -94,6 +110,8 @@ class Recordings:
             self._what_changed,
         )
         self._installed: tuple[Installed, str] | None = None
+        self._remembered = ""
+        """The digest of what was installed when the first of the new recordings was kept."""
         self._failures = Failures(machine, self._freshness, settings.allow)
         self._retries = retries
         self._kept: dict[tuple[RecordingRequest, bool], Recording] = {}
@@ -169,12 +187,7 @@ class Recordings:
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
             return made
-        from torchrecorder.graph.codec import is_from_names
-        from torchrecorder.pipeline.making import Keeper  # what a build needs that finds all as it was, ends here
-
-        keeper = Keeper(
-            self._cache, self._machine, self._settings, self._digests, self._failures, self._finder, self._installed_now
-        )
+        self._remembered = ""
         with self._open_worker(self._settings.path) as worker:
             worker.expect(requests)
             begun = count()
@@ -182,15 +195,62 @@ class Recordings:
                 requests, lambda request: on_each(shown_target(request.target), next(begun), len(requests))
             ):
                 try:
-                    digest, text, sources, info = keeper.keep(request, answer, is_tried=request in tried)
-                    made[request] = Recording(digest, text or None, answer.error, sources, info)
-                    made[request].is_from_names = is_from_names(text)
+                    made[request] = self._keep(request, answer, is_tried=request in tried)
                 except Exception as error:  # an answer is what the model's code made of it
                     made[request] = Recording(error=failed_inside(request.target, error))
                 name = shown_target(request.target)
                 self.seconds[name] = max(answer.seconds, self.seconds.get(name, 0.0))
                 made[request] = self._old(request, answer.error) or made[request]
         return {request: made[request] for request in requests}
+
+    def _keep(self, request: RecordingRequest, answer: Answer, *, is_tried: bool) -> Recording:
+        """A new recording; it leaves behind the Graph with all that it depended on, or the failure with all it did."""
+        # What a build that finds all as it was does not need.
+        from torchrecorder.graph.codec import is_from_names
+        from torchrecorder.trace.observed import ChangedWhileRecorded
+
+        # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
+        text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", answer.graph or "").encode()
+        made = Recording(hashlib.sha256(text).hexdigest() if text else "", text or None, answer.error)
+        made.sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
+        made.is_from_names = is_from_names(text)
+        try:
+            if answer.error is not None:
+                made.sources = (*made.sources, *files_of(answer.error))
+                if (lasts := _is_lasting(answer)) or (is_tried and not isinstance(answer.error, TorchMissing)):
+                    trace = _trace_of_failure(request, answer.trace, self._finder())
+                    manifest = self._manifest(request, made.digest, trace, self._machine)
+                    self._failures.put(request, answer.error, manifest, text, was_tried=not lasts)
+            elif text and answer.trace is not None:
+                manifest = self._manifest(request, made.digest, answer.trace, self._cache)
+                manifest = replace(manifest, is_from_names=made.is_from_names)
+                shared = manifest.shared()
+                self._cache.put_entry("recording", request.key(), manifest.to_json(), text, shared.to_json())
+        except ChangedWhileRecorded as changed:
+            made.info = (
+                f"{shown_target(request.target)}: {changed} changed while it was recorded, so the recording is not"
+                " kept, and the next build makes another"
+            )
+        return made
+
+    def _manifest(
+        self, request: RecordingRequest, digest: str, trace: TraceResult, objects: LayeredCache | Store
+    ) -> Manifest:
+        from torchrecorder.trace.observed import build_manifest
+
+        self._digests.forget()
+        self._remembered = self._remembered or remember(self._machine, self._installed_now())
+        return build_manifest(
+            request,
+            digest,
+            trace,
+            project=self._settings.root,
+            finder=self._finder(),
+            digests=self._digests,
+            put_object=objects.put_object,
+            salt=lambda: objects.salt,  # a cache without such digests needs none
+            installed=self._remembered,
+        )
 
     def load(self, recording: Recording) -> bool:
         """Load the text of a Graph; False if the cache has lost it."""
@@ -229,6 +289,39 @@ class Recordings:
         path = self._settings.path
         if self._own_path is None:
             return ModuleFinder(path)
-        from torchrecorder.worker.interpreter import foreign_path
+        from torchrecorder.worker.client import foreign_path
 
         return ModuleFinder(foreign_path(path), self._own_path)
+
+
+def _is_lasting(answer: Answer) -> bool:
+    """Whether the failure is reproducible until a traced dependency changes."""
+    error, trace = answer.error, answer.trace
+    if trace is None or not isinstance(error, REMEMBERED) or trace.has_connected:
+        return False
+    if isinstance(error, InputError) and error.ran_out_of_time:
+        return False
+    said = f"{error}\n{error.details()}"
+    return not any(text in said for text in _OF_THE_MACHINE)
+
+
+def _trace_of_failure(request: RecordingRequest, trace: TraceResult | None, finder: ModuleFinder) -> TraceResult:
+    """Trace by which a failure is compared; without one, as after a time-out, the file of the model's module.
+
+    It has every name that was not found: the target's own is asked for by us, not by the user's code, and what
+    installed packages try to import counts too, since one of them may be what failed. Sources are compared as whole
+    files, because an error says lines of them.
+    """
+    from torchrecorder.trace.observed import TraceResult
+
+    if trace is None:
+        files = [str(file) for name in _prefixes(request.target) if (file := finder.file(name)) is not None]
+        trace = TraceResult({}, {}, None, {file: stamp_of(file) for file in files}, {}, {}, {}, (), (), {})
+    names = {*trace.missing, *trace.not_found, *_prefixes(request.target), *_prefixes(request.inputs)}
+    return replace(trace, executed=None, missing=tuple(sorted(names)))
+
+
+def _prefixes(target: str) -> Iterator[str]:
+    with suppress(ValueError):
+        parts = parse_target(target).dotted.split(".")
+        yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))

@@ -7,8 +7,11 @@ of the batch.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -17,8 +20,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from torchrecorder.cache.index import Stamp, StampedIndex, stamp_of
+from torchrecorder.cache.store import Store
 from torchrecorder.errors import (
     TorchMissing,
     TorchRecorderError,
@@ -27,13 +32,13 @@ from torchrecorder.errors import (
     WorkerNotStarted,
     WorkerTimeout,
 )
-from torchrecorder.processes import LineProcess, tail
+from torchrecorder.processes import LineProcess, import_path, tail
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import MEMORY_BYTES, Settings
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
-from torchrecorder.worker.interpreter import environment, foreign_path
-from torchrecorder.worker.messages import Answer, Greeting, Job
+from torchrecorder.trace.ownership import is_installed, is_stdlib
+from torchrecorder.worker.messages import Answer, Job
 
 Request = RecordingRequest | StylerRequest
 RequestT = TypeVar("RequestT", bound=Request)
@@ -42,6 +47,9 @@ START_TIMEOUT_S = 180.0
 """Seconds that importing torch may take; a cold disk on a shared machine needs a minute."""
 _GRACE_S = 30.0
 """Seconds beyond a job's own time-out until its answer is given up, and the whole process with it."""
+_ASK = "import json, platform, sys; print(json.dumps([sys.path, platform.python_version()]))"
+_ASK_LIMIT_S = 60
+"""Seconds that another Python may take to start and say where it imports from, on a cold disk too."""
 _FORKS = sys.platform == "linux"
 
 
@@ -328,7 +336,7 @@ class Worker:
         assert self._process is not None
         python = self._python or sys.executable
         try:
-            self._problem = Greeting.from_json(self._process.next(START_TIMEOUT_S)).problem
+            self._problem = Answer.from_json(self._process.next(START_TIMEOUT_S)).error
         except TimeoutError:
             raise TorchMissing(target, python, f"importing it took longer than {START_TIMEOUT_S:g} s") from None
         except EOFError:
@@ -346,3 +354,61 @@ class Worker:
 def processors() -> int:
     """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def environment(python: str, folder: Path) -> dict[str, str]:
+    """The builder's environment for a process that imports torchrecorder, with what every recording runs with.
+
+    For another `python` than that of the build, `folder` holds a link to the package as long as the process lives.
+    """
+    package = Path(__file__).resolve().parents[1]
+    own = package.parent
+    if python:  # a folder that holds nothing else that is installed beside torchrecorder
+        own = folder / "own"
+        own.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            try:
+                (own / package.name).symlink_to(package, target_is_directory=True)
+            except OSError:  # Windows lets only some users make links
+                shutil.copytree(package, own / package.name)
+    return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": import_path(str(own))}
+
+
+def foreign_path(path: Sequence[str]) -> list[str]:
+    """The folders that are not part of the running Python, from whose folders another one must not import."""
+    return [folder for folder in path if not is_installed(folder) and not is_stdlib(os.path.join(folder, ""))]
+
+
+class Interpreter(NamedTuple):
+    """Another Python than that of the build."""
+
+    path: list[str]
+    version: str
+
+
+def ask(python: str, machine: Store) -> Interpreter | None:
+    """Facts of another Python; None if it cannot be asked.
+
+    The cache of this machine keeps the answer, so that a build that has nothing to record starts no process.
+    """
+    program = shutil.which(python)
+    stamp = None if program is None else stamp_of(program)
+    if program is None or stamp is None:
+        return None
+    index = StampedIndex(machine, "interpreters.json")
+    if (known := index.get(program, stamp)) is not None and _stamps(known["path"]) == known["stamps"]:
+        return Interpreter(list(known["path"]), str(known.get("version", "")))
+    command = [program, "-P", "-c", _ASK]
+    try:
+        done = subprocess.run(command, capture_output=True, check=True, timeout=_ASK_LIMIT_S, stdin=subprocess.DEVNULL)
+        path, version = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    found = Interpreter([entry for entry in path if entry], version)
+    index.put(program, stamp, {"path": found.path, "stamps": _stamps(found.path), "version": version})
+    index.save()
+    return found
+
+
+def _stamps(folders: Sequence[str]) -> list[Stamp | None]:
+    return [stamp_of(folder) for folder in folders]

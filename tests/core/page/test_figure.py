@@ -188,7 +188,7 @@ def test_depths_that_show_the_same_are_one() -> None:
 
 
 def test_a_switch_is_bounded_and_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchrecorder.page.picture.MAX_BYTES", 2000)
+    monkeypatch.setattr("torchrecorder.page.diagram.MAX_BYTES", 2000)
     diagram = switched(transformer(2), 0, 1, 2, 3)
     assert 0 < len(diagram.drawings) < 4
     assert any("too large for the switch" in note for note in diagram.notes)
