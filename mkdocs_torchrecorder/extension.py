@@ -77,12 +77,11 @@ class TorchRecorderExtension(Extension):
         self._leave_markers = leave_markers
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 (Markdown names it so)
-        md.preprocessors.register(KeepSource(md), KeepSource.name, KeepSource.priority)
-        md.preprocessors.register(TakeFences(md), TakeFences.name, TakeFences.priority)
         md.parser.blockprocessors.register(SplitParagraphs(md.parser), SplitParagraphs.name, SplitParagraphs.priority)
-        md.treeprocessors.register(ShowIndented(md), ShowIndented.name, ShowIndented.priority)
-        for captions in (SetCaptions, TakeCaptions):
-            md.treeprocessors.register(captions(md), captions.name, captions.priority)
+        for before in (KeepSource, TakeFences):
+            md.preprocessors.register(before(md), before.name, before.priority)
+        for kind in (ShowIndented, SetCaptions, TakeCaptions):
+            md.treeprocessors.register(kind(md), kind.name, kind.priority)
         figures = FillMarkers(md, None if self._leave_markers else self._fill)
         md.postprocessors.register(figures, FillMarkers.name, FillMarkers.priority)
 

@@ -34,6 +34,7 @@ from torchrecorder.site import Body
 LANGUAGE = "torchrecorder"
 
 _TAB = 4
+"""Spaces of a tab, as Markdown has them."""
 _ITEM = r"(?:[-+*:]|\d{1,9}[.)]|\[\^[^\]\s]+\]:) "
 """What begins an item of a list, a definition, or a footnote."""
 _OPENING_LINE = re.compile(rf"(?P<prefix>[ >]*(?:{_ITEM}[ >]*)*)(?P<ticks>`{{3,}}(?=[^`]*$)|~{{3,}})(?P<info>.*)")
@@ -110,10 +111,10 @@ def find_fences(lines: Sequence[str]) -> Iterator[PlacedFence]:
 def find_line(fence: Fence, text: str) -> int | None:
     """Number of the line in the text of a file in which the fence begins; None if it came from elsewhere."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(_TAB).split("\n")
-    wanted = (fence.raw, fence.copy)
-    return next(
-        (place.start + 1 for place in find_fences(lines) if (place.fence.raw, place.fence.copy) == wanted), None
-    )
+    for place in find_fences(lines):
+        if (place.fence.raw, place.fence.copy) == (fence.raw, fence.copy):
+            return place.start + 1
+    return None
 
 
 def continued(prefix: str) -> str:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _FILES = {name: f"assets/{name}" for name in (words.STYLE, words.SCRIPT)}
 """Where the style sheet and the script lie in a site."""
-BEFORE_MKDOCSTRINGS, AFTER_SEARCH, AFTER_ALL = 50, -95, -100
+BEFORE_MKDOCSTRINGS, AFTER_SEARCH, AFTER_ALL = 50, -95, -100  # mkdocstrings has 0, search -90
 
 
 class TorchRecorderConfig(Config):  # type: ignore[no-untyped-call] # of MkDocs
@@ -105,7 +105,10 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         self._site = None
         if not self.config.enabled:
             return None
-        self._site = site = self._make_site(config)
+        root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
+        open_worker = self._lasting.open if self._lasting is not None else None
+        self._site = site = make_site(root.resolve(), dict(self.config), self._locate, open_worker)
+        warn_of_place(site, config, is_served=self._lasting is not None)
         if site.settings.rules.by_pattern:
             _add_to_mkdocstrings(config, site, self._documented)
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
@@ -222,13 +225,6 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             filled = fill(html, site, finder(config.plugins, url), translate=_translate(config))
             filled = drop_markers(filled, url, site)
             file.write_text(filled, encoding="utf-8", errors="surrogateescape")
-
-    def _make_site(self, config: MkDocsConfig) -> Site[Fence]:
-        root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
-        open_worker = self._lasting.open if self._lasting is not None else None
-        site = make_site(root.resolve(), dict(self.config), self._locate, open_worker)
-        warn_of_place(site, config, is_served=self._lasting is not None)
-        return site
 
     def _locate(self, fence: Fence) -> str:
         return self._pages[fence].location(fence) if fence in self._pages else fence.page

@@ -77,9 +77,7 @@ def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lin
 
 def classes_of_document(env: BuildEnvironment) -> dict[str, ClassFacts]:
     """Classes that autodoc showed while the current document was read, by dotted name."""
-    if _CLASSES not in env.current_document:
-        env.current_document[_CLASSES] = {}
-    classes: dict[str, ClassFacts] = env.current_document[_CLASSES]
+    classes: dict[str, ClassFacts] = env.current_document.setdefault(_CLASSES, {})
     return classes
 
 

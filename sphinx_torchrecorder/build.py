@@ -20,7 +20,7 @@ import hashlib
 import json
 import multiprocessing
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
@@ -98,9 +98,7 @@ class DocumentCollector(EnvironmentCollector):
     @classmethod
     def by_document(cls, env: BuildEnvironment) -> dict[str, Any]:
         """Things that were collected, by name of the document."""
-        if not hasattr(env, cls.attribute):
-            setattr(env, cls.attribute, {})
-        collected: dict[str, Any] = getattr(env, cls.attribute)
+        collected: dict[str, Any] = vars(env).setdefault(cls.attribute, {})
         return collected
 
     def process_doc(self, app: Sphinx, doctree: nodes.document) -> None:
@@ -122,7 +120,7 @@ class RequestCollector(DocumentCollector):
     attribute = "torchrecorder_requests"
 
     def collect(self, app: Sphinx, doctree: nodes.document) -> list[_Conditional]:
-        requests = [(node["request"], _conditions(node)) for node in doctree.findall(diagram_placeholder)]
+        requests = [(node["request"], (*_conditions(node),)) for node in doctree.findall(diagram_placeholder)]
         if multiprocessing.parent_process() is None:  # what another process reads is merged later
             _expect(app, requests)
         return requests
@@ -134,13 +132,11 @@ class RequestCollector(DocumentCollector):
         _expect(app, [request for name in docnames for request in merged.get(name, ())])
 
 
-def _conditions(node: nodes.Node) -> tuple[str, ...]:
+def _conditions(node: nodes.Node) -> Iterator[str]:
     """The conditions of the `only` directives that a node stands in."""
-    expressions: list[str] = []
     while (node := node.parent) is not None:
         if isinstance(node, addnodes.only):
-            expressions.append(node["expr"])
-    return tuple(expressions)
+            yield node["expr"]
 
 
 def _bodies(app: Sphinx, site: Site[Asked], requests: Iterable[_Conditional]) -> dict[Asked, Body]:
@@ -223,10 +219,7 @@ def image_type(builder: Builder) -> ImageType | None:
 
 
 def build_of(env: BuildEnvironment) -> Build:
-    build = getattr(env, _BUILD, None)
-    if not isinstance(build, Build):
-        build = Build()
-        setattr(env, _BUILD, build)
+    build: Build = vars(env).setdefault(_BUILD, Build())
     return build
 
 

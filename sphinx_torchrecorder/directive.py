@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 NAME, TABLE_NAME = "torchrecorder", "torchrecorder-table"
 
 
-def _as_written(text: str | None) -> str | None:
-    return text
-
-
 class _AnyOption(dict[str, Callable[[str], Any]]):
     """Lets unknown options through: docutils would stop at the first, we report it together with all other problems."""
 
@@ -38,7 +34,7 @@ class _AnyOption(dict[str, Callable[[str], Any]]):
         return True  # docutils looks for options only where there are some
 
     def __missing__(self, name: str) -> Callable[[str], Any]:
-        return _as_written
+        return lambda text: text
 
 
 class _Directive(SphinxDirective):
@@ -60,7 +56,7 @@ class _Directive(SphinxDirective):
             self.options,
             described=described if is_described else "",
         )
-        self.options = dict(body.options)
+        self.options.update(body.options)
         return body
 
     def placeholder(self, body: Body, *, is_table: bool = False) -> diagram_placeholder:

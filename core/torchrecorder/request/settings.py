@@ -232,13 +232,10 @@ class Settings:
         return settings
 
 
-SETTINGS: tuple[SiteSetting, ...] = tuple(
-    at.metadata["setting"]._replace(name=at.metadata["setting"].name or at.name)
-    for at in fields(Settings)
-    if "setting" in at.metadata
-)
+_DECLARED: dict[str, SiteSetting] = {at.name: at.metadata["setting"] for at in fields(Settings) if at.metadata}
+"""By name of the field."""
+SETTINGS = tuple(declared._replace(name=declared.name or name) for name, declared in _DECLARED.items())
 """Every setting of a site, in the order of the reference."""
-_FIELDS = tuple(at.name for at in fields(Settings) if "setting" in at.metadata)
 
 
 def read_settings(root: Path, written: Mapping[str, object]) -> tuple[Settings, dict[str, tuple[str, ...]]]:
@@ -248,7 +245,7 @@ def read_settings(root: Path, written: Mapping[str, object]) -> tuple[Settings, 
     """
     values: dict[str, Any] = {}
     wrong: dict[str, tuple[str, ...]] = {}
-    for field_name, (name, default, read, *_) in zip(_FIELDS, SETTINGS, strict=True):
+    for field_name, (name, default, read, *_) in zip(_DECLARED, SETTINGS, strict=True):
         value, problems = written.get(name), list[str]()
         try:
             values[field_name] = read(default if value in (None, "") else value, root, problems)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, Protocol, Self
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
 
 
 class Handle(Protocol):
@@ -15,7 +14,7 @@ class Handle(Protocol):
         """Take the hook off; doing so twice does no harm."""
 
 
-class Handles:
+class Handles(AbstractContextManager["Handles"]):
     """The handles of hooks that belong together; a context manager that removes them, also after an exception."""
 
     def __init__(self) -> None:
@@ -29,12 +28,7 @@ class Handles:
         while self._handles:
             self._handles.pop().remove()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.remove()
 
     def __len__(self) -> int:

@@ -17,9 +17,9 @@ import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from torchrecorder.cache.index import Stamp, StampedIndex, stamp_of
@@ -64,7 +64,7 @@ class _Sent:
     """By the clock of `time.monotonic`."""
 
 
-class Worker:
+class Worker(AbstractContextManager["Worker"]):
     """Records requests in another process; a context manager that ends the process. Not thread-safe."""
 
     def __init__(
@@ -122,15 +122,7 @@ class Worker:
             allow=settings.allow,
         )
 
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:
