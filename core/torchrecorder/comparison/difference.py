@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from torchrecorder.comparison.changes import NUMBER, Change, LayerSettings, folded, of_classes, of_settings, pattern
 from torchrecorder.comparison.flow import Flow
-from torchrecorder.comparison.layers import Layer
+from torchrecorder.comparison.layers import Layer, changed_settings, described
 from torchrecorder.comparison.matching import Matching
-from torchrecorder.comparison.settings import changed_settings, described
 from torchrecorder.comparison.wiring import WiringChanges
 from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, batch_size, symbolic

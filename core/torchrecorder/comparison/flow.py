@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
-from torchrecorder.comparison.alignment import aligned
-from torchrecorder.comparison.matching import Matching
+from torchrecorder.comparison.matching import Matching, aligned
 from torchrecorder.graph import Graph
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import SHAPING
@@ -21,7 +20,7 @@ _CALL, _OP, _SHAPING = 3.0, 1.0, 0.1
 
 
 class Forward:
-    """One Graph, and what each of its calls and ops reads."""
+    """A Graph, and what each of its calls and ops reads."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -57,7 +56,7 @@ class Forward:
         return found
 
     def giver(self, value: int, call: int) -> Item | None:
-        """What gives a value that is read in a call: an op, or a call that ended before; None for an input."""
+        """The giver of a value that is read in a call: an op, or a call that ended before; None for an input."""
         producer = self.graph.values[value].producer
         if producer is None:
             return None
@@ -123,7 +122,7 @@ class Flow:
                     self.new_op[a.id], self.old_op[b.id] = b.id, a.id
 
     def _key(self, item: Item) -> tuple[str, str]:
-        """What an item of the old Graph is called in the new one."""
+        """The name of an item of the old Graph in the new one."""
         if not item.is_call:
             return "op", plain(self.old.graph.ops[item.id].name)
         call = self.old.graph.calls[item.id]
@@ -178,5 +177,5 @@ def _fit(keys: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]], i: 
 
 
 def items_of(forward: Forward, call: int) -> Iterator[Item]:
-    """What runs directly in a call, but changes of shape."""
+    """Items that run directly in a call, but changes of shape."""
     return (it for it in forward.tree.items[call] if it.is_call or not is_shaping(forward.graph, it.id))

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from torchrecorder.comparison.flow import Flow, Forward, is_shaping
-from torchrecorder.comparison.layers import Layer
+from torchrecorder.comparison.layers import Layer, changed_settings, described
 from torchrecorder.comparison.matching import Matching
-from torchrecorder.comparison.settings import changed_settings, described
 from torchrecorder.graph import Call, Frame, Graph, Module, Op, Value
 from torchrecorder.graph.edit import renumbered
 from torchrecorder.labels.names import clean
@@ -83,7 +82,7 @@ class Union:
         yield from self._gone(olds[at:], id_)
 
     def _with_idle(self, call: int) -> Iterator[Item]:
-        """What is in a call of the new Graph, with the calls that ran no op."""
+        """The items in a call of the new Graph, with the calls that ran no op."""
         tree = self._new.tree
         idle = [child for child in tree.children[call] if not tree.n_ops[child]]
         for item in tree.items[call]:
@@ -167,7 +166,6 @@ class Union:
         return frame + is_old * len(self._new.graph.frames) if self._here(around, is_old) == call else None
 
     def _here(self, call: int, is_old: bool) -> int | None:
-        """The id of a call here."""
         id_ = self._flow.new_call.get(call, call + len(self._new.graph.calls)) if is_old else call
         return id_ if id_ in self._calls else None
 
@@ -176,7 +174,6 @@ class Union:
         return value + len(self._new.graph.values)
 
     def _value(self, value: int) -> int:
-        """A value of the new Graph."""
         self._values.setdefault(value, self._new.graph.values[value])
         return value
 
@@ -201,7 +198,7 @@ class Union:
         return layer is None or layer.is_leaf
 
     def _old_readers(self) -> dict[int, list[Op]]:
-        """By op of the new Graph what read its data in the old one."""
+        """For ops of the new Graph, what read their data in the old one."""
         found = {new: [self._old.graph.ops[old]] for old, new in self._flow.new_op.items()}
         for old, new in self._flow.new_call.items():
             tree = self._new.tree
@@ -211,7 +208,7 @@ class Union:
         return found
 
     def _gone_paths(self) -> dict[str, str]:
-        """By path in the old model where its layers are here."""
+        """For paths in the old model, where their layers are here."""
         found: dict[str, str] = {}
         taken = {*self._new.graph.modules}
         for layer in self._matching.old.walk():
@@ -267,7 +264,6 @@ class Union:
         return tuple(id_ for value in values if (id_ := self._gone_value(value)) in self._values)
 
     def _call(self, row: Call, is_old: bool) -> Call:
-        """A row with the ids of this Graph."""
         frame = None if row.parent is None else self._frame(row.frame, row.parent, is_old)
         find = self._old_value if is_old else self._value
         inputs, outputs = (

@@ -24,7 +24,7 @@ _LISTED = 3
 
 
 class _Source(NamedTuple):
-    """What gives a value that is read: an op, a call with the path of its result, or a value from outside."""
+    """A source of a value that is read: an op, a call with the path of its result, or a value from outside."""
 
     op: int | None
     call: int | None
@@ -96,7 +96,7 @@ class WiringChanges:
         return _Source(None, giver.id, path, -1)
 
     def _known(self, value: int, call: int) -> _Source | None:
-        """What a source of the old Graph is in the new one; None if it is gone."""
+        """A source of the old Graph in the new one; None if it is gone."""
         found = self._source(self.old, value, call)
         if found.call is not None:
             now = self.flow.new_call.get(found.call)
@@ -182,7 +182,7 @@ class WiringChanges:
         return frame is None or forward.graph.frames[frame].name in others
 
     def _what(self, forward: Forward, item: Item, call: int, others: set[str]) -> str:
-        """What an op is to a reader: a residual connection that it closes, or a function of one model only.
+        """A reader's name for an op: a residual connection that it closes, or a function of one model only.
 
         Else it is its name, perhaps with the function that both have.
         """
@@ -196,7 +196,7 @@ class WiringChanges:
     def _gap(
         self, forward: Forward, call: int, item: Item, ops: dict[int, int], calls: dict[int, int]
     ) -> tuple[bool, int]:
-        """What is matched before an item, as of the other Graph; an item alone for nothing."""
+        """The matched item before an item, as of the other Graph."""
         found = (True, -1)
         for other in items_of(forward, call):
             if other == item:
@@ -207,7 +207,7 @@ class WiringChanges:
         return found
 
     def _skipped(self, forward: Forward, item: Item, call: int) -> str:
-        """What a sum leads past, if one side of it depends on the other: `attn`, `conv1 … bn2`."""
+        """The layers that a sum leads past, if one side of it depends on the other: `attn`, `conv1 … bn2`."""
         op = forward.graph.ops[item.id]
         sources = sorted(forward.data(op.inputs))
         if plain(op.name) not in SUMS or len(sources) != 2:
