@@ -149,8 +149,10 @@ class Difference:
 
     def _changed_shapes(self) -> Iterator[ShapeChange]:
         seen: set[str] = {""}
-        for new, old in sorted(self.flow.old_call.items()):
-            one, other = self.flow.old.graph.calls[old], self.flow.new.graph.calls[new]
+        for new, old in sorted(self.flow.new.other.items()):
+            if not new.is_call:
+                continue
+            one, other = self.old.calls[old.id], self.new.calls[new.id]
             if other.kind != "module" or other.module in seen:
                 continue
             seen.add(other.module)
