@@ -171,7 +171,13 @@ def _texts(style: dict[str, Any]) -> dict[str, str]:
 
 
 class Digraph(graphviz.Digraph):
-    """A `graphviz.Digraph`; `render`, `view` and `pipe` work without a system Graphviz too."""
+    """A `graphviz.Digraph`; `render`, `view` and `pipe` work without a system Graphviz too.
+
+    Examples:
+        >>> from torchrecorder.renderer.gv import Digraph
+        >>> Digraph("net", body=["a -> b"]).pipe(format="svg", encoding="utf-8").count("<svg")
+        1
+    """
 
     def render(self, *args: Any, **kwargs: Any) -> str:
         """Save the source and write the picture beside it; see graphviz."""
