@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from torchrecorder import __version__
-from torchrecorder.cache.store import FOLDERS
-from torchrecorder.cache.sweep import sweep
+from torchrecorder.cache.store import FOLDERS, sweep
 from torchrecorder.cli import diff, doctor, draw, projects
 from torchrecorder.cli.shared import FAILED, USAGE, Commands, add_command, print_json
 from torchrecorder.errors import OptionError, TorchRecorderError, did_you_mean, near_miss

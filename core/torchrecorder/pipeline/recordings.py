@@ -28,7 +28,7 @@ from torchrecorder.faults import failed_inside
 from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
 from torchrecorder.request import RecordingRequest, parse_target
 from torchrecorder.request.settings import Settings
-from torchrecorder.trace.file_digests import FileDigests
+from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
 from torchrecorder.trace.installed import Installed, remember, what_changed
