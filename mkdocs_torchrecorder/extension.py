@@ -50,7 +50,7 @@ from mkdocs_torchrecorder.fence import (
 from mkdocs_torchrecorder.figure import fill
 from mkdocs_torchrecorder.links import nowhere
 from mkdocs_torchrecorder.page import KeepSource, draw, folder_of_markdown, page_of_markdown
-from mkdocs_torchrecorder.site import DiagramsFailed, make_site
+from mkdocs_torchrecorder.site import DiagramsFailed, FenceSite
 from mkdocs_torchrecorder.zensical import ZensicalPage, find_later, with_references
 from torchrecorder.site import SETTINGS, Site, words
 
@@ -89,7 +89,7 @@ class TorchRecorderExtension(Extension):
         from torchrecorder.site import PersistentWorker  # the plugin has its own
 
         page, zensical = page_of_markdown(md, html), ZensicalPage.of(md)
-        site = make_site(folder_of_markdown(md), self.getConfigs(), page.location, PersistentWorker.of_process)
+        site = FenceSite(folder_of_markdown(md), self.getConfigs(), page.location, PersistentWorker.of_process)
         draw([page], site)
         find = nowhere
         if zensical is not None:

@@ -25,7 +25,7 @@ from mkdocs_torchrecorder.fence import Fence, marked_fences
 from mkdocs_torchrecorder.figure import anchor, drop_markers, fill
 from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.page import MarkdownPage, draw, page_of_file
-from mkdocs_torchrecorder.site import make_site, warn_of_place
+from mkdocs_torchrecorder.site import FenceSite, warn_of_place
 from torchrecorder.site import SETTINGS, PersistentWorker, Site, words
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             return None
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
         open_worker = self._lasting.open if self._lasting is not None else None
-        self._site = site = make_site(root.resolve(), dict(self.config), self._locate, open_worker)
+        self._site = site = FenceSite(root.resolve(), dict(self.config), self._locate, open_worker)
         warn_of_place(site, config, is_served=self._lasting is not None)
         if site.settings.rules.by_pattern:
             _add_to_mkdocstrings(config, site, self._documented)

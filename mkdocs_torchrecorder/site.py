@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchrecorder.site import SETTINGS, Message, Progress, Site, Tool
+from torchrecorder.site import SETTINGS, Message, Site
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -27,16 +27,27 @@ class DiagramsFailed(Exception):
     """Raised in place of going on, where `on_error` is `raise`; its text is that of all the warnings."""
 
 
-def make_site(
-    root: Path,
-    written: Mapping[str, Any],
-    locate: Callable[[Fence], str],
-    open_worker: Callable[[Any], AbstractContextManager[Any]] | None = None,
-) -> Site[Fence]:
+class FenceSite(Site["Fence"]):
     """The site of a build, as the configuration of the extension or the plugin says it."""
-    known = {setting.name for setting in SETTINGS} & written.keys()
-    tool: Tool[Fence] = Tool(tell, locate, "{}", "`{}` of the plugin torchrecorder in mkdocs.yml")
-    return Site(root, {name: written[name] for name in known}, tool, open_worker=open_worker)
+
+    setting, where = "{}", "`{}` of the plugin torchrecorder in mkdocs.yml"
+
+    def __init__(
+        self,
+        root: Path,
+        written: Mapping[str, Any],
+        locate: Callable[[Fence], str],
+        open_worker: Callable[[Any], AbstractContextManager[Any]] | None = None,
+    ) -> None:
+        self._locate = locate
+        known = {setting.name for setting in SETTINGS} & written.keys()
+        super().__init__(root, {name: written[name] for name in known}, open_worker=open_worker)
+
+    def tell(self, message: Message) -> None:
+        tell(message)
+
+    def locate(self, place: Fence) -> str:
+        return self._locate(place)
 
 
 def warn_of_place(site: Site[Fence], config: MkDocsConfig, *, is_served: bool) -> None:
@@ -65,9 +76,9 @@ def tell(message: Message) -> None:
         _logger.debug("%s", message.details)
 
 
-def show_progress(progress: Progress) -> None:
+def show_progress(stage: str, target: str, done: int, total: int) -> None:
     """Log a step. A build in which nothing is recorded or drawn logs none."""
-    if progress.stage == "recording":
-        _logger.info("torchrecorder: recording %d/%d: %s", progress.done + 1, progress.total, progress.target)
+    if stage == "recording":
+        _logger.info("torchrecorder: recording %d/%d: %s", done + 1, total, target)
     else:
-        _logger.info("torchrecorder: drawing %d diagram%s", progress.total, "" if progress.total == 1 else "s")
+        _logger.info("torchrecorder: drawing %d diagram%s", total, "" if total == 1 else "s")

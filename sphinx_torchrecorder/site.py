@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.display import status_iterator
 
-from torchrecorder.site import SETTINGS, Body, Message, Progress, Site, Tool
+from torchrecorder.site import SETTINGS, Body, Message, Site
 
 TYPE = "torchrecorder"
 _PREFIX = "torchrecorder_"
@@ -52,6 +52,21 @@ def add_settings(app: Sphinx) -> None:
             app.add_config_value(_PREFIX + setting.name, setting.default, "", types, setting.help)
 
 
+class _Site(Site[Asked]):
+    setting, where = f"{_PREFIX}{{}}", f"`{_PREFIX}{{}}` in conf.py"
+
+    def tell(self, message: Message) -> None:
+        if message.kind:
+            _logger.warning("%s", message.text, location=message.place or None, type=TYPE, subtype=message.kind)
+        elif message.text:
+            _logger.info("torchrecorder: %s", message.text)
+        if message.details:
+            _logger.verbose("%s", message.details, location=message.place or None)
+
+    def locate(self, place: Asked) -> str:
+        return place.location
+
+
 def make_site(app: Sphinx) -> Site[Asked]:
     """The site of this build; warns of settings that are wrong or that there are not, and leaves them out.
 
@@ -64,9 +79,8 @@ def make_site(app: Sphinx) -> Site[Asked]:
     written: dict[str, object] = {name.removeprefix(_PREFIX): None for name in all_names}
     written |= {setting.name: app.config[_PREFIX + setting.name] for setting in SETTINGS if setting.in_sphinx}
     written["machine_cache"] = str(Path(app.doctreedir, "torchrecorder"))
-    tool: Tool[Asked] = Tool(_tell, lambda asked: asked.location, f"{_PREFIX}{{}}", f"`{_PREFIX}{{}}` in conf.py")
     retries = bool(app.fresh_env_used)  # that is `-E`
-    site = Site(Path(app.confdir), written, tool, retries=retries, is_alone=app.parallel == 1)
+    site = _Site(Path(app.confdir), written, retries=retries, is_alone=app.parallel == 1)
     if site.settings.committed is not None:
         folder = site.settings.committed.resolve()
         for name in ("html_extra_path", "html_static_path"):
@@ -78,46 +92,34 @@ def make_site(app: Sphinx) -> Site[Asked]:
     return site
 
 
-def _tell(message: Message) -> None:
-    if message.kind:
-        _logger.warning("%s", message.text, location=message.place or None, type=TYPE, subtype=message.kind)
-    elif message.text:
-        _logger.info("torchrecorder: %s", message.text)
-    if message.details:
-        _logger.verbose("%s", message.details, location=message.place or None)
-
-
 @contextmanager
-def progress_line(verbosity: int) -> Iterator[Callable[[Progress], None]]:
+def progress_line(verbosity: int) -> Iterator[Callable[[str, str, int, int], None]]:
     """A function that shows the pipeline's progress as Sphinx shows its own.
 
     Sphinx shows progress while it iterates over something. We are called instead, so each call moves an iterator one
     step, over whatever is being worked on at that moment.
     """
-    now: Progress | None = None
-    line: Iterator[Progress] = iter(())
+    now, shown = "", ""
+    line: Iterator[str] = iter(())
 
-    def steps() -> Iterator[Progress]:
-        while now is not None:
-            yield now
+    def steps() -> Iterator[str]:
+        while now:
+            yield shown
 
     def end() -> None:
         nonlocal now
-        now = None
+        now = ""
         for _ in line:
             pass
 
-    def show(progress: Progress) -> None:
-        nonlocal now, line
-        if now is None or now.stage != progress.stage:
+    def show(stage: str, target: str, done: int, total: int) -> None:
+        nonlocal now, shown, line
+        if now != stage:
             end()
-            title, total = "recording models... ", progress.total
-            if progress.stage == "drawing":
-                title, total = "drawing diagrams... ", 1  # all pictures are laid out in one step
-            line = status_iterator(
-                steps(), title, "purple", total, verbosity, lambda step: step.target or f"{step.total} of them"
-            )
-        now = progress
+            is_recording = stage == "recording"  # all pictures are laid out in one step
+            title = "recording models... " if is_recording else "drawing diagrams... "
+            line = status_iterator(steps(), title, "purple", total if is_recording else 1, verbosity)
+        now, shown = stage, target or f"{total} of them"
         next(line)
 
     try:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from torchrecorder import __version__
 from torchrecorder.errors import NotDrawn, OptionError, TargetBuildFailed, TorchRecorderError
@@ -20,7 +20,7 @@ from torchrecorder.page import words
 from torchrecorder.page.diagram import Diagram, names_of_class
 from torchrecorder.page.outcome import Outcome
 from torchrecorder.page.remarks import Message, Place, fatal_messages, log_entries, message, slowest, with_setting
-from torchrecorder.pipeline import Pipeline, Progress, is_collecting
+from torchrecorder.pipeline import Pipeline, is_collecting
 from torchrecorder.request import (
     SETTINGS,
     Body,
@@ -51,10 +51,8 @@ __all__ = [
     "Message",
     "Outcome",
     "PersistentWorker",
-    "Progress",
     "Rules",
     "Site",
-    "Tool",
     "TorchRecorderError",
     "__version__",
     "contents",
@@ -68,30 +66,22 @@ _HOMES = {"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "c
 """Names that many builds do not need: writers of pages, and workers of servers."""
 
 
-class Tool(NamedTuple, Generic[Place]):
-    """Interface of the tool that builds a site."""
-
-    tell: Callable[[Message], object]
-    """Puts a message into its log."""
-    locate: Callable[[Place], str]
-    """Where a place is, as warnings write it: `page.md:12`."""
-    setting: str
-    """How it calls a setting, with `{}` for the name."""
-    written: str
-    """Where a setting is written, in a sentence: `torchrecorder_{}` in conf.py."""
-
-
 class Site(Generic[Place]):
     """The build of a documentation: its settings, what its pages ask for, and what became of that.
 
-    A place is whatever stands for a diagram in the front end: a directive, a fence, a documented class.
+    A place is whatever stands for a diagram in the front end: a directive, a fence, a documented class. Each front end
+    has a subclass that says where messages go, and how places and settings are written there.
     """
+
+    setting: ClassVar[str]
+    """Name of a setting, with `{}` for what the core calls it."""
+    where: ClassVar[str]
+    """The same in a sentence that says where it is written: `torchrecorder_{}` in conf.py."""
 
     def __init__(
         self,
         root: Path,
         written: Mapping[str, object],
-        tool: Tool[Place],
         *,
         open_worker: Callable[[Settings], AbstractContextManager[Worker]] | None = None,
         retries: bool = False,
@@ -102,12 +92,10 @@ class Site(Generic[Place]):
         Args:
             root: The folder that relative paths begin at.
             written: What the configuration says, by the names of `SETTINGS`.
-            tool: That builds it.
             open_worker: Opens a worker that records for one build after the other.
             retries: Whether what failed before is tried again.
             is_alone: Whether the tool forks no processes.
         """
-        self._tool = tool
         self.settings, wrong = read_settings(root, written)
         self.is_collecting = is_collecting()
         """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
@@ -119,7 +107,15 @@ class Site(Generic[Place]):
         self._pipeline = Pipeline(self.settings, opened, retries=retries, is_alone=is_alone)
         for name, problems in wrong.items():
             for problem in problems:
-                self.warn(f"{tool.setting.format(name)}: {problem}", "option")
+                self.warn(f"{self.setting.format(name)}: {problem}", "option")
+
+    def tell(self, message: Message) -> None:
+        """Put a message into the log of the tool."""
+        raise NotImplementedError
+
+    def locate(self, place: Place) -> str:
+        """Location of a place as warnings write it: `page.md:12`."""
+        raise NotImplementedError
 
     def expect(self, place: Place, body: Body, options: Mapping[str, str] | None = None) -> None:
         """Have the worker start while other pages are read, if this diagram needs it.
@@ -169,7 +165,7 @@ class Site(Generic[Place]):
     def draw(
         self,
         bodies: Mapping[Place, Body],
-        on_progress: Callable[[Progress], None] = lambda _: None,
+        on_progress: Callable[[str, str, int, int], object] = lambda *_: None,
         *,
         options: Mapping[Place, Mapping[str, str]] | None = None,
         pictures: bool = True,
@@ -178,7 +174,7 @@ class Site(Generic[Place]):
 
         Args:
             bodies: What is written in each place.
-            on_progress: Called with each step.
+            on_progress: Called with each step, as `Pipeline.run` does.
             options: Those of the pages of places.
             pictures: Whether the tool shows any; if not, only problems of what is written are of interest.
         """
@@ -199,13 +195,13 @@ class Site(Generic[Place]):
             }
         self.results |= results
         pipeline = self._pipeline
-        for said in log_entries(results.items(), pipeline.problems(), pipeline.cache.notice, self._tool.locate):
+        for said in log_entries(results.items(), pipeline.problems(), pipeline.cache.notice, self.locate):
             if said.kind:
                 self.warn(*said)
             else:
-                self._tool.tell(said)
+                self.tell(said)
         if text := slowest(pipeline.seconds):
-            self._tool.tell(Message(text))
+            self.tell(Message(text))
 
     def give_up(self, bodies: Mapping[Place, Body], unexpected: Exception) -> None:
         """Warn of what no check foresees, with a box for each place: it must not end the build."""
@@ -221,9 +217,9 @@ class Site(Generic[Place]):
         if loaded.error is not None and loaded.error is not outcome.error:
             self.results[place] = loaded
             text = f"{loaded.request.recording.target}: {message(loaded.error)}"
-            self.warn(text, loaded.error.kind, self._tool.locate(place), loaded.error.details())
+            self.warn(text, loaded.error.kind, self.locate(place), loaded.error.details())
         for note in loaded.author_notes():
-            self._tool.tell(Message("", details=f"torchrecorder: {note}"))
+            self.tell(Message("", details=f"torchrecorder: {note}"))
         return loaded
 
     def fatal(self) -> list[str]:
@@ -242,9 +238,9 @@ class Site(Generic[Place]):
 
     def warn(self, text: str, kind: str, place: str = "", details: str = "") -> None:
         """Warn, and remember it."""
-        text = with_setting(text, self._tool.written)
+        text = with_setting(text, self.where)
         self.warnings.append(f"{place}: torchrecorder: {text}" if place else f"torchrecorder: {text}")
-        self._tool.tell(Message(text, kind, place, details))
+        self.tell(Message(text, kind, place, details))
 
     def failed(self, error: TorchRecorderError, place: str = "") -> None:
         """Warn of an error."""

@@ -26,7 +26,7 @@ from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.page import Outcome
 from torchrecorder.page.files import FILE_TYPES, FileType, file_type, type_of
 from torchrecorder.page.printed import outcome_for_print, points, requests_for_print
-from torchrecorder.pipeline import Pipeline, Progress
+from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import (
     OPTIONS,
     DiagramRequest,
@@ -238,6 +238,6 @@ def _is_folder(output: str) -> bool:
     return output.endswith(("/", os.sep)) or os.path.isdir(output)
 
 
-def _show_progress(progress: Progress) -> None:
+def _show_progress(stage: str, target: str, *_: object) -> None:
     if sys.stderr.isatty():
-        print(f"{progress.stage} {progress.target}".rstrip(), file=sys.stderr)
+        print(f"{stage} {target}".rstrip(), file=sys.stderr)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
@@ -43,14 +43,9 @@ COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
 
 
-class Progress(NamedTuple):
-    """Step of a batch."""
-
-    stage: Literal["recording", "drawing"]
-    target: str
-    """The model that is recorded now; empty while drawing, which is one step for all."""
-    done: int
-    total: int
+OnProgress = Callable[[str, str, int, int], object]
+"""Called with each step: `recording` or `drawing`, which is one step for all; the model that is recorded now; how many
+were before it, and how many there are."""
 
 
 @dataclass(slots=True)
@@ -143,7 +138,7 @@ class Pipeline:
         return Worker.of(self.settings, path)
 
     def run(
-        self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = lambda progress: None
+        self, requests: Iterable[DiagramRequest], on_progress: OnProgress = lambda *_: None
     ) -> dict[DiagramRequest, Outcome]:
         """Outcome of each request, in their order."""
         singles = {request: request.singles() for request in requests}
@@ -168,7 +163,7 @@ class Pipeline:
         }
 
     def _outcomes(
-        self, recordings: Recordings, wanted: Sequence[DiagramRequest], on_progress: Callable[[Progress], None]
+        self, recordings: Recordings, wanted: Sequence[DiagramRequest], on_progress: OnProgress
     ) -> dict[DiagramRequest, Outcome]:
         """Outcome of each request; where our own code raises, each by itself, with an error for that one."""
         batch = _Batch(self, recordings, wanted, on_progress)
@@ -253,7 +248,7 @@ class _Batch:
         pipeline: Pipeline,
         recordings: Recordings,
         wanted: Sequence[DiagramRequest],
-        on_progress: Callable[[Progress], None],
+        on_progress: OnProgress,
     ) -> None:
         self.wanted = wanted
         self.has_worked = False
@@ -311,7 +306,7 @@ class _Batch:
             return
         olds = {item.key: item.old for item in items if item.key and item.old is not None}
         self.has_worked = True
-        self.on_progress(Progress("drawing", "", 0, len(missing)))
+        self.on_progress("drawing", "", 0, len(missing))
         targets = {item.key: item.request.recording.target for item in items if item.key}
         made = self._made(missing, olds, targets)
         for item in items:
@@ -336,11 +331,7 @@ class _Batch:
 
     def _record(self, timeouts: Mapping[RecordingRequest, float]) -> None:
         self.has_worked = self.has_worked or bool(timeouts)
-        self.recorded |= self.recordings.make(
-            timeouts,
-            lambda target, done, total: self.on_progress(Progress("recording", target, done, total)),
-            self.tried,
-        )
+        self.recorded |= self.recordings.make(timeouts, partial(self.on_progress, "recording"), self.tried)
 
     def _key(self, item: _Item) -> RenderKey | None:
         old = item.old
@@ -356,8 +347,8 @@ class _Batch:
         if not isinstance(drawing, Drawing | CachedDrawing):
             error = recording.error or (item.old.error if item.old is not None else None) or drawing
             return Outcome(request, None, error, sources, recording.info)
-        if isinstance(drawing, CachedDrawing):
-            drawing = CachedDrawing(drawing.digest, drawing.classes, partial(self._load, item, drawing))
+        if isinstance(cached := drawing, CachedDrawing):
+            drawing = CachedDrawing(drawing.digest, drawing.classes, lambda: self._load(item, cached))
 
         def load_graph() -> Graph:
             self.recordings.load(recording)

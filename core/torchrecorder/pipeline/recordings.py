@@ -176,7 +176,7 @@ class Recordings:
     def make(
         self,
         requests: Mapping[RecordingRequest, float],
-        on_each: Callable[[str, int, int], None],
+        on_each: Callable[[str, int, int], object],
         tried: Container[RecordingRequest] = (),
     ) -> dict[RecordingRequest, Recording]:
         """New recordings of requests, each given with its time-out in seconds.

@@ -189,7 +189,7 @@ class Worker(AbstractContextManager["Worker"]):
     def record_all(
         self,
         requests: Mapping[RequestT, float],
-        on_start: Callable[[RequestT], None] = lambda request: None,
+        on_start: Callable[[RequestT], object] = lambda request: None,
     ) -> Iterator[tuple[RequestT, Answer]]:
         """Record requests, several at once, each with its time-out in seconds; the answers come as they are ready.
 
@@ -213,7 +213,7 @@ class Worker(AbstractContextManager["Worker"]):
                 yield from ((request, answer) for request, answer in answered if request in requests)
                 self._alone.extend(lost)
 
-    def _fill(self, on_start: Callable[[Any], None]) -> Iterator[tuple[Any, Answer]]:
+    def _fill(self, on_start: Callable[[Any], object]) -> Iterator[tuple[Any, Answer]]:
         """Send as many jobs as run at once; the answers of those that cannot be sent."""
         while len(self._sent) < (1 if self._alone else self._at_once) and (self._alone or self._waiting):
             is_again = bool(self._alone)
