@@ -20,7 +20,7 @@ from torchrecorder.page import words
 from torchrecorder.page.diagram import Diagram, names_of_class
 from torchrecorder.page.outcome import Outcome
 from torchrecorder.page.remarks import Message, Place, fatal_messages, log_entries, message, slowest, with_setting
-from torchrecorder.pipeline import Pipeline, is_collecting
+from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import (
     SETTINGS,
     Body,
@@ -97,14 +97,14 @@ class Site(Generic[Place]):
             is_alone: Whether the tool forks no processes.
         """
         self.settings, wrong = read_settings(root, written)
-        self.is_collecting = is_collecting()
-        """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
         self.results: dict[Place, Outcome] = {}
         self.warnings: list[str] = []
         """Of the last drawing, each with its place."""
         self._requests: dict[Place, DiagramRequest | Outcome] = {}
         opened = None if open_worker is None else lambda _: open_worker(self.settings)
         self._pipeline = Pipeline(self.settings, opened, retries=retries, is_alone=is_alone)
+        self.is_collecting = bool(self._pipeline.collects_into)
+        """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
         for name, problems in wrong.items():
             for problem in problems:
                 self.warn(f"{self.setting.format(name)}: {problem}", "option")

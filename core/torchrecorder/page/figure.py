@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torchrecorder.write.links import Links
     from torchrecorder.write.text import LayerRow
 
-_NUMBER_COLUMNS = (4, 5)
+_NUMBER_COLUMNS = (4, 5)  # of `TABLE_HEAD`: parameters and FLOPs
 
 
 class CopyNumbers:

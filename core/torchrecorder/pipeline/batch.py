@@ -60,6 +60,8 @@ class Pipeline:
     """Whether what failed before is tried again, though nothing that it read has changed."""
     is_alone: bool = False
     """Whether the builder forks no processes, so that what is expected can be recorded while others are still read."""
+    collects_into: str = field(init=False)
+    """The file that requests are only written to, if a command asks for them."""
     store: Store = field(init=False)
     cache: LayeredCache = field(init=False)
     has_worked: bool = field(init=False, default=False)
@@ -75,6 +77,7 @@ class Pipeline:
     """Whether the worker that records waits for the drawings, since it is asked for the answers of stylers too."""
 
     def __post_init__(self) -> None:
+        self.collects_into = os.environ.get(collecting.VARIABLE, "")
         self.store = Store(self.settings.cache)
         self.cache = self._layered()
 
@@ -92,7 +95,7 @@ class Pipeline:
 
     def expect(self, request: DiagramRequest) -> None:
         """Start the worker if the request is to be recorded, so that it imports torch while others are still read."""
-        if collecting.VARIABLE in os.environ or (self._worker is not None and not self.is_alone):
+        if self.collects_into or (self._worker is not None and not self.is_alone):
             return
         with suppress(Exception):  # the run meets it again, and says so
             self._looked = self._looked or self.recordings()
@@ -104,7 +107,7 @@ class Pipeline:
     def expect_any(self) -> None:
         """Start the worker before a request is known, if no build has been before: this one most likely needs it."""
         known = self.settings.cache.exists() or self.settings.committed or self.settings.remote
-        if self.is_alone and not known and collecting.VARIABLE not in os.environ:
+        if self.is_alone and not known and not self.collects_into:
             self._started()
 
     def _started(self) -> Worker:
@@ -144,9 +147,9 @@ class Pipeline:
         singles = {request: request.singles() for request in requests}
         switches = any(request.depths for request in singles)
         each = list(dict.fromkeys(one for ones in singles.values() for one in ones)) if switches else [*singles]
-        if file := os.environ.get(collecting.VARIABLE):
+        if self.collects_into:
             olds = (replace(it, recording=it.old, drawing=DrawingOptions()) for it in each if it.old is not None)
-            collecting.write_requests(file, self.settings, [*dict.fromkeys((*each, *olds))])
+            collecting.write_requests(self.collects_into, self.settings, [*dict.fromkeys((*each, *olds))])
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
         recordings, self._looked = self._looked or self.recordings(), None
         self._keeps_worker = any(one.drawing.styler for one in each)

@@ -102,10 +102,6 @@ def configuration_of(docs: Path) -> Path | None:
     return next((file for file in places if file.is_file()), None)
 
 
-def is_collecting() -> bool:
-    return VARIABLE in os.environ
-
-
 def write_requests(file: str, settings: Settings, requests: Sequence[DiagramRequest]) -> None:
     """Write down what a pipeline is asked for, as one line."""
     named = {one.name: getattr(settings, one.name) for one in fields(settings)}

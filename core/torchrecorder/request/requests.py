@@ -41,6 +41,7 @@ REVISION = 1
 """Raised when the same model and request give another Graph than before."""
 
 TIMEOUT_S = 120.0
+"""Seconds of a recording, most of which take about one: a loop without end must not hold up a build for long."""
 
 Run = Literal["auto", "real", "fake", "meta"]
 Mode = Literal["eval", "train"]

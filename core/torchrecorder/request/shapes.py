@@ -103,8 +103,6 @@ def _from_python(value: object) -> tuple[InputSpec, ...] | None:
         return None
     if all(_is_size(size) for size in value):
         return (InputSpec(tuple(value)),)
-    if all(isinstance(shape, (tuple, list)) and all(map(_is_size, shape)) for shape in value):
-        return tuple(InputSpec(tuple(shape)) for shape in value)
     if all(
         isinstance(shape, str) or (isinstance(shape, (tuple, list)) and all(map(_is_size, shape))) for shape in value
     ):

@@ -30,9 +30,10 @@ from torchrecorder.worker.job import answer_line, begin
 from torchrecorder.worker.messages import Answer, Job, line_of
 
 _GRACE_S = 10.0
+"""Seconds beyond the time-out of a job until a preloaded process, which ends it itself, counts as hanging."""
 _PROBE_S = 5.0
 """Seconds that a child of a process with threads may take for a moment's work before it counts as hanging."""
-_CHUNK = 1 << 16
+_CHUNK = 1 << 16  # bytes, what a pipe of Linux holds
 _ENOUGH_BYTES = 2 << 30
 """Memory that must be left for another job to begin while one is running."""
 _NUMBER = re.compile(rb'\{"job": (\d+)')
