@@ -27,7 +27,6 @@ from torchrecorder.trace.finder import ModuleFinder
 
 if TYPE_CHECKING:
     from torchrecorder.comparison.compared import Diff
-    from torchrecorder.graph import Graph
     from torchrecorder.worker.client import Worker
 
 _AT_ONCE = 100
@@ -200,7 +199,9 @@ class Drawings:
         for key, recording in missing.items():
             try:
                 if key in olds:
-                    diffs[key] = _diff(olds[key].graph(), recording.graph())
+                    from torchrecorder.comparison.compared import Diff  # most sites compare nothing
+
+                    diffs[key] = Diff(olds[key].graph(), recording.graph())
                 job = diffs[key].job if key in diffs else partial(DrawJob, recording.graph())
                 orders[key] = job(key.digest(), key.options)
             except TorchRecorderError as error:
@@ -243,9 +244,3 @@ def _source(module: str, finder: ModuleFinder) -> str:
         return "" if file is None else source_digest(file.read_bytes())
     except (OSError, ValueError):
         return ""
-
-
-def _diff(old: Graph, new: Graph) -> Diff:
-    from torchrecorder.comparison.compared import Diff  # most sites compare nothing
-
-    return Diff(old, new)

@@ -97,15 +97,10 @@ def answer_line(job: Job, trace: Trace | None = None) -> bytes:
             sys.stderr.flush()
 
 
-def _root() -> tuple[int, int]:
-    found = _stat(os.sep)
-    return found.st_dev, found.st_ino
-
-
 _GROUND: Mapping[str, Callable[[], object]] = {
     "took torch out of sys.modules, or put another module there": lambda: id(sys.modules.get("torch")),
     "took what finds modules out of sys.meta_path": lambda: PathFinder in sys.meta_path,
-    "changed the root of the file system": _root,
+    "changed the root of the file system": lambda: _stat(os.sep)[1:3],
     "changed the user that it runs as": lambda: getattr(os, "getuid", int)(),
 }
 """Ground that everything here stands on, by what a model's code did to it."""
@@ -174,19 +169,14 @@ def _recorded(request: RecordingRequest, model: nn.Module, inputs: Inputs, run: 
         # With gradients no forward takes less memory.
         if (is_on or not wants_memory(first)) and (not inputs.guessed or "grad" in first.cause):
             with contextlib.suppress(ForwardError), torch.set_grad_enabled(not is_on):
-                graph = captured()
-                return _with_ordinary_names(graph, first) if is_on else graph
+                cause = first.cause.partition("\n")[0]
+                note = f"operations have their ordinary names, since with autograd the forward failed: {cause}"
+                return _with_notes(captured(), after=[note] if is_on else [])
         raise
 
 
-def _with_ordinary_names(graph: Graph, error: ForwardError) -> Graph:
-    cause = error.cause.partition("\n")[0]
-    note = f"operations have their ordinary names, since with autograd the forward failed: {cause}"
-    return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, note)))
-
-
-def _with_notes(graph: Graph, notes: Iterable[str]) -> Graph:
-    return replace(graph, info=replace(graph.info, notes=(*notes, *graph.info.notes)))
+def _with_notes(graph: Graph, notes: Iterable[str] = (), after: Iterable[str] = ()) -> Graph:
+    return replace(graph, info=replace(graph.info, notes=(*notes, *graph.info.notes, *after)))
 
 
 def _graph_or_error(request: RecordingRequest, allow: Sequence[str]) -> tuple[Graph | None, Answer]:

@@ -78,7 +78,9 @@ class Serving:
     def serve(self) -> None:
         received = b""
         while True:
-            for descriptor in self._ready():
+            until = min((part.deadline() for part in self._parts.values()), default=math.inf)
+            wait = None if until == math.inf else max(0.0, until - time.monotonic())
+            for descriptor in select.select([self._jobs, *self._parts], [], [], wait)[0]:
                 if descriptor != self._jobs:
                     if (part := self._parts.get(descriptor)) is not None:  # one before it may have ended it
                         part.read()
@@ -125,16 +127,12 @@ class Serving:
     def _add(self, part: _Part) -> None:
         self._parts[part.reader] = part
 
-    def _ready(self) -> list[int]:
-        until = min((part.deadline() for part in self._parts.values()), default=math.inf)
-        wait = None if until == math.inf else max(0.0, until - time.monotonic())
-        return select.select([self._jobs, *self._parts], [], [], wait)[0]
-
     def _start_jobs(self) -> None:
         while self._queue and self._has_room():
             job = self._queue.popleft()
-            if job.needs_compiler:
-                _load_compiler()
+            if job.needs_compiler:  # once for all jobs to come: it takes as long as torch itself
+                with contextlib.suppress(Exception):
+                    importlib.import_module("torch._dynamo")
             if not job.package or self.trace is not None:
                 self.run(job)
                 continue
@@ -381,9 +379,3 @@ def _computes_in_a_child(descriptors: tuple[int, int]) -> bool:
     finally:
         os.close(reader)
         fork.end(pid)
-
-
-def _load_compiler() -> None:
-    """Load torch's compiler once for all jobs to come: fake tensors need it, and it takes as long as torch itself."""
-    with contextlib.suppress(Exception):
-        importlib.import_module("torch._dynamo")
