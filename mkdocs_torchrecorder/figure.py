@@ -11,7 +11,7 @@ from dataclasses import replace
 from html import escape
 
 from mkdocs_torchrecorder.fence import Fence, marker, replace_markers
-from mkdocs_torchrecorder.links import Find, addresses, nowhere
+from mkdocs_torchrecorder.links import Find, nowhere
 from torchrecorder.site import CopyNumbers, Outcome, Site, contents, words
 
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
@@ -60,7 +60,10 @@ def fill(
             error = site.unforeseen(target, unexpected, fence.page)
             return error_box(target, (str(error),), name, translate)
         is_shut = fence.is_automatic and can_hide and outcome.is_closed(site.settings.place)
-        return closed(shown, outcome, translate) if is_shut else shown
+        if not is_shut:
+            return shown
+        title = escape(outcome.title(translate))  # which readers click at
+        return f'<details class="torchrecorder-closed"><summary>{title}</summary>{shown}</details>'
 
     filled = replace_markers(html, placed)
     before, end, after = filled.rpartition("</figure>")
@@ -102,7 +105,7 @@ def figure(
     width = {"": "auto", "image": "fit-content"}.get(options.figwidth, options.figwidth)
     style = _FIGURE.format(width) + (options.align or "center")
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
-    urls = addresses(outcome.diagram, find) if options.links else {}
+    urls = {cls: url for cls in outcome.diagram.classes if options.links and (url := find(cls))}
     shown = contents(
         outcome.diagram,
         options,
@@ -122,12 +125,6 @@ def figure(
         said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in parts)
         caption += f'<small class="torchrecorder-remark" style="{style}">{said}</small>'
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
-
-
-def closed(html: str, outcome: Outcome, translate: words.Translate) -> str:
-    """The figure under a summary that readers open by a click."""
-    title = escape(outcome.title(translate))
-    return f'<details class="torchrecorder-closed"><summary>{title}</summary>{html}</details>'
 
 
 def error_box(

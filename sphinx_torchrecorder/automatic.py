@@ -171,14 +171,6 @@ def _end_of_docstring(content: nodes.Element, docstring: str) -> int:
     return end
 
 
-def framed(placeholder: nodes.Element) -> nodes.Element:
-    """The figure of an automatic diagram, which takes the place of the placeholder and holds it."""
-    frame = nodes.figure(classes=["torchrecorder"])
-    placeholder.replace_self(frame)
-    frame += placeholder
-    return frame
-
-
 def close_tall(frame: nodes.Element, outcome: Outcome | None, place: str) -> None:
     """Put the figure under a summary that readers open, if its diagram is to stand there."""
     if outcome is not None and outcome.is_closed(place):

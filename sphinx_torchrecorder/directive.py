@@ -177,7 +177,9 @@ class ShowDiagrams(SphinxPostTransform):
             if outcome is None or outcome.is_skipped:
                 placeholder.parent.remove(placeholder)
                 return
-            frame = automatic.framed(placeholder)
+            frame = nodes.figure(classes=["torchrecorder"])
+            placeholder.replace_self(frame)
+            frame += placeholder
         elif request.is_table and outcome is not None:
             figure.show_table(placeholder.parent, outcome)
             return
@@ -189,8 +191,8 @@ class ShowDiagrams(SphinxPostTransform):
         placeholder.replace_self(self._contents(frame, request, outcome, build, site, copies))
         if build.form != "inline" or outcome.request.figure.loading != "embed":
             figure.add_table(frame, outcome, build.image_type)
-        if build.form == "text":
-            figure.unwrap(frame)
+        if build.form == "text" and len(frame) == 1 and not frame["ids"]:
+            frame.replace_self(frame[0])  # on paper, a figure floats away from its place
         elif build.form == "inline" and request.is_automatic:
             automatic.close_tall(frame, outcome, site.settings.place)
 

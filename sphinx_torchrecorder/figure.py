@@ -73,12 +73,6 @@ def dress(frame: nodes.Element, options: FigureOptions, form: Form) -> None:
     frame["classes"] += [name for name in options.classes if name not in frame["classes"]]
 
 
-def unwrap(frame: nodes.Element) -> None:
-    """Take text out of a figure that has no caption and no name: on paper, a figure floats away from its place."""
-    if len(frame) == 1 and not frame["ids"]:
-        frame.replace_self(frame[0])
-
-
 def inline(
     frame: nodes.Element,
     diagram: Diagram,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -74,28 +75,22 @@ def contents(
         page: That of the page, where what is written once counts for all figures.
     """
     if options.loading != "embed":
-        return _image(diagram, options, save or _as_address) + (
-            _table(rows, translate) if (rows := diagram.drawing.table) else ""
-        )
+        rows = diagram.drawing.table
+        return _image(diagram, options, save) + (_table(rows, translate) if rows else "")
     writer = _FigureWriter(
         diagram, options, copy, urls, translate, page or CopyNumbers(), is_live=can_hide and options.zoom
     )
     return "".join(writer.parts())
 
 
-def _image(diagram: Diagram, options: FigureOptions, save: Callable[[str], str]) -> str:
+def _image(diagram: Diagram, options: FigureOptions, save: Callable[[str], str] | None) -> str:
     """The picture as a file: without links, zoom, and the insides of layers."""
     width, height = options.size(diagram.size[0])
     lazy = ' loading="lazy"' if options.loading == "lazy" else ""
     style = f"width:{width or 'auto'};max-width:100%;height:{height or 'auto'}"
-    address = escape(save(diagram.without_foot().standalone_svg()))
-    return f'<img src="{address}" alt="{escape(options.alt or diagram.alt)}"{lazy} style="{style}">'
-
-
-def _as_address(svg: str) -> str:
-    from base64 import b64encode
-
-    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
+    svg = diagram.without_foot().standalone_svg()
+    address = save(svg) if save else f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
+    return f'<img src="{escape(address)}" alt="{escape(options.alt or diagram.alt)}"{lazy} style="{style}">'
 
 
 def table_cells(row: LayerRow, translate: Translate = in_english) -> tuple[str, ...]:

@@ -56,14 +56,12 @@ def cell(diagram: Diagram) -> str:
     packed = _packed(contents(diagram, FigureOptions(name=name)), image.replace("'", '"'))
     address = image.replace("%", "%25").replace("#", "%23").replace("&", "&amp;").replace('"', "&quot;")
     shown = f'<img src="data:image/svg+xml,{address}" alt="{escape(diagram.alt)}" style="max-width:100%">'
-    script = _unpack() if _has_script() else "globalThis.torchrecorder?.()"
+    script = "globalThis.torchrecorder?.()"
+    if _has_script():
+        style, rest = assets()
+        script = _UNPACK.read_text(encoding="utf-8").replace("PACKED", _packed(f"{style}{_IN_CELLS}\0{rest}"))
     figure = f'<figure class="torchrecorder" style="margin:.5em 0" data-packed="{packed}">{shown}</figure>'
     return f"{figure}<script>{script}</script>"
-
-
-def _unpack() -> str:
-    style, script = assets()
-    return _UNPACK.read_text(encoding="utf-8").replace("PACKED", _packed(f"{style}{_IN_CELLS}\0{script}"))
 
 
 def _packed(text: str, known: str = "") -> str:
