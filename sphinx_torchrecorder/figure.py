@@ -50,12 +50,7 @@ def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
     picture: PagePicture = node["picture"]
     try:
         shown = contents(
-            picture.diagram,
-            picture.options,
-            copy=picture.copy,
-            urls=addresses(node),
-            translate=_,
-            page=picture.page,
+            picture.diagram, picture.options, copy=picture.copy, urls=addresses(node), translate=_, page=picture.page
         )
         translator.body.append(f"{shown}\n")
     except Exception as unexpected:  # of one picture, which must not cost the page

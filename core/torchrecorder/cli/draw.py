@@ -27,14 +27,7 @@ from torchrecorder.page import Outcome
 from torchrecorder.page.files import FILE_TYPES, FileType, file_type, type_of
 from torchrecorder.page.printed import outcome_for_print, points, requests_for_print
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import (
-    OPTIONS,
-    DiagramRequest,
-    RecordingRequest,
-    is_pattern,
-    one_depth,
-    read_request,
-)
+from torchrecorder.request import OPTIONS, DiagramRequest, RecordingRequest, is_pattern, one_depth, read_request
 from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.requests import TIMEOUT_S
 from torchrecorder.worker.client import Worker

@@ -21,13 +21,7 @@ TEXT_LIMIT = 2000
 """Characters of a fact in a message; a model's error may have millions."""
 LOG_LIMIT = 50_000
 """The same for details, which go into the log."""
-OUT_OF_MEMORY = (
-    "MemoryError",
-    "OutOfMemoryError",
-    "can't allocate memory",
-    "out of memory",
-    "not enough memory",
-)
+OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "out of memory", "not enough memory")
 """Texts of exceptions that more memory was wanted than there is: Python's and torch's classes, and their messages."""
 _TARGET_LIMIT = 160
 """The same for a target: arguments that a program has computed may be tables."""

@@ -247,11 +247,7 @@ class _Item:
 
 class _Batch:
     def __init__(
-        self,
-        pipeline: Pipeline,
-        recordings: Recordings,
-        wanted: Sequence[DiagramRequest],
-        on_progress: OnProgress,
+        self, pipeline: Pipeline, recordings: Recordings, wanted: Sequence[DiagramRequest], on_progress: OnProgress
     ) -> None:
         self.wanted = wanted
         self.has_worked = False

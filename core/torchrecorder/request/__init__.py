@@ -1,13 +1,6 @@
 """What is asked: targets, shapes, options and settings, declared and read from text. Needs no torch."""
 
-from torchrecorder.request.automatic import (
-    DocstringField,
-    Rule,
-    Rules,
-    has_example,
-    obstacle_of,
-    obstacle_of_class,
-)
+from torchrecorder.request.automatic import DocstringField, Rule, Rules, has_example, obstacle_of, obstacle_of_class
 from torchrecorder.request.options import Option
 from torchrecorder.request.reading import (
     Body,

@@ -75,9 +75,7 @@ class RecordingRequest:
     inputs: str = option("", read_dotted_name, "Dotted name of its inputs, or of a function that makes them.")
     mode: Mode = option("eval", one_of(Mode), "Whether the model runs in `eval` or `train` mode.")
     run: Run = option(
-        "auto",
-        one_of(Run),
-        "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size.",
+        "auto", one_of(Run), "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size."
     )
     seed: int = option(0, read_whole_number, "Seed of the random weights and inputs.")
     # It is part of the key, because another forward runs: `classic` records with gradients on.

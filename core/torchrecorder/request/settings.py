@@ -180,9 +180,7 @@ class Settings:
         " program.",
     )
     options: Mapping[str, str] = setting(
-        {},
-        _options,
-        "Options for every diagram that does not set them itself, by name.",
+        {}, _options, "Options for every diagram that does not set them itself, by name."
     )
     rules: Rules = setting(
         False,

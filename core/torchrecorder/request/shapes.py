@@ -21,13 +21,7 @@ DTYPES = (
     *("float32", "float64", "float16", "bfloat16", "complex64", "complex128"),
     *("int64", "int32", "int16", "int8", "uint8", "bool"),
 )
-ALIASES = {
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
-    "long": "int64",
-    "int": "int32",
-}
+ALIASES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
 """torch's own second names."""
 
 _INPUT = re.compile(

@@ -187,9 +187,7 @@ class Worker(AbstractContextManager["Worker"]):
             self._alone.extend(lost)
 
     def record_all(
-        self,
-        requests: Mapping[RequestT, float],
-        on_start: Callable[[RequestT], object] = lambda request: None,
+        self, requests: Mapping[RequestT, float], on_start: Callable[[RequestT], object] = lambda request: None
     ) -> Iterator[tuple[RequestT, Answer]]:
         """Record requests, several at once, each with its time-out in seconds; the answers come as they are ready.
 

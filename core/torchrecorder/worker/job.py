@@ -14,14 +14,7 @@ from importlib.machinery import PathFinder
 import torch
 from torch import nn
 
-from torchrecorder.errors import (
-    FailedInside,
-    ForwardError,
-    InputError,
-    TargetError,
-    TorchRecorderError,
-    WorkerCrashed,
-)
+from torchrecorder.errors import FailedInside, ForwardError, InputError, TargetError, TorchRecorderError, WorkerCrashed
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.recording.constructing import constructed
