@@ -78,8 +78,6 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class PlacedFence:
-    """A fence, and the lines it takes."""
-
     fence: Fence
     prefix: str
     """What stands before it: indentation, quote signs, the beginning of a list item or of a row."""
@@ -226,7 +224,6 @@ def _read_automatic(first: str, lines: Sequence[str]) -> Body:
 
 
 def automatic_fence(body: Body) -> str:
-    """The text of a fence for a documented class."""
     how = "tried" if body.is_tried else "named"
     options = [f":{name}: {value or ''}".rstrip() for name, value in body.options.items()]
     problems = [f"{_PROBLEM}{problem}" for problem in body.problems]
@@ -283,18 +280,15 @@ def _words(text: str) -> Iterator[str]:
 
 
 def marker(fence: Fence, caption: str = "") -> str:
-    """The marker of a fence, with its caption as HTML."""
     data = base64.urlsafe_b64encode(json.dumps(asdict(fence)).encode()).decode()
     return f'{_MARKER_START}{data}" data-search-exclude="">{caption}</div>'
 
 
 def is_marker(text: str) -> bool:
-    """Whether the text is a marker and nothing else."""
     return text.startswith(_MARKER_START) and _MARKER.fullmatch(text) is not None
 
 
 def marked_fences(text: str) -> list[Fence]:
-    """The fences of the markers in a piece of HTML, in their order."""
     return [_fence(match[1]) for match in _MARKER.finditer(text)] if _MARKER_START in text else []
 
 
@@ -315,7 +309,6 @@ def show_examples(text: str) -> str:
 
 
 def without_shown(text: str) -> str:
-    """The HTML without what it shows as text or hides."""
     return _SHOWN.sub("", text)
 
 

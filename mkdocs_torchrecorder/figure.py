@@ -139,7 +139,6 @@ def error_box(
 
 
 def anchor(name: str) -> str:
-    """The id by which a page links to a figure of that name."""
     return "-".join(name.split())
 
 

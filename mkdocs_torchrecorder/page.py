@@ -39,8 +39,6 @@ class KeepSource(Preprocessor):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarkdownPage:
-    """A page, or a piece of Markdown that belongs to none."""
-
     name: str
     """As the reader of a warning knows it: its path below the folder of the documentation."""
     html: str
@@ -75,7 +73,6 @@ def page_of_file(file: File, html: str) -> MarkdownPage:
 
 
 def page_of_markdown(md: Markdown, html: str) -> MarkdownPage:
-    """The page that this Markdown has just converted."""
     # MkDocs and ProperDocs leave the file with the processor that resolves links.
     if (file := getattr(_registered(md.treeprocessors, "relpath"), "file", None)) is not None:
         return page_of_file(file, html)

@@ -89,7 +89,6 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             self._lasting = PersistentWorker()
 
     def on_shutdown(self) -> None:
-        """End the worker that a server's builds shared."""
         if self._lasting is not None:
             self._lasting.close()
 
@@ -133,12 +132,10 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         return None
 
     def on_build_error(self, *, error: Exception) -> None:
-        """End what was started for a build that failed before it came to the diagrams."""
         if self._site is not None:
             self._site.close()
 
     def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment | None:
-        """Draw the diagrams of all pages."""
         site = self._site
         if site is None:
             return None
@@ -165,7 +162,6 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     def on_page_context(
         self, context: TemplateContext, *, page: Page, config: MkDocsConfig, nav: Navigation
     ) -> TemplateContext | None:
-        """Put the figures into a page."""
         if self._site is not None and marked_fences(page.content or ""):
             page.content = self._fill(self._site, page.content or "", page.url, config)
         return context
@@ -198,7 +194,6 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]
     ) -> LiveReloadServer | None:
-        """Build again when a model's code changes."""
         self._server = server
         self._watch()
         return server

@@ -25,8 +25,6 @@ _LINKS = re.compile(rf'xlink:href="{_LINK}([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class ZensicalPage:
-    """The page that is rendered now."""
-
     path: str
     """Below the folder of the documentation."""
     meta: Mapping[str, Any]
@@ -52,7 +50,6 @@ class ZensicalPage:
 
     @property
     def root(self) -> Path:
-        """The folder of the configuration file."""
         return Path(str(self.config.get("root_dir") or os.curdir)).resolve()
 
     @property
@@ -93,7 +90,6 @@ class ZensicalPage:
 
 
 def find_later(cls: str) -> str:
-    """Stands for the address of a class, which is known when all pages are rendered."""
     return _LINK + cls
 
 

@@ -40,8 +40,6 @@ BEFORE_DRAWING = 400
 
 @dataclass(frozen=True, slots=True)
 class ClassFacts:
-    """Facts that autodoc showed of a class."""
-
     file: str
     """Where it is defined; empty if that is not known."""
     docstring: str
@@ -99,7 +97,6 @@ class NamesCollector(DocumentCollector):
 
 
 def warn_of_patterns(app: Sphinx, env: BuildEnvironment) -> None:
-    """Warn of patterns in the settings that match nothing, now that all documents are read."""
     site = build_of(env).site(app)
     names = {name: may_be for each in NamesCollector.by_document(env).values() for name, may_be in each.items()}
     for problem in site.settings.rules.problems(names):

@@ -115,8 +115,6 @@ class DocumentCollector(EnvironmentCollector):
 
 
 class RequestCollector(DocumentCollector):
-    """Collects what the pages ask for, and has the worker start while others are read."""
-
     attribute = "torchrecorder_requests"
 
     def collect(self, app: Sphinx, doctree: nodes.document) -> list[_Conditional]:
@@ -161,13 +159,11 @@ def _holds(app: Sphinx, condition: str) -> bool:
 
 
 def expect_any(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str]) -> None:
-    """Have the worker start before documents are read, if it is likely to be needed."""
     if docnames and form_for(app.builder) != "nothing":
         build_of(env).site(app).expect_any()
 
 
 def _expect(app: Sphinx, requests: Sequence[_Conditional]) -> None:
-    """Have the worker start while documents are read, if one of them needs it."""
     if form_for(app.builder) != "nothing":
         site = build_of(app.env).site(app)
         for asked, body in _bodies(app, site, requests).items():

@@ -38,8 +38,6 @@ class _AnyOption(dict[str, Callable[[str], Any]]):
 
 
 class _Directive(SphinxDirective):
-    """Base of both directives."""
-
     optional_arguments = 1
     final_argument_whitespace = True  # pkg.Net(width=64, depth=2)
     has_content = True  # a Markdown fence names the model in its first line
@@ -67,7 +65,6 @@ class _Directive(SphinxDirective):
         return node
 
     def caption(self, kind: type[nodes.TextElement]) -> list[nodes.Node]:
-        """The caption, if there is one, with what is wrong with its markup."""
         text = self.options.get("caption")
         if not text:
             return []
@@ -77,7 +74,6 @@ class _Directive(SphinxDirective):
         return [caption, *messages]
 
     def legend(self, body: Body) -> list[nodes.Node]:
-        """The text behind the options."""
         start = len(self.content) - len(body.legend)
         lines = self.content[start:]
         return nested_parse_to_nodes(self.state, lines, offset=self.content_offset + start) if body.legend else []

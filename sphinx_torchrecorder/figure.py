@@ -124,7 +124,6 @@ def image(
 
 
 def tree(diagram: Diagram) -> nodes.Node:
-    """The tree of modules, for output without pictures."""
     return nodes.literal_block(diagram.text, diagram.text, language="none", classes=["torchrecorder-tree"])
 
 
@@ -186,7 +185,6 @@ def _remark(note: str) -> nodes.paragraph:
 
 
 def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
-    """Put under the caption what a reader should know of the picture."""
     notes = [_remark(text) for text in outcome.reader_notes(_)]
     if notes and isinstance(legend := frame[-1], nodes.legend):
         legend += notes

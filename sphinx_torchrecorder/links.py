@@ -26,7 +26,6 @@ AFTER_OTHERS = 900
 
 
 def reference(cls: str, docname: str) -> pending_xref:
-    """A reference to a class, to be resolved by Sphinx."""
     mark = {_CLASS: cls}
     return pending_xref(
         "",
@@ -88,7 +87,6 @@ def _resolve(app: Sphinx, node: pending_xref, inner: nodes.Element) -> nodes.Nod
 
 
 def try_public_names(app: Sphinx, env: BuildEnvironment, node: pending_xref, inner: nodes.Element) -> nodes.Node | None:
-    """Resolve a reference of ours by another name of its class."""
     if _CLASS not in node:
         return None
     for name in names_of_class(node[_CLASS])[1:]:

@@ -129,7 +129,6 @@ def _record(model: nn.Module, inputs: Inputs, run: Run, *, seed: int, mode: Mode
 
 
 def _unfit(width: object) -> tuple[str, ...]:
-    """Problems of a width of print."""
     try:
         if width not in ("", None):
             points(as_text(width))

@@ -227,7 +227,6 @@ class Site(Generic[Place]):
         return self.warnings if self.settings.on_error == "raise" else fatal_messages(self.results.values())
 
     def sources(self) -> set[Path]:
-        """The files of the models' code."""
         return {file for outcome in self.results.values() for file in outcome.sources}
 
     def watch(self, files: Iterable[Path]) -> None:
@@ -237,13 +236,11 @@ class Site(Generic[Place]):
         note_traced(self.settings.cache, files)
 
     def warn(self, text: str, kind: str, place: str = "", details: str = "") -> None:
-        """Warn, and remember it."""
         text = with_setting(text, self.where)
         self.warnings.append(f"{place}: torchrecorder: {text}" if place else f"torchrecorder: {text}")
         self.tell(Message(text, kind, place, details))
 
     def failed(self, error: TorchRecorderError, place: str = "") -> None:
-        """Warn of an error."""
         self.warn(message(error), error.kind, place, error.details())
 
     def unforeseen(self, what: str, unexpected: Exception, place: str = "") -> TorchRecorderError:

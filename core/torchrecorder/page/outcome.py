@@ -107,7 +107,6 @@ class Outcome:
         return place == "summary" or (place == "auto" and self.diagram.size[1] > OPEN_HEIGHT)
 
     def title(self, translate: Translate = in_english) -> str:
-        """Text of that summary."""
         name = self.request.recording.target
         return translate("Architecture of {}").format(self.diagram.facts.get("model", name) if self.diagram else name)
 

@@ -85,7 +85,6 @@ def assets() -> tuple[str, str]:
 
 
 def in_english(text: str) -> str:
-    """No translation."""
     return text
 
 

@@ -227,7 +227,6 @@ def _to_try_again(kept: Mapping[RecordingRequest, Recording | None]) -> list[Rec
 
 
 def _timeouts(requests: Iterable[DiagramRequest]) -> dict[RecordingRequest, float]:
-    """Time-out of each recording of some diagrams."""
     found: dict[RecordingRequest, float] = {}
     for request in requests:
         for recording in filter(None, (request.recording, request.old)):

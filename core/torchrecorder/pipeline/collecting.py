@@ -31,8 +31,6 @@ _PATHS = ("cache", "committed", "project")
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Settings and requests of a project."""
-
     settings: Settings
     requests: tuple[DiagramRequest, ...]
     retries: bool = False

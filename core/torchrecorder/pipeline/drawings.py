@@ -112,8 +112,6 @@ class DrawingIndex:
 
 
 class Drawings:
-    """Finds and makes drawings for one build."""
-
     def __init__(
         self,
         cache: LayeredCache,
@@ -157,7 +155,6 @@ class Drawings:
         return None if key.options.styler else failed_drawing(self._machine, digest)
 
     def _examined(self, key: RenderKey, digest: str, entry: Entry, is_local: bool) -> CachedDrawing | None:
-        """The drawing of an entry; None if it is not to be used."""
         if entry.get("key") != digest:  # it was made for another picture, and moved
             return None
         if is_local and isinstance(self._engine, Engine) and entry.get("engine") != self._engine.identity:

@@ -73,8 +73,6 @@ class Recording:
 
 
 class Recordings:
-    """Finds and makes recordings for one build."""
-
     def __init__(
         self,
         cache: LayeredCache,

@@ -57,8 +57,6 @@ def obstacle_of_class(cls: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DocstringField:
-    """The field of a docstring, as written."""
-
     text: str
     line: int
     """Line of the docstring, counted from 0."""
@@ -228,7 +226,6 @@ def _assignments(text: str) -> tuple[dict[str, str], list[str]]:
 
 
 def _checked_arguments(text: str) -> tuple[str, tuple[str, ...]]:
-    """Arguments of a target, and what is wrong with them."""
     try:
         parse_target(f"pkg.Net({text})")
     except ValueError as error:

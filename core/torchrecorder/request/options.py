@@ -45,8 +45,6 @@ _DEPTH = re.compile(r"(?P<first>[0-9]{1,9})(?: ?- ?(?P<last>[0-9]{1,9}))?")
 
 
 class Option(NamedTuple):
-    """Declaration of an option: how it is written, read and explained."""
-
     name: str
     read: Callable[[str], Value]
     """From text to value; raises ValueError with what is wrong."""
@@ -103,12 +101,10 @@ def taken(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def read_shape(text: str) -> str:
-    """Shapes of inputs, in one spelling."""
     return format_shapes(parse_shapes(text))
 
 
 def read_dotted_name(text: str) -> str:
-    """A dotted name, perhaps with literal arguments."""
     return str(parse_target(text))
 
 
@@ -177,7 +173,6 @@ def read_whole_number(text: str) -> int:
 
 
 def read_seconds(text: str) -> float:
-    """A positive number of seconds, up to a day."""
     try:
         seconds = float(text.removesuffix("s").strip())
     except ValueError:
@@ -225,7 +220,6 @@ def read_scale(text: str) -> int:
 
 
 def read_figwidth(text: str) -> str:
-    """The width of a figure, or the word for that of its picture."""
     if text == "image":
         return text
     try:

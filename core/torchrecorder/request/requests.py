@@ -107,14 +107,11 @@ class RecordingRequest:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> RecordingRequest:
-        """The request that `to_json` wrote, perhaps without what is empty."""
         return RecordingRequest(**{**data, "depends": tuple(data.get("depends", ()))})
 
 
 @dataclass(frozen=True, slots=True)
 class DrawingOptions:
-    """Options of the picture of a Graph."""
-
     depth: Depth = option(
         "auto",
         read_depth,
@@ -207,8 +204,6 @@ def _scaled(length: str, percent: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DiagramRequest:
-    """A diagram to draw."""
-
     recording: RecordingRequest
     drawing: DrawingOptions = field(default_factory=DrawingOptions)
     figure: FigureOptions = field(default_factory=FigureOptions)

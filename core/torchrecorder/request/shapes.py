@@ -35,8 +35,6 @@ _INPUT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """A tensor to make."""
-
     shape: tuple[int, ...]
     dtype: str = "float32"
     name: str | None = None

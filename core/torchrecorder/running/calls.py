@@ -37,7 +37,6 @@ class CallLog(Generic[CallT]):
 
     @property
     def current(self) -> CallT | None:
-        """The innermost call that runs."""
         return self._running[-1] if self._running else None
 
     def enter(self, module: object) -> CallT:

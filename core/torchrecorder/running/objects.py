@@ -104,7 +104,6 @@ def attributes(obj: object) -> Iterator[tuple[str, object]]:
 
 
 def dictionary(obj: object) -> dict[str, Any]:
-    """The `__dict__` of an object; an empty one, if it has none."""
     try:
         held = object.__getattribute__(obj, "__dict__")
     except AttributeError:
@@ -113,7 +112,6 @@ def dictionary(obj: object) -> dict[str, Any]:
 
 
 def members(cls: type) -> tuple[MemberDescriptorType, ...]:
-    """The slots of a class and of its bases."""
     return tuple(
         member
         for base in cls.__mro__

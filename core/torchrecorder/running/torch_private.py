@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from types import CodeType
@@ -341,8 +341,3 @@ def base_of(tensor: Tensor) -> Tensor | None:
 def version_of(tensor: Tensor) -> int:
     """Counts the writes in place; 0 for tensors of inference mode, which do not count."""
     return tensor._version if VERSION.get() is not None and not tensor.is_inference() else 0
-
-
-def versions_of(tensors: Iterable[Tensor]) -> list[int]:
-    """The same of many."""
-    return [*map(version_of, tensors)]
