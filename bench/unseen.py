@@ -4,9 +4,9 @@
     python bench/unseen.py names work   # those of the half that rules may be tried on
     python bench/unseen.py names held   # and those of the half that is looked at when the rules are ready
 
-`unseen.tsv` has a line for each. Besides names of the zoo, whose inputs are guessed, they are thirty nets in the style of
-repositories, `own/…`. A name of the zoo is passed over if its model cannot be built here, if no input is found, if fewer
-than `LAYERS` of its layers have parameters, or if it is in another list.
+`unseen.tsv` has a line for each. Besides names of the zoo, whose inputs are guessed, they are thirty nets in the style
+of repositories, `own/…`. A name of the zoo is passed over if its model cannot be built here, if no input is found, if
+fewer than `LAYERS` of its layers have parameters, or if it is in another list.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ NETS = [
         "own/schnet",
         sequences.SchNet,
         given(
-            words(1, 9, 20),
+            lambda: torch.randint(1, 20, (9,)),
             numbers(9, 3),
             lambda: torch.randint(0, 9, (2, 30)),
             lambda: torch.tensor([0] * 5 + [1] * 4),
