@@ -15,7 +15,7 @@ from torch.nn.parameter import is_lazy
 
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules
-from torchrecorder.running.on_import import OnImport
+from torchrecorder.running.handles import OnImport
 
 
 @contextmanager
