@@ -44,7 +44,9 @@ class ModuleDiagrams(griffe.Extension):
 
     def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
         others = _other_names(pkg)
-        for cls in _classes(pkg):
+        for cls in _within(pkg):
+            if not isinstance(cls, griffe.Class):
+                continue
             names = (cls.path, *others[cls.path])
             is_module = _is_module(cls, loader.modules_collection)
             self._documented.update(dict.fromkeys(names, is_module is not False))
@@ -74,29 +76,21 @@ class _WithDiagram(griffe.Docstring):
         return [*super().parse(parser, **options), griffe.DocstringSectionText(self._fence)]
 
 
-def _classes(parent: griffe.Module | griffe.Class) -> Iterator[griffe.Class]:
+def _within(parent: griffe.Module | griffe.Class) -> Iterator[griffe.Module | griffe.Class]:
     for member in parent.members.values():
-        if isinstance(member, griffe.Class):
-            yield member
         if isinstance(member, griffe.Module | griffe.Class):
-            yield from _classes(member)
+            yield member
+            yield from _within(member)
 
 
 def _other_names(pkg: griffe.Module) -> Mapping[str, list[str]]:
     """The names by which the modules of a package offer classes of others, by the name of the class."""
     names: dict[str, list[str]] = defaultdict(list)
-    for module in (pkg, *_modules(pkg)):
-        for member in module.members.values():
+    for module in (pkg, *_within(pkg)):
+        for member in module.members.values() if isinstance(module, griffe.Module) else ():
             if isinstance(member, griffe.Alias):
                 names[member.target_path].append(member.path)
     return names
-
-
-def _modules(pkg: griffe.Module) -> Iterator[griffe.Module]:
-    for module in pkg.modules.values():
-        if isinstance(module, griffe.Module):
-            yield module
-            yield from _modules(module)
 
 
 def _is_module(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[str, ...] = ()) -> bool | None:
