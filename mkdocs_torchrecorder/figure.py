@@ -12,7 +12,7 @@ from html import escape
 
 from mkdocs_torchrecorder.fence import Fence, marker, replace_markers
 from mkdocs_torchrecorder.links import Find, nowhere
-from torchrecorder.site import CopyNumbers, Outcome, Site, contents, words
+from torchrecorder.site import CopyNumbers, Outcome, Site, words
 
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _NOTE = "display:block;margin-top:.4em"
@@ -106,15 +106,9 @@ def figure(
     style = _FIGURE.format(width) + (options.align or "center")
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
     urls = {cls: url for cls in outcome.diagram.classes if options.links and (url := find(cls))}
-    shown = contents(
-        outcome.diagram,
-        options,
-        copy=page.add(outcome.diagram, options.name),
-        urls=urls,
-        can_hide=can_hide,
-        save=save,
-        translate=translate,
-        page=page,
+    copy = page.add(outcome.diagram, options.name)
+    shown = page.contents(
+        outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide, save=save, translate=translate
     )
     caption = caption or escape(options.caption)
     for text in filter(None, options.legend.split("\n\n")):

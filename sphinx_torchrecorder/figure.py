@@ -45,13 +45,10 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils nam
 
 
 def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
-    from torchrecorder.site import contents  # a build that writes no page does not need it
-
     picture: PagePicture = node["picture"]
     try:
-        shown = contents(
-            picture.diagram, picture.options, copy=picture.copy, urls=addresses(node), translate=_, page=picture.page
-        )
+        urls = addresses(node)
+        shown = picture.page.contents(picture.diagram, picture.options, copy=picture.copy, urls=urls, translate=_)
         translator.body.append(f"{shown}\n")
     except Exception as unexpected:  # of one picture, which must not cost the page
         unforeseen_box(build_of(translator.builder.env), picture.asked, unexpected).walkabout(translator)

@@ -37,7 +37,6 @@ from torchrecorder.request.settings import Settings
 
 if TYPE_CHECKING:
     from torchrecorder.page.figure import CopyNumbers as CopyNumbers
-    from torchrecorder.page.figure import contents as contents
     from torchrecorder.worker.client import Worker
     from torchrecorder.worker.lasting import PersistentWorker as PersistentWorker
 
@@ -55,14 +54,13 @@ __all__ = [
     "Site",
     "TorchRecorderError",
     "__version__",
-    "contents",
     "names_of_class",
     "obstacle_of",
     "obstacle_of_class",
     "words",
 ]
 
-_HOMES = {"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "contents": "page.figure"}
+_HOMES = {"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure"}
 """Names that many builds do not need: writers of pages, and workers of servers."""
 
 

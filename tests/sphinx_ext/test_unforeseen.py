@@ -52,7 +52,7 @@ def copy_of(made: Project, folder: Path) -> Project:
     [
         ("torchrecorder.drawing.model:Drawing.to_bytes", 0, 2, "index.rst:"),
         ("torchrecorder.pipeline.batch:_Batch._load", 1, 1, "index.rst:5"),
-        ("torchrecorder.page.figure:contents", 1, 1, "index.rst:5"),
+        ("torchrecorder.page.figure:CopyNumbers.contents", 1, 1, "index.rst:5"),
         ("sphinx_torchrecorder.figure:inline", 2, 1, "index.rst:8"),
         ("torchrecorder.pipeline.batch:_Batch.outcomes", 0, 2, "index.rst:"),
         ("torchrecorder.site:log_entries", 1, 2, ""),

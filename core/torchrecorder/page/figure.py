@@ -29,7 +29,7 @@ _NUMBER_COLUMNS = (4, 5)  # of `TABLE_HEAD`: parameters and FLOPs
 
 
 class CopyNumbers:
-    """Counts the pictures of one page, because ids must be unique in it, and knows what stands in it already."""
+    """Figures of one page: it counts them, because ids must be unique, and knows what stands in the page already."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
@@ -45,42 +45,38 @@ class CopyNumbers:
         self._last.update(dict.fromkeys(names, copy))
         return copy
 
+    def contents(
+        self,
+        diagram: Diagram,
+        options: FigureOptions,
+        *,
+        copy: int = 1,
+        urls: Mapping[str, str] = MappingProxyType({}),
+        can_hide: bool = True,
+        save: Callable[[str], str] | None = None,
+        translate: Translate = in_english,
+    ) -> str:
+        """HTML inside of a figure, without its caption.
+
+        Args:
+            diagram: The diagram.
+            options: Alternative text, width, and whether readers can zoom.
+            copy: Its number by `add`.
+            urls: Addresses by class, for those of `diagram.classes` that have one.
+            can_hide: Whether the page has the style sheet; without it, the insides of layers would all be seen.
+            save: Makes a file of an SVG and gives its address, seen from the page; else an address holds the SVG.
+            translate: Gives the texts of `torchrecorder.page.words` in the language of the page.
+        """
+        if options.loading != "embed":
+            rows = diagram.drawing.table
+            return _image(diagram, options, save) + (_table(rows, translate) if rows else "")
+        is_live = can_hide and options.zoom
+        return "".join(_FigureWriter(diagram, options, copy, urls, translate, self, is_live=is_live).parts())
+
 
 def _base(diagram: Diagram, name: str) -> str:
     """Beginning of the ids in a figure; it does not change when the model does, so that addresses stay."""
     return "-".join((name or diagram.facts.get("model", "model")).split())
-
-
-def contents(
-    diagram: Diagram,
-    options: FigureOptions,
-    *,
-    copy: int = 1,
-    urls: Mapping[str, str] = MappingProxyType({}),
-    can_hide: bool = True,
-    save: Callable[[str], str] | None = None,
-    translate: Translate = in_english,
-    page: CopyNumbers | None = None,
-) -> str:
-    """HTML inside of a figure, without its caption.
-
-    Args:
-        diagram: The diagram.
-        options: Alternative text, width, and whether readers can zoom.
-        copy: Its number by the `CopyNumbers` of the page.
-        urls: Addresses by class, for those of `diagram.classes` that have one.
-        can_hide: Whether the page has the style sheet; without it, the insides of layers would all be seen.
-        save: Makes a file of an SVG and gives its address, seen from the page; without it, an address holds the SVG.
-        translate: Gives the texts of `torchrecorder.page.words` in the language of the page.
-        page: That of the page, where what is written once counts for all figures.
-    """
-    if options.loading != "embed":
-        rows = diagram.drawing.table
-        return _image(diagram, options, save) + (_table(rows, translate) if rows else "")
-    writer = _FigureWriter(
-        diagram, options, copy, urls, translate, page or CopyNumbers(), is_live=can_hide and options.zoom
-    )
-    return "".join(writer.parts())
 
 
 def _image(diagram: Diagram, options: FigureOptions, save: Callable[[str], str] | None) -> str:

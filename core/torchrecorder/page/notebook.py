@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from torchrecorder.page.figure import contents
+from torchrecorder.page.figure import CopyNumbers
 from torchrecorder.page.words import assets
 from torchrecorder.request import FigureOptions
 from torchrecorder.write.svg import standalone
@@ -42,7 +42,7 @@ def document(diagram: Diagram) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         f"<title>{title}</title>\n<style>\n{_LOOK}\n{style}</style>\n</head>\n<body>\n"
-        f'<figure class="torchrecorder">{contents(diagram, FigureOptions())}\n'
+        f'<figure class="torchrecorder">{CopyNumbers().contents(diagram, FigureOptions())}\n'
         f"<figcaption>{escape(diagram.alt)}{notes}</figcaption></figure>\n"
         f'<script type="module">\n{script}</script>\n</body>\n</html>\n'
     )
@@ -53,7 +53,7 @@ def cell(diagram: Diagram) -> str:
     # a notebook is JSON, in which each double quote takes two bytes
     image = standalone(diagram.drawing.layout, dark=None, quotes="'")
     name = _NOT_IN_NAMES.sub("-", diagram.facts.get("model", "model"))
-    packed = _packed(contents(diagram, FigureOptions(name=name)), image.replace("'", '"'))
+    packed = _packed(CopyNumbers().contents(diagram, FigureOptions(name=name)), image.replace("'", '"'))
     address = image.replace("%", "%25").replace("#", "%23").replace("&", "&amp;").replace('"', "&quot;")
     shown = f'<img src="data:image/svg+xml,{address}" alt="{escape(diagram.alt)}" style="max-width:100%">'
     script = "globalThis.torchrecorder?.()"
