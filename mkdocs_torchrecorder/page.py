@@ -67,9 +67,14 @@ def draw(pages: Sequence[MarkdownPage], site: Site[Fence]) -> None:
 
 
 def page_of_file(file: File, html: str) -> MarkdownPage:
-    meta, path = file.page.meta if file.page is not None else {}, file.abs_src_path
-    made_up = str(getattr(file, "content_string", ""))  # by a plugin, from MkDocs 1.6 on
-    return MarkdownPage(file.src_uri, html, lambda: _read(Path(path)) if path else made_up, meta.get(KEY))
+
+    def read() -> str:
+        if file.abs_src_path:
+            return _read(Path(file.abs_src_path))
+        return str(getattr(file, "content_string", ""))  # a page that a plugin made up, from MkDocs 1.6 on
+
+    meta = file.page.meta if file.page is not None else {}
+    return MarkdownPage(file.src_uri, html, read, meta.get(KEY))
 
 
 def page_of_markdown(md: Markdown, html: str) -> MarkdownPage:
