@@ -215,16 +215,12 @@ class Drawings:
                 # What ran of a forward that failed is of interest on this machine only.
                 cache = self._cache if missing[key].error is None else self._machine
                 data = drawing.to_bytes()
-                entry: dict[str, object] = {
-                    "key": order.digest,
-                    "engine": engine.identity,
-                    "version": __version__,
-                    "drawing": hashlib.sha256(data).hexdigest(),
-                }
+                entry: dict[str, object] = {"key": order.digest, "engine": engine.identity, "version": __version__}
+                entry["drawing"] = digest = hashlib.sha256(data).hexdigest()
                 if (styler := modules.get(key.options.styler)) is not None:
                     entry["styler"] = dict(styler)
                 cache.put_entry("drawing", order.digest, entry, data)
-                done[key] = self.index.find(str(entry["drawing"])) or drawing
+                done[key] = self.index.find(digest) or drawing
         return done
 
 
