@@ -19,7 +19,8 @@ from typing import Any
 
 from torchrecorder.cli.shared import FAILED, Commands, add_command, add_json, add_setting, cache_remarks, print_json
 from torchrecorder.errors import ClusterFailed, OptionError, shown_text
-from torchrecorder.pipeline import Collected, Pipeline, collect, configuration_of
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline.collecting import Collected, collect, configuration_of
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
 from torchrecorder.trace.freshness import Verdict
