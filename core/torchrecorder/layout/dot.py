@@ -18,8 +18,8 @@ import graphviz
 from torchrecorder.graph import symbolic
 from torchrecorder.labels.labels import EN_SPACE, Label, Labels, is_loop
 from torchrecorder.labels.names import tensor
+from torchrecorder.layout import tuning
 from torchrecorder.layout.model import PARTS, SHARED, EdgeStyle, NodeStyle, Styles
-from torchrecorder.layout.tuning import MANY, VERY_MANY
 from torchrecorder.layout.widths import BOLD, width
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Edge, Node, View
@@ -81,8 +81,8 @@ class _DotWriter:
         self.view, self.labels, self.styles = view, labels, styles
         self.letter = letter
         """Of an inset: what its names begin with."""
-        is_large = len(view.nodes) > MANY
-        care = "2" if len(view.nodes) <= VERY_MANY else "0.5"
+        is_large = len(view.nodes) > tuning.MANY
+        care = "2" if len(view.nodes) <= tuning.VERY_MANY else "0.5"
         self.effort = {"nslimit": care, "mclimit": "0.3"} if is_large else {}
         self.groups = same_rank(view)
         if is_large and len(view.boxes) < 2 and not self.groups:

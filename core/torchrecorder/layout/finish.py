@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Curve, Curves, Point, Rect, Rects, along
 from torchrecorder.layout.model import PARTS, Layout, Line, Title, Word
-from torchrecorder.layout.tuning import LAYERED_INSET, WORD_FROM_BORDER, WORD_FROM_LINE, WORD_PLACES, WORD_SIZE
 from torchrecorder.layout.widths import width
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
         for word in box.words[:1]:
             name, dot, rest = word.text.partition(PARTS)
             length = width(name, word.size, bold=True) + width(dot + rest, word.size)
-            left = box.rect.left + LAYERED_INSET
-            right = max(box.rect.right - LAYERED_INSET - length, left)
+            left = box.rect.left + tuning.LAYERED_INSET
+            right = max(box.rect.right - tuning.LAYERED_INSET - length, left)
             top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
             rect, at_right = (Rect(at - 3, top, at + length + 3, bottom) for at in (left, right))
             if (crossing := curves.through(rect)) and curves.through(at_right) < crossing:
@@ -84,14 +84,14 @@ def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list
             is_inside = rect.left >= 0 and rect.right <= layout.width
             if is_inside and not in_the_way.meeting(rect) and not curves.through(rect):
                 in_the_way.add(rect)
-                middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * WORD_SIZE
-                found.append(Word(middle, base, WORD_SIZE, line.word))
+                middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * tuning.WORD_SIZE
+                found.append(Word(middle, base, tuning.WORD_SIZE, line.word))
                 break
     return found
 
 
 def _around_middle(line: Line, at: Point) -> Rect:
-    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
+    wide, high = width(line.word, tuning.WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * tuning.WORD_SIZE
     return Rect(at[0] - wide / 2, at[1] - high / 2, at[0] + wide / 2, at[1] + high / 2)
 
 
@@ -111,13 +111,13 @@ def _figures(layout: Layout) -> Iterator[Rect]:
 def _borders(layout: Layout) -> Iterator[Rect]:
     """The four lines of each box, with the air that a word needs beside a line."""
     for left, top, right, bottom in (box.rect for box in layout.boxes):
-        yield from (Rect(left, y - WORD_FROM_BORDER, right, y + WORD_FROM_BORDER) for y in (top, bottom))
-        yield from (Rect(x - WORD_FROM_BORDER, top, x + WORD_FROM_BORDER, bottom) for x in (left, right))
+        yield from (Rect(left, y - tuning.WORD_FROM_BORDER, right, y + tuning.WORD_FROM_BORDER) for y in (top, bottom))
+        yield from (Rect(x - tuning.WORD_FROM_BORDER, top, x + tuning.WORD_FROM_BORDER, bottom) for x in (left, right))
 
 
 def _beside_ends(line: Line) -> Iterator[Rect]:
     """Beside the first part of a line of right angles, or the last: elsewhere it is far from what gives the data."""
-    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
+    wide, high = width(line.word, tuning.WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * tuning.WORD_SIZE
     whole = [*line.curve, line.tip] if line.tip else line.curve  # a word fits beside an arrow, too
     for points in (whole, line.curve[::-1]):
         x, y = points[0]
@@ -132,8 +132,8 @@ def _beside_ends(line: Line) -> Iterator[Rect]:
         middles = [(y + end) / 2] if abs(end - y) < 4 * high else [y + (1 if end > y else -1) * high, (y + end) / 2]
         for middle in middles:
             top, bottom = middle - high / 2, middle + high / 2
-            yield Rect(x + WORD_FROM_LINE, top, x + WORD_FROM_LINE + wide, bottom)
-            yield Rect(x - WORD_FROM_LINE - wide, top, x - WORD_FROM_LINE, bottom)
+            yield Rect(x + tuning.WORD_FROM_LINE, top, x + tuning.WORD_FROM_LINE + wide, bottom)
+            yield Rect(x - tuning.WORD_FROM_LINE - wide, top, x - tuning.WORD_FROM_LINE, bottom)
 
 
 def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
@@ -145,18 +145,18 @@ def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
         end = px
     if abs(end - x) >= wide:
         middle = (x + end) / 2
-        for top in (y - WORD_FROM_LINE - high, y + WORD_FROM_LINE):
+        for top in (y - tuning.WORD_FROM_LINE - high, y + tuning.WORD_FROM_LINE):
             yield Rect(middle - wide / 2, top, middle + wide / 2, top + high)
 
 
 def _places(line: Line) -> Iterator[Rect]:
-    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
-    points = along(line.curve, WORD_PLACES)
+    wide, high = width(line.word, tuning.WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * tuning.WORD_SIZE
+    points = along(line.curve, tuning.WORD_PLACES)
     for x, y in points:
-        yield Rect(x + WORD_FROM_LINE, y - high / 2, x + WORD_FROM_LINE + wide, y + high / 2)
+        yield Rect(x + tuning.WORD_FROM_LINE, y - high / 2, x + tuning.WORD_FROM_LINE + wide, y + high / 2)
     for x, y in points:
-        yield Rect(x - WORD_FROM_LINE - wide, y - high / 2, x - WORD_FROM_LINE, y + high / 2)
+        yield Rect(x - tuning.WORD_FROM_LINE - wide, y - high / 2, x - tuning.WORD_FROM_LINE, y + high / 2)
     (x0, y0), (x1, y1) = line.curve[0], line.curve[-1]
     if abs(x1 - x0) > abs(y1 - y0):
         for x, y in points:
-            yield Rect(x - wide / 2, y - WORD_FROM_LINE - high, x + wide / 2, y - WORD_FROM_LINE)
+            yield Rect(x - wide / 2, y - tuning.WORD_FROM_LINE - high, x + wide / 2, y - tuning.WORD_FROM_LINE)

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torchrecorder.errors import EngineError
+from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Curve, Point, Rect, Rects, along, around, extent, is_straight, part, passes
 from torchrecorder.layout.model import FLAGS, MAX_PEN, PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Word
-from torchrecorder.layout.tuning import BEND_ROUND, BENDS, SKIP_AIR
 
 _MAX_SUM = 1e8
 """Of the numbers in a position or a curve."""
@@ -69,7 +69,7 @@ def _rerouted(line: Line, boxes: Rects, nodes: Rects) -> Curve:
     entered = [box for box in mine if all(box.contains(end) or not _is_beside(end, box, across) for end in ends)]
     points = along(line.curve, _SAMPLES)
     for side, sign in ((2, 1), (0, -1)):
-        limits = [(sign * box[across + side] - SKIP_AIR, box) for box in entered]
+        limits = [(sign * box[across + side] - tuning.SKIP_AIR, box) for box in entered]
         beyond = {at for at, box in limits if any(sign * p[across] > at for p in points if _is_beside(p, box, across))}
         if beyond:
             extent = around(line.curve)
@@ -98,10 +98,10 @@ def _beside(curve: Curve, across: int, at: float, passed: Sequence[Rect]) -> Cur
 
 def _bend(end: Point, towards: Point, length: float, across: int, at: float, passed: Sequence[Rect]) -> Curve | None:
     step = towards[across] - end[across]
-    reach = max(BEND_ROUND * (at - end[across]) / step, 0.0) if step else 0.0
-    for bend in BENDS:
+    reach = max(tuning.BEND_ROUND * (at - end[across]) / step, 0.0) if step else 0.0
+    for bend in tuning.BENDS:
         meets = end[1 - across] + bend * length
-        before = meets - BEND_ROUND * bend * length
+        before = meets - tuning.BEND_ROUND * bend * length
         found = [end, part(end, towards, reach), _point(across, at, before), _point(across, at, meets)]
         if _is_free(found, passed):
             return found

@@ -11,16 +11,14 @@ from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from torchrecorder.errors import EngineError
+from torchrecorder.layout import tuning
 from torchrecorder.layout.model import Layout, Styles
 from torchrecorder.layout.paper.check import Placement, price, too_many_crossings
 from torchrecorder.layout.paper.page import on_page
 from torchrecorder.layout.paper.ranks import CyclicPanel
 from torchrecorder.layout.paper.sheet import Sheet
-from torchrecorder.layout.tuning import ABOVE_INSETS, BESIDE_INSETS, PAGE
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
-
-__all__ = ["PAGE", "PaperLayout"]
 
 _MAX_NODES = 300
 _MAX_NESTED = 40
@@ -42,7 +40,7 @@ class PaperLayout:
         *,
         show: Collection[str] = USUAL,
         styles: Sequence[Styles | None] = (),
-        width: float = PAGE[0],
+        width: float = tuning.PAGE[0],
         is_sideways: bool = False,
     ) -> None:
         self._width = width
@@ -76,15 +74,16 @@ class PaperLayout:
         for sheet in self._sheets:
             sheet.read([*islice(left, len(sheet.dots))])
         # with insets the picture may be in columns above them, or one high column beside them
-        heights = (ABOVE_INSETS, BESIDE_INSETS) if len(self._sheets) > 1 else (PAGE[1],)
+        heights = (tuning.ABOVE_INSETS, tuning.BESIDE_INSETS) if len(self._sheets) > 1 else (tuning.PAGE[1],)
         picture, *others = self._sheets
         pictures = picture.best(self._width, heights)
-        insets = [sheet.best(self._width, PAGE[1:])[0] for sheet in others]
+        insets = [sheet.best(self._width, tuning.PAGE[1:])[0] for sheet in others]
         page = min((self._page(one, insets) for one in pictures), key=lambda page: page.price)
-        if page.layout.height > PAGE[1]:
+        if page.layout.height > tuning.PAGE[1]:
             pictures += picture.narrow(self._width, heights)
             narrow = [
-                (sheet.narrow(self._width, PAGE[1:]) or [inset])[0] for sheet, inset in zip(others, insets, strict=True)
+                (sheet.narrow(self._width, tuning.PAGE[1:]) or [inset])[0]
+                for sheet, inset in zip(others, insets, strict=True)
             ]
             pages = [self._page(one, beside) for beside in (insets, narrow) for one in pictures]
             page = min(pages, key=lambda page: page.price)

@@ -11,30 +11,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import NEXT_STEP
 from torchrecorder.layout.geometry import Point, Rect, around
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
-from torchrecorder.layout.tuning import (
-    BACK_ABOVE,
-    BACK_AIR,
-    BACK_BELOW,
-    BACK_BEND_COSTS,
-    BACK_CLOSE,
-    BACK_CROSSING_COSTS,
-    BACK_OFF,
-    BACK_OFF_ACROSS,
-    BACK_PAST,
-    BACK_REACH,
-    BACK_WIDER_COSTS,
-    DOWN_COSTS,
-    JOINED_SAVES,
-    LANE,
-    OTHER_SIDE_COSTS,
-    SMALL,
-    STACK,
-    UP_COSTS,
-    WORD_FROM_BACK,
-)
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Edge
 
@@ -106,7 +86,7 @@ class _Room:
         assert item.card is not None
         spot = self.spots[item.key.id] = _Spot(item, x, y)
         own = spot.rect
-        by = STACK if "repeat" in item.card.figure.flags else 0.0
+        by = tuning.STACK if "repeat" in item.card.figure.flags else 0.0
         self.solid.append(Rect(own.left, own.top, own.right + by, own.bottom + by))
         for beside, (dx, dy) in zip(item.card.beside, item.card.places, strict=True):
             middle = x - dx if item.card.is_to_left else x + dx
@@ -134,7 +114,10 @@ class _Room:
         part = around((start, end))
         is_along = part.width < part.height
         air = Rect(
-            part.left - (BACK_AIR if is_along else BACK_PAST), part.top - BACK_PAST, part.right, part.bottom + BACK_PAST
+            part.left - (tuning.BACK_AIR if is_along else tuning.BACK_PAST),
+            part.top - tuning.BACK_PAST,
+            part.right,
+            part.bottom + tuning.BACK_PAST,
         )
         air = air._replace(right=part.right + part.left - air.left)
         for rect in self.solid:
@@ -144,7 +127,7 @@ class _Room:
         for line in self.parts(tail):
             other = around(line)
             if (other.width < other.height) == is_along:
-                close = other.grown(BACK_CLOSE)
+                close = other.grown(tuning.BACK_CLOSE)
                 if _meet(close, part):
                     return _FAR
             else:
@@ -207,8 +190,8 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
             for x in lanes if leaving.low < leaving.high else [x0]:
                 if low <= x <= high and (x, x) != (x0, x1):
                     long = abs(x - x0) + abs(y1 - y0) + abs(x - x1)
-                    wider = max(-piece.left - x, x - piece.right, 0.0) * BACK_WIDER_COSTS
-                    joins = JOINED_SAVES if (leaving.points[0], x) in known else 0.0
+                    wider = max(-piece.left - x, x - piece.right, 0.0) * tuning.BACK_WIDER_COSTS
+                    joins = tuning.JOINED_SAVES if (leaving.points[0], x) in known else 0.0
                     tried.append((long + wider + leaving.price + coming.price - joins, x, leaving, coming))
     best, found = _straight(room, tail, head, source)
     crossed: dict[tuple[Point, Point], float] = {}
@@ -221,7 +204,7 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
             own = (tail.rect,) if not i else (head.rect,) if i == len(parts) - 1 else ()
             if (p, q) not in crossed:
                 crossed[p, q] = room.crossed(p, q, source, *own)
-            cost += BACK_CROSSING_COSTS * crossed[p, q]
+            cost += tuning.BACK_CROSSING_COSTS * crossed[p, q]
         if cost < best:
             best, found = cost, points
     if not found:
@@ -235,11 +218,11 @@ def _straight(room: _Room, tail: _Spot, head: _Spot, source: int) -> tuple[float
     top, bottom = max(left.rect.top, right.rect.top), min(left.rect.bottom, right.rect.bottom)
     best, found = _FAR, list[Point]()
     if left.rect.right < right.rect.left and not (tail.item.is_sign or head.item.is_sign):
-        for by in _offsets((bottom - top) / 2, BACK_OFF):
+        for by in _offsets((bottom - top) / 2, tuning.BACK_OFF):
             points = [(x, (top + bottom) / 2 + by) for x in (left.rect.right, right.rect.left)]
             points = points if tail is left else points[::-1]
             price = right.rect.left - left.rect.right + abs(by) / 4
-            price += BACK_CROSSING_COSTS * room.crossed(points[0], points[1], source, tail.rect, head.rect)
+            price += tuning.BACK_CROSSING_COSTS * room.crossed(points[0], points[1], source, tail.rect, head.rect)
             if price < best:
                 best, found = price, points
     return best, found
@@ -252,47 +235,57 @@ def _source(tail: _Spot, head: _Spot) -> int:
 
 def _lanes(room: _Room, tail: _Spot, head: _Spot) -> list[float]:
     found = {
-        end + side * BACK_REACH for it in (tail, head) for side, end in ((LEFT, it.rect.left), (RIGHT, it.rect.right))
+        end + side * tuning.BACK_REACH
+        for it in (tail, head)
+        for side, end in ((LEFT, it.rect.left), (RIGHT, it.rect.right))
     }
     for rect in room.solid:
-        found |= {rect.left - BACK_AIR - 0.1, rect.right + BACK_AIR + 0.1}
+        found |= {rect.left - tuning.BACK_AIR - 0.1, rect.right + tuning.BACK_AIR + 0.1}
     for (x0, y0), (x1, y1) in room.parts():
         if abs(x0 - x1) < abs(y0 - y1):
-            found |= {x0 - LANE, x0, x0 + LANE}
+            found |= {x0 - tuning.LANE, x0, x0 + tuning.LANE}
     return sorted(x for x in found if abs(x) < _FAR / 2)
 
 
 def _leaving(spot: _Spot, usual: int) -> Iterator[_End]:
     yield from _at_sides(spot, usual)
     x = spot.x
-    for by in _offsets(spot.item.half, BACK_OFF_ACROSS):
+    for by in _offsets(spot.item.half, tuning.BACK_OFF_ACROSS):
         bottom, top = spot.rect.bottom, spot.rect.top
         if spot.item.card and "repeat" in spot.item.card.figure.flags:
-            bottom += STACK
+            bottom += tuning.STACK
         if not (spot.item.is_sign and by):
             start = (x + by, spot.rect.bottom)
             yield _End(
-                [start, (x + by, bottom + BACK_BELOW)], -_FAR, _FAR, DOWN_COSTS + 2 * BACK_BEND_COSTS + abs(by) / 4
+                [start, (x + by, bottom + tuning.BACK_BELOW)],
+                -_FAR,
+                _FAR,
+                tuning.DOWN_COSTS + 2 * tuning.BACK_BEND_COSTS + abs(by) / 4,
             )
-            yield _End([(x + by, top)], x + by, x + by, UP_COSTS + abs(by) / 4)
+            yield _End([(x + by, top)], x + by, x + by, tuning.UP_COSTS + abs(by) / 4)
 
 
 def _coming(spot: _Spot, usual: int) -> Iterator[_End]:
     yield from _at_sides(spot, usual)
-    for by in _offsets(spot.item.half, BACK_OFF_ACROSS):
+    for by in _offsets(spot.item.half, tuning.BACK_OFF_ACROSS):
         if not (spot.item.is_sign and by):
             x, top = spot.x + by, spot.rect.top
-            yield _End([(x, top - BACK_ABOVE), (x, top)], -_FAR, _FAR, DOWN_COSTS + 2 * BACK_BEND_COSTS + abs(by) / 4)
+            yield _End(
+                [(x, top - tuning.BACK_ABOVE), (x, top)],
+                -_FAR,
+                _FAR,
+                tuning.DOWN_COSTS + 2 * tuning.BACK_BEND_COSTS + abs(by) / 4,
+            )
 
 
 def _at_sides(spot: _Spot, usual: int) -> Iterator[_End]:
     half = spot.item.half
     for side in (LEFT, RIGHT):
-        for by in _offsets(spot.rect.height / 2, BACK_OFF):
+        for by in _offsets(spot.rect.height / 2, tuning.BACK_OFF):
             reach = (half**2 - by**2) ** 0.5 if spot.item.is_sign else half
             x = spot.x + side * reach
-            low, high = sorted((spot.x + side * (half + BACK_REACH), side * _FAR))
-            price = (0.0 if side == usual else OTHER_SIDE_COSTS) + BACK_BEND_COSTS + abs(by) / 4
+            low, high = sorted((spot.x + side * (half + tuning.BACK_REACH), side * _FAR))
+            price = (0.0 if side == usual else tuning.OTHER_SIDE_COSTS) + tuning.BACK_BEND_COSTS + abs(by) / 4
             yield _End([(x, spot.y + by)], low, high, price)
 
 
@@ -302,12 +295,12 @@ def _offsets(half: float, offsets: Sequence[float]) -> list[float]:
 
 def _say(room: _Room, piece: Piece, wires: Sequence[Wire], *, is_sideways: bool) -> None:
     """Puts the word beside a line back, where the box grows the least."""
-    sides = width(NEXT_STEP, SMALL), 0.9 * SMALL
+    sides = width(NEXT_STEP, tuning.SMALL), 0.9 * tuning.SMALL
     across, along = sides[::-1] if is_sideways else sides
     best: tuple[float, Wire, Rect] | None = None
     corners = [
         (x, y)
-        for y in (piece.band + along / 2 + WORD_FROM_BACK, piece.height - along / 2 - WORD_FROM_BACK)
+        for y in (piece.band + along / 2 + tuning.WORD_FROM_BACK, piece.height - along / 2 - tuning.WORD_FROM_BACK)
         for x in (piece.right - across / 2, across / 2 - piece.left)
     ]
     for wire in wires:
@@ -330,11 +323,11 @@ def _places(wire: Wire, across: float, along: float) -> Iterator[Point]:
         for at in (0.5, 0.3, 0.7, 0.1, 0.9):
             x, y = x0 + (x1 - x0) * at, y0 + (y1 - y0) * at
             if abs(x1 - x0) < abs(y1 - y0):
-                yield x + across / 2 + WORD_FROM_BACK, y
-                yield x - across / 2 - WORD_FROM_BACK, y
+                yield x + across / 2 + tuning.WORD_FROM_BACK, y
+                yield x - across / 2 - tuning.WORD_FROM_BACK, y
             else:
-                yield x, y - along / 2 - WORD_FROM_BACK
-                yield x, y + along / 2 + WORD_FROM_BACK
+                yield x, y - along / 2 - tuning.WORD_FROM_BACK
+                yield x, y + along / 2 + tuning.WORD_FROM_BACK
 
 
 def _holds(rect: Rect, own: Rect) -> bool:

@@ -7,29 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from torchrecorder.labels.labels import Label, Labels
+from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Rect
 from torchrecorder.layout.model import PARTS, Figure, NodeStyle, Styles, Word
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
-from torchrecorder.layout.tuning import (
-    BESIDE,
-    BETWEEN_BESIDE,
-    BOX_AROUND,
-    CARD_MARGIN,
-    CARDS_APART,
-    LEAST_HIGH,
-    LEAST_SMALL,
-    LEAST_WIDE,
-    NARROW_LINES,
-    SIDEWAYS_LINES,
-    SIGN,
-    SIZE,
-    SMALL,
-    STACK,
-    TAG_WIDE,
-    USUAL_LINES,
-)
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Node
 from torchrecorder.view.node_kinds import Kind
@@ -74,7 +57,7 @@ class Card:
 
     @property
     def right(self) -> float:
-        stack = STACK if "repeat" in self.figure.flags else 0.0
+        stack = tuning.STACK if "repeat" in self.figure.flags else 0.0
         beside = [x + card.half for card, (x, _) in zip(self.beside, self.places, strict=True)]
         return max([self.half + stack, *beside])
 
@@ -84,7 +67,7 @@ class Card:
 
     @property
     def below(self) -> float:
-        stack = STACK if "repeat" in self.figure.flags else 0.0
+        stack = tuning.STACK if "repeat" in self.figure.flags else 0.0
         beside = [y + card.body for card, (_, y) in zip(self.beside, self.places, strict=True)]
         return max([self.body + stack, *beside])
 
@@ -112,7 +95,7 @@ class Cards:
         """
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
-        self._long = SIDEWAYS_LINES if is_sideways else NARROW_LINES if is_narrow else USUAL_LINES
+        self._long = tuning.SIDEWAYS_LINES if is_sideways else tuning.NARROW_LINES if is_narrow else tuning.USUAL_LINES
         self._bare: set[int] = set()
         """Inputs and outputs that are only the ends of lines."""
         for kind in ("input", "output") if are_ends_bare else ():
@@ -133,23 +116,25 @@ class Cards:
             for key in (key for row in shared for key in row if key.kind == "node"):
                 found[key.id] = card = self._of(self._view.nodes[key.id])
                 wide[key] = card.half + card.right
-            widest = max((sum(wide[key] + CARDS_APART for key in row) - CARDS_APART for row in shared), default=0.0)
+            widest = max(
+                (sum(wide[key] + tuning.CARDS_APART for key in row) - tuning.CARDS_APART for row in shared), default=0.0
+            )
             for key in alone:
-                room = self._long[0] if self._is_narrow else max(widest - 2 * CARD_MARGIN, self._long[0])
+                room = self._long[0] if self._is_narrow else max(widest - 2 * tuning.CARD_MARGIN, self._long[0])
                 found[key.id] = card = self._of(self._view.nodes[key.id], room)
                 widest = max(widest, card.half + card.right)
             if box is not None:
-                wide[Key("box", box)] = widest + BOX_AROUND
+                wide[Key("box", box)] = widest + tuning.BOX_AROUND
         return found
 
     def _of(self, node: Node, one_line: float = 0.0) -> Card:
         card = self._card(node, one_line)
         beside = self._panels.beside.get(node.id, [])
         card.beside = [self._beside(self._view.nodes[other]) for other in beside]
-        top = -(sum(2 * it.body for it in card.beside) + BETWEEN_BESIDE * (len(beside) - 1)) / 2
+        top = -(sum(2 * it.body for it in card.beside) + tuning.BETWEEN_BESIDE * (len(beside) - 1)) / 2
         for it in card.beside:
-            card.places.append((card.half + BESIDE + it.half, top + it.body))
-            top += 2 * it.body + BETWEEN_BESIDE
+            card.places.append((card.half + tuning.BESIDE + it.half, top + it.body))
+            top += 2 * it.body + tuning.BETWEEN_BESIDE
         return card
 
     def _card(self, node: Node, one_line: float = 0.0) -> Card:
@@ -162,8 +147,8 @@ class Cards:
         kind = self._labels.kind(node)
         marks = frozenset(flags(self._labels, kind, node, style))
         if label.is_sign:
-            half = SIGN / 2
-            words: tuple[Word, ...] = (Word(0.0, SIZE * _BASE, SIZE, label.name),)
+            half = tuning.SIGN / 2
+            words: tuple[Word, ...] = (Word(0.0, tuning.SIZE * _BASE, tuning.SIZE, label.name),)
             figure = Figure(marks, Rect(-half, -half, half, half), True, words, style=style)
             return self._shown(figure, node)
         one_line = max(one_line, self._long[0] if kind in _LIGHT else 0.0)
@@ -179,8 +164,8 @@ class Cards:
         if node.id in self._panels.single:
             return self._card(node)
         name = "".join(self._tags[node.id])
-        wide, high = width(name, SMALL, bold=True) + 2 * 5.0, SMALL * 1.4
-        words = (Word(0.0, SMALL * _BASE, SMALL, name),)
+        wide, high = width(name, tuning.SMALL, bold=True) + 2 * 5.0, tuning.SMALL * 1.4
+        words = (Word(0.0, tuning.SMALL * _BASE, tuning.SMALL, name),)
         rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
         return replace(self._shown(Figure(frozenset(("data",)), rect, False, words), node), node=-1)
 
@@ -194,7 +179,7 @@ class Cards:
         found: dict[int, str] = {}
         for hub in sorted(self._panels.hubs):
             name = self._label(self._view.nodes[hub]).name
-            while width(name, SMALL) > TAG_WIDE:
+            while width(name, tuning.SMALL) > tuning.TAG_WIDE:
                 name = name.rstrip("…")[:-1].rstrip("._ ") + "…"
             found[hub] = name
         alike = {name: [hub for hub, other in found.items() if other == name] for name in found.values()}
@@ -205,14 +190,16 @@ class Cards:
 def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[float, float, tuple[Word, ...]]:
     """Width, height, and the words around the middle."""
     is_small = kind in ("data", "link")
-    size = SMALL if is_small else SIZE
+    size = tuning.SMALL if is_small else tuning.SIZE
     bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)
     is_one = bool(label.line) and bold + dot + line < one_line
     lines = [text for text in (label.name, *_broken(label.line, size, most)) if text]
     high = size * _LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
-    high = high + 4.5 if is_small else max(LEAST_HIGH, high + 6.6)
+    high = high + 4.5 if is_small else max(tuning.LEAST_HIGH, high + 6.6)
     inner = bold + dot + line if is_one else max(bold, *(width(text, size) for text in lines[1:]), 0.0)
-    wide = max(LEAST_SMALL if is_small else LEAST_WIDE, inner + 2 * (7.0 if is_small else CARD_MARGIN))
+    wide = max(
+        tuning.LEAST_SMALL if is_small else tuning.LEAST_WIDE, inner + 2 * (7.0 if is_small else tuning.CARD_MARGIN)
+    )
     if is_one:
         left, base = -inner / 2, size * _BASE
         said = PARTS.lstrip() + label.line  # without the space, which stands between the two words

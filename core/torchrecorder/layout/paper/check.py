@@ -6,18 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Curve, Curves, Point, Rect, Rects, around
 from torchrecorder.layout.model import Layout
 from torchrecorder.layout.paper.page import page_height
-from torchrecorder.layout.tuning import (
-    CROSSING_COSTS,
-    FEW_CROSSINGS,
-    HARD_TO_READ,
-    LINES_A_CROSSING,
-    MAX_WIDTH,
-    SMALL_FROM,
-    TOUCHING,
-)
 
 _FAULT = 100000.0
 
@@ -38,16 +30,16 @@ def placement(layout: Layout, room: float, *, is_sideways: bool = False) -> Plac
     """A finished layout with what is wrong with it, in a column so wide; one to the right may be of any width."""
     faults = []
     curves = Curves([line.curve for line in layout.lines], is_wide=layout.is_wide)
-    if sum(curves.through(node.rect.grown(-TOUCHING)) for node in layout.nodes):
+    if sum(curves.through(node.rect.grown(-tuning.TOUCHING)) for node in layout.nodes):
         faults.append("a line passes through a node")
     if sum(curves.through(title.rect) for title in layout.titles or ()):
         faults.append("a line passes through a title")
-    if layout.width > MAX_WIDTH and not is_sideways:
+    if layout.width > tuning.MAX_WIDTH and not is_sideways:
         faults.append(f"it is {layout.width:.0f} points wide")
     if _overlapping(layout):
         faults.append("nodes overlap")
     crossed = crossings([line.curve for line in layout.lines], is_wide=layout.is_wide)
-    is_poor = bool(faults) or crossed > FEW_CROSSINGS or layout.width > room
+    is_poor = bool(faults) or crossed > tuning.FEW_CROSSINGS or layout.width > room
     return Placement(layout, tuple(faults), crossed, price(layout, crossed, faults, room), is_poor)
 
 
@@ -57,9 +49,9 @@ def no_placement(why: str) -> Placement:
 
 def price(layout: Layout, crossed: int, faults: Sequence[str], room: float) -> float:
     """The height on the page, and what else a reader pays, in points."""
-    small = max(layout.width - SMALL_FROM * room, 0.0) * HARD_TO_READ
+    small = max(layout.width - tuning.SMALL_FROM * room, 0.0) * tuning.HARD_TO_READ
     wrong = _FAULT * (len(faults) + _is_tangled(crossed, len(layout.lines)))
-    return page_height(layout.width, layout.height, room) + small + CROSSING_COSTS * crossed + wrong
+    return page_height(layout.width, layout.height, room) + small + tuning.CROSSING_COSTS * crossed + wrong
 
 
 def too_many_crossings(pictures: Sequence[Placement]) -> str:
@@ -69,15 +61,15 @@ def too_many_crossings(pictures: Sequence[Placement]) -> str:
 
 
 def _is_tangled(crossed: int, lines: int) -> bool:
-    return crossed * LINES_A_CROSSING > lines
+    return crossed * tuning.LINES_A_CROSSING > lines
 
 
 def _overlapping(layout: Layout) -> bool:
     rects = Rects(is_wide=layout.is_wide)
     for node in layout.nodes:
-        if rects.meeting(node.rect.grown(-TOUCHING)):
+        if rects.meeting(node.rect.grown(-tuning.TOUCHING)):
             return True
-        rects.add(node.rect.grown(-TOUCHING))
+        rects.add(node.rect.grown(-tuning.TOUCHING))
     return False
 
 

@@ -7,24 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.ushape import UShape, find_u
-from torchrecorder.layout.tuning import (
-    BOX_HIGH,
-    BOX_WIDE,
-    COLUMN_BESIDE,
-    COLUMN_GAP,
-    COLUMN_GUTTER,
-    COLUMN_SIDE,
-    COLUMNS_WIDER,
-    KEPT,
-    LANE,
-    LEAST_CHAIN,
-    TOO_HIGH,
-    U_WIDER,
-)
 
 
 class Columns:
@@ -48,11 +35,11 @@ class Columns:
             if with_u and not is_loop and (shape := self._u_shape(box, sum(highs), room)):
                 self.shapes[box], self.cuts[box] = shape, [shape.cut]
                 continue
-            cuts = self.cuts[box] = [] if is_loop else self._cut(box, highs, max(available, LEAST_CHAIN), room)
+            cuts = self.cuts[box] = [] if is_loop else self._cut(box, highs, max(available, tuning.LEAST_CHAIN), room)
             column = [sum(cut < r for cut in cuts) for r in range(len(rows))]
             for r, row in enumerate(rows):
                 beside = sum(h for q, h in enumerate(highs) if column[q] == column[r]) - highs[r]
-                inside = available - beside - COLUMN_BESIDE, (room - 30.0) / (len(cuts) + 1)
+                inside = available - beside - tuning.COLUMN_BESIDE, (room - 30.0) / (len(cuts) + 1)
                 pending += [(key.id, *inside) for key in row if key.kind == "box"]
 
     def is_same(self, other: Columns) -> bool:
@@ -60,12 +47,12 @@ class Columns:
         return (self.cuts, self.shapes) == (other.cuts, other.shapes)
 
     def _u_shape(self, box: int | None, high: float, room: float) -> UShape | None:
-        if high < LEAST_CHAIN or self._has_late(box) or (found := find_u(self._panels, self._rows, box)) is None:
+        if high < tuning.LEAST_CHAIN or self._has_late(box) or (found := find_u(self._panels, self._rows, box)) is None:
             return None
         rows = self._rows[box]
         parts = rows[: found.cut + 1], rows[found.cut + 1 :]
-        wide = sum(max(sum(self._size(key)[1] + COLUMN_SIDE for key in row) for row in part) for part in parts)
-        return found if wide <= U_WIDER * room else None
+        wide = sum(max(sum(self._size(key)[1] + tuning.COLUMN_SIDE for key in row) for row in part) for part in parts)
+        return found if wide <= tuning.U_WIDER * room else None
 
     def _size(self, key: Key) -> tuple[float, float]:
         """About how high and wide it is."""
@@ -74,21 +61,21 @@ class Columns:
         if key not in self._sizes:
             if key.kind == "node":
                 card = self._cards[key.id]
-                self._sizes[key] = (card.above + card.below + COLUMN_GAP, card.half + card.right)
+                self._sizes[key] = (card.above + card.below + tuning.COLUMN_GAP, card.half + card.right)
             else:
                 rows = self._rows[key.id]
-                high = BOX_HIGH + sum(max(self._size(it)[0] for it in row) for row in rows)
-                wide = max((sum(self._size(it)[1] + COLUMN_SIDE for it in row) for row in rows), default=60.0)
-                lanes = LANE * len(self._panels.back.get(key.id, ()))
-                self._sizes[key] = (high, wide + lanes + BOX_WIDE)
+                high = tuning.BOX_HIGH + sum(max(self._size(it)[0] for it in row) for row in rows)
+                wide = max((sum(self._size(it)[1] + tuning.COLUMN_SIDE for it in row) for row in rows), default=60.0)
+                lanes = tuning.LANE * len(self._panels.back.get(key.id, ()))
+                self._sizes[key] = (high, wide + lanes + tuning.BOX_WIDE)
         return self._sizes[key]
 
     def _cut(self, box: int | None, highs: Sequence[float], available: float, room: float) -> list[int]:
         rows, total = self._rows[box], sum(highs)
-        if total <= TOO_HIGH * available or self._has_late(box):
+        if total <= tuning.TOO_HIGH * available or self._has_late(box):
             return []
         able = self._places(box)
-        wides = [sum(self._size(key)[1] + COLUMN_SIDE for key in row) for row in rows]
+        wides = [sum(self._size(key)[1] + tuning.COLUMN_SIDE for key in row) for row in rows]
         for columns in range(math.ceil(total / available), 1, -1):
             cuts: list[int] = []
             reached = 0.0
@@ -99,11 +86,11 @@ class Columns:
                     cuts.append(r)
             ends = [0, *[cut + 1 for cut in cuts], len(rows)]
             parts = [range(a, b) for a, b in pairwise(ends)]
-            wide = sum(max(wides[r] for r in part) + COLUMN_GUTTER for part in parts)
+            wide = sum(max(wides[r] for r in part) + tuning.COLUMN_GUTTER for part in parts)
             if (
                 cuts
-                and wide <= COLUMNS_WIDER * room
-                and max(sum(highs[r] for r in part) for part in parts) <= KEPT * total
+                and wide <= tuning.COLUMNS_WIDER * room
+                and max(sum(highs[r] for r in part) for part in parts) <= tuning.KEPT * total
             ):
                 return cuts
         return []

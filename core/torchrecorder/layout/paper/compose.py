@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
@@ -15,7 +16,6 @@ from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.strips import Strip
 from torchrecorder.layout.paper.titles import set_title, set_title_beside
 from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turned_piece
-from torchrecorder.layout.tuning import BAND, BOX_MARGIN, GUTTER, NAMED, TURN, WORD_SIZE
 from torchrecorder.layout.widths import width
 
 
@@ -35,7 +35,7 @@ class Composer:
         self._panels, self._rows, self._cards = panels, rows, cards
         self._titles, self._words = titles, words
         self._is_narrow, self._is_sideways = is_narrow, is_sideways
-        self._band = 0.0 if is_sideways else BAND
+        self._band = 0.0 if is_sideways else tuning.BAND
         """What the title of a box takes along the flow."""
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
@@ -98,7 +98,7 @@ class Composer:
                 wire.is_open = True
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
                 heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
-                heads = heads if len(heads) < NAMED else [heads[0], "…", heads[-1]]
+                heads = heads if len(heads) < tuning.NAMED else [heads[0], "…", heads[-1]]
                 wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
         around = {it.source: it.edges for it in self._panels.by_box[None].segments if it.head.kind == "box"}
         for source, side in piece.late.items():
@@ -159,7 +159,7 @@ class Composer:
             edges = [self._panels.view.edges[position] for position in it.edges]
             if not it.is_skip and it.head.kind != "out":
                 said = [self._words.get((edge.tail, edge.head), "") for edge in edges]
-                long = max(width(word, WORD_SIZE) for word in said) if self._is_sideways else 1.0
+                long = max(width(word, tuning.WORD_SIZE) for word in said) if self._is_sideways else 1.0
                 tail.word = max([tail.word, *(long for word in said if word)])
         return wires, late
 
@@ -230,19 +230,19 @@ class Composer:
         wires = [wire for strip in strips for wire in strip.wires]
         height = first.height
         if bridges:
-            lead, is_lifted = BAND if box is not None else 0.0, box is not None and box == self._lifted
+            lead, is_lifted = tuning.BAND if box is not None else 0.0, box is not None and box == self._lifted
             height = join(strips, bridges, wires, lead, leaves_at_top=is_lifted)
         elif len(strips) > 1:
             height = self._side_by_side(strips, wires, self._band if box is not None else 0.0)
         left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
         piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
-        piece.band = BAND if box is not None and not self._is_sideways else 0.0
+        piece.band = tuning.BAND if box is not None and not self._is_sideways else 0.0
         if box in self._panels.back:
             edges = self._panels.view.edges
             back = [(position, edges[position]) for position in self._panels.back[box]]
             lead_back(piece, back, is_sideways=self._is_sideways)
         if box is not None:
-            piece.left, piece.right = piece.left + BOX_MARGIN, piece.right + BOX_MARGIN
+            piece.left, piece.right = piece.left + tuning.BOX_MARGIN, piece.right + tuning.BOX_MARGIN
             if self._is_sideways:
                 set_title_beside(piece, self._titles[box])
                 return piece
@@ -251,8 +251,8 @@ class Composer:
             if box in self._turned:
                 for wire in wires:
                     if wire.head.key.kind == "out":
-                        wire.points.append((wire.points[-1][0], height + BAND))
-                piece.height += BAND
+                        wire.points.append((wire.points[-1][0], height + tuning.BAND))
+                piece.height += tuning.BAND
                 turned_piece(piece)
             set_title(piece, self._titles[box], [] if is_frame else sorted(ports), is_narrow=self._is_narrow)
         return piece
@@ -263,10 +263,10 @@ class Composer:
         down = lead + 14.0
         ends: list[float] = []
         for strip, after in pairwise(strips):
-            gutter = strip.right + GUTTER / 2
-            by = strip.right + GUTTER - after.left
+            gutter = strip.right + tuning.GUTTER / 2
+            by = strip.right + tuning.GUTTER - after.left
             _move(after, by, down)
-            low = strip.height + (down if ends else 0.0) + TURN - 3.0
+            low = strip.height + (down if ends else 0.0) + tuning.TURN - 3.0
             ends.append(low)
             for source, x in strip.exits.items():
                 to = after.entries[source]
@@ -276,7 +276,7 @@ class Composer:
                 wire.points = [(x, begin), (x, low), (gutter, low), (gutter, down - 8.0), (to, down - 8.0), (to, down)]
                 wires.append(wire)
         last = strips[-1]
-        height = max(last.height + down, *(end + BOX_MARGIN for end in ends))
+        height = max(last.height + down, *(end + tuning.BOX_MARGIN for end in ends))
         for wire in last.wires:
             if wire.head.key.kind == "out":
                 wire.points[-1] = (wire.points[-1][0], height)

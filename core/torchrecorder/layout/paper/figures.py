@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from torchrecorder.labels.labels import Labels
+from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Curve, Point, Rect, part
 from torchrecorder.layout.model import PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Styles, Title, Word
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.model import Piece, Wire
-from torchrecorder.layout.tuning import ARROW, RADIUS, ROUNDNESS
 from torchrecorder.view import View
 
 _EDGE = 2.0
@@ -204,7 +204,7 @@ def _line(path: _Path, letter: str) -> Line:
     if path.is_end:
         tip, before = points[-1], points[-2]
         long = math.dist(before, tip)
-        points[-1] = part(tip, before, min(ARROW / long, 0.9) if long else 0.0)
+        points[-1] = part(tip, before, min(tuning.ARROW / long, 0.9) if long else 0.0)
     tail, head = (f"{letter}{end}" for end in path.ends)
     return Line(marks, rounded(points), tip, path.word, style, (tail, head), path.at)
 
@@ -228,11 +228,11 @@ def rounded(points: Sequence[Point]) -> Curve:
     for i in range(1, len(kept) - 1):
         corner, after = kept[i], kept[i + 1]
         before, long = math.dist(at, corner), math.dist(corner, after)
-        radius = min(RADIUS, before, long / (2 if i < len(kept) - 2 else 1))
+        radius = min(tuning.RADIUS, before, long / (2 if i < len(kept) - 2 else 1))
         start, end = part(corner, at, radius / before if before else 0.0), part(corner, after, radius / long)
         if math.dist(at, start) > 0.05:
             found += _straight(at, start)
-        found += [part(start, corner, ROUNDNESS), part(end, corner, ROUNDNESS), end]
+        found += [part(start, corner, tuning.ROUNDNESS), part(end, corner, tuning.ROUNDNESS), end]
         at = end
     return found + _straight(at, kept[-1]) if math.dist(at, kept[-1]) > 0.05 else found
 

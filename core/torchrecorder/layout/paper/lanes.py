@@ -12,17 +12,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Wire
 from torchrecorder.layout.paper.tracks import Tracks
-from torchrecorder.layout.tuning import (
-    BEND_COSTS,
-    FAN,
-    LANE,
-    LANE_AIR,
-    LINE_INSET,
-    SERIES,
-    WRONG_SIDE_COSTS,
-)
 
 _FAR = 1e6
 Span = tuple[float, float]
@@ -57,7 +49,7 @@ class Router:
         for wire in wires:
             self._into[wire.head].append(wire)
         early = [wire for wire in wires if wire.head.key.kind == "out" and wire.head.row - wire.tail.last > 1]
-        self._are_in_series = len(early) >= SERIES
+        self._are_in_series = len(early) >= tuning.SERIES
         self.tracks: dict[int, tuple[int, int]] = {}
         """By the row above a gap: how many tracks it has for leaving wires and for arriving ones."""
 
@@ -128,7 +120,7 @@ class Router:
     def _place_at_top(self, wire: Wire) -> float:
         """Where it ends at the top of a node: below its beginning if it can, else beside those that do."""
         head = wire.head
-        inset = min(LINE_INSET, head.half)
+        inset = min(tuning.LINE_INSET, head.half)
         reach = 1.0 if head.is_sign else head.half - inset
         if abs(wire.start - head.x) <= reach:
             return wire.start
@@ -140,10 +132,10 @@ class Router:
         place = others.index(wire)
         straight = [i for i, other in enumerate(others) if abs(begins[id(other)] - head.x) <= reach]
         if not straight or head.is_sign:
-            step = min(FAN, 2 * (head.half - inset) / (len(others) - 1))
+            step = min(tuning.FAN, 2 * (head.half - inset) / (len(others) - 1))
             return head.x + (place - (len(others) - 1) / 2) * step
         near = straight[0] if place < straight[0] else straight[-1]
-        at = begins[id(others[near])] + (place - near) * FAN
+        at = begins[id(others[near])] + (place - near) * tuning.FAN
         return min(max(at, head.x - reach), head.x + reach)
 
     # from the side
@@ -160,9 +152,9 @@ class Router:
                 continue
             low, high = self._beside(head, side)
             if tail.last >= head.row and tail.x < head.x:  # between towers
-                low = max(low, tail.x + tail.right + LANE_AIR)
+                low = max(low, tail.x + tail.right + tuning.LANE_AIR)
             elif tail.last >= head.row:
-                high = min(high, tail.x - tail.left - LANE_AIR)
+                high = min(high, tail.x - tail.left - tuning.LANE_AIR)
             if low <= high:
                 allowed.append((low, high))
         if not allowed:
@@ -184,11 +176,13 @@ class Router:
         row = [*self._rows[head.row], *(item for item in self._high if item.row < head.row <= item.last)]
         if side == LEFT:
             others = [other.x + other.right for other in row if other.x < head.x and not other.is_port]
-            return max(others, default=-_FAR - LANE_AIR) + 6.0, head.x - (
+            return max(others, default=-_FAR - tuning.LANE_AIR) + 6.0, head.x - (
                 head.left if head.piece else head.half
-            ) - LANE_AIR
+            ) - tuning.LANE_AIR
         others = [other.x - other.left for other in row if other.x > head.x and not other.is_port]
-        return head.x + (head.right if head.piece else head.half) + LANE_AIR, min(others, default=_FAR + LANE_AIR) - 6.0
+        return head.x + (head.right if head.piece else head.half) + tuning.LANE_AIR, min(
+            others, default=_FAR + tuning.LANE_AIR
+        ) - 6.0
 
     @staticmethod
     def _spread(wires: list[Wire]) -> None:
@@ -213,7 +207,7 @@ class Router:
                 found.append(_around(item))
         for lane in self._lanes if lanes else ():
             if lane.source != wire.source and lane.first <= last and first <= lane.last:
-                found += [(lane.x - LANE + 0.1, lane.x + LANE - 0.1)]
+                found += [(lane.x - tuning.LANE + 0.1, lane.x + tuning.LANE - 0.1)]
         return found
 
     def _anywhere(self, wire: Wire, first: float, last: float, prefer: int = 0) -> float:
@@ -245,7 +239,7 @@ class Router:
     def _price(self, wire: Wire, x: float, prefer: int) -> float:
         price = abs(x - wire.start) + abs(x - wire.end)
         if abs(x - wire.start) > 0.5 and (wire.side or abs(x - wire.end) > 0.5 or wire.head.is_sign):
-            price += BEND_COSTS + (WRONG_SIDE_COSTS if (x - wire.end) * prefer < 0 else 0.0)
+            price += tuning.BEND_COSTS + (tuning.WRONG_SIDE_COSTS if (x - wire.end) * prefer < 0 else 0.0)
         return price
 
     # tracks
@@ -263,4 +257,4 @@ class Router:
 
 
 def _around(item: RowItem) -> Span:
-    return item.x - item.left - LANE_AIR + 0.1, item.x + item.right + LANE_AIR - 0.1
+    return item.x - item.left - tuning.LANE_AIR + 0.1, item.x + item.right + tuning.LANE_AIR - 0.1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Curve, Rect
 from torchrecorder.layout.model import Figure, Layout, Line, Title
-from torchrecorder.layout.tuning import PICTURES_APART
 
 
 class _Place(NamedTuple):
@@ -27,7 +27,7 @@ def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Ite
     """Insets below the picture; then the first of them beside it, as far as there is room."""
     room = max(room, picture.width)
     yield _shelves([picture, *insets], room)
-    left = picture.width + PICTURES_APART
+    left = picture.width + tuning.PICTURES_APART
     for n in range(1, len(insets) + 1):
         if left + max(inset.width for inset in insets[:n]) > room:
             return
@@ -35,26 +35,28 @@ def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Ite
         places = [_Place(picture, 0.0, 0.0), *(_Place(it, left + x, y) for it, x, y in beside)]
         wide, high = _size(places)
         below = _shelves(insets[n:], max(room, wide))
-        yield [*places, *(_Place(it, x, high + PICTURES_APART + y) for it, x, y in below)]
+        yield [*places, *(_Place(it, x, high + tuning.PICTURES_APART + y) for it, x, y in below)]
 
 
 def _shelves(layouts: Sequence[Layout], room: float) -> list[_Place]:
     """Each in the first row that has room for it; rows in the middle."""
     rows: list[list[Layout]] = []
     for layout in layouts:
-        row = next((row for row in rows if sum(it.width + PICTURES_APART for it in row) + layout.width <= room), None)
+        row = next(
+            (row for row in rows if sum(it.width + tuning.PICTURES_APART for it in row) + layout.width <= room), None
+        )
         if row is None:
             rows.append([layout])
         else:
             row.append(layout)
-    widths = [sum(it.width for it in row) + PICTURES_APART * (len(row) - 1) for row in rows]
+    widths = [sum(it.width for it in row) + tuning.PICTURES_APART * (len(row) - 1) for row in rows]
     places, y = [], 0.0
     for row, width in zip(rows, widths, strict=True):
         x = (max(widths) - width) / 2
         for layout in row:
             places.append(_Place(layout, x, y))
-            x += layout.width + PICTURES_APART
-        y += max(it.height for it in row) + PICTURES_APART
+            x += layout.width + tuning.PICTURES_APART
+        y += max(it.height for it in row) + tuning.PICTURES_APART
     return places
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import edges_back
-from torchrecorder.layout.tuning import BUNDLED, HUB, SEVERAL
 from torchrecorder.view import View
 
 LOOSE = ("param", "buffer", "const", "from")
@@ -146,7 +146,7 @@ class Panels:
             if it.tail.kind == "in":
                 readers[it.source].append(it.head)
         first = sorted(source for source in readers if not self.is_late(box, source))
-        if len(readers) - len(first) < SEVERAL or len(first) < SEVERAL:
+        if len(readers) - len(first) < tuning.SEVERAL or len(first) < tuning.SEVERAL:
             return []
         stream = readers[first[-1]]
         return [source for source in first[:-1] if all(it.kind == "node" and it in stream for it in readers[source])]
@@ -181,7 +181,7 @@ class Panels:
             follow[flow.tail].append(flow.head)
         found = set()
         for source, heads in readers.items():
-            if len(set(heads)) >= HUB:
+            if len(set(heads)) >= tuning.HUB:
                 first, reached = min(heads), set[int]()
                 pending = [first]
                 while pending:
@@ -189,7 +189,7 @@ class Panels:
                     if node not in reached:
                         reached.add(node)
                         pending += follow[node]
-                if sum(head in reached for head in set(heads)) >= HUB - 1:  # a series, not a fork
+                if sum(head in reached for head in set(heads)) >= tuning.HUB - 1:  # a series, not a fork
                     found.add(source)
         return found
 
@@ -219,7 +219,7 @@ class Panels:
         for flow in flows:
             into[flow.head] += 1
         nodes = self.view.nodes
-        bundled = {head for head, n in into.items() if n > BUNDLED and nodes[head].kind == "output"}
+        bundled = {head for head, n in into.items() if n > tuning.BUNDLED and nodes[head].kind == "output"}
         found: dict[tuple[int | None, Key, Key, int], Segment] = {}
         for flow in flows:
             source = -1 - flow.head if flow.head in bundled else flow.tail

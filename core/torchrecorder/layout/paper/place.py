@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.model import RowItem, Wire
-from torchrecorder.layout.tuning import APART, FORK, FORK_WIDER, LANE, PORTS_APART, SKIP_ON_SPINE, SKIP_PULL
 
 _SWEEPS = (-1, 1, -1, 1, 0, 1)
 """Towards what is read, or towards readers."""
@@ -27,7 +27,7 @@ def find_spine(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> list
     for item in (item for row in rows for item in row):
         best[item] = item.weight
         for wire in sorted(into[item], key=lambda wire: (wire.is_skip, wire.tail.key.kind != "in", wire.tail.order)):
-            through = best[wire.tail] + item.weight - (SKIP_ON_SPINE if wire.is_skip else 0)
+            through = best[wire.tail] + item.weight - (tuning.SKIP_ON_SPINE if wire.is_skip else 0)
             if through > best[item] + 1e-6:
                 best[item], before[item] = through, wire
     last = max(best, key=lambda item: (round(best[item], 3), -item.order), default=None)
@@ -52,7 +52,7 @@ def place(
     near: dict[RowItem, list[tuple[RowItem, float, float, int]]] = defaultdict(list)
     for wire in wires:
         if not wire.is_late:
-            weight = SKIP_PULL if wire.is_skip else 1.0
+            weight = tuning.SKIP_PULL if wire.is_skip else 1.0
             leaves, enters = wire.tail.exit(wire.source), wire.head.entry(wire.source)
             near[wire.head].append((wire.tail, leaves - enters, weight, -1))
             near[wire.tail].append((wire.head, enters - leaves, weight, 1))
@@ -62,7 +62,7 @@ def place(
     if below := _forks(rows, wires, fixed, is_below=True):
         before, wide = [(item, item.x) for row in rows for item in row], _width(rows)
         _settle(rows, near, dict(fixed), below, is_below=True)
-        if _width(rows) > FORK_WIDER * wide:
+        if _width(rows) > tuning.FORK_WIDER * wide:
             for item, x in before:
                 item.x = x
     _pull_in(rows, wires)
@@ -113,7 +113,7 @@ def _pull_in(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> None:
     """Moves many inputs or outputs that reach beyond all else towards the middle, also that on the spine."""
     fed, read = {wire.head for wire in wires}, {wire.tail for wire in wires}
     for row, ends in ((rows[0], fed), (rows[-1], read)):
-        if len(row) < FORK or any(item.is_port or item in ends for item in row):
+        if len(row) < tuning.FORK or any(item.is_port or item in ends for item in row):
             continue
         others = [item for other in rows if other is not row for item in other]
         left, right = _extent(others)
@@ -123,7 +123,7 @@ def _pull_in(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> None:
             if high - low > right - left
             else max(left - low, 0.0) + min(right - high, 0.0)
         )
-        if abs(by) > APART:
+        if abs(by) > tuning.APART:
             for item in row:
                 item.x += by
 
@@ -141,10 +141,10 @@ def _forks(
     for r, row in enumerate(rows):
         follows = bool(found) and rows[r - 1] is found[-1]
         goes_on = is_below and follows and all(into[item] == 1 and not item.is_port for item in row)
-        if not goes_on and sum(not item.is_port for item in row) < FORK:
+        if not goes_on and sum(not item.is_port for item in row) < tuning.FORK:
             continue
         tails = Counter(wire.tail for wire in wires if wire.head in row and wire.tail in spine)
-        if follows or max(tails.values(), default=0) >= FORK:
+        if follows or max(tails.values(), default=0) >= tuning.FORK:
             found.append(row)
     return found
 
@@ -169,8 +169,8 @@ def _wanted(item: RowItem, near: Sequence[tuple[RowItem, float, float, int]], wa
 def apart(a: RowItem, b: RowItem) -> float:
     """How far two neighbours are at least."""
     if a.is_port and b.is_port:
-        return PORTS_APART
-    return APART + (2 * LANE if (a.piece and b.piece) or a.is_hooked or b.is_hooked else 0.0)
+        return tuning.PORTS_APART
+    return tuning.APART + (2 * tuning.LANE if (a.piece and b.piece) or a.is_hooked or b.is_hooked else 0.0)
 
 
 def _pack(row: Sequence[RowItem], wanted: Mapping[RowItem, float], fixed: Mapping[RowItem, float]) -> None:
@@ -208,15 +208,15 @@ def spread(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Coll
     for r, row in enumerate(rows):
         usual = max((item.height for item in row if item in spine), default=0.0)
         for item in row:
-            if item in spine or item.is_port or not usual or item.height < usual + APART:
+            if item in spine or item.is_port or not usual or item.height < usual + tuning.APART:
                 continue
             high = usual
-            left, right = item.x - item.left - APART, item.x + item.right + APART
+            left, right = item.x - item.left - tuning.APART, item.x + item.right + tuning.APART
             while high < item.height and item.last + 1 < until.get(item, len(rows)):
                 below = [*rows[item.last + 1], *(other for other in taken if other.last > item.last)]
                 if any(it.is_port or (it.x + it.right > left and it.x - it.left < right) for it in below):
                     break
                 item.last += 1
-                high += APART + max(other.height for other in rows[item.last])
+                high += tuning.APART + max(other.height for other in rows[item.last])
             if item.last > r:
                 taken.append(item)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from torchrecorder.errors import EngineError
 from torchrecorder.labels.labels import Labels
+from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import box_title, edge_shapes
 from torchrecorder.layout.model import NodeStyle, Styles
 from torchrecorder.layout.paper.backs import NoWayBack
@@ -19,7 +20,6 @@ from torchrecorder.layout.paper.lanes import Blocked
 from torchrecorder.layout.paper.panels import Panels
 from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking
 from torchrecorder.layout.paper.ushape import NoWayAcross
-from torchrecorder.layout.tuning import GIVEN_UP, TRIES
 from torchrecorder.view import View
 
 
@@ -60,7 +60,7 @@ class Sheet:
         while any(it.is_poor for it in found) and self._simplify():
             simpler = self._placements(width, heights)
             if self._is_plain:
-                simpler = [it._replace(price=it.price + GIVEN_UP) for it in simpler]
+                simpler = [it._replace(price=it.price + tuning.GIVEN_UP) for it in simpler]
             found = [min(pair, key=lambda it: it.price) for pair in zip(found, simpler, strict=True)]
         return found
 
@@ -119,7 +119,7 @@ class Sheet:
             is_narrow=self._is_narrow,
             is_sideways=self._is_sideways,
         )
-        for _ in range(TRIES):
+        for _ in range(tuning.TRIES):
             try:
                 piece = composer.compose(is_inset=bool(self._letter))
             except Blocked as blocked:

@@ -7,26 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.lanes import Blocked, Router
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
 from torchrecorder.layout.paper.place import find_spine, place, spread
-from torchrecorder.layout.tuning import (
-    ARRIVING_TRACK,
-    ARROW_ROOM,
-    BOX_MARGIN,
-    FIRST_TRACK,
-    GAP_SIDEWAYS,
-    LANE,
-    LAST_TRACK,
-    PORT_GAP,
-    STRIP_AIR,
-    TRACK,
-    WORD_AIR,
-    WORD_GAP,
-    WORD_GAP_TO_BOX,
-)
 
-_GAP = ARROW_ROOM
+_GAP = tuning.ARROW_ROOM
 """Between two rows, also with words at a line, also above a row with a box, where these have less room, and between two
 tracks."""
 
@@ -131,7 +117,7 @@ class Strip:
                 self.sides[source] = Side({side: ends[0].ends[side] for side in self._open[source]}, *ends[0][1:])
                 continue
             (side,) = self._open[source]
-            x = (self.left if side == LEFT else self.right) + side * STRIP_AIR
+            x = (self.left if side == LEFT else self.right) + side * tuning.STRIP_AIR
             first = min(ends, key=lambda end: end.y)
             for wire, end in zip(wires, ends, strict=True):
                 turn = [(x, first.y)] if end is not first else []
@@ -153,7 +139,7 @@ class Strip:
         """Sets y of all, from the first row down."""
         y = 0.0
         if not self.rows[0][0].is_port:
-            y = self.lead + (4.0 if self.lead else BOX_MARGIN if self.is_boxed else 0.0)
+            y = self.lead + (4.0 if self.lead else tuning.BOX_MARGIN if self.is_boxed else 0.0)
         high: list[RowItem] = []
         for r, row in enumerate(self.rows):
             own = [item for item in row if item.last == r]
@@ -171,24 +157,24 @@ class Strip:
         if not self.rows[-1][0].is_port:
             last = len(self.rows) - 1
             self.height += self._needed(last, router) if last in router.tracks else 0.0
-            self.height += BOX_MARGIN if self.is_boxed else 0.0
+            self.height += tuning.BOX_MARGIN if self.is_boxed else 0.0
 
     def _needed(self, r: int, router: Router) -> float:
         leaving, arriving = router.tracks.get(r, (0, 0))
-        room = FIRST_TRACK + TRACK * (leaving - 1) + LAST_TRACK if leaving else 0.0
-        return room + (TRACK * (arriving - 1) + ARRIVING_TRACK if arriving else 0.0)
+        room = tuning.FIRST_TRACK + tuning.TRACK * (leaving - 1) + tuning.LAST_TRACK if leaving else 0.0
+        return room + (tuning.TRACK * (arriving - 1) + tuning.ARRIVING_TRACK if arriving else 0.0)
 
     def _gap(self, r: int, router: Router) -> float:
         room = self._needed(r, router)
         to_box = r + 1 < len(self.rows) and any(item.piece for item in self.rows[r + 1])
         word = max(item.word for item in self.rows[r])
-        gap = max((WORD_GAP_TO_BOX if to_box else WORD_GAP) if word else _GAP, room + ARROW_ROOM)
+        gap = max((tuning.WORD_GAP_TO_BOX if to_box else tuning.WORD_GAP) if word else _GAP, room + tuning.ARROW_ROOM)
         if self.is_sideways:
-            gap = max(gap, word + ARROW_ROOM + WORD_AIR if word else GAP_SIDEWAYS)
+            gap = max(gap, word + tuning.ARROW_ROOM + tuning.WORD_AIR if word else tuning.GAP_SIDEWAYS)
         if r + 1 < len(self.rows) and self.rows[r + 1][0].is_port:
-            gap = max(PORT_GAP, room + 3.0 if room else 0.0)
+            gap = max(tuning.PORT_GAP, room + 3.0 if room else 0.0)
         if self.rows[r][0].is_port and r == 0:
-            gap = self.lead + max(ARROW_ROOM, room + ARROW_ROOM - 3.0 if room else 0.0)
+            gap = self.lead + max(tuning.ARROW_ROOM, room + tuning.ARROW_ROOM - 3.0 if room else 0.0)
         return gap
 
     # points
@@ -199,7 +185,7 @@ class Strip:
         found = [(wire.start, begin)]
         if wire.leaving is not None:
             base = self.lead - 3.0 if tail.is_port else self.bottoms[tail.last]
-            y = base + FIRST_TRACK + TRACK * wire.leaving
+            y = base + tuning.FIRST_TRACK + tuning.TRACK * wire.leaving
             found += [(wire.start, y), (wire.lane, y)]
         if wire.side:
             end = self._end(head, wire.source) if wire.is_late else None
@@ -207,7 +193,7 @@ class Strip:
             x = end.ends[wire.side] if end else head.x + wire.side * head.half
             return [*found, (wire.lane, y), (x, y)]
         if wire.arriving is not None:
-            y = self.tops[head.row] - (3.0 if head.is_port else ARROW_ROOM) - TRACK * wire.arriving
+            y = self.tops[head.row] - (3.0 if head.is_port else tuning.ARROW_ROOM) - tuning.TRACK * wire.arriving
             found += [(wire.lane, y), (wire.end, y)]
         top = head.y + head.top
         if head.is_sign:  # on its circle
@@ -228,6 +214,3 @@ class Strip:
     @property
     def exits(self) -> dict[int, float]:
         return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "out"}
-
-
-__all__ = ["ARROW_ROOM", "BOX_MARGIN", "LANE", "Strip"]

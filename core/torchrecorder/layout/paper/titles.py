@@ -6,24 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.model import PARTS, Word
 from torchrecorder.layout.paper.model import Piece
-from torchrecorder.layout.tuning import (
-    ALMOST,
-    BAND,
-    BOX_MARGIN,
-    LEAST_TITLE_LINE,
-    NAME_WIDE,
-    REST_COSTS,
-    SECOND_LINE_COSTS,
-    SIZE,
-    SPLIT_COSTS,
-    SYMMETRY,
-    TITLE_BASE,
-    TITLE_FROM_LINE,
-    TITLE_INSET,
-    TITLE_LINE,
-)
 from torchrecorder.layout.widths import width
 
 _AT_TOP = 0.01
@@ -51,7 +36,7 @@ def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool =
     """
     parts = text.split(PARTS)
     if room := _between(xs, _long(parts, bold=True), piece):
-        piece.title.append((Word(room[0], TITLE_BASE, SIZE, text), room[1], False))
+        piece.title.append((Word(room[0], tuning.TITLE_BASE, tuning.SIZE, text), room[1], False))
         return
     found = [(words, *_sides(piece, words, xs)) for words in _ways(parts, is_narrow=is_narrow) if xs or not words.right]
     words, piece.left, piece.right = min(found, key=lambda way: way[1] + way[2] + _price(way[0]))
@@ -59,8 +44,10 @@ def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool =
     for lines, is_right in ((words.left, False), (words.right, True)):
         for i, line in enumerate(lines):
             long = _long(line, bold=not is_rest)
-            x = piece.right - TITLE_INSET - long if is_right else -piece.left + TITLE_INSET
-            piece.title.append((Word(x, TITLE_BASE + i * TITLE_LINE, SIZE, PARTS.join(line)), long, is_rest))
+            x = piece.right - tuning.TITLE_INSET - long if is_right else -piece.left + tuning.TITLE_INSET
+            piece.title.append(
+                (Word(x, tuning.TITLE_BASE + i * tuning.TITLE_LINE, tuning.SIZE, PARTS.join(line)), long, is_rest)
+            )
             is_rest = True
     if words.lines > 1:
         _lower(piece)
@@ -72,17 +59,26 @@ def set_title_beside(piece: Piece, text: str) -> None:
     Its words have places across and along in this order turned: as they lie in the picture.
     """
     lines: list[list[str]] = [[]]
-    room = max(piece.height - 2 * TITLE_INSET, LEAST_TITLE_LINE)
+    room = max(piece.height - 2 * tuning.TITLE_INSET, tuning.LEAST_TITLE_LINE)
     for part in text.split(PARTS):
         if lines[-1] and _long([*lines[-1], part], bold=len(lines) == 1) > room:
             lines.append([])
         lines[-1].append(part)
     longs = [_long(line, bold=not i) for i, line in enumerate(lines)]
-    _lengthen(piece, max(longs) + 2 * TITLE_INSET)
-    piece.left += BAND - BOX_MARGIN + 4.0 + TITLE_LINE * (len(lines) - 1)
+    _lengthen(piece, max(longs) + 2 * tuning.TITLE_INSET)
+    piece.left += tuning.BAND - tuning.BOX_MARGIN + 4.0 + tuning.TITLE_LINE * (len(lines) - 1)
     for i, (line, long) in enumerate(zip(lines, longs, strict=True)):
         piece.title.append(
-            (Word(TITLE_INSET, -piece.left + TITLE_BASE + i * TITLE_LINE, SIZE, PARTS.join(line)), long, i > 0)
+            (
+                Word(
+                    tuning.TITLE_INSET,
+                    -piece.left + tuning.TITLE_BASE + i * tuning.TITLE_LINE,
+                    tuning.SIZE,
+                    PARTS.join(line),
+                ),
+                long,
+                i > 0,
+            )
         )
 
 
@@ -114,9 +110,9 @@ def _halves(parts: Sequence[str]) -> Iterator[tuple[Sequence[str], ...]]:
 def _price(words: _Words) -> float:
     is_at_left = bool(words.left)
     return (
-        (SPLIT_COSTS if words.is_split else 0.0)
-        + (0.0 if is_at_left else REST_COSTS)
-        + SECOND_LINE_COSTS * (words.lines - 1)
+        (tuning.SPLIT_COSTS if words.is_split else 0.0)
+        + (0.0 if is_at_left else tuning.REST_COSTS)
+        + tuning.SECOND_LINE_COSTS * (words.lines - 1)
     )
 
 
@@ -125,8 +121,8 @@ def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, flo
     left = max((_long(line, bold=not i) for i, line in enumerate(words.left)), default=0.0)
     right = max((_long(line, bold=not i and not words.left) for i, line in enumerate(words.right)), default=0.0)
     if not xs:
-        return piece.left, max(piece.right, left + 2 * TITLE_INSET - piece.left)
-    room = TITLE_INSET + TITLE_FROM_LINE
+        return piece.left, max(piece.right, left + 2 * tuning.TITLE_INSET - piece.left)
+    room = tuning.TITLE_INSET + tuning.TITLE_FROM_LINE
     sides = (
         max(piece.left, left + room - xs[0] if left else 0.0),
         max(piece.right, right + room + xs[-1] if right else 0.0),
@@ -136,38 +132,38 @@ def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, flo
 
 def _between(xs: Sequence[float], long: float, piece: Piece) -> tuple[float, float] | None:
     """Where a whole title stands between two lines that enter, as far to the left as it can; and how long it is."""
-    if not xs or xs[0] + piece.left >= long + TITLE_INSET + TITLE_FROM_LINE:
+    if not xs or xs[0] + piece.left >= long + tuning.TITLE_INSET + tuning.TITLE_FROM_LINE:
         return None
-    pairs = pairwise([*xs, piece.right - TITLE_INSET + TITLE_FROM_LINE])
-    left = next((left for left, right in pairs if right - left >= long + 2 * TITLE_FROM_LINE), None)
-    return None if left is None or left == xs[-1] else (left + TITLE_FROM_LINE, long)
+    pairs = pairwise([*xs, piece.right - tuning.TITLE_INSET + tuning.TITLE_FROM_LINE])
+    left = next((left for left, right in pairs if right - left >= long + 2 * tuning.TITLE_FROM_LINE), None)
+    return None if left is None or left == xs[-1] else (left + tuning.TITLE_FROM_LINE, long)
 
 
 def _lower(piece: Piece) -> None:
     """Makes room for a second line; what enters or leaves at the top still does."""
     for item in piece.items:
-        item.y += TITLE_LINE if item.y > _AT_TOP or not item.is_port else 0.0
+        item.y += tuning.TITLE_LINE if item.y > _AT_TOP or not item.is_port else 0.0
     for wire in piece.wires:
-        wire.points = [(x, y + TITLE_LINE if y > _AT_TOP else y) for x, y in wire.points]
-        wire.at = wire.at and (wire.at[0], wire.at[1] + TITLE_LINE)
-    piece.late = {source: side._replace(y=side.y + TITLE_LINE) for source, side in piece.late.items()}
-    piece.height += TITLE_LINE
-    piece.band += TITLE_LINE
+        wire.points = [(x, y + tuning.TITLE_LINE if y > _AT_TOP else y) for x, y in wire.points]
+        wire.at = wire.at and (wire.at[0], wire.at[1] + tuning.TITLE_LINE)
+    piece.late = {source: side._replace(y=side.y + tuning.TITLE_LINE) for source, side in piece.late.items()}
+    piece.height += tuning.TITLE_LINE
+    piece.band += tuning.TITLE_LINE
 
 
 def _long(words: Sequence[str], *, bold: bool) -> float:
     rest = PARTS.join(["", *words[1:]])
-    return width(words[0], SIZE, bold=bold) + width(rest, SIZE) if words else 0.0
+    return width(words[0], tuning.SIZE, bold=bold) + width(rest, tuning.SIZE) if words else 0.0
 
 
 def _balanced(piece: Piece, left: float, right: float) -> tuple[float, float]:
     """The sides of a box with one entry that has grown for its title, not too far from equal."""
-    if left + right > NAME_WIDE:  # for a name, not for what is in the box
+    if left + right > tuning.NAME_WIDE:  # for a name, not for what is in the box
         return left, right
     if right > piece.right:
-        left = max(left, SYMMETRY * right)
+        left = max(left, tuning.SYMMETRY * right)
     elif left > piece.left:
-        right = max(right, SYMMETRY * left)
-    if abs(left - right) < ALMOST:
+        right = max(right, tuning.SYMMETRY * left)
+    if abs(left - right) < tuning.ALMOST:
         left = right = max(left, right)
     return left, right

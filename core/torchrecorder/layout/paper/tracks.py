@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from torchrecorder.layout.tuning import ON_TRACK
+from torchrecorder.layout import tuning
 
 _AT = 0.5
 
@@ -31,7 +31,7 @@ class _Level:
         return self.high - self.low
 
     def meets(self, other: _Level) -> bool:
-        return self.low - ON_TRACK <= other.high and other.low <= self.high + ON_TRACK
+        return self.low - tuning.ON_TRACK <= other.high and other.low <= self.high + tuning.ON_TRACK
 
     def crossings(self, other: _Level) -> int:
         """How often it crosses another that lies further from the border."""
