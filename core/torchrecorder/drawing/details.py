@@ -1,10 +1,9 @@
-"""What a page can tell of each node and box of a picture, besides the words on it: what its panel of details shows.
+"""The rows of the panel of details: what a page can tell of each node and box besides the words on it.
 
-A drawing carries them as one text of JSON, an object of rows by the keys that the SVG gives its nodes (`data-n`). A row
-is a list without empty values at its end: path, class, settings, parameters, floating-point operations, shapes out,
-shapes in if they differ, source line, how often it repeats, the parts that it is drawn for, and of the model what its
-author may want to know of its recording. Numbers are those of one of several. Paths are the same in all pictures of a
-model and after each build: addresses end with them.
+A drawing carries them as an object of JSON, by the keys that the SVG gives its nodes (`data-n`). A row is a list
+without empty values at its end: path, class, settings, parameters, floating-point operations, shapes out, shapes in if
+they differ, source line, repeats, the parts that it is drawn for, and of the model notes on its recording. Numbers are
+those of one of several. Paths are the same in all pictures of a model and after each build: addresses end with them.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ _Row = list[Any]
 
 
 def details(view: View) -> str:
-    """The rows of a picture, as JSON."""
     rows = {key: _trimmed(row) for key, row in _DetailsWriter(view).rows()}
     if rows and (notes := view.graph.info.notes):
         first = rows[next(iter(rows))]  # the outermost box, or the model as one node
@@ -104,7 +102,7 @@ class _DetailsWriter:
         return self.graph.calls[box.calls[0]].module
 
     def ops(self, ids: tuple[int, ...]) -> _Row:
-        """One op, or those that ran in a function."""
+        """A row of ops: one, or those that ran in a function."""
         ops = [self.graph.ops[op] for op in ids]
         first, made = ops[0], {value for op in ops for value in op.outputs}
         frame = None if first.frame is None else self.graph.frames[first.frame]
@@ -138,13 +136,13 @@ class _DetailsWriter:
 
 
 def _part(row: _Row, *, is_told: bool) -> str:
-    """One of the parts in a line; of that which the row tells itself, its place among them."""
+    """A part in one line; one that repeats its row is only its place."""
     params = f"{row[_PARAMS]} params" if len(row) > _PARAMS and row[_PARAMS] else ""
     return row[0] if is_told else " ".join(filter(None, (*map(str, row[:_PARAMS]), params)))
 
 
 def _class(module: Module) -> str:
-    """As torch offers its own layers; others by the module that defines them."""
+    """Torch's own layers by their public name, others by the module that defines them."""
     return f"torch.nn.{class_name(module)}" if module.cls.startswith("torch.nn.modules.") else module.cls
 
 

@@ -1,7 +1,7 @@
 """From Graphs to finished drawings. Loads Graphviz, so it is imported when a drawing is not in the cache.
 
-With a picture go the insides of layers that it shows closed, for readers who want to look into them. A page carries
-them all, so there are not many: the layers of the picture first, then those that are closed in them.
+With a picture go the insides of layers that it shows closed. A page carries them all, so there are not many: the layers
+of the picture first, then those that are closed in them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class DrawJob:
     """Names the picture in its page: the ids of the SVG begin with it."""
     options: DrawingOptions
     styler: object = None
-    """A styler of this process, in place of the one that the options name."""
+    """One of this process, in place of the one that the options name."""
     marks: Marks | None = None
     """Of a Graph that holds two models."""
 
@@ -64,10 +64,9 @@ def draw(
 ) -> list[Drawing | TorchRecorderError]:
     """The drawings in the order of the jobs, laid out in one go; an error in place of one that failed.
 
-    Where our own code raises, the picture is drawn in a plainer way instead, and the log asks for a report.
-
-    Stylers that options name are asked in a worker; `on_modules` gets each styler's name and the digests of the
-    modules that were imported for it.
+    Where our own code raises, the picture is drawn in a plainer way instead, and the log asks for a report. Stylers
+    that options name are asked in a worker; `on_modules` gets each one's name and the digests of the modules imported
+    for it.
     """
     jobs = [replace(it, graph=it.graph.without_sizes()) if it.graph.info.grade == "names" else it for it in jobs]
     found = _drawn(jobs, engine, open_worker, on_modules)
@@ -134,7 +133,7 @@ def _error(job: DrawJob, error: Exception) -> TorchRecorderError:
 
 @dataclass(frozen=True, slots=True)
 class NestedView:
-    """A closed layer, and what is seen of it when it is opened."""
+    """The inside of a closed layer."""
 
     call: int
     path: str
@@ -234,7 +233,7 @@ def _proved(one: _Asked, layout: Layout | None) -> Layout | None:
 
 
 def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> ProvedViews:
-    """What the options may show of the Graph, proved."""
+    """The Views of a Graph, proved."""
     is_classic = graph.info.recorder == "classic"
     return ProvedViews(Views(autograd_graph(graph) if is_classic else graph, options, marks=marks))
 
@@ -352,7 +351,7 @@ def _drawing(
 
 
 def _beside(view: View) -> str:
-    """What is opened beside a picture: `Beside it is A, Bottleneck`."""
+    """The insets in words: `Beside it is A, Bottleneck`."""
     graph, names = view.graph, list[str]()
     for inset in view.insets:
         module = graph.modules.get(graph.calls[inset.calls[0]].module)
@@ -362,7 +361,7 @@ def _beside(view: View) -> str:
 
 
 def _nested_drawings(views: Iterable[tuple[_JobView, Layout | TorchRecorderError]]) -> Iterator[NestedDrawing]:
-    """Those that were laid out, as many as have room; one within another that is left out is left out too."""
+    """The nested drawings, as many as have room; one within another that is left out is left out too."""
     room = MAX_NESTED_BYTES
     there: set[int | None] = {None}
     for one, layout in views:

@@ -28,14 +28,12 @@ class NestedDrawing:
     call: int
     """The number that the closed layer refers to it by."""
     path: str
-    """Of the layer."""
     parent: int | None
-    """The call of the nested drawing in which it is closed; None if that is the main picture."""
+    """The call of the nested drawing in which it is closed; None in the main picture."""
     layout: Layout
     svg_length: int
     """Characters of its SVG, which a page has no room for if they are too many."""
     details: str = ""
-    """As of a `Drawing`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class Drawing:
 
     @property
     def width(self) -> float:
-        """In CSS pixels, at its natural size."""
+        """CSS pixels."""
         return self.layout.size_px[0]
 
     @property
@@ -100,7 +98,6 @@ class Drawing:
 
     @property
     def uid(self) -> str:
-        """The prefix of the ids in its picture."""
         return self.layout.uid
 
     def to_bytes(self) -> bytes:
@@ -183,10 +180,8 @@ def _is_table(details: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CachedDrawing:
-    """A drawing of the cache, of which is known what it is before it is read."""
+    """A drawing of the cache whose digest and classes are known before it is read."""
 
     digest: str
-    """As `Drawing.digest`."""
     classes: tuple[str, ...]
-    """As `Diagram.classes`."""
     load: Callable[[], Drawing]

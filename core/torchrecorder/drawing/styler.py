@@ -1,7 +1,8 @@
-"""A user's styler asked about pictures: one of this process here, one of a dotted name in a worker.
+"""A user's styler asked about pictures, here or in a worker, and its answer checked.
 
-A styler often lives beside the model, so importing it imports torch, which a documentation build must not; and a styler
-that hangs or prints must not stop or disturb the build either. The answer is plain data and is checked on this side.
+Importing a styler often imports torch, which a documentation build must not, and one that hangs or prints must not
+disturb the build. The answer goes into markup, so nothing is passed on as it is: a colour becomes six digits, a width a
+number, a line one of three words, and a label is text like any other.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ TIMEOUT_S = 120.0
 
 
 def styler_input(view: View, labels: Labels) -> StylerInput:
-    """The part of a picture that a styler is shown."""
     nodes = []
     for node in view.nodes:
         label, kind = labels.node(node), labels.kind(node)
@@ -74,10 +74,7 @@ def styles_by_name(
     timeout_s: float = TIMEOUT_S,
     on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Styles | StylerError]:
-    """Answers of the styler of a dotted name for each picture, or the error in their place.
-
-    `on_modules` gets the styler and the digests of the user's modules that were imported for it, by name.
-    """
+    """The answers of a named styler for each picture, or the error in their place; `on_modules` as for `draw`."""
     request = StylerRequest(styler, tuple(given))
     with open_worker() as worker:
         answer = worker.ask(request, timeout_s=timeout_s)

@@ -1,9 +1,9 @@
 """Running the layout engine: the only place of this room that starts a process.
 
-A batch of pictures is one process, because starting one costs more than a small picture. The engine gets no network,
-no files and little of everything else: its own session, killed as a group; an empty directory; an environment that
-forbids it to read images; limits of time, memory and output. Each picture lies in a file of its own, so an error stays
-with its picture; a picture is blamed for a time-out or a crash only after it had a process to itself.
+A batch of pictures is one process, because starting one costs more than a small picture. The engine gets its own
+session, killed as a group; an empty directory; an environment that forbids it to read images; limits of time, memory
+and output. Each picture lies in a file of its own, so an error stays with its picture; a picture is blamed for a
+time-out or a crash only after it had a process to itself.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Engine:
     arguments: tuple[str, ...] = ()
     """What comes before those that `dot` takes."""
     start_s: float = 0.0
-    """How long it may take to start, besides the time-out."""
+    """Seconds for starting, besides the time-out."""
     reserved_bytes: int = 0
     """Address space that it takes without using it."""
     others: tuple[Callable[[], Engine], ...] = field(default=(), compare=False)
-    """Give what is tried, in this order, for a picture that it cannot lay out within its limits."""
+    """Tried in this order for a picture that it cannot lay out within its limits."""
 
     def layout(self, sources: Sequence[str], timeout_s: float = 10) -> list[str | EngineError]:
-        """Where everything lies in each picture, as Graphviz's JSON, or why that is not known.
+        """Graphviz's JSON of each picture, or the error in its place.
 
         Args:
             sources: The texts.
@@ -133,13 +133,13 @@ class Engine:
 
 
 class _Run(NamedTuple):
-    """How one process ended."""
+    """The end of one process."""
 
     status: int
     killed: bool
     outputs: list[str | None]
     begun: list[bool]
-    """For each picture whether its file was opened, which an engine does when it has laid it out."""
+    """Whether each picture's file was opened, which an engine does when it has laid it out."""
     stderr: str
 
     @property
@@ -148,10 +148,7 @@ class _Run(NamedTuple):
         return self.killed or self.status < 0
 
     def reached(self) -> int:
-        """Position of the picture that a stopped process was at: the one after the last it opened a file for.
-
-        The file itself may be empty, because engines write late.
-        """
+        """Position of the picture that a stopped process was at: one after its last file, which may be empty."""
         last = max((position for position, begun in enumerate(self.begun) if begun), default=-1)
         return min(last + 1, len(self.begun) - 1) if self.was_stopped else 0
 
@@ -161,7 +158,7 @@ class _Run(NamedTuple):
         return self.killed or is_signal or bool(self.status and _NO_MEMORY.search(self.stderr))
 
     def reason(self, timeout_s: float, position: int = 0) -> str:
-        """Why a picture failed, as far as the engine tells."""
+        """The reason why a picture failed, as far as the engine tells."""
         if self.killed:
             return f"it took longer than {timeout_s:g} s"
         file = f"p{position}.dot"
@@ -176,10 +173,7 @@ class _Run(NamedTuple):
 
 
 def _environment() -> dict[str, str]:
-    """What the engine gets: enough to start, and the setting that keeps it from reading images.
-
-    `GV_FILE_PATH`, which did the same for older versions, makes Graphviz 16 refuse to start.
-    """
+    """The least to start, and a setting that forbids images: Graphviz 16 refuses `GV_FILE_PATH` of older versions."""
     kept = {key: os.environ[key] for key in ("SYSTEMROOT", "TEMP", "TMP") if key in os.environ}
     return {**kept, "SERVER_NAME": "torchrecorder", "LC_ALL": "C"}
 
@@ -199,10 +193,9 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float, memory_bytes: int)
 
 
 def _limit(pid: int, timeout_s: float, memory_bytes: int) -> None:
-    """Limits memory, processor time and size of files of a running process.
+    """Limits a running process from outside, as code between fork and exec is unsafe in a parent with threads.
 
-    Set from outside, because code between fork and exec is unsafe in a parent with threads, and documentation is built
-    in one. Only Linux can do that; elsewhere the time-out is what holds.
+    Only Linux can do that; elsewhere the time-out is what holds.
     """
     bound(pid, AS=memory_bytes, CPU=math.ceil(timeout_s) + 1, FSIZE=OUTPUT_BYTES, CORE=0)
 

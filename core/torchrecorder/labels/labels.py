@@ -53,7 +53,7 @@ class Label(NamedTuple):
     name: str
     line: str = ""
     is_sign: bool = False
-    """Whether it is a sign to be drawn in a circle."""
+    """Whether it is drawn in a circle."""
 
 
 class Labels:
@@ -128,7 +128,7 @@ class Labels:
         return "" if module is None else clean(module.cls, MAX_CLASS)
 
     def reference(self, node: Node) -> str:
-        """What a layer refers to: its class, and behind `#` its call if there may be something to see inside."""
+        """Reference of a layer: its class, and behind `#` its call if there may be something to see inside."""
         if node.kind != "call":
             return ""
         module, call = self._module(node.calls[0]), node.calls[0]
@@ -178,7 +178,7 @@ class Labels:
 
     @cached_property
     def _top(self) -> dict[int, str]:
-        """By call how many of a number of things an op in it chooses."""
+        """By call the number of things that an op in it chooses."""
         found: dict[int, str] = {}
         for op in self.graph.ops:
             at: int | None = op.call if op.name == "topk" else None
@@ -239,7 +239,7 @@ class Labels:
         return (flops(number) + (" each" if len(calls) > 1 else "")) if number else ""
 
     def _params(self, module: Module | None, thing: Box | Node) -> str:
-        """Its parameters, at the first of the things that are calls of the module; then which of its calls it is."""
+        """Its parameters, at the first of the things that are calls of the module; then its place among its calls."""
         if module is None or not module.params.total:
             return ""
         if values_of(thing.spans, "params") if isinstance(thing, Node) else thing.id in self._unequal:
@@ -369,7 +369,7 @@ def _shortened(path: str) -> str:
 
 
 def _repeated(text: str, thing: Box | Node) -> list[str]:
-    """What a thing is, how often, and in what its repeats differ."""
+    """A thing, its repeats, and their differences."""
     words = times(thing.repeat, thing.repetition)
     of_all = [word for word in thing.differs if word.startswith(("with ", "without "))]
     text = " ".join((text, *of_all))
@@ -378,7 +378,7 @@ def _repeated(text: str, thing: Box | Node) -> list[str]:
 
 
 def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
-    """The parts of a line with less of the class where it is too long, and at last without what stands at the end."""
+    """The parts of a line with less of the class where it is too long, and at last without the last one."""
     found = [*filter(None, parts)]
     over = len(" · ".join(found)) - limit
     if over > 0 and len(cls) > _LEAST_CLASS:
@@ -390,7 +390,6 @@ def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
 
 
 def is_loop(box: Box) -> bool:
-    """Whether it is around the turns of a loop."""
     return box.around and box.repetition == "loop"
 
 

@@ -18,7 +18,7 @@ def class_name(module: Module) -> str:
 
 
 def kind_name(module: Module) -> str:
-    """Its class; of an entry in a list, which has no class of its own, the name of the list: `downs` of `downs.0`."""
+    """Its class; of an entry in a list the name of the list: `downs` of `downs.0`."""
     names = [part for part in module.fqn.split(".") if not part.isdigit()] if is_list(module.cls) else []
     return names[-1] if names else class_name(module)
 
@@ -102,7 +102,7 @@ def size(number: int) -> str:
 
 
 def tensor(meta: TensorMeta | None, show: Collection[str]) -> str:
-    """What is written of a tensor: its shape, and its type and size if asked for."""
+    """The shape of a tensor, with its type and size if asked for."""
     if meta is None:
         return ""
     memory = "memory" in show and meta.nbytes
@@ -111,7 +111,7 @@ def tensor(meta: TensorMeta | None, show: Collection[str]) -> str:
 
 
 def times(n: int, repetition: Repetition) -> str:
-    """How often something is drawn once: `×4`, `6 in parallel`, `called 5× · shared · loop`; empty for once."""
+    """Repeats of a thing drawn once: `×4`, `6 in parallel`, `called 5× · shared · loop`; empty for once."""
     if n < 2:
         return ""
     words = {"series": f"×{n}", "parallel": f"{n} in parallel", "shared": f"called {n}× · shared"}

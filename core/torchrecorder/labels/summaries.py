@@ -1,7 +1,7 @@
 """One line that says what a layer is: `Conv2d 3×3 /2 · 8→16`.
 
-A small rule per family of torch's own layers picks the two or three numbers that a reader of papers expects from its
-`extra_repr`, `8, 16, kernel_size=(3, 3), stride=(2, 2)`; a layer without a rule shows that text.
+A rule per family of torch's own layers picks the two or three numbers that a reader of papers expects from its
+`extra_repr`; a layer without a rule shows that text.
 """
 
 from __future__ import annotations
@@ -66,7 +66,6 @@ def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Spa
 
 
 def _sizes_among(rule: _Rule, args: ReprArguments, spans: Sequence[Span]) -> list[str]:
-    """The fact that says sizes which differ."""
     facts = rule(args)
     of_sizes = (_with_span(facts, rule, args, span) for span in spans if span.name == SIZES)
     return [fact for found in of_sizes for fact in found if fact not in facts]
@@ -124,7 +123,6 @@ def _common(value: str) -> str:
 
 
 def _written(args: ReprArguments) -> list[str]:
-    """The text of a layer without a rule, each setting for itself."""
     return [_cut(", ".join(args.unnamed)), *(f"{name}={value}" for name, value in args.named.items())]
 
 

@@ -1,7 +1,6 @@
 """A finished layout as JSON, and back: what a cache keeps of a picture.
 
-It is read with care, since others may have written it: numbers, known words and plain texts only, so that nothing of a
-cache reaches a page but at its place. Rows are lists in the order of the fields.
+Others may have written it: it is read as numbers, known words and plain texts only, in rows by the order of fields.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """From a View to the text that a layout engine reads.
 
-The text carries no colours but a styler's: each thing says what it is in its class, and `svg` paints it. What is not
-for layout, the shapes on edges and the classes of layers, travels as a comment. Nodes stand in clusters and all edges
-at the root, where an edge cannot pull its end into the wrong cluster. Names are n0, n1, …, so nothing of the user's is
-ever a name, and every label is escaped and without HTML.
+Colours are only a styler's: each thing says in its class what it is. What is not for layout, the shapes on edges and
+the classes of layers, is a comment. Nodes stand in clusters and all edges at the root, where an edge cannot pull its
+end into the wrong cluster. Names are n0, n1, …, so nothing of the user's is ever a name; labels are escaped and without
+HTML.
 """
 
 from __future__ import annotations
@@ -109,7 +109,6 @@ class _DotWriter:
         return dot
 
     def lines(self) -> Iterator[str]:
-        """Nodes, boxes and edges."""
         yield from self._figures()
         for nodes in self.groups:
             names = " -> ".join(map(self._name, nodes))
@@ -243,9 +242,9 @@ def attributes(values: Mapping[str, str | float | Lines]) -> str:
 def same_rank(view: View) -> list[list[int]]:
     """Groups of nodes in one box that stand side by side, in the order in which they ran: query, key and value.
 
-    One and the same tensor feeds them, and nothing else, or each is fed by a step of its own and one node reads them
-    all. Layout would else place each as near to its reader as it can, in any order. Only calls of one class are
-    grouped, so a shortcut does not stand beside the first layer it leads past.
+    One tensor alone feeds them, or each is fed by a step of its own and one node reads them all: layout would place
+    each near its reader, in any order. They are calls of one class, so no shortcut stands beside the first layer it
+    leads past.
     """
     tails: dict[int, list[int]] = {}
     heads: dict[int, list[int]] = {}
@@ -312,9 +311,9 @@ def _around(box: int | None, parents: dict[int, int | None]) -> Iterator[int]:
 def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int], str]:
     """The text of each edge that has one, by tail and head.
 
-    An edge says the shape if it differs, in resolution or channels, from the shape that its tail got, once for each end
-    and shape, and once for steps alike in a box, such as those that turn queries and keys. Inputs, outputs and
-    constants say their shape themselves.
+    An edge says the shape if it differs, in resolution or channels, from what its tail got: once for each end and
+    shape, and once for steps alike in a box, such as those of queries and keys. Inputs, outputs and constants say
+    theirs themselves.
     """
     got: dict[int, str] = {}
     written: set[tuple[object, ...]] = set()

@@ -1,12 +1,8 @@
 """The last step of a layout: titles and the words of edges where they are read.
 
-Layout reserves a line for the title of a box but lets edges run through it, since every edge into the box comes from
-above. A title moves to the right end of its line if that is free; where no place is free, the edges have a gap there
-and pass behind the words.
-
-Layout could reserve room for a word on an edge, but then gives it a rank of its own: the picture grows by half and
-edges bend around words. The space between two ranks is high enough for one line, so words are put there afterwards, on
-the side of the edge where the least is in the way.
+A layered layout lets edges run through the line of a title: it moves to the right end if that is free, else edges have
+a gap there. A word on an edge would get a rank of its own from the engine, and the picture grows by half; so it is put
+afterwards into the space between two ranks, on the side of the edge where the least is in the way.
 """
 
 from __future__ import annotations
@@ -52,7 +48,6 @@ def finished(
 
 
 def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
-    """The titles of all boxes, each where the fewest edges are."""
     found = []
     for box in layout.boxes:
         for word in box.words[:1]:
@@ -69,10 +64,7 @@ def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
 
 
 def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
-    """The words of all edges, each at its place.
-
-    A word is left out where there is no room for it: the shape is said again further down.
-    """
+    """The words of edges; one without room is left out, since the shape is said again further down."""
     lines = [line for line in layout.lines if line.word]
     if not lines:
         return []
@@ -109,7 +101,6 @@ def _figures(layout: Layout) -> Iterator[Rect]:
 
 
 def _borders(layout: Layout) -> Iterator[Rect]:
-    """The four lines of each box, with the air that a word needs beside a line."""
     for left, top, right, bottom in (box.rect for box in layout.boxes):
         yield from (Rect(left, y - tuning.WORD_FROM_BORDER, right, y + tuning.WORD_FROM_BORDER) for y in (top, bottom))
         yield from (Rect(x - tuning.WORD_FROM_BORDER, top, x + tuning.WORD_FROM_BORDER, bottom) for x in (left, right))

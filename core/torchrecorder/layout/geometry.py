@@ -145,7 +145,6 @@ def _halves(segment: Segment, t: float) -> tuple[Segment, Segment]:
 
 
 def part(p: Point, q: Point, t: float) -> Point:
-    """The point at a part of the way from one to another."""
     return p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t
 
 
@@ -184,10 +183,7 @@ def extent(curves: Iterable[Curve]) -> Rect | None:
 
 
 class Rects:
-    """Rectangles, by the bands of the picture that they touch; bands lie across its longer side.
-
-    Thousands of words and edges are placed one after another; asking each about all others would take the square.
-    """
+    """Rectangles, by the bands that they touch: thousands of words are placed, and each asks about few others."""
 
     def __init__(self, rects: Iterable[Rect] = (), *, is_wide: bool = False) -> None:
         self._low, self._high = (0, 2) if is_wide else (1, 3)

@@ -1,11 +1,8 @@
 """The layered layout: what the engine laid out, read with care, and its skips led beside boxes.
 
-The engine writes JSON. Positions become numbers, classes are looked up in a list, and words are those that we gave it,
-so nothing of an engine's own reaches a page, whatever it writes.
-
-It gives a skip as much room as there is beside what it passes, and bends it widely: out of the box that it has
-entered and in again, along the border. Where it would leave a box that both its ends are in, or by the side one that it
-enters or leaves by the front, it is drawn anew, beside the border.
+Positions become numbers, classes are looked up in a list, and words are those that we gave, so nothing of an engine's
+own reaches a page. It bends a skip out of the box that it has entered and in again: such a skip is drawn anew, beside
+the border.
 """
 
 from __future__ import annotations
@@ -36,10 +33,7 @@ _SAMPLES = [i / 24 for i in range(25)]
 
 
 def arranged(text: str) -> Layout:
-    """What the engine laid out, with skips that pass beside boxes, and room for all edges.
-
-    Graphviz gives the place of nodes and boxes as that of the picture, and lets edges bow out of it.
-    """
+    """The layout of the engine's answer, with skips beside boxes, and room for edges that bow out of the picture."""
     layout = read_layout(text)
     _reroute_skips(layout)
     around_lines = extent(line.curve for line in layout.lines)
@@ -81,7 +75,7 @@ def _rerouted(line: Line, boxes: Rects, nodes: Rects) -> Curve:
 
 
 def _is_beside(point: Point, box: Rect, across: int) -> bool:
-    """Whether the point is at the height of the box, or in a picture to the right, above or below it."""
+    """Whether the point is at the height of the box; in a picture to the right, above or below it."""
     return box[1 - across] <= point[1 - across] <= box[3 - across]
 
 
@@ -120,7 +114,7 @@ NO_ROOM = Rect(0, 0, 0, 0)
 
 
 def read_layout(text: str, room: Rect = NO_ROOM) -> Layout:
-    """What the engine laid out, with so much more room at each side than the engine says."""
+    """The layout of the engine's answer, with so much more room at each side than it says."""
     try:
         return _LayoutReader(json.loads(text), room).layout
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -141,7 +135,6 @@ class _LayoutReader:
             row for row, _ in sorted(names, key=lambda pair: (pair[1][2], int(pair[1][3])) if pair[1] else ("", -1))
         ]
         self.order = {row.get("_gvid"): i for i, row in enumerate(row for row in rows if "pos" in row)}
-        """The positions of the nodes by the engine's numbers."""
         self.keys = {row.get("_gvid"): name[1] for row in rows if (name := _NAME.fullmatch(str(row.get("name"))))}
         for row in rows:
             if "pos" in row:
@@ -192,7 +185,6 @@ class _LayoutReader:
 
 
 def _words(x: float, y: float, size: float, lines: Iterable[str]) -> tuple[Word, ...]:
-    """Lines of text around a middle."""
     seen = [line for line in lines if line]
     step = size * _LINE_HEIGHT
     top = y - (len(seen) - 1) / 2 * step + size * _BASE
@@ -204,7 +196,7 @@ def _flags(row: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _style(row: Mapping[str, Any]) -> NodeStyle:
-    """What a styler changed; read with care again, because an engine stands between."""
+    """A styler's changes; read with care again, because an engine stands between."""
     if "styled" not in _flags(row):
         return NodeStyle()
     return NodeStyle(fill=_hex(row, "fillcolor"), ink=_hex(row, "fontcolor"), **_line_style(row))

@@ -35,16 +35,15 @@ _CORNER = (1 - 0.5**0.5) / 2
 
 
 class NodeStyle(NamedTuple):
-    """What is changed of a node or box; what is empty stays as the theme has it."""
+    """A styler's changes to a node or box; what is empty stays as the theme has it."""
 
     label: tuple[str, str] | None = None
     """Its two lines, the second perhaps empty."""
     fill: str = ""
     line: str = ""
     ink: str = ""
-    """Colour of its words."""
     pen: float = 0.0
-    """Width of the line, in points."""
+    """Points."""
     stroke: str = ""
     """`solid`, `dashed` or `dotted`."""
 
@@ -56,7 +55,7 @@ class EdgeStyle(NamedTuple):
 
 
 class Styles(NamedTuple):
-    """What is changed of a picture, in the order of its View."""
+    """A styler's changes to a picture, in the order of its View."""
 
     nodes: Sequence[NodeStyle]
     boxes: Sequence[NodeStyle]
@@ -78,15 +77,14 @@ class Figure(NamedTuple):
     reference: str = ""
     """What it refers to, if it shows a layer: its class, with the call of a closed one behind `#`."""
     style: NodeStyle = NodeStyle()
-    """What a styler changed."""
     before: int = 0
-    """Of a box, the position of the first node in it; it is read before that one."""
+    """Of a box, the position of the first node in it."""
     key: str = ""
     """Names it within the picture, for its details: `3` for a node, `b3` for a box."""
 
     @property
     def inner(self) -> Rect:
-        """Where no edge is seen: one that leads on from behind a node was led through it by the engine."""
+        """The part that hides edges: one that leads on from behind a node was led through it by the engine."""
         left, top, right, bottom = self.rect
         corner = _CORNER if self.is_round else 0.0
         wide, high = _BEHIND + corner * self.rect.width, _BEHIND + corner * self.rect.height
@@ -109,7 +107,6 @@ class Line(NamedTuple):
 
     @property
     def parts(self) -> list[Curve]:
-        """What is seen of it."""
         return [self.curve] if self.seen is None else self.seen
 
 
@@ -121,11 +118,9 @@ class Title(NamedTuple):
     before: int
     """Position of the node that is read next."""
     ink: str = ""
-    """Colour of the words; that of the page if empty."""
     is_rest: bool = False
-    """Whether it goes on with a title that begins further to the left, so that nothing of it is a name."""
+    """Whether it continues a title that begins further to the left, so nothing of it is a name."""
     key: str = ""
-    """Of the box, as `Figure.key`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +137,11 @@ class Layout:
     words: list[Word] = field(default_factory=list)
     """Those beside lines."""
     uid: str = ""
-    """What the ids of the picture begin with."""
+    """Prefix of all ids."""
     title: str = ""
     description: str = ""
     theme: ThemeName = "modern"
     grey: bool = False
-    """Whether colours are grey, for print."""
 
     @property
     def is_wide(self) -> bool:
@@ -161,7 +155,7 @@ class Layout:
 
     @property
     def size_px(self) -> tuple[float, float]:
-        """Width and height in CSS pixels."""
+        """CSS pixels."""
         return round(self.width * PX, 1), round(self.height * PX, 1)
 
     def in_reading_order(self) -> Iterator[Figure | list[Title]]:

@@ -108,9 +108,9 @@ def _folders() -> list[Path]:
 
 @lru_cache(maxsize=1024)
 def _signs_of(file: Path) -> tuple[Face, frozenset[int]]:
-    """What a font can set: nothing if it is damaged, has pictures for outlines, or must not be embedded.
+    """The characters that a font can set: none if it is damaged, has pictures for outlines, or must not be embedded.
 
-    Of several in a file it is the one for simplified Chinese, if there is one: all have the same signs.
+    Of several in a file it is the one for simplified Chinese, if there is one: all have the same characters.
     """
     number = 0
     try:

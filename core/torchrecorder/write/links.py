@@ -24,7 +24,7 @@ _SAFE = frozenset(("http", "https", "mailto"))
 
 
 class Reference(NamedTuple):
-    """What a node or a title refers to."""
+    """A node's or title's reference."""
 
     cls: str
     """Its dotted class; empty for one that no page can have, such as a class of a function."""
@@ -52,10 +52,8 @@ def classes(layout: Layout) -> Iterator[str]:
 class Links:
     """The links of one picture in its page.
 
-    They take the colour of the text around the picture, not that of the page's links: colours tell kinds.
-
-    They are written as `xlink:href`, which browsers read as well: scripts of pages, such as the instant navigation of
-    Material for MkDocs, take everything with `href` for a link of HTML, and fail at those of SVG.
+    They take the colour of the text, not that of the page's links: colours tell kinds. They are written as
+    `xlink:href`: scripts of pages, such as the instant navigation of Material for MkDocs, fail at an `href` of SVG.
     """
 
     urls: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +66,6 @@ class Links:
     """The layers that have their id in the page already."""
 
     def opens(self, reference: Reference) -> bool:
-        """Whether it leads to the inside of a closed layer."""
         return reference.call in self.paths
 
     def tag(self, reference: Reference) -> str:
@@ -103,7 +100,6 @@ def layer_id(prefix: str, path: str) -> str:
 
 
 def fragment(id_: str) -> str:
-    """The end of an address that leads to the id."""
     from urllib.parse import quote  # which few pages need
 
     return "#" + quote(id_, safe=_KEPT)

@@ -167,17 +167,12 @@ class NodeLook(NamedTuple):
     kind: str
     outline: Look
     sheets: str
-    """The line of the sheets behind it."""
     ink: str
-    """Of its words; that of the page if empty."""
     is_oval: bool
 
 
 def node_look(node: Figure, theme: Theme, *, is_diff: bool) -> NodeLook:
-    """A node as its theme has it, then as a styler changed it.
-
-    A node that is filled with a colour has words that are seen on it, since the page's may not be.
-    """
+    """A node as its theme has it, then as a styler changed it; its words are seen on the colour it is filled with."""
     kind = next((flag for flag in sorted(node.flags) if flag in KINDS or flag == "skip"), "op")
     mark = mark_of(node.flags)
     paint = look = theme.paint((mark or "op") if is_diff else kind, bool(node.reference))
@@ -201,7 +196,7 @@ def line_kind(line: Line) -> str:
 
 
 def line_look(kind: str, mark: Mark | None, style: EdgeStyle, theme: Theme, *, is_diff: bool) -> Look:
-    """What lines of a kind have in common that have the same mark and style."""
+    """The look of lines of one kind, mark and style."""
     look = Look(line="currentColor", line_opacity=".55")
     if is_diff:
         look = Look(line=mark, line_opacity=".9") if mark else look
@@ -221,7 +216,6 @@ def luminance(colour: str) -> float:
 
 
 def _grey(colour: str) -> str:
-    """A colour as it is seen in grey."""
     light = luminance(colour)
     shade = round(255 * (12.92 * light if light <= 0.0031308 else 1.055 * light ** (1 / 2.4) - 0.055))
     return "#" + f"{shade:02x}" * 3

@@ -105,7 +105,6 @@ class _PdfWriter(FileWriter):
         )
 
     def _runs(self, text: str) -> Iterator[tuple[str, str]]:
-        """The text in parts of one font each, with the name of the font."""
         last, part = "", ""
         for letter in text:
             family = self.family.get(letter, "ours")

@@ -18,7 +18,7 @@ _MAX_PIXELS = 100_000_000
 
 
 def pdfium() -> Any:
-    """What paints.
+    """The module that paints.
 
     Raises:
         OptionError: It is not installed.

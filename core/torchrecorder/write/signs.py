@@ -49,7 +49,6 @@ class Sign(NamedTuple):
 
 
 def signs(figure: Figure) -> Iterator[Sign]:
-    """The signs at the corners of a node or a box."""
     rect = figure.rect
     inset = (1 - 0.5**0.5) / 2 * rect.width
     if "decides" in figure.flags:

@@ -49,7 +49,7 @@ _INK = {False: ("#1f2328", "#ffffff"), True: ("#e6edf3", "#16181d"), None: ("#76
 
 
 class Lettering(NamedTuple):
-    """How the words of a group are set."""
+    """The setting of the words of a group."""
 
     size: float = 10.5
     anchor: str = "middle"
@@ -61,8 +61,6 @@ FOOT = Lettering(SIZE, "start", FOOT_MUTED)
 
 
 class SvgWriter:
-    """The elements of one picture."""
-
     def __init__(self, layout: Layout, colours: Colours, links: Links | References) -> None:
         self.layout, self.colours, self.links = layout, colours, links
         self.theme, self.is_diff = THEMES[layout.theme], layout.is_diff
@@ -72,7 +70,6 @@ class SvgWriter:
         self._escapes: dict[str, str] = {}
 
     def opening(self, label: str, size: str, id_: str = "") -> str:
-        """The first tag."""
         first = (f" id={quoteattr(id_)}" if id_ else "") + (f' xmlns:xlink="{XLINK}"' if self.has_links else "")
         return (
             f'<svg{first} xmlns="http://www.w3.org/2000/svg" class="torchrecorder" {label} {size}'
@@ -81,16 +78,13 @@ class SvgWriter:
         )
 
     def called(self, uid: str, description: str) -> str:
-        """The title and the description."""
         title = self._text(self.layout.title)
         return f'<title id="{uid}-t">{title}</title><desc id="{uid}-d">{self._text(description)}</desc>'
 
     def body(self) -> str:
-        """The picture itself."""
         return "".join((*self._boxes(), *self._lines(), *self._words(), *self._nodes()))
 
     def foot(self, notes: Sequence[str]) -> str:
-        """The group of notes below the picture."""
         said = "".join(self.text(FOOT, x, y, [(line, False)]) for x, y, line in foot_lines(self.layout, notes))
         look = f'text-anchor="{FOOT.anchor}" font-size="{FOOT.size:g}" fill-opacity="{FOOT.opacity}"'
         return f'<g class="foot" {look}>{said}</g>' if said else ""
@@ -180,18 +174,9 @@ class SvgWriter:
         key: str = "",
         is_in_node: bool = False,
     ) -> str:
-        """One line of words.
+        """A line of words in the setting of its group; `x` begins it, or is its middle.
 
-        Args:
-            setting: That of its group.
-            x: Where it begins, or its middle.
-            y: Its base line.
-            spans: Its parts, each with whether it is bold.
-            size: Its own, in points.
-            opacity: Its own.
-            ink: The colour, if it is not the page's.
-            key: Of the box that it is the title of.
-            is_in_node: Whether an outline's line is around it.
+        Each span says whether it is bold; size, opacity and ink are its own; `key` is that of the box which it titles.
         """
         look = f' font-size="{decimal(size)}"' if size and size != setting.size else ""
         look += ' font-weight="600"' if is_in_node and spans[0][1] else ""
@@ -310,7 +295,6 @@ def stand_in(layout: Layout, label: str, same: str, address: str) -> str:
 
 
 def foot(layout: Layout, notes: Sequence[str]) -> str:
-    """The group at the foot of a picture; empty if there are no notes."""
     return SvgWriter(layout, Colours(), Links()).foot(notes)
 
 
@@ -334,8 +318,6 @@ def standalone(
 
 
 class FileWriter(SvgWriter):
-    """The elements of a picture that stands alone."""
-
     def __init__(self, layout: Layout, dark: bool | None = False, quotes: str = '"') -> None:
         ink, self.paper = _INK[dark]
         super().__init__(layout, Colours(ink, are_fixed=True, are_grey=layout.grey), Links())
@@ -344,7 +326,6 @@ class FileWriter(SvgWriter):
 
 
 def document(writer: FileWriter, scale: float, notes: Sequence[str]) -> str:
-    """A file of the writer's picture."""
     layout = writer.layout
     wide, high = sides(layout, notes)
     if scale == 1:
@@ -370,7 +351,7 @@ def _size(layout: Layout) -> str:
 
 
 def sheets(figure: Figure, radius: float) -> Iterator[tuple[float, float, float, float]]:
-    """The edges of the sheets behind what repeats: where each begins, how far it goes down, and back to the left."""
+    """The edges of the sheets behind what repeats: its start, the way down, and back to the left."""
     left, top, right, bottom = figure.rect
     for by in (_STACK, 2 * _STACK) if "repeat" in figure.flags else ():
         y = top + by + radius / 2
@@ -396,7 +377,7 @@ def _head(line: Line) -> str:
 
 
 def _ends(line: Line) -> str:
-    """What an edge joins, for scripts that look for its curves in the path of all.
+    """Ends of an edge, for scripts that look for its curves in the path of all.
 
     Between the nodes 0 and 1 it is `0 1`; `0 1 2` if it is in two parts, `0 1 1 0` if it has no arrow.
     """

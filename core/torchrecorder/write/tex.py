@@ -92,7 +92,6 @@ def escaped(text: str) -> str:
 
 
 def document(title: str, alt: str, lines: Sequence[str], wide: float, high: float) -> str:
-    """A whole file around the lines of a picture, which is so many points wide and high."""
     is_other = any("\\trother{" in line for line in lines)
     tried = "\n    ".join(f"\\trtry{{{font}}}" for font in _FONTS)
     head = _ALONE.replace("OTHER", _OTHER_FONTS.replace("TRIED", tried) if is_other else "")

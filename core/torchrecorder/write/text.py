@@ -35,12 +35,7 @@ _LISTED = 3
 
 
 def describe(graph: Graph, *, name: str = "") -> tuple[str, str]:
-    """A title and a description: `ResNet` and `21 layers, 11.7 M parameters; input 1×3×224×224, output 1×1000`.
-
-    Args:
-        graph: The Graph.
-        name: What the model is called; its class if empty.
-    """
+    """A title and a description: `ResNet` and `21 layers, 11.7 M parameters; input 1×3×224×224, output 1×1000`."""
     model = graph.modules.get("")
     title = clean(name or (class_name(model) if model else "model"), 80)
     called = [graph.modules[path] for path in {c.module for c in graph.calls if c.kind == "module"} & {*graph.modules}]
@@ -67,7 +62,7 @@ def _ends(graph: Graph, word: str, ends: Mapping[str, int]) -> str:
 
 
 def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
-    """What a caption can state in a word or two, by a short name, in the order a reader wants it."""
+    """Facts for a caption, by a short name, in the order a reader wants them."""
     model = graph.modules[""]
     facts = {
         "model": class_name(model),
@@ -174,7 +169,7 @@ def _cells(
     show: Collection[str],
     work: Mapping[int, int],
 ) -> tuple[str, str, str, str, str]:
-    """The columns of one line: name, layer, output, parameters, operations; empty where nothing is to be said."""
+    """The columns of one line: name, layer, output, parameters, operations."""
     name, module = _name_and_module(graph, run, _NAME_WIDTH)
     repeated = times(len(run.calls), run.repetition)
     again = "".join(f" {word}" if word.startswith("×") else f" · {word}" for word in (repeated, *run.differs) if word)
@@ -202,7 +197,7 @@ def _name_and_module(graph: Graph, run: CallRun, limit: int) -> tuple[str, Modul
 
 @dataclass(frozen=True, slots=True)
 class LayerRow:
-    """One layer, or several that are the same again."""
+    """A layer, or several that are the same again."""
 
     label: str
     """Its depth and its number among all of that depth, `2-1`; `0` for the model."""
@@ -210,14 +205,11 @@ class LayerRow:
     name: str
     """Its path from the layer around it."""
     layer: str
-    """Its class."""
     repeat: int
     output: str
-    """The shapes it gives."""
     params: int
-    """Parameters of one of them."""
     flops: int
-    """Floating-point operations of one of them; 0 where no rule is known."""
+    """0 where no rule is known."""
 
 
 def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[LayerRow, ...]:

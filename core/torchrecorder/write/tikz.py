@@ -67,7 +67,7 @@ def to_tikz(layout: Layout, details: str = "", alt: str = "", scale: float = 1.0
 
 @dataclass(frozen=True, slots=True)
 class _StyledPart:
-    """What is drawn in the style of its kind, but for what is its own."""
+    """A thing in the style of its kind, but for its own options."""
 
     kind: str
     look: _Look
@@ -83,7 +83,7 @@ class _TikzWriter:
         self.arrow = _ARROW
         self.items: list[_StyledPart | str] = []
         self.colours: dict[str, str] = {}
-        """The name of each, by six hexadecimal digits."""
+        """Names by six hexadecimal digits."""
         self.paint = Colours(are_fixed=True, are_grey=layout.grey)
         self.wanted: Counter[str] = Counter()
         self.keys: dict[str, str] = {}
@@ -101,7 +101,6 @@ class _TikzWriter:
         return name if self.wanted[name] == 1 else self.name(f"{name}-{self.wanted[name]}")
 
     def write(self, notes: Sequence[str]) -> None:
-        """Everything, from the back to the front."""
         layout = self.layout
         if layout.boxes:
             self.items.append("% boxes")
@@ -138,7 +137,6 @@ class _TikzWriter:
         self.signs(node)
 
     def shape(self, kind: str, figure: Figure, radius: float, look: Look, name: str, words: str, ink: str = "") -> None:
-        """The outline of a node or a box, with its words."""
         place = _place(figure)
         style = {
             "shape": "rectangle" if not figure.is_round else "circle" if place.width == place.height else "ellipse",
@@ -155,7 +153,6 @@ class _TikzWriter:
         self.items.append(_StyledPart(kind, style, "\\node", rest, size))
 
     def sheets(self, figure: Figure, radius: float, look: Look) -> None:
-        """What is seen of the sheets behind a node or a box that repeats."""
         for right, top, down, back in sheets(figure, radius):
             x, y, r = _tenth(right), _tenth(top) + _tenth(down), _tenth(radius)
             corner = (x, y + 2 / 3 * r), (x - r / 3, y + r), (x - r, y + r)
@@ -163,7 +160,6 @@ class _TikzWriter:
             self.items.append(_StyledPart("sheet", self.line(look), "\\draw", f"{self.steps(steps)};"))
 
     def signs(self, figure: Figure) -> None:
-        """What a corner of a node or a box says."""
         for sign in signs(figure):
             for look, path, (cx, cy, r) in sign.parts:
                 fill = self.colour(look.fill)
@@ -177,7 +173,6 @@ class _TikzWriter:
                     self.items += [f"\\fill[{fill}] {self.steps(part)} -- cycle;" for part in _parts(path)]
 
     def box_name(self, box: Figure) -> str:
-        """A name after the title."""
         said = next((title.word.text for title in self.layout.titles or () if title.key == box.key), "")
         return self.name(f"box-{said.partition(PARTS)[0]}" if said else "box")
 
@@ -187,7 +182,6 @@ class _TikzWriter:
         self.word("title", TITLES, (title.left, title.word.y), text, ink=title.ink)
 
     def word(self, kind: str, setting: Lettering, place: Point, text: str, *, ink: str = "", plain: str = "") -> None:
-        """A title, a line of the foot, or the shape beside an edge."""
         size = setting.size * self.scale
         look = {"font": _font(size), "text": self.colour(ink), "text opacity": _opacity(setting.opacity)}
         own = ""
@@ -197,7 +191,6 @@ class _TikzWriter:
         self.items.append(_StyledPart(kind, look, "\\node", f"at {at} {{{text}}};", own))
 
     def edges(self) -> None:
-        """Each curve as a line of its own, with its arrow."""
         groups: dict[str, dict[tuple[object, ...], list[Line]]] = {"edges": {}, "skips": {}, "backs": {}}
         for line in self.layout.lines:
             groups[line_kind(line)].setdefault((mark_of(line.flags), line.style), []).append(line)
@@ -252,7 +245,7 @@ class _TikzWriter:
         return _bp(points * self.scale)
 
     def steps(self, path: Sequence[Sequence[Point]]) -> str:
-        """Where a path begins, then one point for a line, three for a curve."""
+        """The commands of a path: a point for a line, three for a curve."""
         text = self.point(path[0][0])
         for step in path[1:]:
             *controls, end = map(self.point, step)
@@ -260,7 +253,6 @@ class _TikzWriter:
         return text
 
     def lines(self, wide: float, high: float) -> Iterator[str]:
-        """Colours, styles, and the picture."""
         looks: dict[str, Counter[tuple[tuple[str, str], ...]]] = {}
         for item in self.items:
             if isinstance(item, _StyledPart):

@@ -32,7 +32,7 @@ class _Page(NamedTuple):
 
 
 class PaperLayout:
-    """One View with its insets, laid out in two steps: what the engine is asked, and the placement from its answers."""
+    """The layout of a View with its insets: what the engine is asked, then the placement from its answers."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class PaperLayout:
 
     @property
     def dots(self) -> list[str]:
-        """What the engine is asked, in one run with everything else."""
+        """Questions to the engine."""
         return [] if self.reason else [dot for sheet in self._sheets for dot in sheet.dots]
 
     def place(self, answers: Sequence[str | EngineError]) -> Layout | None:
@@ -91,7 +91,6 @@ class PaperLayout:
         return None if page.faults else page.layout
 
     def _page(self, picture: Placement, insets: Sequence[Placement]) -> _Page:
-        """A picture with its insets, and what a reader pays for both."""
         all_of_it = [picture, *insets]
         layout = on_page(picture.layout, [inset.layout for inset in insets], self._width)
         wrong = [fault for one in all_of_it for fault in one.faults]
@@ -102,7 +101,7 @@ class PaperLayout:
 
 
 def _nested(view: View) -> int:
-    """How many boxes stand in one another."""
+    """Depth of the boxes."""
     levels: dict[int | None, int] = {None: 0}
     for box in view.boxes:  # what is in a box stands behind it
         levels[box.id] = levels[box.parent] + 1

@@ -41,27 +41,27 @@ class _Spot:
 
 
 class _End(NamedTuple):
-    """One way to leave a node, or to come to it: from there along the flow's normal, or first along it."""
+    """A way to leave or reach a node."""
 
     points: Sequence[Point]
     low: float
     high: float
-    """Where the lane may be."""
+    """Limits of the lane."""
     price: float
 
 
 @dataclass(slots=True)
 class _Room:
-    """What is in the way."""
+    """Obstacles."""
 
     solid: list[Rect] = field(default_factory=list)
     lines: list[tuple[Point, Point]] = field(default_factory=list)
     back: dict[int, list[list[Point]]] = field(default_factory=dict)
-    """The lines back that have their way, by the node that they leave."""
+    """Placed lines back, by the node that they leave."""
     spots: dict[int, _Spot] = field(default_factory=dict)
 
     def add(self, piece: Piece, x: float, y: float, ends: Sequence[int]) -> None:
-        """What is in a box; another box in it without an end of a line back is solid."""
+        """Adds a box; one inside without an end of a line back is solid."""
         for item in piece.items:
             if item.card:
                 self._add_card(item, x + item.x, y + item.y + item.card.above)
@@ -103,13 +103,9 @@ class _Room:
                 yield from pairwise(points)
 
     def crossed(self, start: Point, end: Point, tail: int, *own: Rect) -> float:
-        """How many lines a straight part crosses; very many if it lies on one, or passes a thing too closely.
+        """Number of lines that a straight part crosses; `_FAR` if it lies on one, or passes a thing too closely.
 
-        Args:
-            start: Its start.
-            end: Its end.
-            tail: What gives the data; lines from one node may part on the way.
-            own: The nodes that it begins or ends at.
+        Lines from the same `tail` may part on the way; `own` are the nodes that it begins or ends at.
         """
         part = around((start, end))
         is_along = part.width < part.height
@@ -136,13 +132,7 @@ class _Room:
 
 
 def lead_back(piece: Piece, edges: Sequence[tuple[int, Edge]], *, is_sideways: bool) -> None:
-    """Adds lines back to a box that has its coordinates, which grows at its sides, and says what they are.
-
-    Args:
-        piece: The box, without its border.
-        edges: Their positions in the View, and the edges.
-        is_sideways: Whether data flows to the right.
-    """
+    """Adds lines back, with their word, to a box that has its coordinates; it grows at its sides."""
     room = _Room()
     room.add(piece, 0.0, 0.0, [end for _, edge in edges for end in (edge.tail, edge.head)])
     if piece.box is not None:
@@ -213,7 +203,7 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
 
 
 def _straight(room: _Room, tail: _Spot, head: _Spot, source: int) -> tuple[float, list[Point]]:
-    """A straight line between two nodes beside each other, and its price; none if there is nothing to be had."""
+    """Price and points of a straight line between two nodes beside each other, if there is room."""
     left, right = (tail, head) if tail.x < head.x else (head, tail)
     top, bottom = max(left.rect.top, right.rect.top), min(left.rect.bottom, right.rect.bottom)
     best, found = _FAR, list[Point]()
@@ -229,7 +219,7 @@ def _straight(room: _Room, tail: _Spot, head: _Spot, source: int) -> tuple[float
 
 
 def _source(tail: _Spot, head: _Spot) -> int:
-    """What lines that part on the way have in common; a hook is alone, as its arrow would end on the others."""
+    """A key that lines share which part on the way; a hook has its own, as its arrow would end on the others."""
     return -1 - tail.item.key.id if tail is head else tail.item.key.id
 
 
@@ -318,7 +308,7 @@ def _say(room: _Room, piece: Piece, wires: Sequence[Wire], *, is_sideways: bool)
 
 
 def _places(wire: Wire, across: float, along: float) -> Iterator[Point]:
-    """The middles of words beside a line: beside its lane, then beside its other parts."""
+    """Middles of words: beside the lane, then beside other parts."""
     for (x0, y0), (x1, y1) in sorted(pairwise(wire.points), key=lambda part: -abs(part[0][1] - part[1][1])):
         for at in (0.5, 0.3, 0.7, 0.1, 0.9):
             x, y = x0 + (x1 - x0) * at, y0 + (y1 - y0) * at

@@ -27,19 +27,19 @@ class Card:
     figure: Figure
     """Around 0, 0."""
     beside: list[Card] = field(default_factory=list)
-    """To its right, from top to bottom; each around the middle of its place."""
+    """To its right, from top to bottom."""
     places: list[tuple[float, float]] = field(default_factory=list)
-    """The middle of each of those."""
+    """Their middles."""
     node: int = -1
-    """Which node it is; -1 for the name of one that is drawn elsewhere."""
+    """Its node; -1 for the name of one that is drawn elsewhere."""
     shows: int = -1
-    """Which node it names."""
+    """The node that it names."""
     is_to_left: bool = False
-    """Whether what is beside it is at its left."""
+    """Whether `beside` is at its left."""
     is_bare: bool = False
     """Whether only a line is seen that begins or ends there."""
     is_sideways: bool = False
-    """Whether data flows to the right through it."""
+    """Whether data flows to the right."""
 
     @property
     def is_sign(self) -> bool:
@@ -83,16 +83,6 @@ class Cards:
         is_narrow: bool = False,
         is_sideways: bool = False,
     ) -> None:
-        """Begin.
-
-        Args:
-            panels: What is drawn.
-            labels: The words of nodes.
-            styles: What a styler changed.
-            are_ends_bare: Whether an only input or output is only the end of a line.
-            is_narrow: Whether words are broken into more lines.
-            is_sideways: Whether data flows to the right; what is in one line takes room along the flow then.
-        """
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
         self._long = tuning.SIDEWAYS_LINES if is_sideways else tuning.NARROW_LINES if is_narrow else tuning.USUAL_LINES
@@ -103,10 +93,7 @@ class Cards:
             self._bare.update(ends if len(ends) == 1 else ())
 
     def in_rows(self, rows: Mapping[int | None, Rows]) -> dict[int, Card]:
-        """The cards of all nodes in rows.
-
-        A node that has a row for itself says all in one line, if that is not too long, or no wider than other rows.
-        """
+        """The cards of all nodes; a node alone in a row says all in one line, if it is no wider than other rows."""
         found: dict[int, Card] = {}
         wide: dict[Key, float] = {}
         for box in (*(box.id for box in reversed(self._view.boxes)), None):  # a parent has a smaller id
@@ -175,7 +162,7 @@ class Cards:
 
     @cached_property
     def _tags(self) -> dict[int, tuple[str, str]]:
-        """What stands at each reader of a hub: its name, cut if it is long, and its number if others have that name."""
+        """Name and number for the readers of a hub: the name cut if long, a number if others have that name."""
         found: dict[int, str] = {}
         for hub in sorted(self._panels.hubs):
             name = self._label(self._view.nodes[hub]).name
@@ -188,7 +175,6 @@ class Cards:
 
 
 def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[float, float, tuple[Word, ...]]:
-    """Width, height, and the words around the middle."""
     is_small = kind in ("data", "link")
     size = tuning.SMALL if is_small else tuning.SIZE
     bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)

@@ -15,11 +15,11 @@ _FAULT = 100000.0
 
 
 class Placement(NamedTuple):
-    """One way to lay out a picture, as a reader would judge it."""
+    """A finished layout as a reader would judge it."""
 
     layout: Layout
     faults: tuple[str, ...]
-    """Why it cannot be read."""
+    """Reasons why it cannot be read."""
     crossings: int
     price: float
     is_poor: bool = True
@@ -27,7 +27,7 @@ class Placement(NamedTuple):
 
 
 def placement(layout: Layout, room: float, *, is_sideways: bool = False) -> Placement:
-    """A finished layout with what is wrong with it, in a column so wide; one to the right may be of any width."""
+    """The judgement of a layout in a column so wide; one to the right may be of any width."""
     faults = []
     curves = Curves([line.curve for line in layout.lines], is_wide=layout.is_wide)
     if sum(curves.through(node.rect.grown(-tuning.TOUCHING)) for node in layout.nodes):
@@ -55,7 +55,7 @@ def price(layout: Layout, crossed: int, faults: Sequence[str], room: float) -> f
 
 
 def too_many_crossings(pictures: Sequence[Placement]) -> str:
-    """What is said if too many lines of some pictures cross."""
+    """A fault if too many lines of some pictures cross; else empty."""
     crossed = sum(it.crossings for it in pictures)
     return f"{crossed} crossings" if _is_tangled(crossed, sum(len(it.layout.lines) for it in pictures)) else ""
 
@@ -74,7 +74,7 @@ def _overlapping(layout: Layout) -> bool:
 
 
 def crossings(curves: Sequence[Curve], *, is_wide: bool = False) -> int:
-    """How many pairs of lines cross."""
+    """Number of pairs of lines that cross."""
     extents = [around(curve) for curve in curves]
     near = Rects(is_wide=is_wide)
     found = 0

@@ -15,18 +15,17 @@ from torchrecorder.layout.paper.ushape import UShape, find_u
 
 
 class Columns:
-    """The rows after which the panels are cut."""
+    """The rows after which panels are cut."""
 
     def __init__(self, panels: Panels, rows: dict[int | None, Rows], cards: dict[int, Card]) -> None:
         self._panels, self._rows, self._cards = panels, rows, cards
         self._sizes: dict[Key, tuple[float, float]] = {}
         self.cuts: dict[int | None, list[int]] = {}
-        """For each panel the rows that are the last of a column."""
+        """By panel the rows that are the last of a column."""
         self.shapes: dict[int | None, UShape] = {}
-        """Those of them that are a U."""
+        """The panels that are a U."""
 
     def plan(self, high: float, wide: float, *, with_u: bool = True) -> None:
-        """Finds where to cut."""
         pending: list[tuple[int | None, float, float]] = [(None, high, wide)]
         for box, available, room in pending:
             rows = self._rows[box]
@@ -43,7 +42,6 @@ class Columns:
                 pending += [(key.id, *inside) for key in row if key.kind == "box"]
 
     def is_same(self, other: Columns) -> bool:
-        """Whether another plan cuts in the same places."""
         return (self.cuts, self.shapes) == (other.cuts, other.shapes)
 
     def _u_shape(self, box: int | None, high: float, room: float) -> UShape | None:
@@ -55,7 +53,7 @@ class Columns:
         return found if wide <= tuning.U_WIDER * room else None
 
     def _size(self, key: Key) -> tuple[float, float]:
-        """About how high and wide it is."""
+        """Estimated height and width."""
         if key.is_port:
             return 4.0, 10.0
         if key not in self._sizes:

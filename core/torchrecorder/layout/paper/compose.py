@@ -36,14 +36,14 @@ class Composer:
         self._titles, self._words = titles, words
         self._is_narrow, self._is_sideways = is_narrow, is_sideways
         self._band = 0.0 if is_sideways else tuning.BAND
-        """What the title of a box takes along the flow."""
+        """Room for a title along the flow."""
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
         self._early: dict[int | None, set[int]] = defaultdict(set)
         self._lifted: int | None = None
         """A box whose data leaves at the top."""
         self._to_left: set[int] = set()
-        """Nodes with what belongs to them at their left, since a line leaves at the right."""
+        """Nodes with a line that leaves at the right."""
         for shape in columns.shapes.values():
             for tail, _, source in shape.bridges:
                 self._to_left.add(source if tail.kind == "box" else tail.id)
@@ -51,7 +51,6 @@ class Composer:
                 self._early[box].add(source)
 
     def compose(self, *, is_inset: bool) -> Piece:
-        """The whole picture, or an inset."""
         pieces: dict[int, Piece] = {}
         frame = self._frame() if is_inset else None
         self._lifted = None if is_inset else self._only_u()
@@ -144,7 +143,7 @@ class Composer:
         return piece
 
     def _wires(self, box: int | None, items: Mapping[Key, RowItem]) -> tuple[list[Wire], Mapping[int, list[Wire]]]:
-        """The ways of data in a panel, and those of what comes in by the side, by its source."""
+        """Wires of a panel, and those of what comes in by the side, by its source."""
         late: dict[int, list[Wire]] = defaultdict(list)
         wires = []
         for it in self._panels.by_box[box].segments:
@@ -259,7 +258,7 @@ class Composer:
 
     @staticmethod
     def _side_by_side(strips: list[Strip], wires: list[Wire], lead: float) -> float:
-        """Moves columns beside each other and leads lines from one to the next; gives the height of all."""
+        """Height of columns that are moved beside each other, with lines from one to the next."""
         down = lead + 14.0
         ends: list[float] = []
         for strip, after in pairwise(strips):

@@ -17,7 +17,7 @@ from torchrecorder.layout.paper.model import Piece, Wire
 from torchrecorder.view import View
 
 _EDGE = 2.0
-"""Half of a line, and what a stack reaches beyond its node."""
+"""Points: half of a line, and what a stack reaches beyond its node."""
 
 
 @dataclass(slots=True)
@@ -25,20 +25,17 @@ class _Path:
     source: int
     points: list[Point]
     look: tuple[frozenset[str], EdgeStyle]
-    """The words by which it is painted, and what a styler changed."""
+    """Flags, and a styler's changes."""
     is_end: bool
     """Whether it ends with an arrow."""
     begins_at_port: bool
     ends: tuple[int, int]
-    """The nodes that it joins."""
     word: str = ""
     at: Point | None = None
-    """The middle of the word, if its place is settled."""
+    """The middle of the word, if settled."""
 
 
 class Figures:
-    """Collects what is drawn, piece by piece."""
-
     def __init__(
         self,
         view: View,
@@ -52,11 +49,8 @@ class Figures:
     ) -> None:
         self._view, self._labels, self._styles, self._shapes = view, labels, styles, shapes
         self._ends = ends
-        """The nodes that each edge joins as it is drawn."""
         self._letter = letter
-        """What the keys of an inset begin with."""
         self._is_sideways = is_sideways
-        """Whether data flows to the right: across is then down, along to the right."""
         self._nodes: list[tuple[float, Figure]] = []
         self._boxes: dict[int, Figure] = {}
         self._titles: list[Title] = []

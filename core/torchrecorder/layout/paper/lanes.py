@@ -1,8 +1,7 @@
 """The way of each wire by rows, before heights are known: from which side it comes in, its lane, its tracks.
 
-Straight if it can be; else the cheapest free place for a lane: in line with the tail or the head, or beside something
-that stands in the rows it passes. A lane is never behind a thing; if all places beside other lanes are taken, it may
-lie on one of those, and the check of the finished picture sees it.
+Straight if it can be; else the cheapest free lane: in line with the tail or the head, or beside something in the rows
+it passes. It is never behind a thing; where all places are taken, it may lie on another lane, and the check sees it.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Router:
         """The side on which skips pass."""
         self._lanes: list[_TakenLane] = []
         self._taken: dict[tuple[RowItem, int], list[Wire]] = defaultdict(list)
-        """What ends at each side of an item."""
+        """By item and side."""
         self._into: dict[RowItem, list[Wire]] = defaultdict(list)
         self._high = [item for row in rows for item in row if item.last > item.row]
         self._from = Counter(wire.tail for wire in wires)
@@ -51,15 +50,10 @@ class Router:
         early = [wire for wire in wires if wire.head.key.kind == "out" and wire.head.row - wire.tail.last > 1]
         self._are_in_series = len(early) >= tuning.SERIES
         self.tracks: dict[int, tuple[int, int]] = {}
-        """By the row above a gap: how many tracks it has for leaving wires and for arriving ones."""
+        """By the row above a gap, the number of tracks of leaving and of arriving wires."""
 
     def route(self, spine: Iterable[Wire], reserved: Iterable[tuple[RowItem, int]]) -> None:
-        """Sets side, lane and tracks of all wires.
-
-        Args:
-            spine: Runs that are routed first.
-            reserved: Sides of items at which something comes from outside.
-        """
+        """Sets side, lane and tracks of all wires, those of the spine first; `reserved` sides are taken."""
         main = {id(wire) for wire in spine}
         self._reserved = set(reserved)
         for wire in sorted(self._runs, key=lambda wire: (id(wire) not in main, abs(wire.head.row - wire.tail.last))):
@@ -118,7 +112,7 @@ class Router:
         self._lanes.append(_TakenLane(wire.lane, first, last, wire.source))
 
     def _place_at_top(self, wire: Wire) -> float:
-        """Where it ends at the top of a node: below its beginning if it can, else beside those that do."""
+        """The end of a wire at the top of a node: below its beginning if it can, else beside others."""
         head = wire.head
         inset = min(tuning.LINE_INSET, head.half)
         reach = 1.0 if head.is_sign else head.half - inset
@@ -172,7 +166,7 @@ class Router:
         return True
 
     def _beside(self, head: RowItem, side: int) -> Span:
-        """Where a lane can be from which a line leads straight to a side of an item."""
+        """The span of lanes from which a line leads straight to a side of an item."""
         row = [*self._rows[head.row], *(item for item in self._high if item.row < head.row <= item.last)]
         if side == LEFT:
             others = [other.x + other.right for other in row if other.x < head.x and not other.is_port]

@@ -17,7 +17,6 @@ class _Place(NamedTuple):
 
 
 def on_page(picture: Layout, insets: Sequence[Layout], room: float) -> Layout:
-    """All of them as one, in about so much width."""
     if not insets:
         return picture
     return _merged(min(_arrangements(picture, insets, room), key=lambda places: page_height(*_size(places), room)))
@@ -65,7 +64,7 @@ def _size(places: Sequence[_Place]) -> tuple[float, float]:
 
 
 def page_height(wide: float, high: float, room: float) -> float:
-    """In a column so wide; what is too wide is made smaller, and is harder to read."""
+    """Height in a column of such width, with the price of being made smaller."""
     return high * room / max(wide, room) + 4 * max(wide - room, 0.0)
 
 

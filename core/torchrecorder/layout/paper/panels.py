@@ -1,8 +1,8 @@
 """Cutting a View into panels: the inside of each box, with ports where data enters and leaves it.
 
 An edge becomes one segment in each panel it passes. Ports are named after the node whose data they carry, so several
-readers in a box share one entry. What only one node reads, such as a weight, and what many read one after another, such
-as the embedding of a time step, is drawn beside its readers and is not a part of any panel.
+readers in a box share one entry. What one node alone reads, such as a weight, and what many read one after another,
+such as the embedding of a time step, is drawn beside its readers and is in no panel.
 """
 
 from __future__ import annotations
@@ -32,13 +32,12 @@ class Key(NamedTuple):
 
 @dataclass(slots=True)
 class Segment:
-    """What one node gives, on its way through one panel."""
+    """The data of one node on its way through one panel."""
 
     tail: Key
     head: Key
     source: int
     edges: list[int] = field(default_factory=list)
-    """Positions in the View."""
     is_skip: bool = False
 
 
@@ -67,9 +66,8 @@ class Panels:
         self._parents = {box.id: box.parent for box in view.boxes}
         self._around: dict[int | None, tuple[int | None, ...]] = {None: (None,)}
         self.first: dict[int, int] = {}
-        """The first node in each box."""
         self.size: dict[int, int] = defaultdict(int)
-        """How many nodes are in each box."""
+        """Nodes in each box."""
         for node in view.nodes:
             for around in self.around(node.box)[1:]:
                 assert around is not None
@@ -80,7 +78,7 @@ class Panels:
         self.ends |= {flow.position: (flow.tail, flow.head) for flow in flows}
         """The nodes that each edge joins, by its position in the View."""
         self.beside: dict[int, list[int]] = defaultdict(list)
-        """The nodes that are drawn beside a node that reads them."""
+        """By reader the nodes that are drawn beside it."""
         self.hubs = self._hubs(flows)
         named = [flow for flow in flows if flow.tail in self.hubs]
         flows = self._set_aside(flows, self.hubs)
@@ -97,21 +95,20 @@ class Panels:
                 self.by_box[node.box].keys.append(Key("node", node.id))
         self._cut(flows)
         self.back = edges_back(view)
-        """What the next turn of a loop reads; it says nothing about what is above what."""
+        """Edges to the next turn of a loop; they say nothing about what is above what."""
         self.hooked = {end for edge in view.edges if edge.back for end in (edge.tail, edge.head)}
         fed = {it.head for panel in self.by_box.values() for it in panel.segments}
         self.below: dict[int | None, list[Segment]] = defaultdict(list)
-        """What stands below a hub in a panel, because it is fed by nothing else, as segments that are not drawn."""
+        """Things fed by a hub alone, as segments that are not drawn."""
         for panel, tail, head in (next(self._passed(flow, flow.tail)) for flow in named):
             if head not in fed and not self._leads(panel, head, tail):
                 self.below[panel].append(Segment(tail, head, tail.id))
         self.all_from_above = False
-        """Whether no data comes in by the side."""
         self.not_late: set[tuple[int, int]] = set()
         """Boxes with sources that cannot come in by the side, because something stands in the way."""
         self._also_late: set[tuple[int, int]] = set()
         self._also_late = {(box.id, source) for box in view.boxes for source in self._first_skips(box.id)}
-        """Those that come in by the side since others do, though what reads them is the first in the box."""
+        """Those that come in by the side since others do, though their reader is the first in the box."""
 
     def around(self, box: int | None) -> tuple[int | None, ...]:
         """The boxes around the inside of a box, outermost first, the picture as None."""
@@ -120,7 +117,7 @@ class Panels:
         return self._around[box]
 
     def order(self, key: Key) -> int:
-        """Where it comes in the forward."""
+        """Place in the forward."""
         return self.first.get(key.id, 0) if key.kind == "box" else key.id
 
     @property

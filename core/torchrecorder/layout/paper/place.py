@@ -1,7 +1,4 @@
-"""Where everything in a row stands.
-
-What carries most of the stream is on one straight line, the rest close to what it reads and feeds.
-"""
+"""Where everything in a row stands: the stream on one straight line, the rest close to what it reads and feeds."""
 
 from __future__ import annotations
 
@@ -81,15 +78,7 @@ def _settle(
     *,
     is_below: bool = False,
 ) -> None:
-    """Sets x of all but the spine.
-
-    Args:
-        rows: All.
-        near: What each reads and is read by, how far apart their lines are, how much it counts, and the way.
-        fixed: The spine.
-        forks: The rows with what lies around the spine where it parts.
-        is_below: Whether what follows in those rows stands below what it reads.
-    """
+    """Sets x of all but the spine, which is `fixed`; what lies in `forks` is around it."""
     for item in (item for row in forks for item in row if not item.is_port):
         fixed.pop(item, None)
     for row in rows:
@@ -167,7 +156,7 @@ def _wanted(item: RowItem, near: Sequence[tuple[RowItem, float, float, int]], wa
 
 
 def apart(a: RowItem, b: RowItem) -> float:
-    """How far two neighbours are at least."""
+    """Least distance of two neighbours."""
     if a.is_port and b.is_port:
         return tuning.PORTS_APART
     return tuning.APART + (2 * tuning.LANE if (a.piece and b.piece) or a.is_hooked or b.is_hooked else 0.0)

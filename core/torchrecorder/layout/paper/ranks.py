@@ -1,7 +1,7 @@
 """Which things of a panel stand in one row, and in what order: a chain is known at once, else Graphviz is asked.
 
-Ranks and orders hardly depend on sizes, so all panels are asked at once, as graphs of equal boxes. What the engine
-answers is checked: where its rows do not lead downwards, ours are taken.
+All panels are asked at once, as graphs of equal boxes, since ranks hardly depend on sizes. Rows in the answer that do
+not lead downwards are replaced by ours.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ class CyclicPanel(Exception):
 
 
 class Ranking:
-    """The rows of every panel."""
-
     def __init__(self, panels: Panels) -> None:
         self._panels = panels
         self.rows: dict[int | None, Rows] = {}
@@ -32,7 +30,6 @@ class Ranking:
         """Whether towers stand one below the other."""
         self._asked: list[tuple[int | None, list[Key], list[Segment], dict[Key, int]]] = []
         self.dots: list[str] = []
-        """What the engine is asked."""
         groups = same_rank(panels.view)
         for box in panels.by_box:
             keys, segments = self._used(box)
@@ -71,10 +68,7 @@ class Ranking:
         return True
 
     def again_around(self, box: int) -> None:
-        """As `_again`, for the panel of a box and those around it that change with it.
-
-        What cannot come to a box by the side cannot come so to the boxes around it.
-        """
+        """Ranks the panel of a box again, and those around it: what cannot come to it by the side cannot to them."""
         around = self._panels.around(box)
         changed = [i for i, panel in enumerate(around) if self._is_outdated(panel)]
         for panel in around[max(min([*changed, len(around) - 1]) - 1, 0) :]:
@@ -87,16 +81,12 @@ class Ranking:
         return {key for row in self.rows[box] for key in row} != {*keys}
 
     def _again(self, box: int | None) -> None:
-        """The rows of a panel by the longest ways, after what can come in by the side has changed."""
         keys, segments = self._used(box)
         rows = self._in_rows(keys, _ranks(keys, segments))
         self.rows[box] = _best((rows, _untangled(rows, segments)), segments)
 
     def _in_line_with_outer(self) -> None:
-        """Puts what enters boxes in the order in which it comes to them, where that makes no more lines cross.
-
-        What feeds only one box stands in the order of that box.
-        """
+        """Puts what enters boxes in the order in which it comes to them, where that makes no more lines cross."""
         for box, parent in ((box.id, box.parent) for box in self._panels.view.boxes):  # a parent has a smaller id
             rows, (_, segments) = self.rows[box], self._used(box)
             around = self._panels.by_box[parent].segments
@@ -217,7 +207,7 @@ def _untangled(rows: Rows, segments: Sequence[Segment]) -> Rows:
 
 
 def _crossings(rows: Rows, segments: Sequence[Segment]) -> int:
-    """Of lines between rows that follow each other."""
+    """Crossings between neighbouring rows."""
     at = {key: (i, j) for i, row in enumerate(rows) for j, key in enumerate(row)}
     between: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for it in segments:

@@ -35,9 +35,7 @@ class Sheet:
     ) -> None:
         self._view, self._show, self._styles = view, show, styles
         self._letter = letter
-        """Of an inset; empty for the picture that it belongs to."""
         self._is_sideways = is_sideways
-        """Whether data flows to the right."""
         self._is_plain = is_sideways
         """Whether nothing is laid out as a U."""
         self._is_narrow = False
@@ -51,11 +49,10 @@ class Sheet:
         return self._ranking.dots
 
     def read(self, answers: Sequence[str | EngineError]) -> None:
-        """Takes what the engine answered."""
         self._ranking.read(answers)
 
     def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
-        """For some heights the best way to lay it out in about so much room; simpler ways are tried for poor ones."""
+        """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
         found = self._placements(width, heights)
         while any(it.is_poor for it in found) and self._simplify():
             simpler = self._placements(width, heights)
@@ -65,7 +62,7 @@ class Sheet:
         return found
 
     def narrow(self, width: float, heights: Sequence[float]) -> list[Placement]:
-        """As `best`, with words in more lines; nothing if that was tried."""
+        """The placements with words in more lines; none if that was tried."""
         if self._is_narrow:
             return []
         self._simplify()
@@ -165,7 +162,6 @@ class Sheet:
         return edge_shapes(self._view, self._show) if "shapes" in self._show else {}
 
     def _ranked_again(self, box: int) -> bool:
-        """Whether there are rows for a box and what is around it, after less can come in by the side."""
         try:
             self._ranking.again_around(box)
         except CyclicPanel:

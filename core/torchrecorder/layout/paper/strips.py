@@ -24,7 +24,7 @@ class Strip:
     rows: list[list[RowItem]]
     wires: list[Wire]
     late: Mapping[int, Sequence[Wire]]
-    """The ways of data that comes in by the side, by its source."""
+    """Wires that come in by the side, by their source."""
     lead: float
     """Room for a title at the beginning."""
     is_boxed: bool
@@ -32,7 +32,7 @@ class Strip:
     is_sideways: bool = False
     """Whether data flows to the right; titles are then where data could come in from the left of the flow."""
     wanted: dict[RowItem, float] = field(default_factory=dict)
-    """How far below the beginning something is at least."""
+    """Least distance from the beginning."""
     left: float = 0.0
     right: float = 0.0
     height: float = 0.0
@@ -40,7 +40,7 @@ class Strip:
     tops: list[float] = field(default_factory=list)
     bottoms: list[float] = field(default_factory=list)
     _open: dict[int, list[int]] = field(default_factory=dict)
-    """From where each late source can come."""
+    """The sides of each late source."""
 
     def compose(self, box: int | None) -> None:
         for r, row in enumerate(self.rows):
@@ -110,7 +110,7 @@ class Strip:
         }
 
     def _lead_in(self) -> None:
-        """Where lines from the side end; several readers share a trunk beside all that stands between them."""
+        """Ends of lines from the side; several readers share a trunk beside all that stands between them."""
         for source, wires in self.late.items():
             ends = [self._end(wire.head, source) for wire in wires]
             if len(ends) == 1:

@@ -117,7 +117,7 @@ def _price(words: _Words) -> float:
 
 
 def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, float]:
-    """How far the box reaches from its spine with a title."""
+    """Distances of the borders from the spine, with a title."""
     left = max((_long(line, bold=not i) for i, line in enumerate(words.left)), default=0.0)
     right = max((_long(line, bold=not i and not words.left) for i, line in enumerate(words.right)), default=0.0)
     if not xs:
@@ -131,7 +131,7 @@ def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, flo
 
 
 def _between(xs: Sequence[float], long: float, piece: Piece) -> tuple[float, float] | None:
-    """Where a whole title stands between two lines that enter, as far to the left as it can; and how long it is."""
+    """The leftmost place of a whole title between two lines that enter."""
     if not xs or xs[0] + piece.left >= long + tuning.TITLE_INSET + tuning.TITLE_FROM_LINE:
         return None
     pairs = pairwise([*xs, piece.right - tuning.TITLE_INSET + tuning.TITLE_FROM_LINE])

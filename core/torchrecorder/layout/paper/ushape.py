@@ -35,7 +35,7 @@ class UShape(NamedTuple):
 
 
 def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> UShape | None:
-    """How a panel can be a U, if it can."""
+    """The shape of a panel that can be a U."""
     own = rows[box]
     at = {key: r for r, row in enumerate(own) for key in row}
     segments = [it for it in panels.by_box[box].segments if it.tail in at and it.head in at]
@@ -158,7 +158,7 @@ def join(
 
 
 def lift(strip: Strip) -> None:
-    """Puts what a U gives level with what it gets, each as far from its line as both need room."""
+    """Puts the output of a U level with its input, each as far from its line as both need room."""
     (gets,), (shape,), (gives,) = strip.rows
     (wire,) = (wire for wire in strip.wires if wire.head is gives)
     x, gives.y = wire.start, gets.y + gets.middle - gives.middle
@@ -171,7 +171,7 @@ def lift(strip: Strip) -> None:
 
 
 def leaving(wire: Wire) -> tuple[float, float]:
-    """Where a bridge begins."""
+    """Start of a bridge."""
     tail = wire.tail
     if tail.piece:
         if wire.source not in tail.piece.early:
@@ -182,7 +182,7 @@ def leaving(wire: Wire) -> tuple[float, float]:
 
 
 def arriving(head: RowItem, source: int) -> float:
-    """How far below the beginning of its head a bridge ends, in the direction of the flow."""
+    """End of a bridge below the beginning of its head, in the direction of the flow."""
     if head.piece and source not in head.piece.late:
         raise NoWayAcross
     return head.piece.late[source].y if head.piece else head.middle
@@ -199,7 +199,7 @@ def _reached(wire: Wire, base: float) -> tuple[float, float]:
 
 
 def _spread(bridges: Sequence[Wire]) -> None:
-    """What several bridges reach, they reach one below the other; from above first."""
+    """Orders the ends of several bridges at one node, that from above first."""
     into: dict[RowItem, list[Wire]] = defaultdict(list)
     for wire in sorted(bridges, key=lambda wire: leaving(wire)[1]):
         into[wire.head].append(wire)
