@@ -21,6 +21,7 @@ _SLIM = 0.35
 _PLACES = 32
 """Points that stand for a segment where its length is measured."""
 _BAND = 64.0
+"""Points, about three rows of a picture."""
 
 
 class Rect(NamedTuple):
@@ -41,6 +42,9 @@ class Rect(NamedTuple):
 
     def contains(self, point: Point) -> bool:
         return self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom
+
+    def moved(self, x: float, y: float) -> Rect:
+        return Rect(self.left + x, self.top + y, self.right + x, self.bottom + y)
 
     def grown(self, by: float) -> Rect:
         return Rect(self.left - by, self.top - by, self.right + by, self.bottom + by)

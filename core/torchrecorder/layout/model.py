@@ -29,7 +29,7 @@ SHARED = ("shared1", "shared2", "shared3", "shared4")
 """Modules whose calls are drawn apart, each with a tag of its own."""
 FLAGS = frozenset((*KINDS, *MARKS, *SHARED, "skip", "repeat", "box", "error", "styled", "decides", "back"))
 """What a node, a box or a line can be."""
-_BEHIND = 1.0
+_BEHIND = 1.0  # points, the width of an outline
 _CORNER = (1 - 0.5**0.5) / 2
 """How far the largest rectangle in an ellipse is from the one around it, as a part of each side."""
 
@@ -67,6 +67,9 @@ class Word(NamedTuple):
     y: float
     size: float
     text: str
+
+    def moved(self, x: float, y: float) -> Word:
+        return self._replace(x=self.x + x, y=self.y + y)
 
 
 class Figure(NamedTuple):

@@ -22,7 +22,7 @@ from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.compose import Composer
 from torchrecorder.layout.paper.figures import Figures
 from torchrecorder.layout.paper.lanes import Blocked
-from torchrecorder.layout.paper.page import Placement, no_placement, on_page, placement, price, too_many_crossings
+from torchrecorder.layout.paper.page import Placement, on_page, placement, price, too_many_crossings
 from torchrecorder.layout.paper.panels import Panels
 from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking
 from torchrecorder.layout.paper.ushape import NoWayAcross
@@ -60,7 +60,10 @@ class PaperLayout:
         if n > _MAX_NODES or not view.nodes:
             self.reason = f"{n} nodes"
             return
-        if (nested := _nested(view)) > _MAX_NESTED:
+        levels: dict[int | None, int] = {None: 0}
+        for box in view.boxes:  # what is in a box stands behind it
+            levels[box.id] = levels[box.parent] + 1
+        if (nested := max(levels.values())) > _MAX_NESTED:
             self.reason = f"{nested} boxes in one another"
             return
         try:
@@ -73,7 +76,7 @@ class PaperLayout:
     @property
     def dots(self) -> list[str]:
         """Questions to the engine."""
-        return [] if self.reason else [dot for sheet in self._sheets for dot in sheet.dots]
+        return [] if self.reason else [dot for sheet in self._sheets for dot in sheet.ranking.dots]
 
     def place(self, answers: Sequence[str | EngineError]) -> Layout | None:
         """The layout; None, with `reason`, where the layered one is better."""
@@ -81,7 +84,7 @@ class PaperLayout:
             return None
         left = iter(answers)
         for sheet in self._sheets:
-            sheet.read([*islice(left, len(sheet.dots))])
+            sheet.ranking.read([*islice(left, len(sheet.ranking.dots))])
         # with insets the picture may be in columns above them, or one high column beside them
         heights = (tuning.ABOVE_INSETS, tuning.BESIDE_INSETS) if len(self._sheets) > 1 else (tuning.PAGE[1],)
         picture, *others = self._sheets
@@ -109,14 +112,6 @@ class PaperLayout:
         return _Page(layout, wrong, cost)
 
 
-def _nested(view: View) -> int:
-    """Depth of the boxes."""
-    levels: dict[int | None, int] = {None: 0}
-    for box in view.boxes:  # what is in a box stands behind it
-        levels[box.id] = levels[box.parent] + 1
-    return max(levels.values())
-
-
 class Sheet:
     def __init__(
         self,
@@ -127,7 +122,7 @@ class Sheet:
         *,
         is_sideways: bool = False,
     ) -> None:
-        self._view, self._show, self._styles = view, show, styles
+        self._view, self._styles = view, styles
         self._letter = letter
         self._is_sideways = is_sideways
         self._is_plain = is_sideways
@@ -136,14 +131,11 @@ class Sheet:
         """Whether words are broken into more lines."""
         self._has_u = False
         self._panels = Panels(view)
-        self._ranking = Ranking(self._panels)
-
-    @property
-    def dots(self) -> list[str]:
-        return self._ranking.dots
-
-    def read(self, answers: Sequence[str | EngineError]) -> None:
-        self._ranking.read(answers)
+        self.ranking = Ranking(self._panels)
+        self._labels = Labels(view, show=show)
+        self._shapes = edge_shapes(view, show) if "shapes" in show else {}
+        pairs = zip(view.boxes, styles.boxes if styles else [NodeStyle()] * len(view.boxes), strict=True)
+        self._titles = [box_title(self._labels, box, style, letter) for box, style in pairs]
 
     def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
         """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
@@ -172,34 +164,30 @@ class Sheet:
             self._is_plain = True
             if self._has_u:
                 return True
-        rows = {**self._ranking.rows}
-        if (
-            not self._ranking.is_stacked
-            and self._panels.has_late
-            and self._ranking.stack()
-            and self._ranking.rows != rows
-        ):
+        rows = {**self.ranking.rows}
+        if not self.ranking.is_stacked and self._panels.has_late and self.ranking.stack() and self.ranking.rows != rows:
             return True
         if not self._panels.has_late:
             return False
         self._panels.all_from_above = True
-        return self._ranking.stack()
+        return self.ranking.stack()
 
     def _placements(self, width: float, heights: Sequence[float]) -> list[Placement]:
         found: list[Placement] = []
         plans: list[Columns] = []
         for height in heights:
-            columns = Columns(self._panels, self._ranking.rows, self._cards)
+            columns = Columns(self._panels, self.ranking.rows, self._cards)
             along, across = (width, height) if self._is_sideways else (height, width)
             columns.plan(along, across, with_u=not self._is_plain)
-            same = next((i for i, other in enumerate(plans) if other.is_same(columns)), None)
+            plan = columns.cuts, columns.shapes
+            same = next((i for i, other in enumerate(plans) if (other.cuts, other.shapes) == plan), None)
             found.append(self._placed(columns, width) if same is None else found[same])
             plans.append(columns)
         self._has_u = any(columns.shapes for columns in plans)
         return found
 
     def _placed(self, columns: Columns, width: float) -> Placement:
-        rows, cards, words = self._ranking.rows, self._cards, self._shapes
+        rows, cards, words = self.ranking.rows, self._cards, self._shapes
         composer = Composer(
             self._panels,
             rows,
@@ -215,12 +203,14 @@ class Sheet:
                 piece = composer.compose(is_inset=bool(self._letter))
             except Blocked as blocked:
                 self._panels.not_late.add((blocked.box, blocked.source))
-                if not self._ranked_again(blocked.box):
+                try:
+                    self.ranking.again_around(blocked.box)
+                except CyclicPanel:
                     break
             except NoWayAcross:  # `_simplify` does without the U
                 break
             except NoWayBack:
-                return no_placement("something stands in the way back to the next step")
+                return Placement.failed("something stands in the way back to the next step")
             else:
                 figures = Figures(
                     self._view,
@@ -232,11 +222,7 @@ class Sheet:
                     is_sideways=self._is_sideways,
                 )
                 return placement(figures.layout(piece), width, is_sideways=self._is_sideways)
-        return no_placement("data cannot come in by the side")
-
-    @cached_property
-    def _labels(self) -> Labels:
-        return Labels(self._view, show=self._show)
+        return Placement.failed("data cannot come in by the side")
 
     @cached_property
     def _cards(self) -> dict[int, Card]:
@@ -249,21 +235,4 @@ class Sheet:
             is_narrow=self._is_narrow,
             is_sideways=self._is_sideways,
         )
-        return cards.in_rows(self._ranking.rows)
-
-    @cached_property
-    def _shapes(self) -> dict[tuple[int, int], str]:
-        return edge_shapes(self._view, self._show) if "shapes" in self._show else {}
-
-    def _ranked_again(self, box: int) -> bool:
-        try:
-            self._ranking.again_around(box)
-        except CyclicPanel:
-            return False
-        return True
-
-    @cached_property
-    def _titles(self) -> list[str]:
-        styles = self._styles.boxes if self._styles else [NodeStyle()] * len(self._view.boxes)
-        pairs = zip(self._view.boxes, styles, strict=True)
-        return [box_title(self._labels, box, style, self._letter) for box, style in pairs]
+        return cards.in_rows(self.ranking.rows)

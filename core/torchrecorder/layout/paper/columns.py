@@ -41,9 +41,6 @@ class Columns:
                 inside = available - beside - tuning.COLUMN_BESIDE, (room - 30.0) / (len(cuts) + 1)
                 pending += [(key.id, *inside) for key in row if key.kind == "box"]
 
-    def is_same(self, other: Columns) -> bool:
-        return (self.cuts, self.shapes) == (other.cuts, other.shapes)
-
     def _u_shape(self, box: int | None, high: float, room: float) -> UShape | None:
         if high < tuning.LEAST_CHAIN or self._has_late(box) or (found := find_u(self._panels, self._rows, box)) is None:
             return None

@@ -15,7 +15,7 @@ from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.strips import Strip
 from torchrecorder.layout.paper.titles import set_title, set_title_beside
-from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turned_piece
+from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turn_over
 from torchrecorder.layout.widths import width
 
 
@@ -124,7 +124,8 @@ class Composer:
                 rows.insert(0, [])
             rows[0] = [*missing, *rows[0]]
         rows = [row for row in rows if row] or [[RowItem(Key("node", -1), 20.0, 20.0, 1.0)]]
-        bridges = [wire for wire in wires if self._is_bridge(box, wire)]
+        across = self._shapes[box].bridges if box in self._shapes else ()
+        bridges = [wire for wire in wires if (wire.tail.key, wire.head.key, wire.source) in across]
         strips = self._strips(rows, [wire for wire in wires if wire not in bridges], late, box)
         for i, strip in enumerate(strips):
             if i and bridges:  # level with what they read
@@ -174,9 +175,6 @@ class Composer:
             or (it.head.kind == "out" and source in self._early[outer] and self._leaves_by_side_only(outer, source))
             for it in wires
         )
-
-    def _is_bridge(self, box: int | None, wire: Wire) -> bool:
-        return box in self._shapes and (wire.tail.key, wire.head.key, wire.source) in self._shapes[box].bridges
 
     def _item(self, key: Key, pieces: dict[int, Piece]) -> RowItem:
         order = self._panels.order(key)
@@ -252,7 +250,7 @@ class Composer:
                     if wire.head.key.kind == "out":
                         wire.points.append((wire.points[-1][0], height + tuning.BAND))
                 piece.height += tuning.BAND
-                turned_piece(piece)
+                turn_over(piece.items, piece.wires, piece.height)  # but for lines from the side
             set_title(piece, self._titles[box], [] if is_frame else sorted(ports), is_narrow=self._is_narrow)
         return piece
 
@@ -264,7 +262,7 @@ class Composer:
         for strip, after in pairwise(strips):
             gutter = strip.right + tuning.GUTTER / 2
             by = strip.right + tuning.GUTTER - after.left
-            _move(after, by, down)
+            after.move(by, down)
             low = strip.height + (down if ends else 0.0) + tuning.TURN - 3.0
             ends.append(low)
             for source, x in strip.exits.items():
@@ -281,12 +279,3 @@ class Composer:
                 wire.points[-1] = (wire.points[-1][0], height)
                 wire.head.y = height
         return height
-
-
-def _move(strip: Strip, x: float, y: float) -> None:
-    for row in strip.rows:
-        for item in row:
-            item.x, item.y = item.x + x, item.y + y
-    for wire in strip.wires:
-        wire.points = [(px + x, py + y) for px, py in wire.points]
-    strip.left, strip.right = strip.left + x, strip.right + x

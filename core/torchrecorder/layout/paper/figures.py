@@ -65,7 +65,16 @@ class Figures:
                 box = view.boxes[box].parent
 
     def layout(self, piece: Piece) -> Layout:
-        self._put(piece, piece.left + PAD, PAD)
+        pending = [(piece, piece.left + PAD, PAD)]
+        for inside, left, top in pending:
+            for item in inside.items:
+                if item.card:
+                    self._put_card(item.card, left + item.x, top + item.y + item.card.above, item.key.id)
+                elif item.piece:
+                    self._put_box(item.piece, left + item.x, top + item.y)
+                    pending.append((item.piece, left + item.x, top + item.y))
+            for wire in inside.wires:
+                self._put_wire(wire, left, top)
         self._nodes.sort(key=lambda pair: pair[0])
         place = {order: i for i, (order, _) in reversed([*enumerate(self._nodes)])}
         ids = sorted(place)
@@ -82,26 +91,14 @@ class Figures:
     def _at(self, across: float, along: float) -> Point:
         return (along, across) if self._is_sideways else (across, along)
 
-    def _put(self, piece: Piece, x: float, y: float) -> None:
-        pending = [(piece, x, y)]
-        for inside, left, top in pending:
-            for item in inside.items:
-                if item.card:
-                    self._put_card(item.card, left + item.x, top + item.y + item.card.above, item.key.id)
-                elif item.piece:
-                    self._put_box(item.piece, left + item.x, top + item.y)
-                    pending.append((item.piece, left + item.x, top + item.y))
-            for wire in inside.wires:
-                self._put_wire(wire, left, top)
-
     def _put_card(self, card: Card, x: float, y: float, order: float) -> None:
         if card.is_bare:
             return
         figure = card.figure
         left, top = self._at(x, y)
-        words = tuple([word._replace(x=word.x + left, y=word.y + top) for word in figure.words])
+        words = tuple([word.moved(left, top) for word in figure.words])
         key = f"{self._letter}{card.node}" if card.node >= 0 else ""
-        self._nodes.append((order, figure._replace(rect=_moved(figure.rect, left, top), words=words, key=key)))
+        self._nodes.append((order, figure._replace(rect=figure.rect.moved(left, top), words=words, key=key)))
         for i, (beside, (dx, dy)) in enumerate(zip(card.beside, card.places, strict=True)):
             own = float(beside.node) if beside.node >= 0 else order - 0.5 + i / 1000
             self._put_card(beside, x - dx if card.is_to_left else x + dx, y + dy, own)
@@ -152,10 +149,6 @@ class Figures:
                 self._said.add((wire.source, word))
                 path.word = word
         self._paths.append(path)
-
-
-def _moved(rect: Rect, x: float, y: float) -> Rect:
-    return Rect(rect.left + x, rect.top + y, rect.right + x, rect.bottom + y)
 
 
 def _joined(paths: Sequence[_Path]) -> list[_Path]:

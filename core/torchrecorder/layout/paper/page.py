@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Curve, Curves, Point, Rect, Rects, around
-from torchrecorder.layout.model import Figure, Layout, Line, Title
+from torchrecorder.layout.model import Figure, Layout
 
 
 class _Place(NamedTuple):
@@ -70,39 +70,27 @@ def page_height(wide: float, high: float, room: float) -> float:
 
 
 def _merged(places: Sequence[_Place]) -> Layout:
-    found = Layout(*_size(places), titles=[])
-    assert found.titles is not None
+    whole = Layout(*_size(places), titles=[])
+    assert whole.titles is not None
     for layout, x, y in places:
-        first = len(found.nodes)
-        found.nodes.extend(_figure(node, x, y, 0) for node in layout.nodes)
-        found.boxes.extend(_figure(box, x, y, first) for box in layout.boxes)
-        found.lines.extend(_line(line, x, y) for line in layout.lines)
-        found.titles.extend(_title(title, x, y, first) for title in layout.titles or ())
-    return found
+        first = len(whole.nodes)
+        whole.nodes.extend(_figure(node, x, y, 0) for node in layout.nodes)
+        whole.boxes.extend(_figure(box, x, y, first) for box in layout.boxes)
+        for line in layout.lines:
+            tip, at = ((point[0] + x, point[1] + y) if point else None for point in (line.tip, line.at))
+            whole.lines.append(line._replace(curve=[(px + x, py + y) for px, py in line.curve], tip=tip, at=at))
+        for title in layout.titles or ():
+            word, rect, before = title.word.moved(x, y), title.rect.moved(x, y), title.before + first
+            whole.titles.append(title._replace(left=title.left + x, word=word, rect=rect, before=before))
+    return whole
 
 
 def _figure(figure: Figure, x: float, y: float, first: int) -> Figure:
-    words = tuple([word._replace(x=word.x + x, y=word.y + y) for word in figure.words])
-    return figure._replace(rect=_rect(figure.rect, x, y), words=words, before=figure.before + first)
+    words = tuple([word.moved(x, y) for word in figure.words])
+    return figure._replace(rect=figure.rect.moved(x, y), words=words, before=figure.before + first)
 
 
-def _line(line: Line, x: float, y: float) -> Line:
-    curve: Curve = [(px + x, py + y) for px, py in line.curve]
-    tip, at = ((point[0] + x, point[1] + y) if point else None for point in (line.tip, line.at))
-    return line._replace(curve=curve, tip=tip, at=at)
-
-
-def _title(title: Title, x: float, y: float, first: int) -> Title:
-    word = title.word._replace(x=title.word.x + x, y=title.word.y + y)
-    rect, before = _rect(title.rect, x, y), title.before + first
-    return title._replace(left=title.left + x, word=word, rect=rect, before=before)
-
-
-def _rect(rect: Rect, x: float, y: float) -> Rect:
-    return Rect(rect.left + x, rect.top + y, rect.right + x, rect.bottom + y)
-
-
-_FAULT = 100000.0
+_FAULT = 100000.0  # points: more than any height
 
 
 class Placement(NamedTuple):
@@ -116,26 +104,31 @@ class Placement(NamedTuple):
     is_poor: bool = True
     """Whether another way is worth trying."""
 
+    @staticmethod
+    def failed(why: str) -> Placement:
+        return Placement(Layout(0.0, 0.0), (why,), 0, _FAULT)
+
 
 def placement(layout: Layout, room: float, *, is_sideways: bool = False) -> Placement:
     """The judgement of a layout in a column so wide; one to the right may be of any width."""
     faults = []
     curves = Curves([line.curve for line in layout.lines], is_wide=layout.is_wide)
-    if sum(curves.through(node.rect.grown(-tuning.TOUCHING)) for node in layout.nodes):
+    inner = [node.rect.grown(-tuning.TOUCHING) for node in layout.nodes]
+    if any(map(curves.through, inner)):
         faults.append("a line passes through a node")
-    if sum(curves.through(title.rect) for title in layout.titles or ()):
+    if any(curves.through(title.rect) for title in layout.titles or ()):
         faults.append("a line passes through a title")
     if layout.width > tuning.MAX_WIDTH and not is_sideways:
         faults.append(f"it is {layout.width:.0f} points wide")
-    if _overlapping(layout):
-        faults.append("nodes overlap")
+    rects = Rects(is_wide=layout.is_wide)
+    for rect in inner:
+        if rects.meeting(rect):
+            faults.append("nodes overlap")
+            break
+        rects.add(rect)
     crossed = crossings([line.curve for line in layout.lines], is_wide=layout.is_wide)
     is_poor = bool(faults) or crossed > tuning.FEW_CROSSINGS or layout.width > room
     return Placement(layout, tuple(faults), crossed, price(layout, crossed, faults, room), is_poor)
-
-
-def no_placement(why: str) -> Placement:
-    return Placement(Layout(0.0, 0.0), (why,), 0, _FAULT)
 
 
 def price(layout: Layout, crossed: int, faults: Sequence[str], room: float) -> float:
@@ -153,15 +146,6 @@ def too_many_crossings(pictures: Sequence[Placement]) -> str:
 
 def _is_tangled(crossed: int, lines: int) -> bool:
     return crossed * tuning.LINES_A_CROSSING > lines
-
-
-def _overlapping(layout: Layout) -> bool:
-    rects = Rects(is_wide=layout.is_wide)
-    for node in layout.nodes:
-        if rects.meeting(node.rect.grown(-tuning.TOUCHING)):
-            return True
-        rects.add(node.rect.grown(-tuning.TOUCHING))
-    return False
 
 
 def crossings(curves: Sequence[Curve], *, is_wide: bool = False) -> int:

@@ -8,9 +8,9 @@ such as the embedding of a time step, is drawn beside its readers and is in no p
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import edges_back
@@ -18,6 +18,19 @@ from torchrecorder.view import View
 
 LOOSE = ("param", "buffer", "const", "from")
 """Kinds of nodes that give data without being fed."""
+
+
+_Place = TypeVar("_Place")
+
+
+def reached(start: _Place, near: Mapping[_Place, Sequence[_Place]]) -> set[_Place]:
+    """The places that ways lead to from one, with itself."""
+    seen, pending = set[_Place](), [start]
+    while pending:
+        if (place := pending.pop()) not in seen:
+            seen.add(place)
+            pending += near.get(place, ())
+    return seen
 
 
 class Key(NamedTuple):
@@ -172,21 +185,13 @@ class Panels:
 
     def _hubs(self, flows: list[_Flow]) -> set[int]:
         readers: dict[int, list[int]] = defaultdict(list)
-        follow: dict[int, list[int]] = defaultdict(list)
         for flow in flows:
             readers[flow.tail].append(flow.head)
-            follow[flow.tail].append(flow.head)
         found = set()
-        for source, heads in readers.items():
+        for source, heads in [*readers.items()]:
             if len(set(heads)) >= tuning.HUB:
-                first, reached = min(heads), set[int]()
-                pending = [first]
-                while pending:
-                    node = pending.pop()
-                    if node not in reached:
-                        reached.add(node)
-                        pending += follow[node]
-                if sum(head in reached for head in set(heads)) >= tuning.HUB - 1:  # a series, not a fork
+                after = reached(min(heads), readers)
+                if sum(head in after for head in set(heads)) >= tuning.HUB - 1:  # a series, not a fork
                     found.add(source)
         return found
 
@@ -232,13 +237,10 @@ class Panels:
 
     def _leads(self, box: int | None, tail: Key, head: Key) -> bool:
         """Whether data comes from one thing of a panel to another."""
-        reached, pending = set[Key](), [tail]
-        while pending:
-            key = pending.pop()
-            if key not in reached:
-                reached.add(key)
-                pending += [it.head for it in self.by_box[box].segments if it.tail == key]
-        return head in reached
+        follow: dict[Key, list[Key]] = defaultdict(list)
+        for it in self.by_box[box].segments:
+            follow[it.tail].append(it.head)
+        return head in reached(tail, follow)
 
     def _passed(self, flow: _Flow, source: int) -> Iterator[tuple[int | None, Key, Key]]:
         """The panels that an edge passes, and where it comes from and leads to in each."""

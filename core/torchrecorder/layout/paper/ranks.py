@@ -70,15 +70,12 @@ class Ranking:
     def again_around(self, box: int) -> None:
         """Ranks the panel of a box again, and those around it: what cannot come to it by the side cannot to them."""
         around = self._panels.around(box)
-        changed = [i for i, panel in enumerate(around) if self._is_outdated(panel)]
+        # those change that get data from above now, for which their rows have no port
+        ranked = [{key for row in self.rows[panel] for key in row} for panel in around]
+        changed = [i for i, panel in enumerate(around) if ranked[i] != {*self._used(panel)[0]}]
         for panel in around[max(min([*changed, len(around) - 1]) - 1, 0) :]:
             self._again(panel)
         self._in_line_with_outer()
-
-    def _is_outdated(self, box: int | None) -> bool:
-        """Whether a panel gets data from above for which its rows have no port, because it came in by the side."""
-        keys, _ = self._used(box)
-        return {key for row in self.rows[box] for key in row} != {*keys}
 
     def _again(self, box: int | None) -> None:
         keys, segments = self._used(box)

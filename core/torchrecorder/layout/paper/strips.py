@@ -206,6 +206,14 @@ class Strip:
         xs += [x for wire in self.wires for x, _ in wire.points]
         self.left, self.right = min(xs), max(xs)
 
+    def move(self, x: float, y: float) -> None:
+        for item in (item for row in self.rows for item in row):
+            item.x, item.y = item.x + x, item.y + y
+        for wire in self.wires:
+            wire.start += x
+            wire.points = [(px + x, py + y) for px, py in wire.points]
+        self.left, self.right = self.left + x, self.right + x
+
     @property
     def entries(self) -> dict[int, float]:
         return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "in"}

@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from torchrecorder.layout import tuning
-from torchrecorder.layout.paper.model import LEFT, Piece, RowItem, Wire
-from torchrecorder.layout.paper.panels import Key, Panels, Segment
+from torchrecorder.layout.paper.model import LEFT, RowItem, Wire
+from torchrecorder.layout.paper.panels import Key, Panels, Segment, reached
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.strips import Strip
 from torchrecorder.layout.paper.tracks import Tracks
@@ -78,18 +78,11 @@ def _largest(rows: Rows, segments: Sequence[Segment]) -> set[Key]:
     for it in segments:
         near[it.tail].append(it.head)
         near[it.head].append(it.tail)
-    found: list[set[Key]] = []
+    groups: list[set[Key]] = []
     for key in (key for row in rows for key in row):
-        if any(key in group for group in found):
-            continue
-        group, pending = set[Key](), [key]
-        while pending:
-            other = pending.pop()
-            if other not in group:
-                group.add(other)
-                pending += near[other]
-        found.append(group)
-    return max(found, key=len, default=set())
+        if not any(key in group for group in groups):
+            groups.append(reached(key, near))
+    return max(groups, key=len, default=set())
 
 
 def _is_far(panels: Panels, it: Segment, at: Mapping[Key, int]) -> bool:
@@ -132,7 +125,7 @@ def join(
         if abs(y - at) >= tuning.LEVEL:
             lanes.add(y, at, wire.source, partial(setattr, wire, "leaving"))
     room = tuning.U_GUTTER + tuning.LANE * max(lanes.settle(), 1)
-    _shift(second, first.right + room - second.left)
+    second.move(first.right + room - second.left, 0.0)
     for wire in bridges:
         (x, y), (end, at) = leaving(wire), _reached(wire, base)
         lane = first.right + tuning.U_GUTTER / 2 + tuning.LANE * (wire.leaving or 0)
@@ -218,11 +211,6 @@ def turn_over(items: Collection[RowItem], wires: Sequence[Wire], base: float) ->
         wire.at = wire.at and (wire.at[0], base - wire.at[1])
 
 
-def turned_piece(piece: Piece) -> None:
-    """Turns over a box in a column that flows up; lines from the side stay where the column finds them."""
-    turn_over(piece.items, piece.wires, piece.height)
-
-
 def _lower(strip: Strip, by: float) -> None:
     for row in strip.rows:
         for item in row:
@@ -230,13 +218,3 @@ def _lower(strip: Strip, by: float) -> None:
     for wire in strip.wires:
         is_entry = wire.tail.key.kind == "in"
         wire.points = [(x, y if is_entry and not i else y + by) for i, (x, y) in enumerate(wire.points)]
-
-
-def _shift(strip: Strip, by: float) -> None:
-    for row in strip.rows:
-        for item in row:
-            item.x += by
-    for wire in strip.wires:
-        wire.start += by
-        wire.points = [(x + by, y) for x, y in wire.points]
-    strip.left, strip.right = strip.left + by, strip.right + by
