@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 OpenWorker: TypeAlias = "Callable[[], AbstractContextManager[Worker]]"
 
+MAX_PROBLEMS = 8  # of one picture; a styler makes the same one at many nodes
+_HEX = re.compile(r"#[0-9a-fA-F]{6}")
+_SHORT_HEX = re.compile(r"#[0-9a-fA-F]{3}")
 TIMEOUT_S = 120.0
 """Seconds that a styler may take for all pictures of a build; importing it may import a library as large as torch."""
 
@@ -124,57 +127,45 @@ def _checked(name: str, answer: object, given: StylerInput) -> Styles:
     return styles
 
 
-MAX_PROBLEMS = 8
-_HEX = re.compile(r"#[0-9a-fA-F]{6}")
-_SHORT_HEX = re.compile(r"#[0-9a-fA-F]{3}")
-
-
 def check_styles(answer: object, given: StylerInput) -> tuple[Styles, list[str]]:
     """The styles that an answer gives, and what is wrong with it."""
-    found = [answer.get(name) if isinstance(answer, dict) else None for name in ("nodes", "boxes", "edges")]
-    nodes, boxes, edges = (rows if isinstance(rows, list) else [] for rows in found)
+    given_rows = [answer.get(name) if isinstance(answer, dict) else None for name in ("nodes", "boxes", "edges")]
+    nodes, boxes, edges = (rows if isinstance(rows, list) else [] for rows in given_rows)
     asked = (len(given.nodes), len(given.boxes), len(given.edges))
     if (len(nodes), len(boxes), len(edges)) != asked:
         return Styles([NodeStyle()] * asked[0], [NodeStyle()] * asked[1], [EdgeStyle()] * asked[2]), ["no answer"]
-    reader = _StyleReader()
+    where: dict[str, str] = {}  # each problem with the first thing that has it
     things = zip((*nodes, *boxes), (*given.nodes, *given.boxes), strict=True)
-    styles = [NodeStyle(**reader.read(row, _NODE, f"style_node for {it.label!r}")) for row, it in things]
+    styles = [NodeStyle(**_attributes(row, _NODE, f"style_node for {thing.label!r}", where)) for row, thing in things]
     labels = [node.label for node in given.nodes]
     of_edges = [
-        EdgeStyle(**reader.read(row, _EDGE, f"style_edge from {labels[tail]!r} to {labels[head]!r}"))
+        EdgeStyle(**_attributes(row, _EDGE, f"style_edge from {labels[tail]!r} to {labels[head]!r}", where))
         for row, (tail, head) in zip(edges, given.edges, strict=True)
     ]
-    problems = [f"{where} gave {what}" for what, where in reader.problems.items()]
+    problems = [f"{place} gave {what}" for what, place in where.items()]
     if (more := len(problems) - MAX_PROBLEMS) > 0:
         problems[MAX_PROBLEMS:] = [f"and {more} more problems"]
     return Styles(styles[: len(nodes)], styles[len(nodes) :], of_edges), problems
 
 
-class _StyleReader:
-    """Reads attributes; remembers each problem with the first thing that has it."""
-
-    def __init__(self) -> None:
-        self.problems: dict[str, str] = {}
-
-    def read(self, row: object, known: Mapping[str, _Attribute], where: str) -> dict[str, Any]:
-        if row is None:
-            return {}
-        if not isinstance(row, Mapping):
-            expected = "attributes by name are expected, as in {'color': 'orange'}"
-            self.problems.setdefault(f"{_shown(row)}: {expected}", where)
-            return {}
-        found: dict[str, Any] = {}
-        for name, value in row.items():
-            attribute = known.get(name) if isinstance(name, str) else None
-            if attribute is None:
-                advice = did_you_mean(str(name), known, f"the known ones are {', '.join(known)}")
-                self.problems.setdefault(f"the attribute {_shown(name)}, {advice}", where)
-                continue
-            try:
-                found[attribute.field] = attribute.read(value)
-            except ValueError as error:
-                self.problems.setdefault(f"{name}={_shown(value)}: {error}", where)
-        return found
+def _attributes(row: object, known: Mapping[str, _Attribute], place: str, problems: dict[str, str]) -> dict[str, Any]:
+    if row is None:
+        return {}
+    if not isinstance(row, Mapping):
+        problems.setdefault(f"{_shown(row)}: attributes by name are expected, as in {{'color': 'orange'}}", place)
+        return {}
+    fields: dict[str, Any] = {}
+    for name, value in row.items():
+        attribute = known.get(name) if isinstance(name, str) else None
+        if attribute is None:
+            advice = did_you_mean(str(name), known, f"the known ones are {', '.join(known)}")
+            problems.setdefault(f"the attribute {_shown(name)}, {advice}", place)
+            continue
+        try:
+            fields[attribute.field] = attribute.read(value)
+        except ValueError as error:
+            problems.setdefault(f"{name}={_shown(value)}: {error}", place)
+    return fields
 
 
 def _shown(value: object) -> str:
@@ -229,48 +220,14 @@ _NODE = {
     **_EDGE,
 }
 
-COLOURS = {
-    "aqua": "#00ffff",
-    "black": "#000000",
-    "blue": "#0000ff",
-    "brown": "#a52a2a",
-    "cyan": "#00ffff",
-    "darkblue": "#00008b",
-    "darkgreen": "#006400",
-    "darkolivegreen": "#556b2f",
-    "darkorange": "#ff8c00",
-    "darkred": "#8b0000",
-    "fuchsia": "#ff00ff",
-    "gold": "#ffd700",
-    "gray": "#808080",
-    "green": "#008000",
-    "grey": "#808080",
-    "indigo": "#4b0082",
-    "lightblue": "#add8e6",
-    "lightgray": "#d3d3d3",
-    "lightgreen": "#90ee90",
-    "lightgrey": "#d3d3d3",
-    "lightpink": "#ffb6c1",
-    "lightyellow": "#ffffe0",
-    "lime": "#00ff00",
-    "magenta": "#ff00ff",
-    "maroon": "#800000",
-    "navy": "#000080",
-    "olive": "#808000",
-    "orange": "#ffa500",
-    "pink": "#ffc0cb",
-    "purple": "#800080",
-    "red": "#ff0000",
-    "salmon": "#fa8072",
-    "silver": "#c0c0c0",
-    "skyblue": "#87ceeb",
-    "steelblue": "#4682b4",
-    "tan": "#d2b48c",
-    "teal": "#008080",
-    "tomato": "#ff6347",
-    "violet": "#ee82ee",
-    "white": "#ffffff",
-    "yellow": "#ffff00",
-}
+_NAMED = """
+    aqua=00ffff black=000000 blue=0000ff brown=a52a2a cyan=00ffff darkblue=00008b darkgreen=006400
+    darkolivegreen=556b2f darkorange=ff8c00 darkred=8b0000 fuchsia=ff00ff gold=ffd700 gray=808080 green=008000
+    grey=808080 indigo=4b0082 lightblue=add8e6 lightgray=d3d3d3 lightgreen=90ee90 lightgrey=d3d3d3 lightpink=ffb6c1
+    lightyellow=ffffe0 lime=00ff00 magenta=ff00ff maroon=800000 navy=000080 olive=808000 orange=ffa500 pink=ffc0cb
+    purple=800080 red=ff0000 salmon=fa8072 silver=c0c0c0 skyblue=87ceeb steelblue=4682b4 tan=d2b48c teal=008080
+    tomato=ff6347 violet=ee82ee white=ffffff yellow=ffff00
+"""
+COLOURS = {name: f"#{digits}" for name, _, digits in (pair.partition("=") for pair in _NAMED.split())}
 """The colours that have a name: those of HTML, and those of torchrecorder 1.0.3's own styler. Graphviz knows hundreds
 and browsers others under the same names (`green` is two colours), so there is a short list."""

@@ -41,6 +41,16 @@ _WASM_START_S = 20.0
 """Compiling it takes a second of one processor, which may be busy."""
 _WASM_BYTES = 10 << 30
 """A runtime reserves the 4 GiB that a memory of WebAssembly may have at most, and as much again as a guard."""
+MEMORY_BYTES = 2 << 30  # a graph of 2,000 nodes takes 34 MiB
+OUTPUT_BYTES = 256 << 20  # a graph of 2,000 nodes gives 0.8 MB
+MAX_STDERR = 2000  # characters of it in an error
+_END = b"}"
+_NO_MEMORY = re.compile(r"memory|alloc", re.IGNORECASE)
+"""What engines say when the system gives them no more; there is no signal for it."""
+_LIMITS = {
+    "SIGXCPU": "it computed for longer than it may",
+    "SIGXFSZ": f"its output is larger than {OUTPUT_BYTES >> 20} MiB",
+}
 
 
 def find_engine(setting: str = "auto") -> Engine:
@@ -137,18 +147,6 @@ def _asked(program: str) -> str:
     return f"{Path(program).name} {match[1] if match else 'unknown'}"
 
 
-MEMORY_BYTES = 2 << 30
-OUTPUT_BYTES = 256 << 20
-MAX_STDERR = 2000
-_END = b"}"
-_NO_MEMORY = re.compile(r"memory|alloc", re.IGNORECASE)
-"""What engines say when the system gives them no more; there is no signal for it."""
-_LIMITS = {
-    "SIGXCPU": "it computed for longer than it may",
-    "SIGXFSZ": f"its output is larger than {OUTPUT_BYTES >> 20} MiB",
-}
-
-
 @dataclass(frozen=True)
 class Engine:
     """A program that lays out graphs as Graphviz's `dot` does."""
@@ -217,33 +215,30 @@ class Engine:
         return EngineError(engine=self.identity, reason=reason, at_limit=at_limit)
 
     def _run(self, sources: list[str], timeout_s: float) -> _Run | OSError:
+        files = [f"p{i}.dot" for i in range(len(sources))]
+        # The least to start, and a setting that forbids images: Graphviz 16 refuses `GV_FILE_PATH` of older versions.
+        kept = {key: os.environ[key] for key in ("SYSTEMROOT", "TEMP", "TMP") if key in os.environ}
         try:
             with tempfile.TemporaryDirectory(prefix="torchrecorder-") as name:
-                return self._run_in(Path(name), sources, timeout_s)
+                folder = Path(name)
+                for file, source in zip(files, sources, strict=True):
+                    (folder / file).write_text(source, encoding="utf-8", errors="replace")
+                with (folder / "stderr").open("wb") as stderr:
+                    process = subprocess.Popen(
+                        [self.path, *self.arguments, "-Tjson0", "-O", *files],
+                        cwd=folder,
+                        env={**kept, "SERVER_NAME": "torchrecorder", "LC_ALL": "C"},
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE,
+                        stderr=stderr,
+                        start_new_session=True,
+                    )
+                status, killed = _wait(process, timeout_s + self.start_s, MEMORY_BYTES + self.reserved_bytes)
+                said = (folder / "stderr").read_bytes()[: 8 * MAX_STDERR].decode("utf-8", "replace")
+                pictures = [folder / f"{file}.json0" for file in files]
+                return _Run(status, killed, [*map(_finished, pictures)], [path.exists() for path in pictures], said)
         except OSError as error:  # the program is gone, or a disk is full
             return error
-
-    def _run_in(self, folder: Path, sources: list[str], timeout_s: float) -> _Run:
-        files = [f"p{i}.dot" for i in range(len(sources))]
-        for file, source in zip(files, sources, strict=True):
-            (folder / file).write_text(source, encoding="utf-8", errors="replace")
-        process = self._start(folder, files)
-        status, killed = _wait(process, timeout_s + self.start_s, MEMORY_BYTES + self.reserved_bytes)
-        stderr = (folder / "stderr").read_bytes()[: 8 * MAX_STDERR].decode("utf-8", "replace")
-        pictures = [folder / f"{file}.json0" for file in files]
-        return _Run(status, killed, [*map(_finished, pictures)], [path.exists() for path in pictures], stderr)
-
-    def _start(self, folder: Path, files: list[str]) -> subprocess.Popen[bytes]:
-        with (folder / "stderr").open("wb") as stderr:
-            return subprocess.Popen(
-                [self.path, *self.arguments, "-Tjson0", "-O", *files],
-                cwd=folder,
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                start_new_session=True,
-            )
 
 
 class _Run(NamedTuple):
@@ -286,15 +281,13 @@ class _Run(NamedTuple):
         return f"{how}: {said[:MAX_STDERR]}" if said else how
 
 
-def _environment() -> dict[str, str]:
-    """The least to start, and a setting that forbids images: Graphviz 16 refuses `GV_FILE_PATH` of older versions."""
-    kept = {key: os.environ[key] for key in ("SYSTEMROOT", "TEMP", "TMP") if key in os.environ}
-    return {**kept, "SERVER_NAME": "torchrecorder", "LC_ALL": "C"}
-
-
 def _wait(process: subprocess.Popen[bytes], timeout_s: float, memory_bytes: int) -> tuple[int, bool]:
-    """The exit status, and whether the time was over."""
-    _limit(process.pid, timeout_s, memory_bytes)
+    """The exit status, and whether the time was over.
+
+    Limits are set from outside, as code between fork and exec is unsafe in a parent with threads. Only Linux can do
+    that; elsewhere the time-out is what holds.
+    """
+    bound(process.pid, AS=memory_bytes, CPU=math.ceil(timeout_s) + 1, FSIZE=OUTPUT_BYTES, CORE=0)
     killed = False
     try:
         process.communicate(timeout=timeout_s)  # returns at once when the process ends; wait() would poll
@@ -304,14 +297,6 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float, memory_bytes: int)
         process.kill() if os.name == "nt" else kill_group(process.pid)
         process.communicate()
     return process.returncode, killed
-
-
-def _limit(pid: int, timeout_s: float, memory_bytes: int) -> None:
-    """Limits a running process from outside, as code between fork and exec is unsafe in a parent with threads.
-
-    Only Linux can do that; elsewhere the time-out is what holds.
-    """
-    bound(pid, AS=memory_bytes, CPU=math.ceil(timeout_s) + 1, FSIZE=OUTPUT_BYTES, CORE=0)
 
 
 def _finished(file: Path) -> str | None:

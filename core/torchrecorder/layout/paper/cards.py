@@ -93,7 +93,7 @@ class Cards:
             self._bare.update(ends if len(ends) == 1 else ())
 
     def in_rows(self, rows: Mapping[int | None, Rows]) -> dict[int, Card]:
-        """The cards of all nodes; a single one of a row says all in one line, if it is no wider than other rows."""
+        """The cards of all nodes; a single one of a row says all in one line, if that makes no row wider."""
         found: dict[int, Card] = {}
         wide: dict[Key, float] = {}
         for box in (*(box.id for box in reversed(self._view.boxes)), None):  # a parent has a smaller id
