@@ -53,8 +53,8 @@ class _DetailsWriter:
         for box in self.view.boxes:
             yield f"b{box.id}", self.loop(box) if is_loop(box) else self.call(box)
         for node in self.view.nodes:
-            if found := self.node(node):
-                yield str(node.id), found
+            if row := self.node(node):
+                yield str(node.id), row
 
     def node(self, node: Node) -> _Row:
         rows = [self.node(part) for part in node.parts]
@@ -67,7 +67,7 @@ class _DetailsWriter:
             name = clean(node.name or node.kind, _MAX_PATH)
             is_data = node.kind in ("param", "buffer")
             row = [name if is_data else f"/{name}", "", "", "", "", _shapes(self.graph, node.values)]
-        parts = "\n".join(_part(one, is_told=one[:2] == row[:2]) for one in rows if one)
+        parts = "\n".join(_part(part_row, is_told=part_row[:2] == row[:2]) for part_row in rows if part_row)
         return [*row, *([""] * (_N_FACTS - len(row))), parts] if parts else row
 
     def call(self, shown: Box | Node) -> _Row:
@@ -91,7 +91,7 @@ class _DetailsWriter:
     def loop(self, box: Box) -> _Row:
         """The turns of a loop, which are not calls: only where it runs, and how often."""
         path = self.runs_in(box)
-        number = sum(is_loop(one) and self.runs_in(one) == path for one in self.view.boxes[: box.id + 1])
+        number = sum(is_loop(other) and self.runs_in(other) == path for other in self.view.boxes[: box.id + 1])
         name = clean(f"{path}/each step", _MAX_PATH) + (f"~{number}" if number > 1 else "")
         return [name, *[""] * (_N_FACTS - 2), box.repeat]
 
@@ -128,11 +128,11 @@ class _DetailsWriter:
     @cached_property
     def numbers(self) -> dict[int, int]:
         """The number of each op among those of its name in its call."""
-        found: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         last: dict[tuple[int, str], int] = {}
         for op in self.graph.ops:
-            found[op.id] = last[op.call, op.name] = last.get((op.call, op.name), 0) + 1
-        return found
+            numbers[op.id] = last[op.call, op.name] = last.get((op.call, op.name), 0) + 1
+        return numbers
 
 
 def _part(row: _Row, *, is_told: bool) -> str:

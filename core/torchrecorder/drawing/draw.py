@@ -68,17 +68,17 @@ def draw(
     that options name are asked in a worker; `on_modules` gets each one's name and the digests of the modules imported
     for it.
     """
-    jobs = [replace(it, graph=it.graph.without_sizes()) if it.graph.info.grade == "names" else it for it in jobs]
-    found = _drawn(jobs, engine, open_worker, on_modules)
+    jobs = [replace(job, graph=job.graph.without_sizes()) if job.graph.info.grade == "names" else job for job in jobs]
+    drawings = _drawn(jobs, engine, open_worker, on_modules)
     for way in range(len(_plainer(DrawingOptions()))):
-        failed = {i: error for i, error in enumerate(found) if isinstance(error, FailedInside)}
+        failed = {i: error for i, error in enumerate(drawings) if isinstance(error, FailedInside)}
         plainer = [replace(jobs[i], options=_plainer(jobs[i].options)[way]) for i in failed]
         again = _drawn(plainer, engine, open_worker, on_modules) if failed else ()
         for (i, error), drawing in zip(failed.items(), again, strict=True):
             if isinstance(drawing, Drawing):
                 _ask_for_report(error, "it is drawn in a plainer way")
-                found[i] = drawing
-    return found
+                drawings[i] = drawing
+    return drawings
 
 
 def _plainer(options: DrawingOptions) -> Sequence[DrawingOptions]:
@@ -184,9 +184,9 @@ class _Picture:
             self.layout = _error(self.job, error)
 
     def _has_faults(self, layout: Layout, said: str) -> bool:
-        found = faults(self.view, layout)
-        self.unproved += [said.format(found[0])] if found else []
-        return bool(found)
+        wrong = faults(self.view, layout)
+        self.unproved += [said.format(wrong[0])] if wrong else []
+        return bool(wrong)
 
 
 _PAPER = "layered, since the layout of a paper has faults: {}; please report it"
@@ -199,7 +199,9 @@ def _lay_out(pictures: Sequence[_Picture], engine: Engine) -> None:
     for picture in pictures:
         picture.read([*islice(answers, len(picture.dots))])
     pending = [picture for picture in pictures if picture.layout is None]
-    for picture, answer in zip(pending, engine.layout([it.dot for it in pending]) if pending else (), strict=True):
+    for picture, answer in zip(
+        pending, engine.layout([waiting.dot for waiting in pending]) if pending else (), strict=True
+    ):
         picture.paper = None
         picture.read([answer])
 
@@ -215,7 +217,10 @@ def _pictures(job: DrawJob) -> list[_Picture]:
     view = views.view(beside=_is_paper(job.options))
     pictures = [_Picture(job, view), *(() if _is_as_before(job) else _nested(job, views, view))]
     if (marks := job.marks) is not None:
-        return [_Picture(job, marked(it.view, marks), it.call, it.path, it.parent) for it in pictures]
+        return [
+            _Picture(job, marked(picture.view, marks), picture.call, picture.path, picture.parent)
+            for picture in pictures
+        ]
     return pictures
 
 

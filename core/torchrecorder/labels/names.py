@@ -81,14 +81,14 @@ def flops(number: int) -> str:
 
 def flops_by_call(graph: Graph) -> dict[int, int]:
     """Floating-point operations in each call and in those within it, where a rule for them is known."""
-    found: dict[int, int] = {}
+    by_call: dict[int, int] = {}
     for op in graph.ops:
         if op.flops:
-            found[op.call] = found.get(op.call, 0) + op.flops
+            by_call[op.call] = by_call.get(op.call, 0) + op.flops
     for call in reversed(graph.calls):
-        if call.parent is not None and call.id in found:
-            found[call.parent] = found.get(call.parent, 0) + found[call.id]
-    return found
+        if call.parent is not None and call.id in by_call:
+            by_call[call.parent] = by_call.get(call.parent, 0) + by_call[call.id]
+    return by_call
 
 
 def size(number: int) -> str:

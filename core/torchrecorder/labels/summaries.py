@@ -58,17 +58,17 @@ def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Spa
     """The facts of a layer with those of several in place of the one that a setting decides."""
     columns = [*zip(*(rule(args.changed(span.name, value)) for value in span.values), strict=False)]
     at = next((i for i, column in enumerate(columns) if len({*column}) > 1), None)
-    found = [*facts]
+    changed = [*facts]
     if at is not None:
         is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
-        found[at] = among([*dict.fromkeys(columns[at])], sizes=span.name == SIZES) if is_whole else setting(span)
-    return found
+        changed[at] = among([*dict.fromkeys(columns[at])], sizes=span.name == SIZES) if is_whole else setting(span)
+    return changed
 
 
 def _sizes_among(rule: _Rule, args: ReprArguments, spans: Sequence[Span]) -> list[str]:
     facts = rule(args)
     of_sizes = (_with_span(facts, rule, args, span) for span in spans if span.name == SIZES)
-    return [fact for found in of_sizes for fact in found if fact not in facts]
+    return [fact for changed in of_sizes for fact in changed if fact not in facts]
 
 
 def setting(span: Span) -> str:

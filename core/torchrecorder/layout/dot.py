@@ -146,7 +146,7 @@ class _DotWriter:
         text = box_title(self.labels, box, style, self.letter)
         # layout measures a title in the regular face: spaces as wide as it grows when its name is bold
         grows = (BOLD - 1) * width(text.partition(PARTS)[0], _FONT_SIZE)
-        found: dict[str, str | float] = {
+        row: dict[str, str | float] = {
             "label": text + " " * math.ceil(grows / width(" ", _FONT_SIZE)),
             "class": " ".join(flags(self.labels, "box", box, style)),
             "margin": _ROOMY if box.id in self.roomy else _MARGIN,
@@ -154,14 +154,14 @@ class _DotWriter:
             **_paint(style),
         }
         cls = self.labels.cls(box)
-        return found | ({"comment": cls} if cls else {})
+        return row | ({"comment": cls} if cls else {})
 
     def node(self, node: Node) -> dict[str, str | float | Lines]:
         style = self.styles.nodes[node.id] if self.styles else NodeStyle()
         label = Label(*style.label) if style.label else self.labels.node(node)
         kind = self.labels.kind(node)
         is_small = kind in ("data", "link")
-        found: dict[str, str | float | Lines] = {
+        row: dict[str, str | float | Lines] = {
             "label": (label.name, label.line) if label.line else label.name,
             "class": " ".join(flags(self.labels, kind, node, style)),
             **(_SIGN if label.is_sign else _SMALL if is_small else {}),
@@ -171,26 +171,26 @@ class _DotWriter:
         bold = width(label.name, size, bold=True)
         grows = bold - max(width(label.name, size), width(label.line, size))
         if grows > _UNSEEN and not label.is_sign:
-            found["width"] = f"{(bold + 2 * margin) / 72:.2f}"
+            row["width"] = f"{(bold + 2 * margin) / 72:.2f}"
         if self.styles:
-            found["style"] = f"rounded,{style.stroke}" if style.stroke else "rounded"
-            found.update(_paint(style))
+            row["style"] = f"rounded,{style.stroke}" if style.stroke else "rounded"
+            row.update(_paint(style))
         reference = self.labels.reference(node)
-        return found | ({"comment": reference} if reference else {})
+        return row | ({"comment": reference} if reference else {})
 
     def edge(self, edge: Edge, style: EdgeStyle) -> dict[str, str | float]:
         is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
-        found: dict[str, str | float] = {"weight": 1 if is_loose else 0 if edge.skip else 4}
+        row: dict[str, str | float] = {"weight": 1 if is_loose else 0 if edge.skip else 4}
         if edge.back:
-            found = {"constraint": "false", "style": "dashed"}
+            row = {"constraint": "false", "style": "dashed"}
         if word := NEXT_STEP if edge in self.called else self.shapes.get((edge.tail, edge.head), ""):
-            found["comment"] = word
+            row["comment"] = word
         words = [word for word, is_so in (("back", edge.back), ("skip", edge.skip)) if is_so]
         words += [edge.mark] if edge.mark else []
         if any(style):
             words.append("styled")
-            found |= {"style": style.stroke or ("dashed" if edge.back else "solid"), **_paint(style)}
-        return found | ({"class": " ".join(words)} if words else {})
+            row |= {"style": style.stroke or ("dashed" if edge.back else "solid"), **_paint(style)}
+        return row | ({"class": " ".join(words)} if words else {})
 
 
 def box_title(labels: Labels, box: Box, style: NodeStyle, letter: str) -> str:
@@ -205,14 +205,14 @@ def flags(labels: Labels, kind: str, thing: Box | Node, style: NodeStyle) -> lis
     """The words by which `svg` knows how to paint it."""
     calls, failed = labels.graph.calls, labels.graph.info.failure is not None
     is_stack = thing.repetition == "series" or (isinstance(thing, Box) and is_loop(thing))
-    found = {"repeat": thing.repeat > 1 and is_stack}
-    found["error"] = failed and not all(calls[call].ok for call in thing.calls)
-    found["styled"] = any(style[1:])  # it brings colours or lines of its own
-    found["decides"] = isinstance(thing, Node) and thing.decides
+    states = {"repeat": thing.repeat > 1 and is_stack}
+    states["error"] = failed and not all(calls[call].ok for call in thing.calls)
+    states["styled"] = any(style[1:])  # it brings colours or lines of its own
+    states["decides"] = isinstance(thing, Node) and thing.decides
     marks = [thing.mark] if thing.mark else []
     shared = labels.shared(thing)
     tags = [] if shared is None else [SHARED[shared % len(SHARED)]]
-    return [kind, *(word for word, is_so in found.items() if is_so), *marks, *tags]
+    return [kind, *(word for word, is_so in states.items() if is_so), *marks, *tags]
 
 
 def _paint(style: NodeStyle | EdgeStyle) -> dict[str, str | float]:
@@ -276,7 +276,7 @@ def passed_inside(view: View) -> set[int]:
         for box in _around(node.box, parents):
             first.setdefault(box, node.id)
             last[box] = node.id
-    found: set[int] = set()
+    passed: set[int] = set()
     for edge in view.edges:
         if edge.skip:
             tails, heads = ([*_around(view.nodes[end].box, parents)] for end in (edge.tail, edge.head))
@@ -285,21 +285,21 @@ def passed_inside(view: View) -> set[int]:
                     if box in others:
                         break
                     if outermost[box] != at:
-                        found.add(box)
+                        passed.add(box)
                     at = outermost[box]
-    return found
+    return passed
 
 
 def edges_back(view: View) -> dict[int | None, list[int]]:
     """The positions of the edges to the next turn of a loop, by the innermost box around both their ends."""
     parents = {box.id: box.parent for box in view.boxes}
-    found: dict[int | None, list[int]] = {}
+    by_box: dict[int | None, list[int]] = {}
     for position, edge in enumerate(view.edges):
         if edge.back:
             outer = {*_around(view.nodes[edge.head].box, parents)}
             common = (box for box in _around(view.nodes[edge.tail].box, parents) if box in outer)
-            found.setdefault(next(common, None), []).append(position)
-    return found
+            by_box.setdefault(next(common, None), []).append(position)
+    return by_box
 
 
 def _around(box: int | None, parents: dict[int, int | None]) -> Iterator[int]:
@@ -317,7 +317,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
     """
     got: dict[int, str] = {}
     written: set[tuple[object, ...]] = set()
-    found: dict[tuple[int, int], str] = {}
+    texts: dict[tuple[int, int], str] = {}
     for edge in sorted(view.edges, key=lambda edge: (edge.head, edge.tail)):
         got.setdefault(edge.head, _shape(view, edge.value, show))
     for edge in sorted(view.edges, key=lambda edge: (edge.tail, edge.skip, edge.head)):
@@ -336,9 +336,9 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
             step = module.cls
         alike = (node.box, step, got.get(edge.tail), shape)
         if not news & written and alike not in written:
-            found[edge.tail, edge.head] = shape
+            texts[edge.tail, edge.head] = shape
             written |= {*news, alike}
-    return found
+    return texts
 
 
 def _without_examples(shape: str) -> str:

@@ -48,7 +48,7 @@ def finished(
 
 
 def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
-    found = []
+    titles = []
     for box in layout.boxes:
         for word in box.words[:1]:
             name, dot, rest = word.text.partition(PARTS)
@@ -59,8 +59,8 @@ def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
             rect, at_right = (Rect(at - 3, top, at + length + 3, bottom) for at in (left, right))
             if (crossing := curves.through(rect)) and curves.through(at_right) < crossing:
                 left, rect = right, at_right
-            found.append(Title(left, word, rect, box.reference, box.before, box.style.ink, key=box.key))
-    return found
+            titles.append(Title(left, word, rect, box.reference, box.before, box.style.ink, key=box.key))
+    return titles
 
 
 def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
@@ -70,16 +70,16 @@ def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list
         return []
     in_the_way = Rects([*_figures(layout), *taken, *_borders(layout)], is_wide=layout.is_wide)
     places = _places if layout.titles is None else _beside_ends
-    found = []
+    words = []
     for line in sorted(lines, key=lambda line: line.at is None):
         for rect in places(line) if line.at is None else [_around_middle(line, line.at)]:
             is_inside = rect.left >= 0 and rect.right <= layout.width
             if is_inside and not in_the_way.meeting(rect) and not curves.through(rect):
                 in_the_way.add(rect)
                 middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * tuning.WORD_SIZE
-                found.append(Word(middle, base, tuning.WORD_SIZE, line.word))
+                words.append(Word(middle, base, tuning.WORD_SIZE, line.word))
                 break
-    return found
+    return words
 
 
 def _around_middle(line: Line, at: Point) -> Rect:

@@ -108,8 +108,8 @@ def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) 
         off = abs(3 * bx - 2 * ax - dx) + abs(3 * by - 2 * ay - dy)
         is_line = off + abs(3 * cx - ax - 2 * dx) + abs(3 * cy - ay - 2 * dy) < _EVEN
     if is_line:
-        found = _line_inside(segment[0], segment[-1], rect)
-        return [(start + first * (end - start), start + last * (end - start)) for first, last in found]
+        spans = _line_inside(segment[0], segment[-1], rect)
+        return [(start + first * (end - start), start + last * (end - start)) for first, last in spans]
     middle = (start + end) / 2
     first_half, last_half = _halves(segment, 0.5)
     return _inside(first_half, rect, start, middle) + _inside(last_half, rect, middle, end)
@@ -204,12 +204,12 @@ class Rects:
     def meeting(self, rect: Rect) -> list[int]:
         left, top, right, bottom = rect
         near = dict.fromkeys(position for band in self._touched(rect) for position in self._bands.get(band, ()))
-        found = []
+        met = []
         for position in near:
             x0, y0, x1, y1 = self._rects[position]
             if x0 <= right and left <= x1 and y0 <= bottom and top <= y1:
-                found.append(position)
-        return found
+                met.append(position)
+        return met
 
     def touching(self, rect: Rect) -> list[Rect]:
         return [self._rects[position] for position in self.meeting(rect)]
@@ -231,7 +231,7 @@ class Curves:
         for rect in rects:
             for position in self._extents.meeting(rect):
                 near.setdefault(position, []).append(rect)
-        found = [[curve] for curve in self._curves]
+        parts = [[curve] for curve in self._curves]
         for position, behind in near.items():
-            found[position] = without(self._curves[position], behind)
-        return found
+            parts[position] = without(self._curves[position], behind)
+        return parts

@@ -49,7 +49,9 @@ def arranged(text: str) -> Layout:
 
 
 def _reroute_skips(layout: Layout) -> None:
-    boxes, nodes = (Rects((it.rect for it in them), is_wide=layout.is_wide) for them in (layout.boxes, layout.nodes))
+    boxes, nodes = (
+        Rects((figure.rect for figure in figures), is_wide=layout.is_wide) for figures in (layout.boxes, layout.nodes)
+    )
     for i, line in enumerate(layout.lines):
         if "skip" in line.flags and len(line.curve) > 2:
             layout.lines[i] = line._replace(curve=_rerouted(line, boxes, nodes))
@@ -96,9 +98,9 @@ def _bend(end: Point, towards: Point, length: float, across: int, at: float, pas
     for bend in tuning.BENDS:
         meets = end[1 - across] + bend * length
         before = meets - tuning.BEND_ROUND * bend * length
-        found = [end, part(end, towards, reach), _point(across, at, before), _point(across, at, meets)]
-        if _is_free(found, passed):
-            return found
+        curve = [end, part(end, towards, reach), _point(across, at, before), _point(across, at, meets)]
+        if _is_free(curve, passed):
+            return curve
     return None
 
 
@@ -149,7 +151,7 @@ class _LayoutReader:
         x, y, wide, high, size = _numbers(place, 5)
         x, y, wide, high = x + self.dx, self.dy - y, wide * _INCH / 2, high * _INCH / 2
         # an escaped line break parts the lines of a label, an escaped backslash does not
-        label = re.sub(r"\\\\|\\n", lambda found: found[0] if found[0] == "\\\\" else "\n", row.get("label", ""))
+        label = re.sub(r"\\\\|\\n", lambda match: match[0] if match[0] == "\\\\" else "\n", row.get("label", ""))
         words = _words(x, y, size, map(_plain, label.split("\n")))
         rect = Rect(x - wide, y - high, x + wide, y + high)
         is_round = row.get("shape") in ("circle", "ellipse")
@@ -215,7 +217,7 @@ def _hex(row: Mapping[str, Any], name: str) -> str:
 
 def _plain(text: object) -> str:
     """The text that was escaped for the engine."""
-    return _ESCAPED.sub(lambda found: found[1] or "&", str(text)).strip()
+    return _ESCAPED.sub(lambda match: match[1] or "&", str(text)).strip()
 
 
 def _numbers(text: str, n: int | None = None) -> list[float]:

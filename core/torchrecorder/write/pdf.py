@@ -150,17 +150,17 @@ def faces_for(signs: Iterable[str]) -> dict[Face, frozenset[str]]:
     """
     left = {sign for sign in signs if ord(sign) not in _our_signs()}
     unset = {sign for sign in left if _needs_shaping(sign)}
-    found: dict[Face, frozenset[str]] = {}
+    faces: dict[Face, frozenset[str]] = {}
     for file in _files() if left > unset else ():
         face, has = _signs_of(file)
         if here := frozenset(sign for sign in left - unset if ord(sign) in has):
-            found[face] = here
+            faces[face] = here
             left -= here
             if left == unset:
                 break
     if problems := [*_problems(left, unset)]:
         raise OptionError(tuple(problems))
-    return found
+    return faces
 
 
 def _problems(left: set[str], unset: set[str]) -> Iterator[str]:
@@ -197,10 +197,10 @@ def _our_signs() -> frozenset[int]:
 @lru_cache(maxsize=1)
 def _files() -> tuple[Path, ...]:
     """Every file of fonts, plain ones first; in the same order each time."""
-    found = {
+    files = {
         file for folder in _folders() for file in folder.rglob("*") if file.suffix.lower() in (".ttf", ".otf", ".ttc")
     }
-    return tuple(sorted(found, key=lambda file: (len(_ODD.findall(file.name)), file.name, str(file))))
+    return tuple(sorted(files, key=lambda file: (len(_ODD.findall(file.name)), file.name, str(file))))
 
 
 def _folders() -> list[Path]:

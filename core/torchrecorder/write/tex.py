@@ -85,9 +85,9 @@ def escaped(text: str) -> str:
         sign for sign in unicodedata.normalize("NFC", text) if unicodedata.category(sign) not in ("Cc", "Cf")
     )
     parts, end = [], 0
-    for found in _OTHER.finditer(text):
-        parts += [text[end : found.start()].translate(_TABLE), f"\\trother{{{found[0]}}}"]
-        end = found.end()
+    for match in _OTHER.finditer(text):
+        parts += [text[end : match.start()].translate(_TABLE), f"\\trother{{{match[0]}}}"]
+        end = match.end()
     return "".join(parts) + text[end:].translate(_TABLE)
 
 

@@ -138,13 +138,13 @@ def _outermost(view: View) -> int:
 
 def _opened(view: View) -> set[int]:
     """The calls that something drawn in a picture, or in its insets, is in."""
-    graph, found = view.graph, set[int]()
-    for one in (view, *(inset.view for inset in view.insets)):
-        drawn = [graph.calls[call].parent for node in one.nodes for call in node.calls]
-        drawn += [graph.ops[node.op].call for node in one.nodes if node.op is not None]
+    graph, opened = view.graph, set[int]()
+    for shown in (view, *(inset.view for inset in view.insets)):
+        drawn = [graph.calls[call].parent for node in shown.nodes for call in node.calls]
+        drawn += [graph.ops[node.op].call for node in shown.nodes if node.op is not None]
         for call in drawn:
-            found.update(around.id for around in graph.around(call))
-    return found
+            opened.update(around.id for around in graph.around(call))
+    return opened
 
 
 def _branched(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
@@ -214,7 +214,7 @@ class LayerRow:
 
 def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[LayerRow, ...]:
     """The rows of the model, a layer before those in it, up to `MAX_ROWS`."""
-    work, found = flops_by_call(graph), []
+    work, rows = flops_by_call(graph), []
     numbers: dict[int, int] = {}
     for run in call_runs(graph, depth)[:MAX_ROWS]:
         number = numbers[run.level] = numbers.get(run.level, 0) + 1
@@ -231,5 +231,5 @@ def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[L
             params=module.params.total if module else 0,
             flops=work.get(call.id, 0),
         )
-        found.append(row)
-    return tuple(found)
+        rows.append(row)
+    return tuple(rows)

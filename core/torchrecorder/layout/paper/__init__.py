@@ -68,8 +68,8 @@ class PaperLayout:
             return
         try:
             views = [(view, ""), *((inset.view, inset.letter) for inset in view.insets)]
-            for (one, letter), style in zip_longest(views, styles[: len(views)]):
-                self._sheets.append(Sheet(one, show, style, letter, is_sideways=is_sideways))
+            for (shown, letter), style in zip_longest(views, styles[: len(views)]):
+                self._sheets.append(Sheet(shown, show, style, letter, is_sideways=is_sideways))
         except CyclicPanel:
             self.reason = "boxes feed each other"
 
@@ -90,14 +90,14 @@ class PaperLayout:
         picture, *others = self._sheets
         pictures = picture.best(self._width, heights)
         insets = [sheet.best(self._width, tuning.PAGE[1:])[0] for sheet in others]
-        page = min((self._page(one, insets) for one in pictures), key=lambda page: page.price)
+        page = min((self._page(placed, insets) for placed in pictures), key=lambda page: page.price)
         if page.layout.height > tuning.PAGE[1]:
             pictures += picture.narrow(self._width, heights)
             narrow = [
                 (sheet.narrow(self._width, tuning.PAGE[1:]) or [inset])[0]
                 for sheet, inset in zip(others, insets, strict=True)
             ]
-            pages = [self._page(one, beside) for beside in (insets, narrow) for one in pictures]
+            pages = [self._page(placed, beside) for beside in (insets, narrow) for placed in pictures]
             page = min(pages, key=lambda page: page.price)
         self.reason = "; ".join(page.faults)
         return None if page.faults else page.layout
@@ -105,8 +105,8 @@ class PaperLayout:
     def _page(self, picture: Placement, insets: Sequence[Placement]) -> _Page:
         all_of_it = [picture, *insets]
         layout = on_page(picture.layout, [inset.layout for inset in insets], self._width)
-        wrong = [fault for one in all_of_it for fault in one.faults]
-        cost = price(layout, sum(one.crossings for one in all_of_it), wrong, self._width)
+        wrong = [fault for placed in all_of_it for fault in placed.faults]
+        cost = price(layout, sum(placed.crossings for placed in all_of_it), wrong, self._width)
         if too_many := too_many_crossings(all_of_it):
             wrong.append(too_many)
         return _Page(layout, wrong, cost)
@@ -139,13 +139,15 @@ class Sheet:
 
     def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
         """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
-        found = self._placements(width, heights)
-        while any(it.is_poor for it in found) and self._simplify():
+        placements = self._placements(width, heights)
+        while any(placement.is_poor for placement in placements) and self._simplify():
             simpler = self._placements(width, heights)
             if self._is_plain:
-                simpler = [it._replace(price=it.price + tuning.GIVEN_UP) for it in simpler]
-            found = [min(pair, key=lambda it: it.price) for pair in zip(found, simpler, strict=True)]
-        return found
+                simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
+            placements = [
+                min(pair, key=lambda placement: placement.price) for pair in zip(placements, simpler, strict=True)
+            ]
+        return placements
 
     def narrow(self, width: float, heights: Sequence[float]) -> list[Placement]:
         """The placements with words in more lines; none if that was tried."""
@@ -173,7 +175,7 @@ class Sheet:
         return self.ranking.stack()
 
     def _placements(self, width: float, heights: Sequence[float]) -> list[Placement]:
-        found: list[Placement] = []
+        placements: list[Placement] = []
         plans: list[Columns] = []
         for height in heights:
             columns = Columns(self._panels, self.ranking.rows, self._cards)
@@ -181,10 +183,10 @@ class Sheet:
             columns.plan(along, across, with_u=not self._is_plain)
             plan = columns.cuts, columns.shapes
             same = next((i for i, other in enumerate(plans) if (other.cuts, other.shapes) == plan), None)
-            found.append(self._placed(columns, width) if same is None else found[same])
+            placements.append(self._placed(columns, width) if same is None else placements[same])
             plans.append(columns)
         self._has_u = any(columns.shapes for columns in plans)
-        return found
+        return placements
 
     def _placed(self, columns: Columns, width: float) -> Placement:
         rows, cards, words = self.ranking.rows, self._cards, self._shapes

@@ -143,17 +143,17 @@ def lead_back(piece: Piece, edges: Sequence[tuple[int, Edge]], *, is_sideways: b
     if any(end not in room.spots for _, edge in edges for end in (edge.tail, edge.head)):
         raise NoWayBack
     spots = room.spots
-    found = []
+    wires = []
     for position, edge in sorted(edges, key=lambda pair: abs(spots[pair[1].tail].y - spots[pair[1].head].y)):
         tail, head = spots[edge.tail], spots[edge.head]
         wire = Wire(tail.item, head.item, edge.tail, [position], is_skip=False)
         wire.points = _way(room, piece, tail, head)
         room.back.setdefault(_source(tail, head), []).append(wire.points)
-        found.append(wire)
-    for x, _ in (point for wire in found for point in wire.points):
+        wires.append(wire)
+    for x, _ in (point for wire in wires for point in wire.points):
         piece.left, piece.right = max(piece.left, -x), max(piece.right, x)
-    piece.wires += found
-    _say(room, piece, found[::-1], is_sideways=is_sideways)
+    piece.wires += wires
+    _say(room, piece, wires[::-1], is_sideways=is_sideways)
 
 
 def nodes_in(piece: Piece) -> Iterator[int]:
@@ -183,9 +183,9 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
                     wider = max(-piece.left - x, x - piece.right, 0.0) * tuning.BACK_WIDER_COSTS
                     joins = tuning.JOINED_SAVES if (leaving.points[0], x) in known else 0.0
                     tried.append((long + wider + leaving.price + coming.price - joins, x, leaving, coming))
-    best, found = _straight(room, tail, head, source)
+    best, way = _straight(room, tail, head, source)
     crossed: dict[tuple[Point, Point], float] = {}
-    for cost, x, leaving, coming in sorted(tried, key=lambda one: one[:2]):
+    for cost, x, leaving, coming in sorted(tried, key=lambda candidate: candidate[:2]):
         if cost >= best:
             break
         points = [*leaving.points, (x, leaving.points[-1][1]), (x, coming.points[0][1]), *coming.points]
@@ -196,17 +196,17 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
                 crossed[p, q] = room.crossed(p, q, source, *own)
             cost += tuning.BACK_CROSSING_COSTS * crossed[p, q]
         if cost < best:
-            best, found = cost, points
-    if not found:
+            best, way = cost, points
+    if not way:
         raise NoWayBack
-    return found
+    return way
 
 
 def _straight(room: _Room, tail: _Spot, head: _Spot, source: int) -> tuple[float, list[Point]]:
     """Price and points of a straight line between two nodes beside each other, if there is room."""
     left, right = (tail, head) if tail.x < head.x else (head, tail)
     top, bottom = max(left.rect.top, right.rect.top), min(left.rect.bottom, right.rect.bottom)
-    best, found = _FAR, list[Point]()
+    best, line = _FAR, list[Point]()
     if left.rect.right < right.rect.left and not (tail.item.is_sign or head.item.is_sign):
         for by in _offsets((bottom - top) / 2, tuning.BACK_OFF):
             points = [(x, (top + bottom) / 2 + by) for x in (left.rect.right, right.rect.left)]
@@ -214,8 +214,8 @@ def _straight(room: _Room, tail: _Spot, head: _Spot, source: int) -> tuple[float
             price = right.rect.left - left.rect.right + abs(by) / 4
             price += tuning.BACK_CROSSING_COSTS * room.crossed(points[0], points[1], source, tail.rect, head.rect)
             if price < best:
-                best, found = price, points
-    return best, found
+                best, line = price, points
+    return best, line
 
 
 def _source(tail: _Spot, head: _Spot) -> int:
@@ -224,17 +224,17 @@ def _source(tail: _Spot, head: _Spot) -> int:
 
 
 def _lanes(room: _Room, tail: _Spot, head: _Spot) -> list[float]:
-    found = {
+    lanes = {
         end + side * tuning.BACK_REACH
-        for it in (tail, head)
-        for side, end in ((LEFT, it.rect.left), (RIGHT, it.rect.right))
+        for spot in (tail, head)
+        for side, end in ((LEFT, spot.rect.left), (RIGHT, spot.rect.right))
     }
     for rect in room.solid:
-        found |= {rect.left - tuning.BACK_AIR - 0.1, rect.right + tuning.BACK_AIR + 0.1}
+        lanes |= {rect.left - tuning.BACK_AIR - 0.1, rect.right + tuning.BACK_AIR + 0.1}
     for (x0, y0), (x1, y1) in room.parts():
         if abs(x0 - x1) < abs(y0 - y1):
-            found |= {x0 - tuning.LANE, x0, x0 + tuning.LANE}
-    return sorted(x for x in found if abs(x) < _FAR / 2)
+            lanes |= {x0 - tuning.LANE, x0, x0 + tuning.LANE}
+    return sorted(x for x in lanes if abs(x) < _FAR / 2)
 
 
 def _leaving(spot: _Spot, usual: int) -> Iterator[_End]:
@@ -297,7 +297,9 @@ def _say(room: _Room, piece: Piece, wires: Sequence[Wire], *, is_sideways: bool)
         for x, y in (*_places(wire, across, along), *corners):
             rect = Rect(x - across / 2, y - along / 2, x + across / 2, y + along / 2)
             near = rect.grown(1.5)
-            is_taken = any(_meet(near, it) for it in room.solid) or any(_meet(near, around(it)) for it in room.parts())
+            is_taken = any(_meet(near, obstacle) for obstacle in room.solid) or any(
+                _meet(near, around(obstacle)) for obstacle in room.parts()
+            )
             wider = max(-rect.left - piece.left, rect.right - piece.right, 0.0)
             if not is_taken and (best is None or wider < best[0] - 1.0):
                 best = wider, wire, rect

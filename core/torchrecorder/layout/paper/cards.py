@@ -94,34 +94,34 @@ class Cards:
 
     def in_rows(self, rows: Mapping[int | None, Rows]) -> dict[int, Card]:
         """The cards of all nodes; a single one of a row says all in one line, if that makes no row wider."""
-        found: dict[int, Card] = {}
+        cards: dict[int, Card] = {}
         wide: dict[Key, float] = {}
         for box in (*(box.id for box in reversed(self._view.boxes)), None):  # a parent has a smaller id
             own = [[key for key in row if not key.is_port] for row in rows[box]]
             alone = [row[0] for row in own if len(row) == 1 and row[0].kind == "node"]
             shared = [row for row in own if row and row[0] not in alone]
             for key in (key for row in shared for key in row if key.kind == "node"):
-                found[key.id] = card = self._of(self._view.nodes[key.id])
+                cards[key.id] = card = self._of(self._view.nodes[key.id])
                 wide[key] = card.half + card.right
             widest = max(
                 (sum(wide[key] + tuning.CARDS_APART for key in row) - tuning.CARDS_APART for row in shared), default=0.0
             )
             for key in alone:
                 room = self._long[0] if self._is_narrow else max(widest - 2 * tuning.CARD_MARGIN, self._long[0])
-                found[key.id] = card = self._of(self._view.nodes[key.id], room)
+                cards[key.id] = card = self._of(self._view.nodes[key.id], room)
                 widest = max(widest, card.half + card.right)
             if box is not None:
                 wide[Key("box", box)] = widest + tuning.BOX_AROUND
-        return found
+        return cards
 
     def _of(self, node: Node, one_line: float = 0.0) -> Card:
         card = self._card(node, one_line)
         beside = self._panels.beside.get(node.id, [])
         card.beside = [self._beside(self._view.nodes[other]) for other in beside]
-        top = -(sum(2 * it.body for it in card.beside) + tuning.BETWEEN_BESIDE * (len(beside) - 1)) / 2
-        for it in card.beside:
-            card.places.append((card.half + tuning.BESIDE + it.half, top + it.body))
-            top += 2 * it.body + tuning.BETWEEN_BESIDE
+        top = -(sum(2 * other.body for other in card.beside) + tuning.BETWEEN_BESIDE * (len(beside) - 1)) / 2
+        for other in card.beside:
+            card.places.append((card.half + tuning.BESIDE + other.half, top + other.body))
+            top += 2 * other.body + tuning.BETWEEN_BESIDE
         return card
 
     def _card(self, node: Node, one_line: float = 0.0) -> Card:
@@ -163,15 +163,15 @@ class Cards:
     @cached_property
     def _tags(self) -> dict[int, tuple[str, str]]:
         """Name and number for the readers of a hub: the name cut if long, a number if others have that name."""
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         for hub in sorted(self._panels.hubs):
             name = self._label(self._view.nodes[hub]).name
             while width(name, tuning.SMALL) > tuning.TAG_WIDE:
                 name = name.rstrip("…")[:-1].rstrip("._ ") + "…"
-            found[hub] = name
-        alike = {name: [hub for hub, other in found.items() if other == name] for name in found.values()}
+            names[hub] = name
+        alike = {name: [hub for hub, other in names.items() if other == name] for name in names.values()}
         numbers = {hub: f" #{i}" for hubs in alike.values() if len(hubs) > 1 for i, hub in enumerate(hubs, 1)}
-        return {hub: (name, numbers.get(hub, "")) for hub, name in found.items()}
+        return {hub: (name, numbers.get(hub, "")) for hub, name in names.items()}
 
 
 def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[float, float, tuple[Word, ...]]:

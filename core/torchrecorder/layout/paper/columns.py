@@ -42,12 +42,12 @@ class Columns:
                 pending += [(key.id, *inside) for key in row if key.kind == "box"]
 
     def _u_shape(self, box: int | None, high: float, room: float) -> UShape | None:
-        if high < tuning.LEAST_CHAIN or self._has_late(box) or (found := find_u(self._panels, self._rows, box)) is None:
+        if high < tuning.LEAST_CHAIN or self._has_late(box) or (shape := find_u(self._panels, self._rows, box)) is None:
             return None
         rows = self._rows[box]
-        parts = rows[: found.cut + 1], rows[found.cut + 1 :]
+        parts = rows[: shape.cut + 1], rows[shape.cut + 1 :]
         wide = sum(max(sum(self._size(key)[1] + tuning.COLUMN_SIDE for key in row) for row in part) for part in parts)
-        return found if wide <= tuning.U_WIDER * room else None
+        return shape if wide <= tuning.U_WIDER * room else None
 
     def _size(self, key: Key) -> tuple[float, float]:
         """Estimated height and width."""
@@ -59,8 +59,10 @@ class Columns:
                 self._sizes[key] = (card.above + card.below + tuning.COLUMN_GAP, card.half + card.right)
             else:
                 rows = self._rows[key.id]
-                high = tuning.BOX_HIGH + sum(max(self._size(it)[0] for it in row) for row in rows)
-                wide = max((sum(self._size(it)[1] + tuning.COLUMN_SIDE for it in row) for row in rows), default=60.0)
+                high = tuning.BOX_HIGH + sum(max(self._size(inner)[0] for inner in row) for row in rows)
+                wide = max(
+                    (sum(self._size(inner)[1] + tuning.COLUMN_SIDE for inner in row) for row in rows), default=60.0
+                )
                 lanes = tuning.LANE * len(self._panels.back.get(key.id, ()))
                 self._sizes[key] = (high, wide + lanes + tuning.BOX_WIDE)
         return self._sizes[key]
@@ -91,7 +93,7 @@ class Columns:
         return []
 
     def _has_late(self, box: int | None) -> bool:
-        sources = {it.source for it in self._panels.by_box[box].segments if it.tail.kind == "in"}
+        sources = {segment.source for segment in self._panels.by_box[box].segments if segment.tail.kind == "in"}
         return box is not None and any(self._panels.is_late(box, source) for source in sources)
 
     def _places(self, box: int | None) -> set[int]:
@@ -99,8 +101,8 @@ class Columns:
         rows = self._rows[box]
         at = {key: r for r, row in enumerate(rows) for key in row}
         passing: dict[int, set[tuple[Key, int]]] = defaultdict(set)
-        for it in self._panels.by_box[box].segments:
-            for r in range(at[it.tail], at[it.head]):
-                passing[r].add((it.tail, it.source))
+        for segment in self._panels.by_box[box].segments:
+            for r in range(at[segment.tail], at[segment.head]):
+                passing[r].add((segment.tail, segment.source))
         is_inner = [not any(key.is_port for key in row) for row in rows]
         return {r for r in range(1, len(rows) - 1) if len(passing[r]) == 1 and is_inner[r] and is_inner[r + 1]}

@@ -77,7 +77,7 @@ class Composer:
         if [[key.kind for key in row] for row in rows] != [["node"], ["box"], ["node"]]:
             return None
         (entered,), (box,), (left,) = rows
-        is_chain = [(it.tail, it.head) for it in around] in (
+        is_chain = [(segment.tail, segment.head) for segment in around] in (
             [(entered, box), (box, left)],
             [(box, left), (entered, box)],
         )
@@ -99,7 +99,11 @@ class Composer:
                 heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
                 heads = heads if len(heads) < tuning.NAMED else [heads[0], "…", heads[-1]]
                 wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
-        around = {it.source: it.edges for it in self._panels.by_box[None].segments if it.head.kind == "box"}
+        around = {
+            segment.source: segment.edges
+            for segment in self._panels.by_box[None].segments
+            if segment.head.kind == "box"
+        }
         for source, side in piece.late.items():
             way = LEFT if LEFT in side.ends else RIGHT
             border = -piece.left if way == LEFT else piece.right
@@ -113,9 +117,9 @@ class Composer:
         items = {key: self._item(key, pieces) for key in self._panels.by_box[box].keys}
         wires, late = self._wires(box, items)
         late_ports = {Key("in", source) for source in late}
-        early = [it for it in self._panels.by_box[box].segments if it.head == Key("out", it.source)]
-        early = [it for it in early if it.source in self._early[box]]
-        late_ports |= {it.head for it in early if self._leaves_by_side_only(box, it.source)}
+        early = [segment for segment in self._panels.by_box[box].segments if segment.head == Key("out", segment.source)]
+        early = [segment for segment in early if segment.source in self._early[box]]
+        late_ports |= {segment.head for segment in early if self._leaves_by_side_only(box, segment.source)}
         rows = [[items[key] for key in row if key not in late_ports] for row in self._rows[box]]
         known = {item for row in rows for item in row}
         missing = [item for key, item in items.items() if item not in known and key not in late_ports]
@@ -137,27 +141,33 @@ class Composer:
                 lift(strip)
         left = [item for item in items.values() if item.key not in late_ports]
         piece = self._framed(box, strips, left, bridges, is_frame=is_frame)
-        for it in early:
-            tail = items[it.tail]
-            x, y = tail.piece.early[it.source] if tail.piece else (tail.half, tail.middle)
-            piece.early[it.source] = tail.x + x, tail.y + y
+        for segment in early:
+            tail = items[segment.tail]
+            x, y = tail.piece.early[segment.source] if tail.piece else (tail.half, tail.middle)
+            piece.early[segment.source] = tail.x + x, tail.y + y
         return piece
 
     def _wires(self, box: int | None, items: Mapping[Key, RowItem]) -> tuple[list[Wire], Mapping[int, list[Wire]]]:
         """Wires of a panel, and those of what comes in by the side, by its source."""
         late: dict[int, list[Wire]] = defaultdict(list)
         wires = []
-        for it in self._panels.by_box[box].segments:
-            tail, head = items[it.tail], items[it.head]
-            if it.tail.kind == "in" and box is not None and self._panels.is_late(box, it.source):
-                late[it.source].append(Wire(tail, head, it.source, it.edges, it.is_skip, is_late=True))
+        for segment in self._panels.by_box[box].segments:
+            tail, head = items[segment.tail], items[segment.head]
+            if segment.tail.kind == "in" and box is not None and self._panels.is_late(box, segment.source):
+                late[segment.source].append(
+                    Wire(tail, head, segment.source, segment.edges, segment.is_skip, is_late=True)
+                )
                 continue
-            if it.head.kind == "out" and it.source in self._early[box] and self._leaves_by_side_only(box, it.source):
+            if (
+                segment.head.kind == "out"
+                and segment.source in self._early[box]
+                and self._leaves_by_side_only(box, segment.source)
+            ):
                 continue
-            is_late = head.piece is not None and it.source in head.piece.late
-            wires.append(Wire(tail, head, it.source, it.edges, it.is_skip, is_late))
-            edges = [self._panels.view.edges[position] for position in it.edges]
-            if not it.is_skip and it.head.kind != "out":
+            is_late = head.piece is not None and segment.source in head.piece.late
+            wires.append(Wire(tail, head, segment.source, segment.edges, segment.is_skip, is_late))
+            edges = [self._panels.view.edges[position] for position in segment.edges]
+            if not segment.is_skip and segment.head.kind != "out":
                 said = [self._words.get((edge.tail, edge.head), "") for edge in edges]
                 long = max(width(word, tuning.WORD_SIZE) for word in said) if self._is_sideways else 1.0
                 tail.word = max([tail.word, *(long for word in said if word)])
@@ -168,12 +178,18 @@ class Composer:
         if box is None:
             return False
         outer = self._panels.around(box)[-2]
-        wires = [it for it in self._panels.by_box[outer].segments if (it.tail, it.source) == (Key("box", box), source)]
+        wires = [
+            segment
+            for segment in self._panels.by_box[outer].segments
+            if (segment.tail, segment.source) == (Key("box", box), source)
+        ]
         bridges = self._shapes[outer].bridges if outer in self._shapes else frozenset()
         return all(
-            (it.tail, it.head, source) in bridges
-            or (it.head.kind == "out" and source in self._early[outer] and self._leaves_by_side_only(outer, source))
-            for it in wires
+            (segment.tail, segment.head, source) in bridges
+            or (
+                segment.head.kind == "out" and source in self._early[outer] and self._leaves_by_side_only(outer, source)
+            )
+            for segment in wires
         )
 
     def _item(self, key: Key, pieces: dict[int, Piece]) -> RowItem:

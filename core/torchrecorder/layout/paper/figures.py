@@ -158,14 +158,16 @@ def _joined(paths: Sequence[_Path]) -> list[_Path]:
         if path.begins_at_port:
             begins[_place(path.source, path.points[0])].append(path)
     gone: set[int] = set()
-    found = []
+    joined = []
     for path in sorted(paths, key=lambda path: path.begins_at_port):
         if id(path) in gone:
             continue
         gone.add(id(path))
         while not path.is_end:
             follows = [
-                it for it in begins[_place(path.source, path.points[-1])] if id(it) not in gone and it.look == path.look
+                next_path
+                for next_path in begins[_place(path.source, path.points[-1])]
+                if id(next_path) not in gone and next_path.look == path.look
             ]
             if not follows:
                 break
@@ -177,8 +179,8 @@ def _joined(paths: Sequence[_Path]) -> list[_Path]:
                 ends=(path.ends[0], follows[0].ends[1]),
                 word=path.word or follows[0].word,
             )
-        found.append(path)
-    return found
+        joined.append(path)
+    return joined
 
 
 def _place(source: int, point: Point) -> tuple[int, int, int]:
@@ -211,17 +213,17 @@ def rounded(points: Sequence[Point]) -> Curve:
             i += 1
     if len(kept) < 3:
         return [kept[0], kept[-1]] if len(kept) == 2 else [kept[0], kept[0]]
-    found, at = [kept[0]], kept[0]
+    curve, at = [kept[0]], kept[0]
     for i in range(1, len(kept) - 1):
         corner, after = kept[i], kept[i + 1]
         before, long = math.dist(at, corner), math.dist(corner, after)
         radius = min(tuning.RADIUS, before, long / (2 if i < len(kept) - 2 else 1))
         start, end = part(corner, at, radius / before if before else 0.0), part(corner, after, radius / long)
         if math.dist(at, start) > 0.05:
-            found += _straight(at, start)
-        found += [part(start, corner, tuning.ROUNDNESS), part(end, corner, tuning.ROUNDNESS), end]
+            curve += _straight(at, start)
+        curve += [part(start, corner, tuning.ROUNDNESS), part(end, corner, tuning.ROUNDNESS), end]
         at = end
-    return found + _straight(at, kept[-1]) if math.dist(at, kept[-1]) > 0.05 else found
+    return curve + _straight(at, kept[-1]) if math.dist(at, kept[-1]) > 0.05 else curve
 
 
 def _straight(start: Point, end: Point) -> list[Point]:

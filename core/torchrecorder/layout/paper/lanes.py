@@ -193,16 +193,16 @@ class Router:
         return not any(low < x < high for low, high in self._blocked(wire, first, last))
 
     def _blocked(self, wire: Wire, first: float, last: float, *, lanes: bool = True) -> list[Span]:
-        found = []
+        spans = []
         for row in self._rows[int(first + 1) // 2 : int(last) // 2 + 1]:
-            found += [_around(item) for item in row if not item.is_port and item is not wire.head]
+            spans += [_around(item) for item in row if not item.is_port and item is not wire.head]
         for item in self._high:
             if item is not wire.head and 2 * item.row < first <= 2 * item.last:
-                found.append(_around(item))
+                spans.append(_around(item))
         for lane in self._lanes if lanes else ():
             if lane.source != wire.source and lane.first <= last and first <= lane.last:
-                found += [(lane.x - tuning.LANE + 0.1, lane.x + tuning.LANE - 0.1)]
-        return found
+                spans += [(lane.x - tuning.LANE + 0.1, lane.x + tuning.LANE - 0.1)]
+        return spans
 
     def _anywhere(self, wire: Wire, first: float, last: float, prefer: int = 0) -> float:
         lane = self._cheapest(wire, first, last, [(-_FAR, _FAR)], prefer)
@@ -219,15 +219,15 @@ class Router:
             places = [wire.start, wire.end]
             for low, high in (*blocked, *allowed):
                 places += [low, high]
-            found = [
+            free = [
                 x
                 for x in places
                 if any(low <= x <= high for low, high in allowed)
                 and abs(x) < _FAR / 2
                 and not any(low < x < high for low, high in blocked)
             ]
-            if found:
-                return min(found, key=lambda x: (self._price(wire, x, way), x))
+            if free:
+                return min(free, key=lambda x: (self._price(wire, x, way), x))
         return None
 
     def _price(self, wire: Wire, x: float, prefer: int) -> float:

@@ -32,10 +32,10 @@ def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Ite
         if left + max(inset.width for inset in insets[:n]) > room:
             return
         beside = _shelves(insets[:n], room - left)
-        places = [_Place(picture, 0.0, 0.0), *(_Place(it, left + x, y) for it, x, y in beside)]
+        places = [_Place(picture, 0.0, 0.0), *(_Place(inset, left + x, y) for inset, x, y in beside)]
         wide, high = _size(places)
         below = _shelves(insets[n:], max(room, wide))
-        yield [*places, *(_Place(it, x, high + tuning.PICTURES_APART + y) for it, x, y in below)]
+        yield [*places, *(_Place(inset, x, high + tuning.PICTURES_APART + y) for inset, x, y in below)]
 
 
 def _shelves(layouts: Sequence[Layout], room: float) -> list[_Place]:
@@ -43,25 +43,26 @@ def _shelves(layouts: Sequence[Layout], room: float) -> list[_Place]:
     rows: list[list[Layout]] = []
     for layout in layouts:
         row = next(
-            (row for row in rows if sum(it.width + tuning.PICTURES_APART for it in row) + layout.width <= room), None
+            (row for row in rows if sum(other.width + tuning.PICTURES_APART for other in row) + layout.width <= room),
+            None,
         )
         if row is None:
             rows.append([layout])
         else:
             row.append(layout)
-    widths = [sum(it.width for it in row) + tuning.PICTURES_APART * (len(row) - 1) for row in rows]
+    widths = [sum(other.width for other in row) + tuning.PICTURES_APART * (len(row) - 1) for row in rows]
     places, y = [], 0.0
     for row, width in zip(rows, widths, strict=True):
         x = (max(widths) - width) / 2
         for layout in row:
             places.append(_Place(layout, x, y))
             x += layout.width + tuning.PICTURES_APART
-        y += max(it.height for it in row) + tuning.PICTURES_APART
+        y += max(other.height for other in row) + tuning.PICTURES_APART
     return places
 
 
 def _size(places: Sequence[_Place]) -> tuple[float, float]:
-    return max(it.x + it.layout.width for it in places), max(it.y + it.layout.height for it in places)
+    return max(place.x + place.layout.width for place in places), max(place.y + place.layout.height for place in places)
 
 
 def page_height(wide: float, high: float, room: float) -> float:
@@ -140,8 +141,10 @@ def price(layout: Layout, crossed: int, faults: Sequence[str], room: float) -> f
 
 def too_many_crossings(pictures: Sequence[Placement]) -> str:
     """A fault if too many lines of some pictures cross; else empty."""
-    crossed = sum(it.crossings for it in pictures)
-    return f"{crossed} crossings" if _is_tangled(crossed, sum(len(it.layout.lines) for it in pictures)) else ""
+    crossed = sum(picture.crossings for picture in pictures)
+    return (
+        f"{crossed} crossings" if _is_tangled(crossed, sum(len(picture.layout.lines) for picture in pictures)) else ""
+    )
 
 
 def _is_tangled(crossed: int, lines: int) -> bool:
@@ -152,17 +155,17 @@ def crossings(curves: Sequence[Curve], *, is_wide: bool = False) -> int:
     """Number of pairs of lines that cross."""
     extents = [around(curve) for curve in curves]
     near = Rects(is_wide=is_wide)
-    found = 0
+    number = 0
     for i, curve in enumerate(curves):
         for j in near.meeting(extents[i]):
-            found += _cross(curve, curves[j], extents[j])
+            number += _cross(curve, curves[j], extents[j])
         near.add(extents[i])
-    return found
+    return number
 
 
-def _cross(one: Curve, other: Curve, extent: Rect) -> bool:
+def _cross(curve: Curve, other: Curve, extent: Rect) -> bool:
     left, top, right, bottom = extent
-    for p, q in pairwise(one):
+    for p, q in pairwise(curve):
         is_beside = max(p[0], q[0]) < left or min(p[0], q[0]) > right
         if is_beside or max(p[1], q[1]) < top or min(p[1], q[1]) > bottom:
             continue

@@ -110,7 +110,7 @@ class Panels:
         self.back = edges_back(view)
         """Edges to the next turn of a loop; they say nothing about what is above what."""
         self.hooked = {end for edge in view.edges if edge.back for end in (edge.tail, edge.head)}
-        fed = {it.head for panel in self.by_box.values() for it in panel.segments}
+        fed = {segment.head for panel in self.by_box.values() for segment in panel.segments}
         self.below: dict[int | None, list[Segment]] = defaultdict(list)
         """Things fed by a hub alone, as segments that are not drawn."""
         for panel, tail, head in (next(self._passed(flow, flow.tail)) for flow in named):
@@ -146,27 +146,31 @@ class Panels:
         segments = self.by_box[box].segments
         if (box, source) in self._also_late:
             return True
-        heads = [it.head for it in segments if it.source == source and it.tail.kind == "in"]
+        heads = [segment.head for segment in segments if segment.source == source and segment.tail.kind == "in"]
         return bool(heads) and all(self._is_fed(box, head, source) for head in heads)
 
     def _first_skips(self, box: int) -> list[int]:
         """Sources that the first node of a box reads besides its stream, where several others come in by the side."""
         readers: dict[int, list[Key]] = defaultdict(list)
-        for it in self.by_box[box].segments:
-            if it.tail.kind == "in":
-                readers[it.source].append(it.head)
+        for segment in self.by_box[box].segments:
+            if segment.tail.kind == "in":
+                readers[segment.source].append(segment.head)
         first = sorted(source for source in readers if not self.is_late(box, source))
         if len(readers) - len(first) < tuning.SEVERAL or len(first) < tuning.SEVERAL:
             return []
         stream = readers[first[-1]]
-        return [source for source in first[:-1] if all(it.kind == "node" and it in stream for it in readers[source])]
+        return [
+            source
+            for source in first[:-1]
+            if all(segment.kind == "node" and segment in stream for segment in readers[source])
+        ]
 
     def _is_fed(self, box: int, head: Key, source: int) -> bool:
         if head.kind == "box":
             return self.is_late(head.id, source)
         if head.is_port:
             return False
-        tails = [it.tail for it in self.by_box[box].segments if it.head == head]
+        tails = [segment.tail for segment in self.by_box[box].segments if segment.head == head]
         return any(t.kind == "box" or (t.kind == "node" and self.view.nodes[t.id].kind not in LOOSE) for t in tails)
 
     def _joined(self) -> Iterator[_Flow]:
@@ -187,13 +191,13 @@ class Panels:
         readers: dict[int, list[int]] = defaultdict(list)
         for flow in flows:
             readers[flow.tail].append(flow.head)
-        found = set()
+        hubs = set()
         for source, heads in [*readers.items()]:
             if len(set(heads)) >= tuning.HUB:
                 after = reached(min(heads), readers)
                 if sum(head in after for head in set(heads)) >= tuning.HUB - 1:  # a series, not a fork
-                    found.add(source)
-        return found
+                    hubs.add(source)
+        return hubs
 
     def _single(self, flows: list[_Flow]) -> set[int]:
         readers: dict[int, set[int]] = defaultdict(set)
@@ -222,13 +226,13 @@ class Panels:
             into[flow.head] += 1
         nodes = self.view.nodes
         bundled = {head for head, n in into.items() if n > tuning.BUNDLED and nodes[head].kind == "output"}
-        found: dict[tuple[int | None, Key, Key, int], Segment] = {}
+        segments: dict[tuple[int | None, Key, Key, int], Segment] = {}
         for flow in flows:
             source = -1 - flow.head if flow.head in bundled else flow.tail
             for box, tail, head in self._passed(flow, source):
-                at = found.get((box, tail, head, source))
+                at = segments.get((box, tail, head, source))
                 if at is None:
-                    at = found[box, tail, head, source] = Segment(tail, head, source, is_skip=True)
+                    at = segments[box, tail, head, source] = Segment(tail, head, source, is_skip=True)
                     panel = self.by_box[box]
                     panel.segments.append(at)
                     panel.keys += [key for key in (tail, head) if key.is_port and key not in panel.keys]
@@ -238,8 +242,8 @@ class Panels:
     def _leads(self, box: int | None, tail: Key, head: Key) -> bool:
         """Whether data comes from one thing of a panel to another."""
         follow: dict[Key, list[Key]] = defaultdict(list)
-        for it in self.by_box[box].segments:
-            follow[it.tail].append(it.head)
+        for segment in self.by_box[box].segments:
+            follow[segment.tail].append(segment.head)
         return head in reached(tail, follow)
 
     def _passed(self, flow: _Flow, source: int) -> Iterator[tuple[int | None, Key, Key]]:

@@ -181,23 +181,23 @@ class Strip:
     def _points(self, wire: Wire) -> list[tuple[float, float]]:
         tail, head = wire.tail, wire.head
         begin = tail.y + tail.bottom
-        found = [(wire.start, begin)]
+        points = [(wire.start, begin)]
         if wire.leaving is not None:
             base = self.lead - 3.0 if tail.is_port else self.bottoms[tail.last]
             y = base + tuning.FIRST_TRACK + tuning.TRACK * wire.leaving
-            found += [(wire.start, y), (wire.lane, y)]
+            points += [(wire.start, y), (wire.lane, y)]
         if wire.side:
             end = self._end(head, wire.source) if wire.is_late else None
             y = end.y if end else head.y + head.middle + wire.shift
             x = end.ends[wire.side] if end else head.x + wire.side * head.half
-            return [*found, (wire.lane, y), (x, y)]
+            return [*points, (wire.lane, y), (x, y)]
         if wire.arriving is not None:
             y = self.tops[head.row] - (3.0 if head.is_port else tuning.ARROW_ROOM) - tuning.TRACK * wire.arriving
-            found += [(wire.lane, y), (wire.end, y)]
+            points += [(wire.lane, y), (wire.end, y)]
         top = head.y + head.top
         if head.is_sign:  # on its circle
             top += head.half - math.sqrt(max(head.half**2 - (wire.end - head.x) ** 2, 0.0))
-        return [*found, (wire.end, top)]
+        return [*points, (wire.end, top)]
 
     def measure(self) -> None:
         xs = [0.0]
@@ -243,12 +243,12 @@ def find_spine(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> list
             if through > best[item] + 1e-6:
                 best[item], before[item] = through, wire
     last = max(best, key=lambda item: (round(best[item], 3), -item.order), default=None)
-    found: list[tuple[RowItem, Wire | None]] = []
+    spine: list[tuple[RowItem, Wire | None]] = []
     while last is not None:
         step = before.get(last)
-        found.append((last, step))
+        spine.append((last, step))
         last = step.tail if step else None
-    return found[::-1]
+    return spine[::-1]
 
 
 def place(
@@ -333,24 +333,26 @@ def _pull_in(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> None:
 
 
 def _extent(items: Sequence[RowItem]) -> tuple[float, float]:
-    return min((it.x - it.left for it in items), default=0.0), max((it.x + it.right for it in items), default=0.0)
+    return min((item.x - item.left for item in items), default=0.0), max(
+        (item.x + item.right for item in items), default=0.0
+    )
 
 
 def _forks(
     rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Collection[RowItem], *, is_below: bool = False
 ) -> list[Sequence[RowItem]]:
     """The rows in which the spine parts, and those below them that are as wide, or that go on below what they read."""
-    found: list[Sequence[RowItem]] = []
+    forks: list[Sequence[RowItem]] = []
     into = Counter(wire.head for wire in wires)
     for r, row in enumerate(rows):
-        follows = bool(found) and rows[r - 1] is found[-1]
+        follows = bool(forks) and rows[r - 1] is forks[-1]
         goes_on = is_below and follows and all(into[item] == 1 and not item.is_port for item in row)
         if not goes_on and sum(not item.is_port for item in row) < tuning.FORK:
             continue
         tails = Counter(wire.tail for wire in wires if wire.head in row and wire.tail in spine)
         if follows or max(tails.values(), default=0) >= tuning.FORK:
-            found.append(row)
-    return found
+            forks.append(row)
+    return forks
 
 
 def _sweep(
@@ -361,11 +363,15 @@ def _sweep(
 ) -> None:
     for way in ways:
         for row in rows if way <= 0 else rows[::-1]:
-            _pack(row, {it: fixed[it] if it in fixed else _wanted(it, near.get(it, ()), way) for it in row}, fixed)
+            _pack(
+                row,
+                {item: fixed[item] if item in fixed else _wanted(item, near.get(item, ()), way) for item in row},
+                fixed,
+            )
 
 
 def _wanted(item: RowItem, near: Sequence[tuple[RowItem, float, float, int]], way: int) -> float:
-    used = [one for one in near if way in (0, one[3])] or near
+    used = [pull for pull in near if way in (0, pull[3])] or near
     total = sum(weight for _, _, weight, _ in used)
     return sum((other.x + by) * weight for other, by, weight, _ in used) / total if total else item.x
 
@@ -418,7 +424,9 @@ def spread(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Coll
             left, right = item.x - item.left - tuning.APART, item.x + item.right + tuning.APART
             while high < item.height and item.last + 1 < until.get(item, len(rows)):
                 below = [*rows[item.last + 1], *(other for other in taken if other.last > item.last)]
-                if any(it.is_port or (it.x + it.right > left and it.x - it.left < right) for it in below):
+                if any(
+                    other.is_port or (other.x + other.right > left and other.x - other.left < right) for other in below
+                ):
                     break
                 item.last += 1
                 high += tuning.APART + max(other.height for other in rows[item.last])

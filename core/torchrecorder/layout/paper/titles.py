@@ -38,8 +38,8 @@ def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool =
     if room := _between(xs, _long(parts, bold=True), piece):
         piece.title.append((Word(room[0], tuning.TITLE_BASE, tuning.SIZE, text), room[1], False))
         return
-    found = [(words, *_sides(piece, words, xs)) for words in _ways(parts, is_narrow=is_narrow) if xs or not words.right]
-    words, piece.left, piece.right = min(found, key=lambda way: way[1] + way[2] + _price(way[0]))
+    ways = [(words, *_sides(piece, words, xs)) for words in _ways(parts, is_narrow=is_narrow) if xs or not words.right]
+    words, piece.left, piece.right = min(ways, key=lambda way: way[1] + way[2] + _price(way[0]))
     is_rest = False
     for lines, is_right in ((words.left, False), (words.right, True)):
         for i, line in enumerate(lines):

@@ -38,29 +38,31 @@ def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> 
     """The shape of a panel that can be a U."""
     own = rows[box]
     at = {key: r for r, row in enumerate(own) for key in row}
-    segments = [it for it in panels.by_box[box].segments if it.tail in at and it.head in at]
+    segments = [segment for segment in panels.by_box[box].segments if segment.tail in at and segment.head in at]
     main = _largest(own, segments)
     beside = [r for r, row in enumerate(own) if any(key not in main and not key.is_port for key in row)]
     if any(sum(not key.is_port and key in main for key in row) > 1 for row in own):
         return None
     if any(row[-1] not in main for row in own if any(key in main for key in row)):  # in the way of what leads across
         return None
-    segments = [it for it in segments if it.tail in main]
-    far = [it for it in segments if _is_far(panels, it, at)]
-    pairs = sorted({(at[it.tail], at[it.head]) for it in far}, key=lambda pair: (pair[0], -pair[1]))
+    segments = [segment for segment in segments if segment.tail in main]
+    far = [segment for segment in segments if _is_far(panels, segment, at)]
+    pairs = sorted({(at[segment.tail], at[segment.head]) for segment in far}, key=lambda pair: (pair[0], -pair[1]))
     if not pairs or any(later[1] > first[1] for first, later in pairwise(pairs)):
         return None
     low, high = max(tail for tail, _ in pairs), min(head for _, head in pairs)
     cut = low + (high - low) // 2 if high - low > 1 else low
-    across = [it for it in segments if at[it.tail] <= cut < at[it.head]]
-    bridges = [it for it in across if it in far]
-    links = {(it.tail, it.source) for it in across if it not in far}
-    is_linked = len(links) == 1 and all(at[it.tail] == cut and at[it.head] == cut + 1 for it in across if it not in far)
+    across = [segment for segment in segments if at[segment.tail] <= cut < at[segment.head]]
+    bridges = [segment for segment in across if segment in far]
+    links = {(segment.tail, segment.source) for segment in across if segment not in far}
+    is_linked = len(links) == 1 and all(
+        at[segment.tail] == cut and at[segment.head] == cut + 1 for segment in across if segment not in far
+    )
     if (
         low >= high
         or not is_linked
         or max(beside, default=0) > cut
-        or len({(it.source, it.head) for it in bridges}) < tuning.LEAST_PAIRS
+        or len({(segment.source, segment.head) for segment in bridges}) < tuning.LEAST_PAIRS
     ):
         return None
     early = [*_early(panels, rows, bridges)]
@@ -68,16 +70,16 @@ def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> 
         return None
     second = {key.id for row in own[cut + 1 :] for key in row if key.kind == "box"}
     turned = {inner.id for inner in panels.view.boxes if second & {*panels.around(inner.id)}}
-    found = frozenset((it.tail, it.head, it.source) for it in bridges)
-    return UShape(cut, found, frozenset(turned), frozenset(one for one in early if one))
+    bridging = frozenset((segment.tail, segment.head, segment.source) for segment in bridges)
+    return UShape(cut, bridging, frozenset(turned), frozenset(exit_ for exit_ in early if exit_))
 
 
 def _largest(rows: Rows, segments: Sequence[Segment]) -> set[Key]:
     """The most things of a panel that hang together."""
     near: dict[Key, list[Key]] = defaultdict(list)
-    for it in segments:
-        near[it.tail].append(it.head)
-        near[it.head].append(it.tail)
+    for segment in segments:
+        near[segment.tail].append(segment.head)
+        near[segment.head].append(segment.tail)
     groups: list[set[Key]] = []
     for key in (key for row in rows for key in row):
         if not any(key in group for group in groups):
@@ -85,27 +87,29 @@ def _largest(rows: Rows, segments: Sequence[Segment]) -> set[Key]:
     return max(groups, key=len, default=set())
 
 
-def _is_far(panels: Panels, it: Segment, at: Mapping[Key, int]) -> bool:
+def _is_far(panels: Panels, segment: Segment, at: Mapping[Key, int]) -> bool:
     """Whether it can lead across: past something, or into the side of a box."""
-    if it.tail.is_port or it.head.is_port or it.source < 0:
+    if segment.tail.is_port or segment.head.is_port or segment.source < 0:
         return False
-    if it.head.kind == "box":
-        return panels.is_late(it.head.id, it.source) and at[it.tail] < at[it.head]
-    return at[it.head] > at[it.tail] + 1
+    if segment.head.kind == "box":
+        return panels.is_late(segment.head.id, segment.source) and at[segment.tail] < at[segment.head]
+    return at[segment.head] > at[segment.tail] + 1
 
 
 def _early(panels: Panels, rows: Mapping[int | None, Rows], bridges: Sequence[Segment]) -> list[tuple[int, int] | None]:
     """The boxes that a bridge leaves by the side; None where something is in the way."""
-    found: list[tuple[int, int] | None] = []
-    for it in bridges:
-        if it.tail.kind != "box":
+    exits: list[tuple[int, int] | None] = []
+    for segment in bridges:
+        if segment.tail.kind != "box":
             continue
-        boxes = panels.around(panels.view.nodes[it.source].box)
-        inner = [box for box in boxes[boxes.index(it.tail.id) :] if box is not None]
-        for box, below in zip(inner, [*(Key("box", one) for one in inner[1:]), Key("node", it.source)], strict=True):
+        boxes = panels.around(panels.view.nodes[segment.source].box)
+        inner = [box for box in boxes[boxes.index(segment.tail.id) :] if box is not None]
+        for box, below in zip(
+            inner, [*(Key("box", box) for box in inner[1:]), Key("node", segment.source)], strict=True
+        ):
             (row,) = (row for row in rows[box] if below in row)
-            found.append((box, it.source) if row[-1] == below and len(row) == 1 else None)
-    return found
+            exits.append((box, segment.source) if row[-1] == below and len(row) == 1 else None)
+    return exits
 
 
 def join(
