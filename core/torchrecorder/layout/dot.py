@@ -24,7 +24,6 @@ from torchrecorder.layout.widths import BOLD, width
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Edge, Node, View
 
-_FONT_SIZE, _SMALL_SIZE = 10.5, 9
 _GRAPH = {
     "fontname": "Helvetica",
     "fontsize": "10.5",
@@ -45,7 +44,7 @@ _UNSEEN = 3.0
 """Points by which a bold name may come closer to the border of its node."""
 _LOOSE = ("param", "buffer", "const", "from")
 _SIGN: dict[str, str | float] = {"shape": "circle", "width": 0.26, "height": 0.26, "fixedsize": "true", "margin": 0}
-_SMALL: dict[str, str | float] = {"width": 0.3, "height": 0.24, "margin": "0.1,0.03", "fontsize": _SMALL_SIZE}
+_SMALL: dict[str, str | float] = {"width": 0.3, "height": 0.24, "margin": "0.1,0.03", "fontsize": tuning.SMALL}
 
 NEXT_STEP = "next step"
 """What is said, once in a loop, of data that the next turn reads."""
@@ -145,9 +144,9 @@ class _DotWriter:
         style = self.styles.boxes[box.id] if self.styles else NodeStyle()
         text = box_title(self.labels, box, style, self.letter)
         # layout measures a title in the regular face: spaces as wide as it grows when its name is bold
-        grows = (BOLD - 1) * width(text.partition(PARTS)[0], _FONT_SIZE)
+        grows = (BOLD - 1) * width(text.partition(PARTS)[0], tuning.SIZE)
         row: dict[str, str | float] = {
-            "label": text + " " * math.ceil(grows / width(" ", _FONT_SIZE)),
+            "label": text + " " * math.ceil(grows / width(" ", tuning.SIZE)),
             "class": " ".join(flags(self.labels, "box", box, style)),
             "margin": _ROOMY if box.id in self.roomy else _MARGIN,
             "style": f"rounded,{style.stroke}" if style.stroke else "rounded",
@@ -167,7 +166,7 @@ class _DotWriter:
             **(_SIGN if label.is_sign else _SMALL if is_small else {}),
         }
         # layout measures the regular face: a node grows where a bold name would touch its border
-        size, margin = (_SMALL_SIZE, 7.2) if is_small else (_FONT_SIZE, 9.4)
+        size, margin = (tuning.SMALL, 7.2) if is_small else (tuning.SIZE, 9.4)
         bold = width(label.name, size, bold=True)
         grows = bold - max(width(label.name, size), width(label.line, size))
         if grows > _UNSEEN and not label.is_sign:

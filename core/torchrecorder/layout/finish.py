@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchrecorder.layout import tuning
-from torchrecorder.layout.geometry import Curve, Curves, Point, Rect, Rects, along
+from torchrecorder.layout.geometry import Curve, Curves, Rect, Rects, along
 from torchrecorder.layout.model import PARTS, Layout, Line, Title, Word
 from torchrecorder.layout.widths import width
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _DIGIT_HEIGHT = 0.72
 """Height of a digit as a part of the size; shapes have no signs that are higher or reach lower."""
-_SHEETS = 6.0
-"""How far the sheets of what repeats reach to the right and down."""
+_HIGH = (_DIGIT_HEIGHT + 0.18) * tuning.WORD_SIZE
+"""Height of a word, with air."""
 
 
 def finished(
@@ -68,11 +68,13 @@ def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list
     lines = [line for line in layout.lines if line.word]
     if not lines:
         return []
-    in_the_way = Rects([*_figures(layout), *taken, *_borders(layout)], is_wide=layout.is_wide)
+    in_the_way = Rects([*_obstacles(layout), *taken], is_wide=layout.is_wide)
     places = _places if layout.titles is None else _beside_ends
     words = []
     for line in sorted(lines, key=lambda line: line.at is None):
-        for rect in places(line) if line.at is None else [_around_middle(line, line.at)]:
+        for rect in (
+            places(line) if line.at is None else [Rect.centred(*line.at, width(line.word, tuning.WORD_SIZE), _HIGH)]
+        ):
             is_inside = rect.left >= 0 and rect.right <= layout.width
             if is_inside and not in_the_way.meeting(rect) and not curves.through(rect):
                 in_the_way.add(rect)
@@ -82,25 +84,17 @@ def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list
     return words
 
 
-def _around_middle(line: Line, at: Point) -> Rect:
-    wide, high = width(line.word, tuning.WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * tuning.WORD_SIZE
-    return Rect(at[0] - wide / 2, at[1] - high / 2, at[0] + wide / 2, at[1] + high / 2)
-
-
-def _figures(layout: Layout) -> Iterator[Rect]:
-    """The nodes, with the sheets behind them, and the bands of titles that have their places."""
+def _obstacles(layout: Layout) -> Iterator[Rect]:
+    """The nodes, with the sheets behind them, the bands of titles that have their places, and the lines of boxes."""
     for node in layout.nodes:
         left, top, right, bottom = node.rect
-        sheets = _SHEETS if "repeat" in node.flags else 0.0
+        sheets = tuning.STACK if "repeat" in node.flags else 0.0
         yield Rect(left, top, right + sheets, bottom + sheets)
     around = {box.key: box.rect for box in layout.boxes}
     for title in layout.titles or ():
         if title.key in around:
             left, top, right, _ = around[title.key]
             yield Rect(left, top, right, title.rect.bottom)
-
-
-def _borders(layout: Layout) -> Iterator[Rect]:
     for left, top, right, bottom in (box.rect for box in layout.boxes):
         yield from (Rect(left, y - tuning.WORD_FROM_BORDER, right, y + tuning.WORD_FROM_BORDER) for y in (top, bottom))
         yield from (Rect(x - tuning.WORD_FROM_BORDER, top, x + tuning.WORD_FROM_BORDER, bottom) for x in (left, right))
@@ -108,7 +102,7 @@ def _borders(layout: Layout) -> Iterator[Rect]:
 
 def _beside_ends(line: Line) -> Iterator[Rect]:
     """Beside the first part of a line of right angles, or the last: elsewhere it is far from what gives the data."""
-    wide, high = width(line.word, tuning.WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * tuning.WORD_SIZE
+    wide, high = width(line.word, tuning.WORD_SIZE), _HIGH
     whole = [*line.curve, line.tip] if line.tip else line.curve  # a word fits beside an arrow, too
     for points in (whole, line.curve[::-1]):
         x, y = points[0]
@@ -141,7 +135,7 @@ def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
 
 
 def _places(line: Line) -> Iterator[Rect]:
-    wide, high = width(line.word, tuning.WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * tuning.WORD_SIZE
+    wide, high = width(line.word, tuning.WORD_SIZE), _HIGH
     points = along(line.curve, tuning.WORD_PLACES)
     for x, y in points:
         yield Rect(x + tuning.WORD_FROM_LINE, y - high / 2, x + tuning.WORD_FROM_LINE + wide, y + high / 2)

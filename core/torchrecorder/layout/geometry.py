@@ -46,6 +46,15 @@ class Rect(NamedTuple):
     def moved(self, x: float, y: float) -> Rect:
         return Rect(self.left + x, self.top + y, self.right + x, self.bottom + y)
 
+    @staticmethod
+    def centred(x: float, y: float, width: float, height: float) -> Rect:
+        return Rect(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+    def meets(self, other: Rect) -> bool:
+        """Whether they overlap, not only touch."""
+        is_across = self.left < other.right and other.left < self.right
+        return is_across and self.top < other.bottom and other.top < self.bottom
+
     def grown(self, by: float) -> Rect:
         return Rect(self.left - by, self.top - by, self.right + by, self.bottom + by)
 

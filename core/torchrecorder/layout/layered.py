@@ -15,14 +15,23 @@ from typing import Any
 from torchrecorder.errors import EngineError
 from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Curve, Point, Rect, Rects, along, around, extent, is_straight, part, passes
-from torchrecorder.layout.model import FLAGS, MAX_PEN, PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Word
+from torchrecorder.layout.model import (
+    BASE,
+    FLAGS,
+    LINE_HEIGHT,
+    MAX_PEN,
+    PAD,
+    EdgeStyle,
+    Figure,
+    Layout,
+    Line,
+    NodeStyle,
+    Word,
+)
 
 _MAX_SUM = 1e8
 """Of the numbers in a position or a curve."""
-_LINE_HEIGHT, _BASE = 1.2, 0.34
-"""Distance of base lines, and how far one lies under the middle of its line; as parts of the size."""
-_INCH = 72.0
-_USUAL_SIZE = 10.5
+_INCH = 72.0  # points, in which the engine gives sizes
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
 _NAME = re.compile(r"n(([A-Z]?)(\d+))")
 _CLUSTER = re.compile(r"cluster_([A-Z]?)(\d+)")
@@ -147,13 +156,13 @@ class _LayoutReader:
         self.layout.lines.extend(self.line(row) for row in drawn)
 
     def node(self, row: Mapping[str, Any]) -> Figure:
-        place = f"{row['pos']},{row['width']},{row['height']},{row.get('fontsize', _USUAL_SIZE)}"
+        place = f"{row['pos']},{row['width']},{row['height']},{row.get('fontsize', tuning.SIZE)}"
         x, y, wide, high, size = _numbers(place, 5)
-        x, y, wide, high = x + self.dx, self.dy - y, wide * _INCH / 2, high * _INCH / 2
+        x, y = x + self.dx, self.dy - y
         # an escaped line break parts the lines of a label, an escaped backslash does not
         label = re.sub(r"\\\\|\\n", lambda match: match[0] if match[0] == "\\\\" else "\n", row.get("label", ""))
         words = _words(x, y, size, map(_plain, label.split("\n")))
-        rect = Rect(x - wide, y - high, x + wide, y + high)
+        rect = Rect.centred(x, y, wide * _INCH, high * _INCH)
         is_round = row.get("shape") in ("circle", "ellipse")
         reference, key = _plain(row.get("comment", "")), self.keys.get(row.get("_gvid"), "")
         return Figure(_flags(row), rect, is_round, words, reference, _style(row), key=key)
@@ -164,7 +173,7 @@ class _LayoutReader:
         text = _plain(row.get("label", ""))
         ((x, y),) = self._points(row["lp"]) if text else ((0.0, 0.0),)
         first = min((self.order[node] for node in row.get("nodes", ()) if node in self.order), default=0)
-        words = _words(x, y, _USUAL_SIZE, [text])
+        words = _words(x, y, tuning.SIZE, [text])
         cluster = _CLUSTER.fullmatch(str(row["name"]))
         key = f"{cluster[1]}b{cluster[2]}" if cluster else ""
         return Figure(_flags(row), rect, False, words, _plain(row.get("comment", "")), _style(row), first, key)
@@ -188,8 +197,8 @@ class _LayoutReader:
 
 def _words(x: float, y: float, size: float, lines: Iterable[str]) -> tuple[Word, ...]:
     seen = [line for line in lines if line]
-    step = size * _LINE_HEIGHT
-    top = y - (len(seen) - 1) / 2 * step + size * _BASE
+    step = size * LINE_HEIGHT
+    top = y - (len(seen) - 1) / 2 * step + size * BASE
     return tuple([Word(x, top + i * step, size, line) for i, line in enumerate(seen)])
 
 

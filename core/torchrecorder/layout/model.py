@@ -21,6 +21,8 @@ PX = 4 / 3
 """CSS pixels in a point."""
 PARTS = " · "
 """Between the name in a title, which is bold, and the rest."""
+LINE_HEIGHT, BASE = 1.2, 0.34
+"""Distance of base lines, and how far one lies under the middle of its line; as parts of the size."""
 MAX_PEN = 6.0
 """Points of the widest line that a styler may ask for."""
 KINDS = ("conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data", "link")

@@ -29,7 +29,7 @@ from torchrecorder.layout.paper.ushape import NoWayAcross
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
 
-_MAX_NODES = 300
+_MAX_NODES = 300  # more are no figure of a paper
 _MAX_NESTED = 40
 """Boxes in one another; more leave no room for a page, and the layout goes through them by recursion."""
 

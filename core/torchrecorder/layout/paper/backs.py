@@ -18,7 +18,7 @@ from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Edge
 
-_FAR = 1e5
+_FAR = 1e5  # points: beyond every picture
 
 
 class NoWayBack(Exception):
@@ -36,8 +36,7 @@ class _Spot:
     @property
     def rect(self) -> Rect:
         assert self.item.card is not None
-        half, body = self.item.half, self.item.card.body
-        return Rect(self.x - half, self.y - body, self.x + half, self.y + body)
+        return Rect.centred(self.x, self.y, 2 * self.item.half, 2 * self.item.card.body)
 
 
 class _End(NamedTuple):
@@ -91,9 +90,7 @@ class _Room:
         for beside, (dx, dy) in zip(item.card.beside, item.card.places, strict=True):
             middle = x - dx if item.card.is_to_left else x + dx
             self.lines.append(((middle, y + dy), (x, y + dy)))
-            self.solid.append(
-                Rect(middle - beside.half, y + dy - beside.body, middle + beside.half, y + dy + beside.body)
-            )
+            self.solid.append(Rect.centred(middle, y + dy, 2 * beside.half, 2 * beside.body))
 
     def parts(self, but: int | None = None) -> Iterator[tuple[Point, Point]]:
         """The straight parts of all lines, but for those back from one node."""
@@ -109,25 +106,19 @@ class _Room:
         """
         part = around((start, end))
         is_along = part.width < part.height
-        air = Rect(
-            part.left - (tuning.BACK_AIR if is_along else tuning.BACK_PAST),
-            part.top - tuning.BACK_PAST,
-            part.right,
-            part.bottom + tuning.BACK_PAST,
-        )
-        air = air._replace(right=part.right + part.left - air.left)
+        beside = tuning.BACK_AIR if is_along else tuning.BACK_PAST
+        air = Rect(part.left - beside, part.top - tuning.BACK_PAST, part.right + beside, part.bottom + tuning.BACK_PAST)
         for rect in self.solid:
-            if _meet(rect, air) and not any(_holds(rect, node) for node in own):
+            if rect.meets(air) and not any(rect.contains(node[:2]) and rect.contains(node[2:]) for node in own):
                 return _FAR
         n = 0
         for line in self.parts(tail):
             other = around(line)
             if (other.width < other.height) == is_along:
-                close = other.grown(tuning.BACK_CLOSE)
-                if _meet(close, part):
+                if other.grown(tuning.BACK_CLOSE).meets(part):
                     return _FAR
             else:
-                n += _meet(other, part)
+                n += other.meets(part)
         return n
 
 
@@ -171,8 +162,8 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
     source = _source(tail, head)
     known = {(points[0], x) for points in room.back.get(source, ()) for x, _ in points[1:-1]}
     tried = []
-    for leaving in _leaving(tail, usual):
-        for coming in _coming(head, usual):
+    for leaving in _ends(tail, usual, is_leaving=True):
+        for coming in _ends(head, usual, is_leaving=False):
             (x0, y0), (x1, y1) = leaving.points[-1], coming.points[0]
             low, high = max(leaving.low, coming.low), min(leaving.high, coming.high)
             if tail is head and (y0 <= y1 or len(leaving.points) + len(coming.points) > 2):
@@ -237,35 +228,21 @@ def _lanes(room: _Room, tail: _Spot, head: _Spot) -> list[float]:
     return sorted(x for x in lanes if abs(x) < _FAR / 2)
 
 
-def _leaving(spot: _Spot, usual: int) -> Iterator[_End]:
+def _ends(spot: _Spot, usual: int, *, is_leaving: bool) -> Iterator[_End]:
+    """Ends at the sides; then at the bottom and the top, along which the line leads to its lane."""
     yield from _at_sides(spot, usual)
-    x = spot.x
+    top, bottom = spot.rect.top, spot.rect.bottom
+    is_stack = spot.item.card is not None and "repeat" in spot.item.card.figure.flags
     for by in _offsets(spot.item.half, tuning.BACK_OFF_ACROSS):
-        bottom, top = spot.rect.bottom, spot.rect.top
-        if spot.item.card and "repeat" in spot.item.card.figure.flags:
-            bottom += tuning.STACK
-        if not (spot.item.is_sign and by):
-            start = (x + by, spot.rect.bottom)
-            yield _End(
-                [start, (x + by, bottom + tuning.BACK_BELOW)],
-                -_FAR,
-                _FAR,
-                tuning.DOWN_COSTS + 2 * tuning.BACK_BEND_COSTS + abs(by) / 4,
-            )
-            yield _End([(x + by, top)], x + by, x + by, tuning.UP_COSTS + abs(by) / 4)
-
-
-def _coming(spot: _Spot, usual: int) -> Iterator[_End]:
-    yield from _at_sides(spot, usual)
-    for by in _offsets(spot.item.half, tuning.BACK_OFF_ACROSS):
-        if not (spot.item.is_sign and by):
-            x, top = spot.x + by, spot.rect.top
-            yield _End(
-                [(x, top - tuning.BACK_ABOVE), (x, top)],
-                -_FAR,
-                _FAR,
-                tuning.DOWN_COSTS + 2 * tuning.BACK_BEND_COSTS + abs(by) / 4,
-            )
+        if spot.item.is_sign and by:
+            continue
+        x, price = spot.x + by, tuning.DOWN_COSTS + 2 * tuning.BACK_BEND_COSTS + abs(by) / 4
+        if is_leaving:
+            below = bottom + (tuning.STACK if is_stack else 0.0) + tuning.BACK_BELOW
+            yield _End([(x, bottom), (x, below)], -_FAR, _FAR, price)
+            yield _End([(x, top)], x, x, tuning.UP_COSTS + abs(by) / 4)
+        else:
+            yield _End([(x, top - tuning.BACK_ABOVE), (x, top)], -_FAR, _FAR, price)
 
 
 def _at_sides(spot: _Spot, usual: int) -> Iterator[_End]:
@@ -295,11 +272,9 @@ def _say(room: _Room, piece: Piece, wires: Sequence[Wire], *, is_sideways: bool)
     ]
     for wire in wires:
         for x, y in (*_places(wire, across, along), *corners):
-            rect = Rect(x - across / 2, y - along / 2, x + across / 2, y + along / 2)
+            rect = Rect.centred(x, y, across, along)
             near = rect.grown(1.5)
-            is_taken = any(_meet(near, obstacle) for obstacle in room.solid) or any(
-                _meet(near, around(obstacle)) for obstacle in room.parts()
-            )
+            is_taken = any(map(near.meets, room.solid)) or any(map(near.meets, map(around, room.parts())))
             wider = max(-rect.left - piece.left, rect.right - piece.right, 0.0)
             if not is_taken and (best is None or wider < best[0] - 1.0):
                 best = wider, wire, rect
@@ -320,11 +295,3 @@ def _places(wire: Wire, across: float, along: float) -> Iterator[Point]:
             else:
                 yield x, y - along / 2 - tuning.WORD_FROM_BACK
                 yield x, y + along / 2 + tuning.WORD_FROM_BACK
-
-
-def _holds(rect: Rect, own: Rect) -> bool:
-    return rect.contains(own[:2]) and rect.contains(own[2:])
-
-
-def _meet(a: Rect, b: Rect) -> bool:
-    return a.left < b.right and b.left < a.right and a.top < b.bottom and b.top < a.bottom

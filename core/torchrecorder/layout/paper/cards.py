@@ -10,14 +10,13 @@ from torchrecorder.labels.labels import Label, Labels
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Rect
-from torchrecorder.layout.model import PARTS, Figure, NodeStyle, Styles, Word
+from torchrecorder.layout.model import BASE, LINE_HEIGHT, PARTS, Figure, NodeStyle, Styles, Word
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Node
 from torchrecorder.view.node_kinds import Kind
 
-_LINE_HEIGHT, _BASE = 1.2, 0.34
 _LIGHT = ("norm", "act", "pool", "op")
 """Kinds that say all in one line."""
 
@@ -134,13 +133,12 @@ class Cards:
         kind = self._labels.kind(node)
         marks = frozenset(flags(self._labels, kind, node, style))
         if label.is_sign:
-            half = tuning.SIGN / 2
-            words: tuple[Word, ...] = (Word(0.0, tuning.SIZE * _BASE, tuning.SIZE, label.name),)
-            figure = Figure(marks, Rect(-half, -half, half, half), True, words, style=style)
+            words: tuple[Word, ...] = (Word(0.0, tuning.SIZE * BASE, tuning.SIZE, label.name),)
+            figure = Figure(marks, Rect.centred(0.0, 0.0, tuning.SIGN, tuning.SIGN), True, words, style=style)
             return self._shown(figure, node)
         one_line = max(one_line, self._long[0] if kind in _LIGHT else 0.0)
         wide, high, words = _written(label, kind, one_line, self._long[1])
-        rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
+        rect = Rect.centred(0.0, 0.0, wide, high)
         figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
         return self._shown(figure, node)
 
@@ -152,8 +150,8 @@ class Cards:
             return self._card(node)
         name = "".join(self._tags[node.id])
         wide, high = width(name, tuning.SMALL, bold=True) + 2 * 5.0, tuning.SMALL * 1.4
-        words = (Word(0.0, tuning.SMALL * _BASE, tuning.SMALL, name),)
-        rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
+        words = (Word(0.0, tuning.SMALL * BASE, tuning.SMALL, name),)
+        rect = Rect.centred(0.0, 0.0, wide, high)
         return replace(self._shown(Figure(frozenset(("data",)), rect, False, words), node), node=-1)
 
     def _label(self, node: Node) -> Label:
@@ -180,19 +178,19 @@ def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[fl
     bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)
     is_one = bool(label.line) and bold + dot + line < one_line
     lines = [text for text in (label.name, *_broken(label.line, size, most)) if text]
-    high = size * _LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
+    high = size * LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
     high = high + 4.5 if is_small else max(tuning.LEAST_HIGH, high + 6.6)
     inner = bold + dot + line if is_one else max(bold, *(width(text, size) for text in lines[1:]), 0.0)
     wide = max(
         tuning.LEAST_SMALL if is_small else tuning.LEAST_WIDE, inner + 2 * (7.0 if is_small else tuning.CARD_MARGIN)
     )
     if is_one:
-        left, base = -inner / 2, size * _BASE
+        left, base = -inner / 2, size * BASE
         said = PARTS.lstrip() + label.line  # without the space, which stands between the two words
         rest = Word(left + bold + dot + line - width(said, size) / 2, base, size, said)
         return wide, high, (Word(left + bold / 2, base, size, label.name), rest)
-    step = size * _LINE_HEIGHT
-    top = size * _BASE - (len(lines) - 1) / 2 * step
+    step = size * LINE_HEIGHT
+    top = size * BASE - (len(lines) - 1) / 2 * step
     return wide, high, tuple([Word(0.0, top + i * step, size, text) for i, text in enumerate(lines)])
 
 

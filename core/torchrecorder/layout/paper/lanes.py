@@ -15,7 +15,7 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Wire
 from torchrecorder.layout.paper.tracks import Tracks
 
-_FAR = 1e6
+_FAR = 1e6  # points: beyond every picture
 Span = tuple[float, float]
 
 

@@ -14,7 +14,7 @@ from torchrecorder.layout.model import Word
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.panels import Key
 
-LEFT, RIGHT = -1, 1
+LEFT, RIGHT = -1, 1  # factors of what grows to the right
 
 
 class Side(NamedTuple):

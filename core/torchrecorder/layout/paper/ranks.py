@@ -40,13 +40,6 @@ class Ranking:
                 self._asked.append((box, keys, segments, ranks))
                 self.dots.append(self._dot(keys, segments, groups))
 
-    def _is_free(self, box: int | None, segment: Segment) -> bool:
-        """Whether it says nothing about what is above what: it comes in by the side."""
-        if segment.tail.kind == "in":
-            return box is not None and self._panels.is_late(box, segment.source)
-        is_between = segment.head.kind == "box" and not self.is_stacked
-        return is_between and self._panels.is_late(segment.head.id, segment.source)
-
     def read(self, answers: Sequence[str | EngineError]) -> None:
         for (box, keys, segments, ranks), answer in zip(self._asked, answers, strict=True):
             rows = _read(keys, answer)
@@ -96,6 +89,13 @@ class Ranking:
             ports = sorted(rows[0], key=lambda key: outer.get(key.id, 0))
             own = [ports, *rows[1:]]
             self.rows[box] = _best((own, _untangled(own, segments), rows), segments)
+
+    def _is_free(self, box: int | None, segment: Segment) -> bool:
+        """Whether it says nothing about what is above what: it comes in by the side."""
+        if segment.tail.kind == "in":
+            return box is not None and self._panels.is_late(box, segment.source)
+        is_between = segment.head.kind == "box" and not self.is_stacked
+        return is_between and self._panels.is_late(segment.head.id, segment.source)
 
     def _used(self, box: int | None) -> tuple[list[Key], list[Segment]]:
         panel = self._panels.by_box[box]

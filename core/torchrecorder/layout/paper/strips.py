@@ -225,7 +225,6 @@ class Strip:
 
 _SWEEPS = (-1, 1, -1, 1, 0, 1)
 """Towards what is read, or towards readers."""
-_FAR = 1e9
 
 
 def find_spine(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> list[tuple[RowItem, Wire | None]]:
@@ -389,7 +388,7 @@ def _pack(row: Sequence[RowItem], wanted: Mapping[RowItem, float], fixed: Mappin
     done: dict[int, float] = {}
     for item in sorted(row, key=lambda item: (item not in fixed, item.is_port, -item.weight)):
         i = place[item]
-        low, high = -_FAR, _FAR
+        low, high = -math.inf, math.inf
         room = item.left
         for j in range(i - 1, -1, -1):
             room += apart(row[j], row[j + 1])

@@ -11,7 +11,7 @@ from torchrecorder.layout.model import PARTS, Word
 from torchrecorder.layout.paper.model import Piece
 from torchrecorder.layout.widths import width
 
-_AT_TOP = 0.01
+_AT_TOP = 0.01  # points: rounding
 
 
 class _Words(NamedTuple):
@@ -21,12 +21,13 @@ class _Words(NamedTuple):
     right: tuple[Sequence[str], ...]
 
     @property
-    def is_split(self) -> bool:
-        return bool(self.left and self.right)
-
-    @property
     def lines(self) -> int:
         return max(len(self.left), len(self.right))
+
+    @property
+    def price(self) -> float:
+        split = tuning.SPLIT_COSTS if self.left and self.right else 0.0
+        return split + (0.0 if self.left else tuning.REST_COSTS) + tuning.SECOND_LINE_COSTS * (self.lines - 1)
 
 
 def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool = False) -> None:
@@ -39,15 +40,14 @@ def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool =
         piece.title.append((Word(room[0], tuning.TITLE_BASE, tuning.SIZE, text), room[1], False))
         return
     ways = [(words, *_sides(piece, words, xs)) for words in _ways(parts, is_narrow=is_narrow) if xs or not words.right]
-    words, piece.left, piece.right = min(ways, key=lambda way: way[1] + way[2] + _price(way[0]))
+    words, piece.left, piece.right = min(ways, key=lambda way: way[1] + way[2] + way[0].price)
     is_rest = False
     for lines, is_right in ((words.left, False), (words.right, True)):
         for i, line in enumerate(lines):
             long = _long(line, bold=not is_rest)
             x = piece.right - tuning.TITLE_INSET - long if is_right else -piece.left + tuning.TITLE_INSET
-            piece.title.append(
-                (Word(x, tuning.TITLE_BASE + i * tuning.TITLE_LINE, tuning.SIZE, PARTS.join(line)), long, is_rest)
-            )
+            base = tuning.TITLE_BASE + i * tuning.TITLE_LINE
+            piece.title.append((Word(x, base, tuning.SIZE, PARTS.join(line)), long, is_rest))
             is_rest = True
     if words.lines > 1:
         _lower(piece)
@@ -65,30 +65,16 @@ def set_title_beside(piece: Piece, text: str) -> None:
             lines.append([])
         lines[-1].append(part)
     longs = [_long(line, bold=not i) for i, line in enumerate(lines)]
-    _lengthen(piece, max(longs) + 2 * tuning.TITLE_INSET)
-    piece.left += tuning.BAND - tuning.BOX_MARGIN + 4.0 + tuning.TITLE_LINE * (len(lines) - 1)
-    for i, (line, long) in enumerate(zip(lines, longs, strict=True)):
-        piece.title.append(
-            (
-                Word(
-                    tuning.TITLE_INSET,
-                    -piece.left + tuning.TITLE_BASE + i * tuning.TITLE_LINE,
-                    tuning.SIZE,
-                    PARTS.join(line),
-                ),
-                long,
-                i > 0,
-            )
-        )
-
-
-def _lengthen(piece: Piece, height: float) -> None:
-    """Lets a box reach so far along the flow at least; what leaves it does so at the new end."""
+    height = max(longs) + 2 * tuning.TITLE_INSET
     for wire in piece.wires if height > piece.height else ():
-        if wire.head.key.kind == "out" and wire.head in piece.items:
+        if wire.head.key.kind == "out" and wire.head in piece.items:  # what leaves the box does so at its new end
             wire.points[-1] = (wire.points[-1][0], height)
             wire.head.y = height
     piece.height = max(piece.height, height)
+    piece.left += tuning.BAND - tuning.BOX_MARGIN + 4.0 + tuning.TITLE_LINE * (len(lines) - 1)
+    for i, (line, long) in enumerate(zip(lines, longs, strict=True)):
+        base = -piece.left + tuning.TITLE_BASE + i * tuning.TITLE_LINE
+        piece.title.append((Word(tuning.TITLE_INSET, base, tuning.SIZE, PARTS.join(line)), long, i > 0))
 
 
 def _ways(parts: Sequence[str], *, is_narrow: bool) -> Iterator[_Words]:
@@ -105,15 +91,6 @@ def _ways(parts: Sequence[str], *, is_narrow: bool) -> Iterator[_Words]:
 def _halves(parts: Sequence[str]) -> Iterator[tuple[Sequence[str], ...]]:
     yield (parts,) if parts else ()
     yield from ((parts[:i], parts[i:]) for i in range(1, len(parts)))
-
-
-def _price(words: _Words) -> float:
-    is_at_left = bool(words.left)
-    return (
-        (tuning.SPLIT_COSTS if words.is_split else 0.0)
-        + (0.0 if is_at_left else tuning.REST_COSTS)
-        + tuning.SECOND_LINE_COSTS * (words.lines - 1)
-    )
 
 
 def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, float]:

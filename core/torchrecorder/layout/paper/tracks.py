@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from torchrecorder.layout import tuning
 
-_AT = 0.5
+_AT = 0.5  # points: rounding
 
 
 @dataclass(slots=True)
