@@ -1,4 +1,4 @@
-"""A layout as plain data: nodes, boxes, lines and words, each with its place; and the words that this room uses.
+"""A layout as plain data: nodes, boxes, lines and words, each with its place.
 
 y grows downwards; all numbers are points.
 """

@@ -160,8 +160,6 @@ BEND_COSTS = 10.0
 """Points of length that a bend costs."""
 WRONG_SIDE_COSTS = 26.0
 """Points of length that the side costs on which the others are not."""
-SHARED_COSTS = 10000.0
-"""Points of length that a lane costs which lies on another."""
 FAN = 11.0
 """Points between lines into one node, at most."""
 SERIES = 3
@@ -181,30 +179,18 @@ BACK_PAST = 2.9
 """Points between a lane back and what it passes at its ends. None of the gallery."""
 BACK_REACH = 13.0
 """Points from the side of a node to a lane: an arrow and a round corner. None of the gallery."""
-BACK_BELOW = 5.0
-"""Points from a node to a line along its bottom. None of the gallery."""
-BACK_ABOVE = 7.0
-"""Points from a node to a line along its top, which needs an arrow. None of the gallery."""
 BACK_OFF = (0.0, 5.0, -5.0)
 """Points from the middle of a side; the two lines of a node that reads itself are a lane apart. None of the gallery."""
-BACK_OFF_ACROSS = (0.0, 8.0, -8.0, 16.0, -16.0)
-"""The same at the top and the bottom. None of the gallery."""
 BACK_CLOSE = 4.5
 """Points between lines side by side that are one to the eye. None of the gallery."""
 BACK_BEND_COSTS = 12.0
 """Points of length that a bend costs. None of the gallery."""
 BACK_CROSSING_COSTS = 40.0
 """Points of length that a crossing costs. None of the gallery."""
-BACK_WIDER_COSTS = 1.0
-"""Points of length that a point of width costs. None of the gallery."""
 UP_COSTS = 8.0
 """Points of length that it costs to leave at the top. None of the gallery."""
-DOWN_COSTS = 14.0
-"""Points of length that it costs to enter by the bottom. None of the gallery."""
 OTHER_SIDE_COSTS = 6.0
 """Points of length that the side costs that is not the usual one. None of the gallery."""
-JOINED_SAVES = 60.0
-"""Points of length that it saves to part from a line that leaves the same node. None of the gallery."""
 WORD_FROM_BACK = 4.0
 """Points between a word and its line. None of the gallery."""
 

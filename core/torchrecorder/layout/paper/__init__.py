@@ -55,7 +55,7 @@ class PaperLayout:
         self._width = width
         self.reason = ""
         """Why there is none."""
-        self._sheets: list[Sheet] = []
+        self._sketches: list[_Sketch] = []
         n = len(view.nodes) + sum(len(inset.view.nodes) for inset in view.insets)
         if n > _MAX_NODES or not view.nodes:
             self.reason = f"{n} nodes"
@@ -69,33 +69,33 @@ class PaperLayout:
         try:
             views = [(view, ""), *((inset.view, inset.letter) for inset in view.insets)]
             for (shown, letter), style in zip_longest(views, styles[: len(views)]):
-                self._sheets.append(Sheet(shown, show, style, letter, is_sideways=is_sideways))
+                self._sketches.append(_Sketch(shown, show, style, letter, is_sideways=is_sideways))
         except CyclicPanel:
             self.reason = "boxes feed each other"
 
     @property
     def dots(self) -> list[str]:
         """Questions to the engine."""
-        return [] if self.reason else [dot for sheet in self._sheets for dot in sheet.ranking.dots]
+        return [] if self.reason else [dot for sketch in self._sketches for dot in sketch.ranking.dots]
 
     def place(self, answers: Sequence[str | EngineError]) -> Layout | None:
         """The layout; None, with `reason`, where the layered one is better."""
         if self.reason:
             return None
         left = iter(answers)
-        for sheet in self._sheets:
-            sheet.ranking.read([*islice(left, len(sheet.ranking.dots))])
+        for sketch in self._sketches:
+            sketch.ranking.read([*islice(left, len(sketch.ranking.dots))])
         # with insets the picture may be in columns above them, or one high column beside them
-        heights = (tuning.ABOVE_INSETS, tuning.BESIDE_INSETS) if len(self._sheets) > 1 else (tuning.PAGE[1],)
-        picture, *others = self._sheets
+        heights = (tuning.ABOVE_INSETS, tuning.BESIDE_INSETS) if len(self._sketches) > 1 else (tuning.PAGE[1],)
+        picture, *others = self._sketches
         pictures = picture.best(self._width, heights)
-        insets = [sheet.best(self._width, tuning.PAGE[1:])[0] for sheet in others]
+        insets = [sketch.best(self._width, tuning.PAGE[1:])[0] for sketch in others]
         page = min((self._page(placed, insets) for placed in pictures), key=lambda page: page.price)
         if page.layout.height > tuning.PAGE[1]:
             pictures += picture.narrow(self._width, heights)
             narrow = [
-                (sheet.narrow(self._width, tuning.PAGE[1:]) or [inset])[0]
-                for sheet, inset in zip(others, insets, strict=True)
+                (sketch.narrow(self._width, tuning.PAGE[1:]) or [inset])[0]
+                for sketch, inset in zip(others, insets, strict=True)
             ]
             pages = [self._page(placed, beside) for beside in (insets, narrow) for placed in pictures]
             page = min(pages, key=lambda page: page.price)
@@ -112,7 +112,7 @@ class PaperLayout:
         return _Page(layout, wrong, cost)
 
 
-class Sheet:
+class _Sketch:
     def __init__(
         self,
         view: View,

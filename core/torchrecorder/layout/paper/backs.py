@@ -160,7 +160,6 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
     usual = LEFT if tail is head else RIGHT
     lanes = _lanes(room, tail, head)
     source = _source(tail, head)
-    known = {(points[0], x) for points in room.back.get(source, ()) for x, _ in points[1:-1]}
     tried = []
     for leaving in _ends(tail, usual, is_leaving=True):
         for coming in _ends(head, usual, is_leaving=False):
@@ -171,9 +170,8 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
             for x in lanes if leaving.low < leaving.high else [x0]:
                 if low <= x <= high and (x, x) != (x0, x1):
                     long = abs(x - x0) + abs(y1 - y0) + abs(x - x1)
-                    wider = max(-piece.left - x, x - piece.right, 0.0) * tuning.BACK_WIDER_COSTS
-                    joins = tuning.JOINED_SAVES if (leaving.points[0], x) in known else 0.0
-                    tried.append((long + wider + leaving.price + coming.price - joins, x, leaving, coming))
+                    wider = max(-piece.left - x, x - piece.right, 0.0)  # each point of it is as dear as one of length
+                    tried.append((long + wider + leaving.price + coming.price, x, leaving, coming))
     best, way = _straight(room, tail, head, source)
     crossed: dict[tuple[Point, Point], float] = {}
     for cost, x, leaving, coming in sorted(tried, key=lambda candidate: candidate[:2]):
@@ -233,16 +231,16 @@ def _ends(spot: _Spot, usual: int, *, is_leaving: bool) -> Iterator[_End]:
     yield from _at_sides(spot, usual)
     top, bottom = spot.rect.top, spot.rect.bottom
     is_stack = spot.item.card is not None and "repeat" in spot.item.card.figure.flags
-    for by in _offsets(spot.item.half, tuning.BACK_OFF_ACROSS):
+    for by in _offsets(spot.item.half, [lane * tuning.LANE for lane in (0, 1, -1, 2, -2)]):
         if spot.item.is_sign and by:
             continue
-        x, price = spot.x + by, tuning.DOWN_COSTS + 2 * tuning.BACK_BEND_COSTS + abs(by) / 4
+        x, price = spot.x + by, 3 * tuning.BACK_BEND_COSTS + abs(by) / 4
         if is_leaving:
-            below = bottom + (tuning.STACK if is_stack else 0.0) + tuning.BACK_BELOW
+            below = bottom + (tuning.STACK if is_stack else 0.0) + tuning.ARRIVING_TRACK
             yield _End([(x, bottom), (x, below)], -_FAR, _FAR, price)
             yield _End([(x, top)], x, x, tuning.UP_COSTS + abs(by) / 4)
         else:
-            yield _End([(x, top - tuning.BACK_ABOVE), (x, top)], -_FAR, _FAR, price)
+            yield _End([(x, top - tuning.TRACK), (x, top)], -_FAR, _FAR, price)
 
 
 def _at_sides(spot: _Spot, usual: int) -> Iterator[_End]:
