@@ -15,17 +15,15 @@ from functools import cached_property
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from torchrecorder.graph import Graph, Module, Op, symbolic
+from torchrecorder.graph import Graph, Module, symbolic
 from torchrecorder.labels.labels import is_loop
 from torchrecorder.labels.names import class_name, clean, count, flops_by_call, shape
 from torchrecorder.view import Box, Node, View
 
-_MAX_PATH, _MAX_SETTINGS = 200, 160
-_MAX_SHAPES = 3
-_MAX_NOTE, _MAX_NOTES = 300, 20
+_MAX_PATH, _MAX_SETTINGS, _MAX_NOTE = 200, 160, 300  # characters
+_MAX_SHAPES, _MAX_NOTES = 3, 20  # a panel is as wide as a phone, and a page carries those of all nodes
 _PACKAGES = ("site-packages", "dist-packages")
-_N_FACTS, _PARAMS = 9, 3
-"""Values of a row before its parts, and which of them is the number of parameters."""
+_N_FACTS, _PARAMS = 9, 3  # values of a row before its parts, and which of them is the number of parameters
 _USUAL = re.compile(
     r", (?:bias=True|eps=1e-05|momentum=0\.1|affine=True|elementwise_affine=True|track_running_stats=True|dilation=1"
     r"|ceil_mode=False)(?=,|$)"
@@ -106,7 +104,8 @@ class _DetailsWriter:
         ops = [self.graph.ops[op] for op in ids]
         first, made = ops[0], {value for op in ops for value in op.outputs}
         frame = None if first.frame is None else self.graph.frames[first.frame]
-        name, what, settings, source = first.name, first.target, _arguments(first), first.source
+        name, what, source = first.name, first.target, first.source
+        settings = ", ".join(text if key.isdigit() else f"{key}={text}" for key, text in first.attrs.items())
         if len(ops) > 1:
             name, what = (frame.name, "function") if frame else (name, f"{len(ops)} operations")
             settings, source = ", ".join(op.name for op in ops), frame.source if frame else source
@@ -155,10 +154,6 @@ def _trimmed(row: _Row) -> _Row:
 def _shapes(graph: Graph, values: Iterable[int]) -> str:
     metas = [meta for value in values if (meta := symbolic(graph, value))]
     return ", ".join(shape(meta.shape) for meta in metas[:_MAX_SHAPES]) + (", …" if len(metas) > _MAX_SHAPES else "")
-
-
-def _arguments(op: Op) -> str:
-    return ", ".join(value if name.isdigit() else f"{name}={value}" for name, value in op.attrs.items())
 
 
 def _source(source: str | None) -> str:

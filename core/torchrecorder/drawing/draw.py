@@ -39,8 +39,7 @@ from torchrecorder.write.text import caption_facts, describe, layer_table, tree
 
 MAX_NESTED = 12  # nested drawings of a page, which carries them all
 _MAX_PATH = 200  # characters of a path or class in a text
-_POINT = 0.75
-"""Points in a CSS pixel."""
+_POINT = 0.75  # points in a CSS pixel
 _LOG = logging.getLogger(__name__)
 
 
@@ -134,12 +133,10 @@ class _Picture:
         self.call, self.path, self.parent = call, path, parent
         """The closed layer, and the call of the layer in whose picture it is closed."""
         self.views = [view, *(inset.view for inset in view.insets)]
-        self.answers: list[Styles | TorchRecorderError | None] = [None] * len(self.views)
-        """A styler's."""
+        self.answers: list[Styles | TorchRecorderError | None] = [None] * len(self.views)  # a styler's
         self.paper: PaperLayout | None = None
         self.layout: Layout | TorchRecorderError | None = None
-        self.unproved: list[str] = []
-        """Reasons why a layout was not taken, or the layered one had to be."""
+        self.unproved: list[str] = []  # reasons why a layout was not taken, or the layered one had to be
 
     @property
     def styles(self) -> list[Styles | None]:

@@ -14,11 +14,9 @@ from torchrecorder.layout.model import Layout
 if TYPE_CHECKING:
     from torchrecorder.write.text import LayerRow
 
-VERSION = 6
-MAX_NESTED_BYTES = 64_000
-"""Of all nested drawings of a figure together."""
-_KINDS: dict[object, type] = {"int": int, "str": str}
-"""By the annotation of a field."""
+VERSION = 6  # of this format
+MAX_NESTED_BYTES = 64_000  # of all nested drawings of a figure together
+_KINDS: dict[object, type] = {"int": int, "str": str}  # by the annotation of a field
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from torchrecorder.errors import (
     LOG_LIMIT,
     StylerError,
-    TorchRecorderError,
     WorkerCrashed,
     WorkerTimeout,
     did_you_mean,
@@ -94,17 +93,14 @@ def styles_by_name(
     if answer.error is not None or len(answer.styles) != len(given):
         error = answer.error or WorkerCrashed(styler, "it returned no answer")
         log = error.log if isinstance(error, WorkerCrashed | WorkerTimeout) else error.details()
-        return [StylerError(styler, (_ending(error),), log)] * len(given)
+        how = error.how if isinstance(error, WorkerCrashed) else ""
+        reason = f"its process ended with {how.removeprefix('exit ')}" if how else error.summary()
+        if isinstance(error, WorkerTimeout):
+            reason = f"it took longer than {error.timeout_s:g} s"
+        return [StylerError(styler, (reason,), log)] * len(given)
     if on_modules is not None:
         on_modules(styler, answer.modules)
     return [_read(styler, text, picture) for text, picture in zip(answer.styles, given, strict=True)]
-
-
-def _ending(error: TorchRecorderError) -> str:
-    if isinstance(error, WorkerTimeout):
-        return f"it took longer than {error.timeout_s:g} s"
-    how = error.how if isinstance(error, WorkerCrashed) else ""
-    return f"its process ended with {how.removeprefix('exit ')}" if how else error.summary()
 
 
 def _read(styler: str, text: str, picture: StylerInput) -> Styles | StylerError:

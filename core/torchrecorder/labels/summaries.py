@@ -12,11 +12,8 @@ from torchrecorder.view import Span
 from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import SIZES, ReprArguments, read, split
 
-MAX_REST = 28
-"""Cap on the `extra_repr` of a layer without a rule."""
-_LISTED, _SIZES_LISTED = 5, 2
-"""Of more values that differ the first and the last are written."""
-_BEGINNING = 3
+MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
+_LISTED, _SIZES_LISTED, _BEGINNING = 5, 2, 3  # of more values that differ, the first ones and the last are written
 _UNTOLD = names(
     """
     padding output_padding padding_mode padding_idx eps momentum inplace bias affine track_running_stats

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _Reader = Callable[[Any], Any]
 
-_MAX = 1e8
-"""Points; no picture is so large."""
+_MAX = 1e8  # points; no picture is so large
 _STROKES = ("", "solid", "dashed", "dotted")
 _THEMES: tuple[ThemeName, ...] = ("modern", "classic")
 

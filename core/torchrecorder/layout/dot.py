@@ -40,16 +40,13 @@ _NODE = {"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize"
 _NODE |= {"margin": "0.13,0.06", "height": "0.3", "width": "0.8"}
 _MARGIN, _ROOMY = 10, 19
 """Room between the border of a box and what is in it, in points; a skip passes in the middle of the larger."""
-_UNSEEN = 3.0
-"""Points by which a bold name may come closer to the border of its node."""
+_UNSEEN = 3.0  # points by which a bold name may come closer to the border of its node
 _LOOSE = ("param", "buffer", "const", "from")
 _SIGN: dict[str, str | float] = {"shape": "circle", "width": 0.26, "height": 0.26, "fixedsize": "true", "margin": 0}
 _SMALL: dict[str, str | float] = {"width": 0.3, "height": 0.24, "margin": "0.1,0.03", "fontsize": tuning.SMALL}
 
-NEXT_STEP = "next step"
-"""What is said, once in a loop, of data that the next turn reads."""
-Lines = tuple[str, ...]
-"""The lines of a label."""
+NEXT_STEP = "next step"  # what is said, once in a loop, of data that the next turn reads
+Lines = tuple[str, ...]  # the lines of a label
 _ALWAYS_QUOTED = frozenset(("label", "class", "comment", "style", "fillcolor", "fontcolor", "color"))
 _PLAIN = re.compile(r"[\w.]+")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;"})
@@ -78,8 +75,7 @@ class _DotWriter:
         self, view: View, labels: Labels, show: Collection[str], styles: Styles | None, letter: str = ""
     ) -> None:
         self.view, self.labels, self.styles = view, labels, styles
-        self.letter = letter
-        """Of an inset: what its names begin with."""
+        self.letter = letter  # of an inset: what its names begin with
         is_large = len(view.nodes) > tuning.MANY
         care = "2" if len(view.nodes) <= tuning.VERY_MANY else "0.5"
         self.effort = {"nslimit": care, "mclimit": "0.3"} if is_large else {}

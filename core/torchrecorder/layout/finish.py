@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from torchrecorder.request.requests import ThemeName
 
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
-_DIGIT_HEIGHT = 0.72
-"""Height of a digit as a part of the size; shapes have no signs that are higher or reach lower."""
-_HIGH = (_DIGIT_HEIGHT + 0.18) * tuning.WORD_SIZE
-"""Height of a word, with air."""
+_DIGIT_HEIGHT = 0.72  # height of a digit as a part of the size; shapes have no signs that are higher or reach lower
+_HIGH = (_DIGIT_HEIGHT + 0.18) * tuning.WORD_SIZE  # height of a word, with air
 
 
 def finished(

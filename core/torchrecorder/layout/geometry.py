@@ -10,18 +10,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 Point = tuple[float, float]
-Curve = list[Point]
-"""The two ends of a straight line; or a start, then three points for each cubic Bézier segment."""
-_EVEN = 4.0
-"""Three times the sum of the distances of the inner points of a curve from the thirds of a line."""
-_HAIR = 0.35
-"""A distance that cannot be seen, in points."""
-_SLIM = 0.35
-"""Half the width of an arrow head, as a part of its length."""
-_PLACES = 32
-"""Points that stand for a segment where its length is measured."""
-_BAND = 64.0
-"""Points, about three rows of a picture."""
+Curve = list[Point]  # the two ends of a straight line; or a start, then three points for each cubic Bézier segment
+_EVEN = 4.0  # three times the sum of the distances of the inner points of a curve from the thirds of a line
+_HAIR = 0.35  # a distance that cannot be seen, in points
+_SLIM = 0.35  # half the width of an arrow head, as a part of its length
+_PLACES = 32  # points that stand for a segment where its length is measured
+_BAND = 64.0  # points, about three rows of a picture
 
 
 class Rect(NamedTuple):
@@ -64,8 +58,7 @@ def around(points: Sequence[Point]) -> Rect:
     return Rect(min(xs), min(ys), max(xs), max(ys))
 
 
-Segment = Sequence[Point]
-"""The two ends of a straight line, or the four points of a cubic Bézier curve."""
+Segment = Sequence[Point]  # the two ends of a straight line, or the four points of a cubic Bézier curve
 
 
 def segments(curve: Curve) -> list[Segment]:

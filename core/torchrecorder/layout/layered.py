@@ -29,15 +29,13 @@ from torchrecorder.layout.model import (
     Word,
 )
 
-_MAX_SUM = 1e8
-"""Of the numbers in a position or a curve."""
+_MAX_SUM = 1e8  # of the numbers in a position or a curve
 _INCH = 72.0  # points, in which the engine gives sizes
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
 _NAME = re.compile(r"n(([A-Z]?)(\d+))")
 _CLUSTER = re.compile(r"cluster_([A-Z]?)(\d+)")
 _HEX = re.compile(r"#[0-9a-f]{6}")
-_EDGE = 1.0
-"""Between an edge and the end of the picture: half of a thick line."""
+_EDGE = 1.0  # between an edge and the end of the picture: half of a thick line
 _SAMPLES = [i / 24 for i in range(25)]
 
 

@@ -5,7 +5,7 @@ y grows downwards; all numbers are points.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -162,15 +162,3 @@ class Layout:
     def size_px(self) -> tuple[float, float]:
         """CSS pixels."""
         return round(self.width * PX, 1), round(self.height * PX, 1)
-
-    def in_reading_order(self) -> Iterator[Figure | list[Title]]:
-        """The nodes, each behind the titles of the boxes that begin with it."""
-        opening: dict[int, list[Title]] = {}
-        for title in self.titles or ():
-            opening.setdefault(title.before, []).append(title)
-        for i, node in enumerate(self.nodes):
-            if i in opening:
-                yield opening.pop(i)
-            yield node
-        if opening:
-            yield [title for titles in opening.values() for title in titles]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from torchrecorder.layout.model import Figure, Layout
+from torchrecorder.layout.model import Figure, Layout, Title
 
 XLINK = "http://www.w3.org/1999/xlink"
 _CLASS = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
@@ -40,9 +40,22 @@ class Reference(NamedTuple):
         return None if (sign and call is None) or not (cls or sign) else Reference(cls, call)
 
 
+def in_reading_order(layout: Layout) -> Iterator[Figure | list[Title]]:
+    """The nodes, each behind the titles of the boxes that begin with it."""
+    opening: dict[int, list[Title]] = {}
+    for title in layout.titles or ():
+        opening.setdefault(title.before, []).append(title)
+    for i, node in enumerate(layout.nodes):
+        if i in opening:
+            yield opening.pop(i)
+        yield node
+    if opening:
+        yield [title for titles in opening.values() for title in titles]
+
+
 def classes(layout: Layout) -> Iterator[str]:
     """The classes that a picture refers to, in reading order."""
-    for item in layout.in_reading_order():
+    for item in in_reading_order(layout):
         for thing in (item,) if isinstance(item, Figure) else item:
             if (reference := Reference.of(thing.reference)) is not None and reference.cls:
                 yield reference.cls

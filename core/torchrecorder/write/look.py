@@ -50,10 +50,8 @@ _DASHES = {"dashed": "5 3", "dotted": "1.5 2"}
 _MARK_DASHES: dict[Mark, str] = {"removed": "4 3", "moved": "1.5 2"}
 _BACK_DASHES = "3.5 2.5"
 """Of data that the next turn of a loop reads: as short as lets the hook of a small node show two dashes."""
-_BOX_OPACITY = ".2"
-"""A box is tinted only: what stands in it has the colours of the page."""
-_MIDDLE = 0.18
-"""The luminance on which black and white words are seen equally well."""
+_BOX_OPACITY = ".2"  # a box is tinted only: what stands in it has the colours of the page
+_MIDDLE = 0.18  # the luminance on which black and white words are seen equally well
 
 
 def variable(kind: str) -> str:
@@ -135,8 +133,7 @@ THEMES: Mapping[ThemeName, Theme] = {
     ),
 }
 BOXES = Look(line="currentColor", line_opacity=".3")
-NODES = Look(width="1.2")
-"""What all boxes and all nodes of a picture have in common."""
+NODES = Look(width="1.2")  # what all boxes and all nodes of a picture have in common
 _ERROR = Look(line="error", line_opacity="1", width="2", dashes="5 3")
 
 

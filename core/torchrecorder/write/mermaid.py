@@ -17,10 +17,8 @@ from torchrecorder.view import Box, Node, View
 from torchrecorder.write.look import COLOURS
 from torchrecorder.write.text import describe
 
-MAX_NODES = 60
-"""Forges give the picture the width of a page and no zoom worth the name."""
-_TINT = "29"
-"""The opacity of a node, after its colour: the text has that of the page."""
+MAX_NODES = 60  # forges give the picture the width of a page and no zoom worth the name
+_TINT = "29"  # the opacity of a node, after its colour: the text has that of the page
 _LETTERS = r"[^\W_]"
 _MEANS = re.compile(rf"(?<!{_LETTERS})[._-]|[._-](?!{_LETTERS})|[^\w .,:()\[\]=/–×·→←−÷…-]")
 _APART = "#8203;"

@@ -26,12 +26,10 @@ from torchrecorder.layout.model import Layout
 from torchrecorder.write.foot import foot_lines, sides
 from torchrecorder.write.svg import FileWriter, Lettering, document
 
-_MAX_SIDE = 14_400.0
-"""Points; readers show no longer page."""
+_MAX_SIDE = 14_400.0  # points; readers show no longer page
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 """Characters that control others."""
-_SAME_TAG = b"MPDFAA+"
-"""What fpdf2 writes before the name of each font."""
+_SAME_TAG = b"MPDFAA+"  # what fpdf2 writes before the name of each font
 
 
 def to_pdf(layout: Layout, alt: str = "", scale: float = 1.0, notes: Sequence[str] = ()) -> bytes:
@@ -73,8 +71,7 @@ class _PdfWriter(FileWriter):
         others = faces_for({letter for text in texts for letter in _plain(text)})
         for style, file in OURS.items():
             pdf.add_font("ours", style, file)
-        self.family: dict[str, str] = {}
-        """By character, for those that are not in ours."""
+        self.family: dict[str, str] = {}  # by character, for those that are not in ours
         for i, (face, letters) in enumerate(others.items()):
             pdf.add_font(f"other{i}", "", face.file, collection_font_number=face.number)
             self.family |= dict.fromkeys(letters, f"other{i}")
@@ -130,16 +127,14 @@ def _plain(text: str) -> str:
 OURS = {style: Path(__file__).with_name("fonts") / name for style, name in (("", "sans.ttf"), ("B", "sans-bold.ttf"))}
 _ODD = re.compile("bold|italic|oblique|light|thin|black|medium|mono|serif|condensed|narrow|emoji", re.IGNORECASE)
 """Fonts that are taken last."""
-_RESTRICTED = 2
-"""Of the licence bits of a font: it may not be embedded."""
+_RESTRICTED = 2  # of the licence bits of a font: it may not be embedded
 _SHAPED = ((0x0900, 0x0DFF), (0x0E00, 0x109F), (0x1780, 0x18AF))
 """Blocks of scripts whose signs change with their neighbours: of India, South East Asia, Mongolia."""
 
 
 class Face(NamedTuple):
     file: Path
-    number: int
-    """In a file of several."""
+    number: int  # in a file of several
 
 
 def faces_for(signs: Iterable[str]) -> dict[Face, frozenset[str]]:
@@ -148,7 +143,9 @@ def faces_for(signs: Iterable[str]) -> dict[Face, frozenset[str]]:
     Raises:
         OptionError: No font has one of them, or its script is not set sign by sign.
     """
-    left = {sign for sign in signs if ord(sign) not in _our_signs()}
+    regular, bold = (_signs_of(file)[1] for file in OURS.values())
+    ours = regular & bold
+    left = {sign for sign in signs if ord(sign) not in ours}
     unset = {sign for sign in left if _needs_shaping(sign)}
     faces: dict[Face, frozenset[str]] = {}
     for file in _files() if left > unset else ():
@@ -158,19 +155,21 @@ def faces_for(signs: Iterable[str]) -> dict[Face, frozenset[str]]:
             left -= here
             if left == unset:
                 break
-    if problems := [*_problems(left, unset)]:
+    problems = []
+    if unset:
+        shaped = "which needs text shaping or right-to-left layout"
+        problems.append(f"a PDF or PNG cannot show {_named(unset)}, {shaped}; write a .svg")
+    if lacking := left - unset:
+        is_wide = any(
+            unicodedata.east_asian_width(sign) == "W" and unicodedata.category(sign) == "Lo" for sign in lacking
+        )
+        problems.append(
+            f"no font of this machine has {_named(lacking)}, and a PDF or PNG holds its fonts; install one,"
+            f" such as Noto Sans{' CJK' if is_wide else ''}, or write a .svg"
+        )
+    if problems:
         raise OptionError(tuple(problems))
     return faces
-
-
-def _problems(left: set[str], unset: set[str]) -> Iterator[str]:
-    if unset:
-        yield f"a PDF or PNG cannot show {_named(unset)}, whose script joins its signs or runs leftwards; write a .svg"
-    if lacking := left - unset:
-        yield (
-            f"no font of this machine has {_named(lacking)}, and a PDF or PNG holds its fonts; install one,"
-            f" such as Noto Sans{' CJK' if any(map(_is_wide, lacking)) else ''}, or write a .svg"
-        )
 
 
 def _named(signs: set[str]) -> str:
@@ -179,19 +178,9 @@ def _named(signs: set[str]) -> str:
     return f"{''.join(first)}{'…' if len(signs) > len(first) else ''} ({codes}{', …' if len(signs) > 3 else ''})"
 
 
-def _is_wide(sign: str) -> bool:
-    return unicodedata.east_asian_width(sign) == "W" and unicodedata.category(sign) == "Lo"
-
-
 def _needs_shaping(sign: str) -> bool:
     runs_left = unicodedata.bidirectional(sign) in ("R", "AL")
     return runs_left or any(first <= ord(sign) <= last for first, last in _SHAPED)
-
-
-@lru_cache(maxsize=1)
-def _our_signs() -> frozenset[int]:
-    regular, bold = (_signs_of(file)[1] for file in OURS.values())
-    return regular & bold
 
 
 @lru_cache(maxsize=1)

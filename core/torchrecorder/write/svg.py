@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 from torchrecorder.layout.geometry import Curve, arrow
 from torchrecorder.layout.model import PARTS, PX, EdgeStyle, Figure, Layout, Line, Title
 from torchrecorder.write.foot import SIZE, described, foot_lines, sides
-from torchrecorder.write.links import XLINK, Links, Reference, References
+from torchrecorder.write.links import XLINK, Links, Reference, References, in_reading_order
 from torchrecorder.write.look import (
     BOXES,
     FONT,
@@ -37,12 +37,9 @@ from torchrecorder.write.signs import signs
 if TYPE_CHECKING:
     from torchrecorder.view.model import Mark
 
-MUTED = ".9"
-"""Enough for a contrast of 4.5:1 in every theme that is tested, also where text is dark grey."""
-FOOT_MUTED = ".75"
-"""A contrast of 7:1 on white, less than that of the words in the picture."""
-_STACK = 3.0
-"""Points between the sheets behind what repeats."""
+MUTED = ".9"  # enough for a contrast of 4.5:1 in every theme that is tested, also where text is dark grey
+FOOT_MUTED = ".75"  # a contrast of 7:1 on white, less than that of the words in the picture
+_STACK = 3.0  # points between the sheets behind what repeats
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _INK = {False: ("#1f2328", "#ffffff"), True: ("#e6edf3", "#16181d"), None: ("#767b82", "")}
 """Text and background of a picture that stands alone, by `dark`: a middle grey is read on white and on near-black."""
@@ -64,8 +61,7 @@ class SvgWriter:
     def __init__(self, layout: Layout, colours: Colours, links: Links | References) -> None:
         self.layout, self.colours, self.links = layout, colours, links
         self.theme, self.is_diff = THEMES[layout.theme], layout.is_diff
-        self.has_links = False
-        """Whether a link of a page was written."""
+        self.has_links = False  # whether a link of a page was written
         self._has_keys = True
         self._escapes: dict[str, str] = {}
 
@@ -82,7 +78,7 @@ class SvgWriter:
         return f'<title id="{uid}-t">{title}</title><desc id="{uid}-d">{self._text(description)}</desc>'
 
     def body(self) -> str:
-        return "".join((*self._boxes(), *self._lines(), *self._words(), *self._nodes()))
+        return "".join((*self._boxes(), *self._lines(), self._words(), *self._nodes()))
 
     def foot(self, notes: Sequence[str]) -> str:
         said = "".join(self.text(FOOT, x, y, [(line, False)]) for x, y, line in foot_lines(self.layout, notes))
@@ -108,24 +104,22 @@ class SvgWriter:
                 continue
             look = line_look(kind, mark, style, self.theme, is_diff=self.is_diff)
             curves = "".join([_curve(part) for line in lines for part in line.parts])
-            heads = "".join([_head(line) for line in lines])
+            heads = "".join([_head(line) for line in lines if line.tip])
             joins = any(all(line.ends) for line in lines) and self._has_keys
             ends = f' data-ends="{",".join(map(_ends, lines))}"' if joins else ""
             yield f'<g class="{kind}"{ends}><path fill="none"{self._attributes(look)} d="{curves}"/>'
             yield f'<path fill="{self.colours(look.line)}" fill-opacity="{look.line_opacity}" d="{heads}"/></g>'
 
-    def _words(self) -> Iterator[str]:
-        words = self.layout.words
-        if words:
-            setting = Lettering(words[0].size, opacity=MUTED)
-            yield f'<g class="shapes" font-size="{decimal(setting.size)}" fill-opacity="{MUTED}">'
-            for word in words:
-                yield self.text(setting, decimal(word.x), decimal(word.y), [(word.text, False)])
-            yield "</g>"
+    def _words(self) -> str:
+        if not (words := self.layout.words):
+            return ""
+        setting = Lettering(words[0].size, opacity=MUTED)
+        texts = "".join(self.text(setting, decimal(word.x), decimal(word.y), [(word.text, False)]) for word in words)
+        return f'<g class="shapes" font-size="{decimal(setting.size)}" fill-opacity="{MUTED}">{texts}</g>'
 
     def _nodes(self) -> Iterator[str]:
         yield f'<g class="nodes"{self._attributes(NODES)}>'
-        items = [*self.layout.in_reading_order()]
+        items = [*in_reading_order(self.layout)]
         last = [items.pop()] if items and isinstance(items[-1], list) else []
         for item in items:
             yield from (self._node(item),) if isinstance(item, Figure) else self._titles(item)
@@ -140,8 +134,7 @@ class SvgWriter:
             name, dot, rest = ("", "", title.word.text) if title.is_rest else title.word.text.partition(PARTS)
             place = decimal(title.left), decimal(title.word.y)
             text = self.text(TITLES, *place, [(name, True), (dot + rest, False)], ink=title.ink, key=title.key)
-            reference = Reference.of(title.reference)
-            yield self._linked(text, reference)
+            yield self._linked(text, Reference.of(title.reference))
         yield "</g>"
 
     def _node(self, node: Figure) -> str:
@@ -369,8 +362,6 @@ def head_of(line: Line) -> tuple[tuple[int, int], ...]:
 
 
 def _head(line: Line) -> str:
-    if not line.tip:
-        return ""
     (x0, y0), (x1, y1), (x2, y2) = head_of(line)
     steps = " ".join(map(tenths, (x1 - x0, y1 - y0, x2 - x1, y2 - y1)))
     return f"M{tenths(x0)} {tenths(y0)}l{steps}z".replace(" -", "-")

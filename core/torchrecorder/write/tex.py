@@ -34,8 +34,7 @@ _SPACES = {"\u00a0": "~", "\u2002": "\\enspace{}", "\u2003": "\\quad{}", "\u2009
 _QUOTES = {"‘": "`", "’": "'", "“": "``", "”": "''", "–": "--", "—": "---"}
 _MARKS = _SPACES | _QUOTES
 _TABLE = str.maketrans({**_ESCAPES, **_MARKS, **{sign: f"${{{text}}}$" for sign, text in _MATHS.items()}})
-_LATIN = 0x17F
-"""The last sign that LaTeX has letters for in every font."""
+_LATIN = 0x17F  # the last sign that LaTeX has letters for in every font
 _OTHER = re.compile(f"[^\x00-{chr(_LATIN)}{''.join(map(re.escape, (*_MATHS, *_MARKS)))}]+")
 _FONTS = (
     "Noto Sans CJK SC",

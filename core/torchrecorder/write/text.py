@@ -26,12 +26,10 @@ from torchrecorder.view import View
 from torchrecorder.view.node_kinds import torch_kind
 from torchrecorder.view.plan.repeats import CallRun, call_runs
 
-MAX_LINES = 400
-MAX_ROWS = 1000
-_NAME_WIDTH = 100
-_MAX_NAME = 200
-_LISTED = 3
-"""How many inputs or outputs are named in a sentence."""
+MAX_LINES = 400  # as many as ten pages
+MAX_ROWS = 1000  # a page carries them all
+_NAME_WIDTH, _MAX_NAME = 100, 200  # characters of a name in a line, and in a table, which can break it
+_LISTED = 3  # how many inputs or outputs are named in a sentence
 
 
 def describe(graph: Graph, *, name: str = "") -> tuple[str, str]:

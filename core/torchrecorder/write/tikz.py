@@ -18,6 +18,7 @@ from torchrecorder.layout.geometry import Curve, Point, Rect, segments
 from torchrecorder.layout.model import PARTS, Figure, Layout, Line, Title
 from torchrecorder.layout.widths import width
 from torchrecorder.write.foot import foot_lines, sides
+from torchrecorder.write.links import in_reading_order
 from torchrecorder.write.look import (
     BOXES,
     COLOURS,
@@ -39,10 +40,8 @@ from torchrecorder.write.tex import document, escaped
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_]+")
 _TOKEN = re.compile(r"[A-Za-z]|-?\d*\.?\d+")
 _TAKES = {"M": 2, "l": 2, "h": 1, "v": 1, "c": 6}
-_NEAR = 0.3
-"""Points between the end of a line and its arrow, of which both are rounded."""
-_ARROW = 6.0
-"""Length of an arrow in points, where a picture has none."""
+_NEAR = 0.3  # points between the end of a line and its arrow, of which both are rounded
+_ARROW = 6.0  # length of an arrow in points, where a picture has none
 _Look = dict[str, str]
 
 _MACROS = r"""\def\trline#1{\setbox0=\hbox{\strut #1}\dimen0=\dimexpr\pgfkeysvalueof{/pgf/minimum width}-2bp\relax
@@ -82,12 +81,10 @@ class _TikzWriter:
         self.theme, self.is_diff = THEMES[layout.theme], layout.is_diff
         self.arrow = _ARROW
         self.items: list[_StyledPart | str] = []
-        self.colours: dict[str, str] = {}
-        """Names by six hexadecimal digits."""
+        self.colours: dict[str, str] = {}  # names by six hexadecimal digits
         self.paint = Colours(are_fixed=True, are_grey=layout.grey)
         self.wanted: Counter[str] = Counter()
-        self.keys: dict[str, str] = {}
-        """Names of nodes by their keys."""
+        self.keys: dict[str, str] = {}  # names of nodes by their keys
         self.names: list[str] = []
         for node in layout.nodes:
             said = node.words[0].text if node.words else ""
@@ -115,7 +112,7 @@ class _TikzWriter:
             self.word("shape", setting, (word.x, word.y), escaped(word.text), plain=word.text)
         self.items.append("% nodes")
         names = iter(self.names)
-        for item in layout.in_reading_order():
+        for item in in_reading_order(layout):
             if isinstance(item, Figure):
                 self.node(item, next(names))
                 continue

@@ -30,8 +30,7 @@ from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
 
 _MAX_NODES = 300  # more are no figure of a paper
-_MAX_NESTED = 40
-"""Boxes in one another; more leave no room for a page, and the layout goes through them by recursion."""
+_MAX_NESTED = 40  # boxes in one another; more leave no room for a page, and the layout goes through them by recursion
 
 
 class _Page(NamedTuple):
@@ -53,8 +52,7 @@ class PaperLayout:
         is_sideways: bool = False,
     ) -> None:
         self._width = width
-        self.reason = ""
-        """Why there is none."""
+        self.reason = ""  # why there is none
         self._sketches: list[_Sketch] = []
         n = len(view.nodes) + sum(len(inset.view.nodes) for inset in view.insets)
         if n > _MAX_NODES or not view.nodes:
@@ -125,10 +123,8 @@ class _Sketch:
         self._view, self._styles = view, styles
         self._letter = letter
         self._is_sideways = is_sideways
-        self._is_plain = is_sideways
-        """Whether nothing is laid out as a U."""
-        self._is_narrow = False
-        """Whether words are broken into more lines."""
+        self._is_plain = is_sideways  # whether nothing is laid out as a U
+        self._is_narrow = False  # whether words are broken into more lines
         self._has_u = False
         self._panels = Panels(view)
         self.ranking = Ranking(self._panels)

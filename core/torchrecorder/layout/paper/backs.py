@@ -44,8 +44,7 @@ class _End(NamedTuple):
 
     points: Sequence[Point]
     low: float
-    high: float
-    """Limits of the lane."""
+    high: float  # limits of the lane
     price: float
 
 
@@ -55,8 +54,7 @@ class _Room:
 
     solid: list[Rect] = field(default_factory=list)
     lines: list[tuple[Point, Point]] = field(default_factory=list)
-    back: dict[int, list[list[Point]]] = field(default_factory=dict)
-    """Placed lines back, by the node that they leave."""
+    back: dict[int, list[list[Point]]] = field(default_factory=dict)  # placed lines back, by the node that they leave
     spots: dict[int, _Spot] = field(default_factory=dict)
 
     def add(self, piece: Piece, x: float, y: float, ends: Sequence[int]) -> None:

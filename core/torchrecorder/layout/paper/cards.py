@@ -17,28 +17,19 @@ from torchrecorder.layout.widths import width
 from torchrecorder.view import Node
 from torchrecorder.view.node_kinds import Kind
 
-_LIGHT = ("norm", "act", "pool", "op")
-"""Kinds that say all in one line."""
+_LIGHT = ("norm", "act", "pool", "op")  # kinds that say all in one line
 
 
 @dataclass(slots=True)
 class Card:
-    figure: Figure
-    """Around 0, 0."""
-    beside: list[Card] = field(default_factory=list)
-    """To its right, from top to bottom."""
-    places: list[tuple[float, float]] = field(default_factory=list)
-    """Their middles."""
-    node: int = -1
-    """Its node; -1 for the name of one that is drawn elsewhere."""
-    shows: int = -1
-    """The node that it names."""
-    is_to_left: bool = False
-    """Whether `beside` is at its left."""
-    is_bare: bool = False
-    """Whether only a line is seen that begins or ends there."""
-    is_sideways: bool = False
-    """Whether data flows to the right."""
+    figure: Figure  # around 0, 0
+    beside: list[Card] = field(default_factory=list)  # to its right, from top to bottom
+    places: list[tuple[float, float]] = field(default_factory=list)  # their middles
+    node: int = -1  # its node; -1 for the name of one that is drawn elsewhere
+    shows: int = -1  # the node that it names
+    is_to_left: bool = False  # whether `beside` is at its left
+    is_bare: bool = False  # whether only a line is seen that begins or ends there
+    is_sideways: bool = False  # whether data flows to the right
 
     @property
     def is_sign(self) -> bool:
@@ -85,8 +76,7 @@ class Cards:
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
         self._long = tuning.SIDEWAYS_LINES if is_sideways else tuning.NARROW_LINES if is_narrow else tuning.USUAL_LINES
-        self._bare: set[int] = set()
-        """Inputs and outputs that are only the ends of lines."""
+        self._bare: set[int] = set()  # inputs and outputs that are only the ends of lines
         for kind in ("input", "output") if are_ends_bare else ():
             ends = [node.id for node in panels.view.nodes if node.kind == kind]
             self._bare.update(ends if len(ends) == 1 else ())

@@ -20,10 +20,8 @@ class Columns:
     def __init__(self, panels: Panels, rows: dict[int | None, Rows], cards: dict[int, Card]) -> None:
         self._panels, self._rows, self._cards = panels, rows, cards
         self._sizes: dict[Key, tuple[float, float]] = {}
-        self.cuts: dict[int | None, list[int]] = {}
-        """By panel the rows that are the last of a column."""
-        self.shapes: dict[int | None, UShape] = {}
-        """The panels that are a U."""
+        self.cuts: dict[int | None, list[int]] = {}  # by panel the rows that are the last of a column
+        self.shapes: dict[int | None, UShape] = {}  # the panels that are a U
 
     def plan(self, high: float, wide: float, *, with_u: bool = True) -> None:
         pending: list[tuple[int | None, float, float]] = [(None, high, wide)]

@@ -35,15 +35,12 @@ class Composer:
         self._panels, self._rows, self._cards = panels, rows, cards
         self._titles, self._words = titles, words
         self._is_narrow, self._is_sideways = is_narrow, is_sideways
-        self._band = 0.0 if is_sideways else tuning.BAND
-        """Room for a title along the flow."""
+        self._band = 0.0 if is_sideways else tuning.BAND  # room for a title along the flow
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
         self._early: dict[int | None, set[int]] = defaultdict(set)
-        self._lifted: int | None = None
-        """A box whose data leaves at the top."""
-        self._to_left: set[int] = set()
-        """Nodes with a line that leaves at the right."""
+        self._lifted: int | None = None  # a box whose data leaves at the top
+        self._to_left: set[int] = set()  # nodes with a line that leaves at the right
         for shape in columns.shapes.values():
             for tail, _, source in shape.bridges:
                 self._to_left.add(source if tail.kind == "box" else tail.id)

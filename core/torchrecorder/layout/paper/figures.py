@@ -16,23 +16,19 @@ from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.model import Piece, Wire
 from torchrecorder.view import View
 
-_EDGE = 2.0
-"""Points: half of a line, and what a stack reaches beyond its node."""
+_EDGE = 2.0  # points: half of a line, and what a stack reaches beyond its node
 
 
 @dataclass(slots=True)
 class _Path:
     source: int
     points: list[Point]
-    look: tuple[frozenset[str], EdgeStyle]
-    """Flags, and a styler's changes."""
-    is_end: bool
-    """Whether it ends with an arrow."""
+    look: tuple[frozenset[str], EdgeStyle]  # flags, and a styler's changes
+    is_end: bool  # whether it ends with an arrow
     begins_at_port: bool
     ends: tuple[int, int]
     word: str = ""
-    at: Point | None = None
-    """The middle of the word, if settled."""
+    at: Point | None = None  # the middle of the word, if settled
 
 
 class Figures:

@@ -37,11 +37,9 @@ class _TakenLane(NamedTuple):
 class Router:
     def __init__(self, rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], prefer: int) -> None:
         self._rows, self._runs = rows, wires
-        self._prefer = prefer
-        """The side on which skips pass."""
+        self._prefer = prefer  # the side on which skips pass
         self._lanes: list[_TakenLane] = []
-        self._taken: dict[tuple[RowItem, int], list[Wire]] = defaultdict(list)
-        """By item and side."""
+        self._taken: dict[tuple[RowItem, int], list[Wire]] = defaultdict(list)  # by item and side
         self._into: dict[RowItem, list[Wire]] = defaultdict(list)
         self._high = [item for row in rows for item in row if item.last > item.row]
         self._from = Counter(wire.tail for wire in wires)

@@ -20,11 +20,9 @@ LEFT, RIGHT = -1, 1  # factors of what grows to the right
 class Side(NamedTuple):
     """The end of a line that comes in beside the stream."""
 
-    ends: dict[int, float]
-    """Its place across, by the sides it may come from."""
+    ends: dict[int, float]  # its place across, by the sides it may come from
     y: float
-    is_end: bool = True
-    """Whether it ends at a node; else it goes on to several."""
+    is_end: bool = True  # whether it ends at a node; else it goes on to several
 
 
 @dataclass(slots=True, eq=False)
@@ -33,23 +31,18 @@ class RowItem:
 
     key: Key
     left: float = 0.0
-    right: float = 0.0
-    """How far it reaches from its spine."""
+    right: float = 0.0  # how far it reaches from its spine
     height: float = 0.0
     order: int = 0
-    weight: float = 0.1
-    """Number of nodes in it."""
+    weight: float = 0.1  # number of nodes in it
     card: Card | None = None
     piece: Piece | None = None
     x: float = 0.0
     y: float = 0.0
     row: int = 0
-    last: int = 0
-    """The row that it ends in; a high one beside the spine takes several."""
-    is_hooked: bool = False
-    """Whether a line back begins or ends there."""
-    word: float = 0.0
-    """Room along the flow for words at a line to what reads it; 0 without."""
+    last: int = 0  # the row that it ends in; a high one beside the spine takes several
+    is_hooked: bool = False  # whether a line back begins or ends there
+    word: float = 0.0  # room along the flow for words at a line to what reads it; 0 without
 
     @property
     def is_port(self) -> bool:
@@ -105,21 +98,16 @@ class Wire:
     edges: list[int]
     is_skip: bool
     is_late: bool = False
-    side: int = 0
-    """The side of the head at which it ends; 0 at the top."""
+    side: int = 0  # the side of the head at which it ends; 0 at the top
     start: float = 0.0
     end: float = 0.0
     lane: float = 0.0
     leaving: int | None = None
-    arriving: int | None = None
-    """Positions of its tracks in the gap below the tail and in that above the head."""
-    shift: float = 0.0
-    """Distance of its end from the middle of the side."""
-    is_open: bool = False
-    """Whether it ends at the border of an inset."""
+    arriving: int | None = None  # positions of its tracks in the gap below the tail and in that above the head
+    shift: float = 0.0  # distance of its end from the middle of the side
+    is_open: bool = False  # whether it ends at the border of an inset
     word: str = ""
-    at: Point | None = None
-    """The middle of the word, if settled."""
+    at: Point | None = None  # the middle of the word, if settled
     points: list[Point] = field(default_factory=list)
 
 
@@ -136,9 +124,7 @@ class Piece:
     entries: dict[int, float]
     exits: dict[int, float]
     late: dict[int, Side]
-    band: float = 0.0
-    """Height of the band of its title."""
-    early: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """Places where data leaves by the side."""
+    band: float = 0.0  # height of the band of its title
+    early: dict[int, tuple[float, float]] = field(default_factory=dict)  # places where data leaves by the side
     title: list[tuple[Word, float, bool]] = field(default_factory=list)
     """Words, each with its width, and whether it continues the one before."""

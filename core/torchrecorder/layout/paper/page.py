@@ -98,12 +98,10 @@ class Placement(NamedTuple):
     """A finished layout as a reader would judge it."""
 
     layout: Layout
-    faults: tuple[str, ...]
-    """Reasons why it cannot be read."""
+    faults: tuple[str, ...]  # reasons why it cannot be read
     crossings: int
     price: float
-    is_poor: bool = True
-    """Whether another way is worth trying."""
+    is_poor: bool = True  # whether another way is worth trying
 
     @staticmethod
     def failed(why: str) -> Placement:

@@ -16,8 +16,7 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import edges_back
 from torchrecorder.view import View
 
-LOOSE = ("param", "buffer", "const", "from")
-"""Kinds of nodes that give data without being fed."""
+LOOSE = ("param", "buffer", "const", "from")  # kinds of nodes that give data without being fed
 
 
 _Place = TypeVar("_Place")
@@ -35,8 +34,7 @@ def reached(start: _Place, near: Mapping[_Place, Sequence[_Place]]) -> set[_Plac
 
 class Key(NamedTuple):
     kind: Literal["node", "box", "in", "out"]
-    id: int
-    """Of a port, the node whose data passes it; of several nodes, if they are bundled, -1 less their reader."""
+    id: int  # of a port, the node whose data passes it; of several nodes, if they are bundled, -1 less their reader
 
     @property
     def is_port(self) -> bool:
@@ -57,8 +55,7 @@ class Segment:
 @dataclass(slots=True)
 class Panel:
     box: int | None
-    keys: list[Key] = field(default_factory=list)
-    """Nodes and boxes in the order of the forward, then ports."""
+    keys: list[Key] = field(default_factory=list)  # nodes and boxes in the order of the forward, then ports
     segments: list[Segment] = field(default_factory=list)
 
 
@@ -79,8 +76,7 @@ class Panels:
         self._parents = {box.id: box.parent for box in view.boxes}
         self._around: dict[int | None, tuple[int | None, ...]] = {None: (None,)}
         self.first: dict[int, int] = {}
-        self.size: dict[int, int] = defaultdict(int)
-        """Nodes in each box."""
+        self.size: dict[int, int] = defaultdict(int)  # nodes in each box
         for node in view.nodes:
             for around in self.around(node.box)[1:]:
                 assert around is not None
@@ -90,13 +86,11 @@ class Panels:
         self.ends = {i: (edge.tail, edge.head) for i, edge in enumerate(view.edges) if edge.back}
         self.ends |= {flow.position: (flow.tail, flow.head) for flow in flows}
         """The nodes that each edge joins, by its position in the View."""
-        self.beside: dict[int, list[int]] = defaultdict(list)
-        """By reader the nodes that are drawn beside it."""
+        self.beside: dict[int, list[int]] = defaultdict(list)  # by reader the nodes that are drawn beside it
         self.hubs = self._hubs(flows)
         named = [flow for flow in flows if flow.tail in self.hubs]
         flows = self._set_aside(flows, self.hubs)
-        self.single = self._single(flows)
-        """Nodes that are drawn beside their only reader."""
+        self.single = self._single(flows)  # nodes that are drawn beside their only reader
         flows = self._set_aside(flows, self.single)
         self.by_box: dict[int | None, Panel] = {None: Panel(None)}
         for box in view.boxes:
@@ -107,8 +101,7 @@ class Panels:
             if node.id not in self._dropped and node.id not in self.single:
                 self.by_box[node.box].keys.append(Key("node", node.id))
         self._cut(flows)
-        self.back = edges_back(view)
-        """Edges to the next turn of a loop; they say nothing about what is above what."""
+        self.back = edges_back(view)  # edges to the next turn of a loop; they say nothing about what is above what
         self.hooked = {end for edge in view.edges if edge.back for end in (edge.tail, edge.head)}
         fed = {segment.head for panel in self.by_box.values() for segment in panel.segments}
         self.below: dict[int | None, list[Segment]] = defaultdict(list)

@@ -26,8 +26,7 @@ class Ranking:
     def __init__(self, panels: Panels) -> None:
         self._panels = panels
         self.rows: dict[int | None, Rows] = {}
-        self.is_stacked = False
-        """Whether towers stand one below the other."""
+        self.is_stacked = False  # whether towers stand one below the other
         self._asked: list[tuple[int | None, list[Key], list[Segment], dict[Key, int]]] = []
         self.dots: list[str] = []
         groups = same_rank(panels.view)

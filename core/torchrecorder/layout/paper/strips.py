@@ -22,24 +22,20 @@ class Strip:
 
     rows: list[list[RowItem]]
     wires: list[Wire]
-    late: Mapping[int, Sequence[Wire]]
-    """Wires that come in by the side, by their source."""
-    lead: float
-    """Room for a title at the beginning."""
+    late: Mapping[int, Sequence[Wire]]  # wires that come in by the side, by their source
+    lead: float  # room for a title at the beginning
     is_boxed: bool
     prefer: int = LEFT
     is_sideways: bool = False
     """Whether data flows to the right; titles are then where data could come in from the left of the flow."""
-    wanted: dict[RowItem, float] = field(default_factory=dict)
-    """Least distance from the beginning."""
+    wanted: dict[RowItem, float] = field(default_factory=dict)  # least distance from the beginning
     left: float = 0.0
     right: float = 0.0
     height: float = 0.0
     sides: dict[int, Side] = field(default_factory=dict)
     tops: list[float] = field(default_factory=list)
     bottoms: list[float] = field(default_factory=list)
-    _open: dict[int, list[int]] = field(default_factory=dict)
-    """The sides of each late source."""
+    _open: dict[int, list[int]] = field(default_factory=dict)  # the sides of each late source
 
     def compose(self, box: int | None) -> None:
         for r, row in enumerate(self.rows):
@@ -223,8 +219,7 @@ class Strip:
         return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "out"}
 
 
-_SWEEPS = (-1, 1, -1, 1, 0, 1)
-"""Towards what is read, or towards readers."""
+_SWEEPS = (-1, 1, -1, 1, 0, 1)  # towards what is read, or towards readers
 
 
 def find_spine(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> list[tuple[RowItem, Wire | None]]:

@@ -16,8 +16,7 @@ class _Level:
 
     low: float
     high: float
-    before: list[float]
-    """Where lines come to it, from the border of the gap that tracks are counted from."""
+    before: list[float]  # where lines come to it, from the border of the gap that tracks are counted from
     after: list[float]
     settle: list[Callable[[int], None]] = field(default_factory=list)
     at: int = 0

@@ -24,14 +24,10 @@ class NoWayAcross(Exception):
 
 
 class UShape(NamedTuple):
-    cut: int
-    """The last row of the first column."""
-    bridges: frozenset[tuple[Key, Key, int]]
-    """The skips that lead across."""
-    turned: frozenset[int]
-    """The boxes in the second column, at any depth."""
-    early: frozenset[tuple[int, int]]
-    """Boxes and sources whose data leaves by the side."""
+    cut: int  # the last row of the first column
+    bridges: frozenset[tuple[Key, Key, int]]  # the skips that lead across
+    turned: frozenset[int]  # the boxes in the second column, at any depth
+    early: frozenset[tuple[int, int]]  # boxes and sources whose data leaves by the side
 
 
 def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> UShape | None:
