@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _DIGIT_HEIGHT = 0.72  # height of a digit as a part of the size; shapes have no signs that are higher or reach lower
-_HIGH = (_DIGIT_HEIGHT + 0.18) * tuning.WORD_SIZE  # height of a word, with air
+_HIGH = (_DIGIT_HEIGHT + 0.18) * tuning.SMALL  # height of a word, with air
 
 
 def finished(
@@ -51,8 +51,8 @@ def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
         for word in box.words[:1]:
             name, dot, rest = word.text.partition(PARTS)
             length = width(name, word.size, bold=True) + width(dot + rest, word.size)
-            left = box.rect.left + tuning.LAYERED_INSET
-            right = max(box.rect.right - tuning.LAYERED_INSET - length, left)
+            left = box.rect.left + tuning.TITLE_INSET
+            right = max(box.rect.right - tuning.TITLE_INSET - length, left)
             top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
             rect, at_right = (Rect(at - 3, top, at + length + 3, bottom) for at in (left, right))
             if (crossing := curves.through(rect)) and curves.through(at_right) < crossing:
@@ -71,13 +71,13 @@ def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list
     words = []
     for line in sorted(lines, key=lambda line: line.at is None):
         for rect in (
-            places(line) if line.at is None else [Rect.centred(*line.at, width(line.word, tuning.WORD_SIZE), _HIGH)]
+            places(line) if line.at is None else [Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)]
         ):
             is_inside = rect.left >= 0 and rect.right <= layout.width
             if is_inside and not in_the_way.meeting(rect) and not curves.through(rect):
                 in_the_way.add(rect)
-                middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * tuning.WORD_SIZE
-                words.append(Word(middle, base, tuning.WORD_SIZE, line.word))
+                middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * tuning.SMALL
+                words.append(Word(middle, base, tuning.SMALL, line.word))
                 break
     return words
 
@@ -100,7 +100,7 @@ def _obstacles(layout: Layout) -> Iterator[Rect]:
 
 def _beside_ends(line: Line) -> Iterator[Rect]:
     """Beside the first part of a line of right angles, or the last: elsewhere it is far from what gives the data."""
-    wide, high = width(line.word, tuning.WORD_SIZE), _HIGH
+    wide, high = width(line.word, tuning.SMALL), _HIGH
     whole = [*line.curve, line.tip] if line.tip else line.curve  # a word fits beside an arrow, too
     for points in (whole, line.curve[::-1]):
         x, y = points[0]
@@ -133,7 +133,7 @@ def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
 
 
 def _places(line: Line) -> Iterator[Rect]:
-    wide, high = width(line.word, tuning.WORD_SIZE), _HIGH
+    wide, high = width(line.word, tuning.SMALL), _HIGH
     points = along(line.curve, tuning.WORD_PLACES)
     for x, y in points:
         yield Rect(x + tuning.WORD_FROM_LINE, y - high / 2, x + tuning.WORD_FROM_LINE + wide, y + high / 2)

@@ -29,7 +29,7 @@ from torchrecorder.layout.paper.ushape import NoWayAcross
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
 
-_MAX_NODES = 300  # more are no figure of a paper
+_TRIES = 20  # a limit of time; each try lets one more line come to a box from above
 _MAX_NESTED = 40  # boxes in one another; more leave no room for a page, and the layout goes through them by recursion
 
 
@@ -55,7 +55,7 @@ class PaperLayout:
         self.reason = ""  # why there is none
         self._sketches: list[_Sketch] = []
         n = len(view.nodes) + sum(len(inset.view.nodes) for inset in view.insets)
-        if n > _MAX_NODES or not view.nodes:
+        if n > tuning.MANY or not view.nodes:
             self.reason = f"{n} nodes"
             return
         levels: dict[int | None, int] = {None: 0}
@@ -138,8 +138,6 @@ class _Sketch:
         placements = self._placements(width, heights)
         while any(placement.is_poor for placement in placements) and self._simplify():
             simpler = self._placements(width, heights)
-            if self._is_plain:
-                simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
             placements = [
                 min(pair, key=lambda placement: placement.price) for pair in zip(placements, simpler, strict=True)
             ]
@@ -196,7 +194,7 @@ class _Sketch:
             is_narrow=self._is_narrow,
             is_sideways=self._is_sideways,
         )
-        for _ in range(tuning.TRIES):
+        for _ in range(_TRIES):
             try:
                 piece = composer.compose(is_inset=bool(self._letter))
             except Blocked as blocked:

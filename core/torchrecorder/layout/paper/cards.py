@@ -92,15 +92,13 @@ class Cards:
             for key in (key for row in shared for key in row if key.kind == "node"):
                 cards[key.id] = card = self._of(self._view.nodes[key.id])
                 wide[key] = card.half + card.right
-            widest = max(
-                (sum(wide[key] + tuning.CARDS_APART for key in row) - tuning.CARDS_APART for row in shared), default=0.0
-            )
+            widest = max((sum(wide[key] + tuning.APART for key in row) - tuning.APART for row in shared), default=0.0)
             for key in alone:
                 room = self._long[0] if self._is_narrow else max(widest - 2 * tuning.CARD_MARGIN, self._long[0])
                 cards[key.id] = card = self._of(self._view.nodes[key.id], room)
                 widest = max(widest, card.half + card.right)
             if box is not None:
-                wide[Key("box", box)] = widest + tuning.BOX_AROUND
+                wide[Key("box", box)] = widest + tuning.BOX_WIDE
         return cards
 
     def _of(self, node: Node, one_line: float = 0.0) -> Card:
@@ -171,9 +169,7 @@ def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[fl
     high = size * LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
     high = high + 4.5 if is_small else max(tuning.LEAST_HIGH, high + 6.6)
     inner = bold + dot + line if is_one else max(bold, *(width(text, size) for text in lines[1:]), 0.0)
-    wide = max(
-        tuning.LEAST_SMALL if is_small else tuning.LEAST_WIDE, inner + 2 * (7.0 if is_small else tuning.CARD_MARGIN)
-    )
+    wide = inner + 2 * 7.0 if is_small else max(tuning.LEAST_WIDE, inner + 2 * tuning.CARD_MARGIN)
     if is_one:
         left, base = -inner / 2, size * BASE
         said = PARTS.lstrip() + label.line  # without the space, which stands between the two words

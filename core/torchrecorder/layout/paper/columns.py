@@ -44,7 +44,7 @@ class Columns:
             return None
         rows = self._rows[box]
         parts = rows[: shape.cut + 1], rows[shape.cut + 1 :]
-        wide = sum(max(sum(self._size(key)[1] + tuning.COLUMN_SIDE for key in row) for row in part) for part in parts)
+        wide = sum(max(sum(self._size(key)[1] + tuning.APART for key in row) for row in part) for part in parts)
         return shape if wide <= tuning.U_WIDER * room else None
 
     def _size(self, key: Key) -> tuple[float, float]:
@@ -58,19 +58,17 @@ class Columns:
             else:
                 rows = self._rows[key.id]
                 high = tuning.BOX_HIGH + sum(max(self._size(inner)[0] for inner in row) for row in rows)
-                wide = max(
-                    (sum(self._size(inner)[1] + tuning.COLUMN_SIDE for inner in row) for row in rows), default=60.0
-                )
+                wide = max((sum(self._size(inner)[1] + tuning.APART for inner in row) for row in rows), default=60.0)
                 lanes = tuning.LANE * len(self._panels.back.get(key.id, ()))
                 self._sizes[key] = (high, wide + lanes + tuning.BOX_WIDE)
         return self._sizes[key]
 
     def _cut(self, box: int | None, highs: Sequence[float], available: float, room: float) -> list[int]:
         rows, total = self._rows[box], sum(highs)
-        if total <= tuning.TOO_HIGH * available or self._has_late(box):
+        if total <= available or self._has_late(box):
             return []
         able = self._places(box)
-        wides = [sum(self._size(key)[1] + tuning.COLUMN_SIDE for key in row) for row in rows]
+        wides = [sum(self._size(key)[1] + tuning.APART for key in row) for row in rows]
         for columns in range(math.ceil(total / available), 1, -1):
             cuts: list[int] = []
             reached = 0.0

@@ -166,7 +166,7 @@ class Composer:
             edges = [self._panels.view.edges[position] for position in segment.edges]
             if not segment.is_skip and segment.head.kind != "out":
                 said = [self._words.get((edge.tail, edge.head), "") for edge in edges]
-                long = max(width(word, tuning.WORD_SIZE) for word in said) if self._is_sideways else 1.0
+                long = max(width(word, tuning.SMALL) for word in said) if self._is_sideways else 1.0
                 tail.word = max([tail.word, *(long for word in said if word)])
         return wires, late
 

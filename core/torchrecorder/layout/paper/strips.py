@@ -112,7 +112,7 @@ class Strip:
                 self.sides[source] = Side({side: ends[0].ends[side] for side in self._open[source]}, *ends[0][1:])
                 continue
             (side,) = self._open[source]
-            x = (self.left if side == LEFT else self.right) + side * tuning.STRIP_AIR
+            x = (self.left if side == LEFT else self.right) + side * tuning.LANE_AIR
             first = min(ends, key=lambda end: end.y)
             for wire, end in zip(wires, ends, strict=True):
                 turn = [(x, first.y)] if end is not first else []
@@ -233,7 +233,7 @@ def find_spine(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> list
     for item in (item for row in rows for item in row):
         best[item] = item.weight
         for wire in sorted(into[item], key=lambda wire: (wire.is_skip, wire.tail.key.kind != "in", wire.tail.order)):
-            through = best[wire.tail] + item.weight - (tuning.SKIP_ON_SPINE if wire.is_skip else 0)
+            through = best[wire.tail] + item.weight
             if through > best[item] + 1e-6:
                 best[item], before[item] = through, wire
     last = max(best, key=lambda item: (round(best[item], 3), -item.order), default=None)

@@ -114,7 +114,7 @@ def join(
     """Puts two columns beside each other, the second turned over; gives the height of both."""
     first, second = strips
     base = first.height
-    over = max(lead + (0.0 if leaves_at_top else 2 * tuning.U_TURN) + second.height - base, 0.0)
+    over = max(lead + (0.0 if leaves_at_top else 2 * tuning.TURN) + second.height - base, 0.0)
     _lower(first, over)
     base += over
     turn_over([item for row in second.rows for item in row], second.wires, base)
@@ -122,15 +122,15 @@ def join(
     lanes = Tracks()
     for wire in bridges:
         y, at = leaving(wire)[1], _reached(wire, base)[1]
-        if abs(y - at) >= tuning.LEVEL:
+        if abs(y - at) >= 0.5:
             lanes.add(y, at, wire.source, partial(setattr, wire, "leaving"))
-    room = tuning.U_GUTTER + tuning.LANE * max(lanes.settle(), 1)
+    room = tuning.GUTTER + tuning.LANE * max(lanes.settle(), 1)
     second.move(first.right + room - second.left, 0.0)
     for wire in bridges:
         (x, y), (end, at) = leaving(wire), _reached(wire, base)
-        lane = first.right + tuning.U_GUTTER / 2 + tuning.LANE * (wire.leaving or 0)
+        lane = first.right + tuning.GUTTER / 2 + tuning.LANE * (wire.leaving or 0)
         wire.points = [(x, y), (end, y)] if wire.leaving is None else [(x, y), (lane, y), (lane, at), (end, at)]
-    low = base + tuning.U_TURN
+    low = base + tuning.TURN
     for port in (item for item in first.rows[-1] if item.key.kind == "out"):
         to = next(item for item in second.rows[0] if item.key.id == port.key.id)
         before = next(wire for wire in first.wires if wire.head is port)
@@ -143,8 +143,8 @@ def join(
         if wire.head.key.kind == "out" and leaves_at_top:
             wire.points, wire.head.x = [wire.points[0], (wire.start, 0.0)], wire.start
         elif wire.head.key.kind == "out":  # down again beside the column
-            second.right += tuning.U_AIR
-            x, top = wire.start, wire.points[0][1] - tuning.U_TURN
+            second.right += tuning.LANE_AIR
+            x, top = wire.start, wire.points[0][1] - tuning.TURN
             wire.points = [wire.points[0], (x, top), (second.right, top), (second.right, height)]
             wire.head.x = second.right
     return height
@@ -155,9 +155,9 @@ def lift(strip: Strip) -> None:
     (gets,), (shape,), (gives,) = strip.rows
     (wire,) = (wire for wire in strip.wires if wire.head is gives)
     x, gives.y = wire.start, gets.y + gets.middle - gives.middle
-    missing = max(gets.x + gets.right + tuning.U_GUTTER + gives.left - x, 0.0)
-    gives.x = x + min(missing, gives.half - tuning.U_AIR)
-    gets.x = min(gets.x, gives.x - gives.left - tuning.U_GUTTER - gets.right)
+    missing = max(gets.x + gets.right + tuning.GUTTER + gives.left - x, 0.0)
+    gives.x = x + min(missing, gives.half - tuning.LANE_AIR)
+    gets.x = min(gets.x, gives.x - gives.left - tuning.GUTTER - gets.right)
     wire.points = [(x, shape.y), (x, gives.y + gives.bottom)]
     strip.height = shape.y + shape.height
     strip.measure()
@@ -197,7 +197,7 @@ def _spread(bridges: Sequence[Wire]) -> None:
     for wire in sorted(bridges, key=lambda wire: leaving(wire)[1]):
         into[wire.head].append(wire)
     for head, wires in into.items():
-        step = min(tuning.ACROSS_APART, (2 * head.card.body - 8.0) / max(len(wires) - 1, 1)) if head.card else 0.0
+        step = min(tuning.TRACK, (2 * head.card.body - 8.0) / max(len(wires) - 1, 1)) if head.card else 0.0
         for i, wire in enumerate(wires):
             wire.shift = (i - (len(wires) - 1) / 2) * step
 
