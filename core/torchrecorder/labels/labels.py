@@ -32,7 +32,7 @@ from torchrecorder.view.simplified.merged import is_scale_and_shift
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
 MAX_DIFFERING = 76  # cap on a second line that says in what layers differ, since no other place does
 MAX_TITLE = MAX_NAME + MAX_LINE
-MAX_CLASS = 200  # characters; longer ones are no names of classes
+MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
 _LONG_PATH, _LAST_PARTS = 32, 2  # of a longer path the first parts are left out, but for so many
 _NAMED = 3  # more far ends than this are counted instead of named
