@@ -20,6 +20,7 @@ CROSSING_COSTS = 20.0  # cost of a crossing of two lines: hifigan at less to the
 LINES_A_CROSSING = 5  # lines of a picture for each crossing that is let pass: hdemucs at more
 FEW_CROSSINGS = 2  # crossings with which no other way is tried: denoising Unet
 TOUCHING = 2.0  # how far lines and nodes may reach into a node; lines end at outlines: UNet2DCondition at 0
+GIVEN_UP = 400.0  # cost of giving up a U, or towers side by side: smp Unet to the right at 0
 
 # Cards: nodes with what stands beside them.
 
@@ -50,7 +51,6 @@ REST_COSTS = 6.0  # cost of having nothing of a title at the left: mixer_b16 at 
 SPLIT_COSTS = 12.0  # cost of a title in two parts: whisper, GCN
 SECOND_LINE_COSTS = 30.0  # cost of a second line: SD3, whisper
 TITLE_LINE = 1.2 * SIZE  # between two lines of a title: llava
-LEAST_TITLE_LINE = 110.0  # shorter lines of a title are not broken, where data flows to the right: ??
 
 # Rows: where things stand.
 

@@ -138,6 +138,8 @@ class _Sketch:
         placements = self._placements(width, heights)
         while any(placement.is_poor for placement in placements) and self._simplify():
             simpler = self._placements(width, heights)
+            if self._is_plain:
+                simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
             placements = [
                 min(pair, key=lambda placement: placement.price) for pair in zip(placements, simpler, strict=True)
             ]

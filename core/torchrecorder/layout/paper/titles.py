@@ -59,7 +59,7 @@ def set_title_beside(piece: Piece, text: str) -> None:
     Its words have places across and along in this order turned: as they lie in the picture.
     """
     lines: list[list[str]] = [[]]
-    room = max(piece.height - 2 * tuning.TITLE_INSET, tuning.LEAST_TITLE_LINE)
+    room = piece.height - 2 * tuning.TITLE_INSET
     for part in text.split(PARTS):
         if lines[-1] and _long([*lines[-1], part], bold=len(lines) == 1) > room:
             lines.append([])
