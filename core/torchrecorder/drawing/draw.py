@@ -196,9 +196,8 @@ def _lay_out(pictures: Sequence[_Picture], engine: Engine) -> None:
     for picture in pictures:
         picture.read([*islice(answers, len(picture.dots))])
     pending = [picture for picture in pictures if picture.layout is None]
-    for picture, answer in zip(
-        pending, engine.layout([waiting.dot for waiting in pending]) if pending else (), strict=True
-    ):
+    again = engine.layout([picture.dot for picture in pending]) if pending else ()
+    for picture, answer in zip(pending, again, strict=True):
         picture.paper = None
         picture.read([answer])
 
@@ -214,10 +213,7 @@ def _pictures(job: DrawJob) -> list[_Picture]:
     view = views.view(beside=_is_paper(job.options))
     pictures = [_Picture(job, view), *(() if _is_as_before(job) else _nested(job, views, view))]
     if (marks := job.marks) is not None:
-        return [
-            _Picture(job, marked(picture.view, marks), picture.call, picture.path, picture.parent)
-            for picture in pictures
-        ]
+        return [_Picture(job, marked(inner.view, marks), inner.call, inner.path, inner.parent) for inner in pictures]
     return pictures
 
 

@@ -196,9 +196,8 @@ class Engine:
         """The results that are certain after a run; of one that was alone, its own."""
         if isinstance(run, OSError):
             return dict.fromkeys(batch, self._error(f"it does not start: {run}"))
-        finished: dict[int, str | EngineError] = {
-            i: layout for i, layout in zip(batch, run.outputs, strict=True) if layout is not None
-        }
+        outputs = zip(batch, run.outputs, strict=True)
+        finished: dict[int, str | EngineError] = {i: layout for i, layout in outputs if layout is not None}
         if run.status == 0:
             return {i: finished.get(i, self._error("it gave no picture")) for i in batch}
         if run.was_stopped and finished:

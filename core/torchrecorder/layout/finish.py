@@ -36,13 +36,10 @@ def finished(
     taken = [title.rect for title in titles]
     words = _placed_words(layout, curves, taken)
     seen = curves.outside([*taken, *(node.inner for node in layout.nodes)])
-    lines = [
-        line if parts == [line.curve] else line._replace(seen=parts)
-        for line, parts in zip(layout.lines, seen, strict=True)
-    ]
-    return replace(
-        layout, lines=lines, titles=titles, words=words, uid=uid, title=title, description=desc, theme=theme, grey=grey
-    )
+    pairs = zip(layout.lines, seen, strict=True)
+    lines = [line if parts == [line.curve] else line._replace(seen=parts) for line, parts in pairs]
+    placed = replace(layout, lines=lines, titles=titles, words=words)
+    return replace(placed, uid=uid, title=title, description=desc, theme=theme, grey=grey)
 
 
 def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:

@@ -34,6 +34,10 @@ class Rect(NamedTuple):
     def height(self) -> float:
         return self.bottom - self.top
 
+    @property
+    def middle(self) -> Point:
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
     def contains(self, point: Point) -> bool:
         return self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom
 

@@ -140,9 +140,8 @@ class _LayoutReader:
         self.layout = Layout(right - left + 2 * PAD, top - bottom + 2 * PAD)
         # nodes in the order of the forward, in which the Tab key visits links; engines list them box by box
         names = ((row, _NAME.fullmatch(str(row.get("name")))) for row in data.get("objects", ()))
-        rows = [
-            row for row, _ in sorted(names, key=lambda pair: (pair[1][2], int(pair[1][3])) if pair[1] else ("", -1))
-        ]
+        ordered = sorted(names, key=lambda pair: (pair[1][2], int(pair[1][3])) if pair[1] else ("", -1))
+        rows = [row for row, _ in ordered]
         self.order = {row.get("_gvid"): i for i, row in enumerate(row for row in rows if "pos" in row)}
         self.keys = {row.get("_gvid"): name[1] for row in rows if (name := _NAME.fullmatch(str(row.get("name"))))}
         for row in rows:

@@ -160,12 +160,10 @@ def faces_for(signs: Iterable[str]) -> dict[Face, frozenset[str]]:
         shaped = "which needs text shaping or right-to-left layout"
         problems.append(f"a PDF or PNG cannot show {_named(unset)}, {shaped}; write a .svg")
     if lacking := left - unset:
-        is_wide = any(
-            unicodedata.east_asian_width(sign) == "W" and unicodedata.category(sign) == "Lo" for sign in lacking
-        )
+        kinds = {(unicodedata.east_asian_width(sign), unicodedata.category(sign)) for sign in lacking}
         problems.append(
             f"no font of this machine has {_named(lacking)}, and a PDF or PNG holds its fonts; install one,"
-            f" such as Noto Sans{' CJK' if is_wide else ''}, or write a .svg"
+            f" such as Noto Sans{' CJK' if ('W', 'Lo') in kinds else ''}, or write a .svg"
         )
     if problems:
         raise OptionError(tuple(problems))

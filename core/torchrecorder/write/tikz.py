@@ -144,9 +144,7 @@ class _TikzWriter:
             "text": self.colour(ink),
         }
         size = f"minimum width={self.bp(place.width)}, minimum height={self.bp(place.height)}"
-        rest = (
-            f"({name}) at {self.point(((place.left + place.right) / 2, (place.top + place.bottom) / 2))} {{{words}}};"
-        )
+        rest = f"({name}) at {self.point(place.middle)} {{{words}}};"
         self.items.append(_StyledPart(kind, style, "\\node", rest, size))
 
     def sheets(self, figure: Figure, radius: float, look: Look) -> None:

@@ -91,10 +91,8 @@ class PaperLayout:
         page = min((self._page(placed, insets) for placed in pictures), key=lambda page: page.price)
         if page.layout.height > tuning.PAGE[1]:
             pictures += picture.narrow(self._width, heights)
-            narrow = [
-                (sketch.narrow(self._width, tuning.PAGE[1:]) or [inset])[0]
-                for sketch, inset in zip(others, insets, strict=True)
-            ]
+            pairs = zip(others, insets, strict=True)
+            narrow = [(sketch.narrow(self._width, tuning.PAGE[1:]) or [inset])[0] for sketch, inset in pairs]
             pages = [self._page(placed, beside) for beside in (insets, narrow) for placed in pictures]
             page = min(pages, key=lambda page: page.price)
         self.reason = "; ".join(page.faults)
@@ -140,9 +138,7 @@ class _Sketch:
             simpler = self._placements(width, heights)
             if self._is_plain:
                 simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
-            placements = [
-                min(pair, key=lambda placement: placement.price) for pair in zip(placements, simpler, strict=True)
-            ]
+            placements = [min(pair, key=lambda way: way.price) for pair in zip(placements, simpler, strict=True)]
         return placements
 
     def narrow(self, width: float, heights: Sequence[float]) -> list[Placement]:

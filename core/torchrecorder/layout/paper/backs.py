@@ -211,11 +211,8 @@ def _source(tail: _Spot, head: _Spot) -> int:
 
 
 def _lanes(room: _Room, tail: _Spot, head: _Spot) -> list[float]:
-    lanes = {
-        end + side * tuning.BACK_REACH
-        for spot in (tail, head)
-        for side, end in ((LEFT, spot.rect.left), (RIGHT, spot.rect.right))
-    }
+    ends = [(side, spot.x + side * spot.item.half) for spot in (tail, head) for side in (LEFT, RIGHT)]
+    lanes = {end + side * tuning.BACK_REACH for side, end in ends}
     for rect in room.solid:
         lanes |= {rect.left - tuning.BACK_AIR - 0.1, rect.right + tuning.BACK_AIR + 0.1}
     for (x0, y0), (x1, y1) in room.parts():
@@ -276,7 +273,7 @@ def _say(room: _Room, piece: Piece, wires: Sequence[Wire], *, is_sideways: bool)
                 best = wider, wire, rect
     if best is not None:
         _, wire, rect = best
-        wire.word, wire.at = NEXT_STEP, ((rect.left + rect.right) / 2, (rect.top + rect.bottom) / 2)
+        wire.word, wire.at = NEXT_STEP, rect.middle
         piece.left, piece.right = max(piece.left, -rect.left), max(piece.right, rect.right)
 
 

@@ -77,10 +77,7 @@ class Composer:
         if [[key.kind for key in row] for row in rows] != [["node"], ["box"], ["node"]]:
             return None
         (entered,), (box,), (left,) = rows
-        is_chain = [(segment.tail, segment.head) for segment in around] in (
-            [(entered, box), (box, left)],
-            [(box, left), (entered, box)],
-        )
+        is_chain = sorted((part.tail, part.head) for part in around) == sorted([(entered, box), (box, left)])
         return box.id if is_chain and box.id in self._shapes and not self._cuts[None] else None
 
     def _open_ends(self, piece: Piece) -> None:
@@ -99,11 +96,8 @@ class Composer:
                 heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
                 heads = heads if len(heads) < tuning.NAMED else [heads[0], "…", heads[-1]]
                 wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
-        around = {
-            segment.source: segment.edges
-            for segment in self._panels.by_box[None].segments
-            if segment.head.kind == "box"
-        }
+        segments = self._panels.by_box[None].segments
+        around = {segment.source: segment.edges for segment in segments if segment.head.kind == "box"}
         for source, side in piece.late.items():
             way = LEFT if LEFT in side.ends else RIGHT
             border = -piece.left if way == LEFT else piece.right
@@ -178,18 +172,14 @@ class Composer:
         if box is None:
             return False
         outer = self._panels.around(box)[-2]
-        wires = [
-            segment
-            for segment in self._panels.by_box[outer].segments
-            if (segment.tail, segment.source) == (Key("box", box), source)
-        ]
+        segments = self._panels.by_box[outer].segments
         bridges = self._shapes[outer].bridges if outer in self._shapes else frozenset()
+        is_further = source in self._early[outer]
         return all(
-            (segment.tail, segment.head, source) in bridges
-            or (
-                segment.head.kind == "out" and source in self._early[outer] and self._leaves_by_side_only(outer, source)
-            )
-            for segment in wires
+            (Key("box", box), part.head, source) in bridges
+            or (part.head.kind == "out" and is_further and self._leaves_by_side_only(outer, source))
+            for part in segments
+            if (part.tail, part.source) == (Key("box", box), source)
         )
 
     def _item(self, key: Key, pieces: dict[int, Piece]) -> RowItem:
@@ -383,11 +373,9 @@ def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, flo
     if not xs:
         return piece.left, max(piece.right, left + 2 * tuning.TITLE_INSET - piece.left)
     room = tuning.TITLE_INSET + tuning.TITLE_FROM_LINE
-    sides = (
-        max(piece.left, left + room - xs[0] if left else 0.0),
-        max(piece.right, right + room + xs[-1] if right else 0.0),
-    )
-    return _balanced(piece, *sides) if len(xs) == 1 else sides
+    left = max(piece.left, left + room - xs[0] if left else 0.0)
+    right = max(piece.right, right + room + xs[-1] if right else 0.0)
+    return _balanced(piece, left, right) if len(xs) == 1 else (left, right)
 
 
 def _between(xs: Sequence[float], long: float, piece: Piece) -> tuple[float, float] | None:

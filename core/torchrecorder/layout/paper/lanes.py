@@ -166,15 +166,12 @@ class Router:
     def _beside(self, head: RowItem, side: int) -> Span:
         """The span of lanes from which a line leads straight to a side of an item."""
         row = [*self._rows[head.row], *(item for item in self._high if item.row < head.row <= item.last)]
+        reach = head.half if not head.piece else head.left if side == LEFT else head.right
         if side == LEFT:
             others = [other.x + other.right for other in row if other.x < head.x and not other.is_port]
-            return max(others, default=-_FAR - tuning.LANE_AIR) + 6.0, head.x - (
-                head.left if head.piece else head.half
-            ) - tuning.LANE_AIR
+            return max(others, default=-_FAR - tuning.LANE_AIR) + 6.0, head.x - reach - tuning.LANE_AIR
         others = [other.x - other.left for other in row if other.x > head.x and not other.is_port]
-        return head.x + (head.right if head.piece else head.half) + tuning.LANE_AIR, min(
-            others, default=_FAR + tuning.LANE_AIR
-        ) - 6.0
+        return head.x + reach + tuning.LANE_AIR, min(others, default=_FAR + tuning.LANE_AIR) - 6.0
 
     @staticmethod
     def _spread(wires: list[Wire]) -> None:

@@ -152,11 +152,7 @@ class Panels:
         if len(readers) - len(first) < tuning.SEVERAL or len(first) < tuning.SEVERAL:
             return []
         stream = readers[first[-1]]
-        return [
-            source
-            for source in first[:-1]
-            if all(segment.kind == "node" and segment in stream for segment in readers[source])
-        ]
+        return [at for at in first[:-1] if all(key.kind == "node" and key in stream for key in readers[at])]
 
     def _is_fed(self, box: int, head: Key, source: int) -> bool:
         if head.kind == "box":

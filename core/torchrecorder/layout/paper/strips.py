@@ -316,11 +316,9 @@ def _pull_in(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> None:
         others = [item for other in rows if other is not row for item in other]
         left, right = _extent(others)
         low, high = _extent(row)
-        by = (
-            (left + right - low - high) / 2
-            if high - low > right - left
-            else max(left - low, 0.0) + min(right - high, 0.0)
-        )
+        by = max(left - low, 0.0) + min(right - high, 0.0)
+        if high - low > right - left:
+            by = (left + right - low - high) / 2
         if abs(by) > tuning.APART:
             for item in row:
                 item.x += by
@@ -357,11 +355,8 @@ def _sweep(
 ) -> None:
     for way in ways:
         for row in rows if way <= 0 else rows[::-1]:
-            _pack(
-                row,
-                {item: fixed[item] if item in fixed else _wanted(item, near.get(item, ()), way) for item in row},
-                fixed,
-            )
+            wanted = {item: _wanted(item, near.get(item, ()), way) for item in row}
+            _pack(row, wanted | {item: fixed[item] for item in row if item in fixed}, fixed)
 
 
 def _wanted(item: RowItem, near: Sequence[tuple[RowItem, float, float, int]], way: int) -> float:

@@ -51,9 +51,8 @@ def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> 
     across = [segment for segment in segments if at[segment.tail] <= cut < at[segment.head]]
     bridges = [segment for segment in across if segment in far]
     links = {(segment.tail, segment.source) for segment in across if segment not in far}
-    is_linked = len(links) == 1 and all(
-        at[segment.tail] == cut and at[segment.head] == cut + 1 for segment in across if segment not in far
-    )
+    linking = [(at[segment.tail], at[segment.head]) for segment in across if segment not in far]
+    is_linked = len(links) == 1 and {*linking} == {(cut, cut + 1)}
     if (
         low >= high
         or not is_linked
