@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torchrecorder.pipeline import Pipeline
 
 from tests.entries import entries, facts_of
 from tests.folders import contents
 from torchrecorder.cli import main
 from torchrecorder.cli.projects import update
+from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.collecting import Collected
 from torchrecorder.request import Settings, read_request
 from torchrecorder.trace.freshness import Verdict
