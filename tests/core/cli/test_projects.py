@@ -17,12 +17,13 @@ import pytest
 
 from tests.core.answering import NoTorch
 from tests.entries import entries
-from torchrecorder.cache.sweep import sweep
+from torchrecorder.cache.store import sweep
 from torchrecorder.cli import main
 from torchrecorder.cli.doctor import watched
 from torchrecorder.cli.projects import update
 from torchrecorder.errors import CollectFailed
-from torchrecorder.pipeline import Collected, Pipeline, collect
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline.collecting import Collected, collect
 from torchrecorder.request import Settings, read_request
 
 NETS = """from torch import nn
