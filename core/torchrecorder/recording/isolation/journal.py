@@ -52,8 +52,8 @@ class Journal:
         """Keep nothing yet.
 
         Args:
-            computes: Whether the forward runs on numbers. If not, tensors without memory of their own are fake ones.
-            sees_writes: Whether it is given tensors that are about to be overwritten.
+            computes: The forward runs on numbers. If not, tensors without memory of their own are fake ones.
+            sees_writes: It is given tensors that are about to be overwritten.
         """
         self._tensors = KeptTensors(computes=computes, sees_writes=sees_writes)
         self._seen: dict[int, object] = {}

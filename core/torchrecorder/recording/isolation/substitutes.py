@@ -99,11 +99,7 @@ class FakeTensors:
     """
 
     def __init__(self, floats: torch.dtype | None = None) -> None:
-        """Make none yet.
-
-        Args:
-            floats: What float32 is to be, also where the forward does not say which floating-point numbers it wants.
-        """
+        """Make none yet; float32 is to be `floats`, also where the forward does not say which numbers it wants."""
         self._floats = floats
         self._mode: Any = _knowing(torch_private.FAKE_MODE.get()(allow_non_fake_inputs=True))
         self._given_out: dict[int, Tensor] = {}
