@@ -14,6 +14,7 @@ NUMBER = re.compile(r"(?<![^.\[])\d+(?![^.\]])")
 """A part of a path that counts."""
 _DIGITS = re.compile(r"\d+")
 _LISTED = 4
+"""Paths, or widths, that are named; more are a number."""
 _MOST_WIDTHS = 4
 """More changes of widths than this are said as numbers that changed all over the model."""
 
@@ -36,15 +37,6 @@ class Change:
     def place(self) -> str:
         """Its place in a few words: `blocks.*.mlp`."""
         return shown_paths(self.where)
-
-
-@dataclass(frozen=True, slots=True)
-class LayerSettings:
-    """Changed settings of a layer."""
-
-    layer: Layer
-    settings: tuple[Setting, ...]
-    params: int
 
 
 def shown_paths(paths: Sequence[str]) -> str:
@@ -97,30 +89,28 @@ def folded(changes: Iterable[Change]) -> list[Change]:
     return sorted(found.values(), key=lambda change: change.order)
 
 
-def of_settings(changed: Sequence[LayerSettings], position: dict[Layer, int]) -> list[Change]:
-    """The changes of settings.
+def of_settings(changed: Sequence[tuple[Layer, tuple[Setting, ...], int]], position: dict[Layer, int]) -> list[Change]:
+    """The changes of settings of layers, each with what they change of its parameters.
 
     Widths are said with the other settings while few layers have others, else as numbers that changed all over the
     model: nearly each layer follows from the one before.
     """
 
     def said(of: Callable[[Setting], bool]) -> list[Change]:
-        rows = [(one, ", ".join(str(it) for it in one.settings if of(it))) for one in changed]
-        each = [Change("changed", (it.layer.path,), text, it.params, position[it.layer]) for it, text in rows if text]
-        return folded(each)
+        rows = [(it, params, ", ".join(str(one) for one in them if of(one))) for it, them, params in changed]
+        return folded(Change("changed", (it.path,), text, params, position[it]) for it, params, text in rows if text)
 
     if len(said(lambda setting: setting.is_width)) <= _MOST_WIDTHS:
         return said(lambda _: True)
     layers: dict[tuple[str, str], set[Layer]] = {}
-    for one in changed:
-        for setting in one.settings:
+    for layer, settings, _ in changed:
+        for setting in settings:
             if setting.is_width:
-                layers.setdefault((setting.old, setting.new), set()).add(one.layer)
-    often = sorted(layers, key=lambda pair: -len(layers[pair]))
-    counts = {pair: len(layers[pair]) for pair in often}
-    words = [f"{old} → {new} in {n} layer{'s' if n > 1 else ''}" for (old, new), n in counts.items()]
+                layers.setdefault((setting.old, setting.new), set()).add(layer)
+    counts = sorted(((pair, len(those)) for pair, those in layers.items()), key=lambda it: -it[1])
+    words = [f"{old} → {new} in {n} layer{'s' if n > 1 else ''}" for (old, new), n in counts]
     text = f"widths {listed(words, _LISTED, 'more numbers')}"
-    params = sum(one.params for one in changed)
+    params = sum(params for *_, params in changed)
     others = [replace(change, params=0) for change in said(lambda setting: not setting.is_width)]
     return [Change("changed", (), text, params, 0), *others]
 

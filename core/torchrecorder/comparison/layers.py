@@ -129,10 +129,11 @@ _WIDTHS = SIZE_NAMES - {"num_embeddings"} | {"groups"}
 """Settings that follow from the widths of the layers before."""
 _DEFAULTS = {"padding": "0", "dilation": "1", "groups": "1", "bias": "True", "padding_idx": "None"}
 """What torch leaves out of the text of a layer."""
-_UNSEEN = ("inplace",)
+UNSEEN = ("inplace",)
 """Settings that change nothing of what a model computes."""
 _TUPLE = re.compile(r"\((\d+(?:, \d+)*),?\)")
-_LONGEST = 60
+LONGEST = 60
+"""Characters of the text of a setting, or of the arguments of an op."""
 
 
 class Setting(NamedTuple):
@@ -161,7 +162,7 @@ def changed_settings(old: Layer, new: Layer) -> Iterator[Setting]:
         return
     for name in dict.fromkeys((*settings, *others)):
         before, now = (found.get(name, _DEFAULTS.get(name, "")) for found in (settings, others))
-        if before != now and name not in _UNSEEN:
+        if before != now and name not in UNSEEN:
             yield Setting(name, _line(before), _line(now))
 
 
@@ -180,4 +181,4 @@ def _by_name(cls: str, extra_repr: str) -> dict[str, str]:
 
 
 def _line(text: str) -> str:
-    return clean(" ".join(text.split()), _LONGEST)
+    return clean(" ".join(text.split()), LONGEST)

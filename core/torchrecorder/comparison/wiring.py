@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchrecorder.comparison.changes import Change
 from torchrecorder.comparison.flow import Flow, Forward, items_of
-from torchrecorder.comparison.layers import Layer
+from torchrecorder.comparison.layers import LONGEST, UNSEEN, Layer
 from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.labels import op_label
@@ -20,9 +20,8 @@ from torchrecorder.view.tree import Item
 
 _FOLLOWING = WEIGHTED | PIECES | CREATING | {"getitem", "pad"}
 """Ops whose arguments follow from the shapes of what they read."""
-_UNSEEN = ("inplace",)
-_LONGEST = 60
 _LISTED = 3
+"""Ops that a change names; of more it says how many."""
 
 
 class _Source(NamedTuple):
@@ -230,10 +229,10 @@ def _op_name(graph: Graph, op: Op) -> str:
 
 
 def _settings(op: Op) -> list[str]:
-    return [value for name, value in op.attrs.items() if name not in _UNSEEN]
+    return [value for name, value in op.attrs.items() if name not in UNSEEN]
 
 
 def _call_text(op: Op) -> str:
-    words = [value if name.isdigit() else f"{name}={value}" for name, value in op.attrs.items() if name not in _UNSEEN]
+    words = [value if name.isdigit() else f"{name}={value}" for name, value in op.attrs.items() if name not in UNSEEN]
     text = ", ".join(words)
-    return f"{plain(op.name)}({clean(text, _LONGEST)})"
+    return f"{plain(op.name)}({clean(text, LONGEST)})"
