@@ -16,12 +16,9 @@ from torchrecorder.errors import OUT_OF_MEMORY, InputError, TorchMissing, shown_
 from torchrecorder.graph.codec import is_from_names
 from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
 from torchrecorder.request import RecordingRequest, parse_target
-from torchrecorder.request.settings import Settings
-from torchrecorder.trace.digests import FileDigests
-from torchrecorder.trace.finder import ModuleFinder
-from torchrecorder.trace.installed import Installed, remember
+from torchrecorder.trace.freshness import Freshness
 from torchrecorder.trace.manifest import Manifest
-from torchrecorder.trace.observed import ChangedWhileRecorded, TraceResult, build_manifest
+from torchrecorder.trace.observed import ChangedWhileRecorded, TraceResult
 from torchrecorder.worker.messages import Answer
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -35,22 +32,13 @@ class Keeper:
         self,
         cache: LayeredCache,
         machine: Store,
-        settings: Settings,
-        digests: FileDigests,
+        freshness: Freshness,
         failures: Failures,
-        finder: Callable[[], ModuleFinder],
-        installed_now: Callable[[], Installed],
     ) -> None:
-        """As `Recordings`; `finder` makes one that has seen nothing yet."""
         self._cache = cache
         self._machine = machine
-        self._settings = settings
-        self._digests = digests
+        self._freshness = freshness
         self._failures = failures
-        self._finder = finder
-        self._installed_now = installed_now
-        self._installed = ""
-        """The digest of what was installed when the first of them was kept."""
 
     def keep(
         self, request: RecordingRequest, answer: Answer, *, is_tried: bool
@@ -65,7 +53,7 @@ class Keeper:
             if answer.error is not None:
                 sources = (*sources, *files_of(answer.error))
                 if is_lasting(answer) or (is_tried and not isinstance(answer.error, TorchMissing)):
-                    trace = trace_of_failure(request, answer.trace, self._finder())
+                    trace = trace_of_failure(request, answer.trace, self._freshness.file_now)
                     manifest = self._manifest(request, digest, trace, self._machine)
                     self._failures.put(request, answer.error, manifest, text, was_tried=not is_lasting(answer))
             elif text and answer.trace is not None:
@@ -83,20 +71,8 @@ class Keeper:
     def _manifest(
         self, request: RecordingRequest, digest: str, trace: TraceResult, objects: LayeredCache | Store
     ) -> Manifest:
-        """What a recording that has just ended depended on; raises what `build_manifest` does."""
-        self._digests.forget()
-        self._installed = self._installed or remember(self._machine, self._installed_now())
-        return build_manifest(
-            request,
-            digest,
-            trace,
-            project=self._settings.root,
-            finder=self._finder(),
-            digests=self._digests,
-            put_object=objects.put_object,
-            salt=lambda: objects.salt,  # a cache without such digests needs none
-            installed=self._installed,
-        )
+        # A cache without salted digests needs no salt, so it is made when it is asked for.
+        return self._freshness.manifest(request, digest, trace, objects.put_object, lambda: objects.salt)
 
 
 def is_lasting(answer: Answer) -> bool:
@@ -110,7 +86,9 @@ def is_lasting(answer: Answer) -> bool:
     return not any(text in said for text in _OF_THE_MACHINE)
 
 
-def trace_of_failure(request: RecordingRequest, trace: TraceResult | None, finder: ModuleFinder) -> TraceResult:
+def trace_of_failure(
+    request: RecordingRequest, trace: TraceResult | None, file_of: Callable[[str], Path | None]
+) -> TraceResult:
     """The trace as a failure is compared by; without one, as after a time-out, the file of the model's module.
 
     It has every name that was not found: the target's own is asked for by us, not by the user's code, and what
@@ -118,7 +96,7 @@ def trace_of_failure(request: RecordingRequest, trace: TraceResult | None, finde
     files, because an error says lines of them.
     """
     if trace is None:
-        files = [str(file) for name in _prefixes(request.target) if (file := finder.file(name)) is not None]
+        files = [str(file) for name in _prefixes(request.target) if (file := file_of(name)) is not None]
         trace = TraceResult({}, {}, None, {file: stamp_of(file) for file in files}, {}, {}, {}, (), (), {})
     names = {*trace.missing, *trace.not_found, *_prefixes(request.target), *_prefixes(request.inputs)}
     return replace(trace, executed=None, missing=tuple(sorted(names)))

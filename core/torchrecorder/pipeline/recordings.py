@@ -17,11 +17,8 @@ from torchrecorder.faults import failed_inside
 from torchrecorder.pipeline.failures import Failures, files_of
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import Settings
-from torchrecorder.trace.digests import FileDigests
-from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
-from torchrecorder.trace.installed import Installed, what_changed
-from torchrecorder.trace.manifest import Manifest, table_from_json
+from torchrecorder.trace.manifest import Manifest
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
@@ -85,23 +82,18 @@ class Recordings:
         self._machine = machine
         self._settings = settings
         self._open_worker = open_worker
-        self._digests = FileDigests(machine)
-        self._own_path: list[str] | None = None
-        self._python = ""
+        python = None
         if settings.python:
             from torchrecorder.worker.interpreter import ask
 
-            if (interpreter := ask(settings.python, machine)) is not None:
-                self._own_path, self._python = interpreter
+            python = ask(settings.python, machine)
         self._freshness = Freshness(
             settings.root,
-            self._finder(),
-            self._digests,
-            lambda digest: table_from_json(cache.object(digest) or machine.object(digest)),
-            self._own_path,
-            self._what_changed,
+            settings.path,
+            machine,
+            lambda digest: cache.object(digest) or machine.object(digest),
+            python,
         )
-        self._installed: tuple[Installed, str] | None = None
         self._failures = Failures(machine, self._freshness, settings.allow)
         self._retries = retries
         self._kept: dict[tuple[RecordingRequest, bool], Recording] = {}
@@ -162,7 +154,7 @@ class Recordings:
 
     def save_indexes(self) -> None:
         """Leave to the next build what this one read of files."""
-        self._digests.save_indexes()
+        self._freshness.save_indexes()
         self._cache.save_index()
 
     def make(
@@ -184,9 +176,7 @@ class Recordings:
         from torchrecorder.graph.codec import is_from_names
         from torchrecorder.pipeline.making import Keeper  # what a build needs that finds all as it was, ends here
 
-        keeper = Keeper(
-            self._cache, self._machine, self._settings, self._digests, self._failures, self._finder, self._installed_now
-        )
+        keeper = Keeper(self._cache, self._machine, self._freshness, self._failures)
         with self._open_worker(self._settings.path) as worker:
             worker.expect(requests)
             begun = count()
@@ -225,23 +215,3 @@ class Recordings:
         is_fatal = self._settings.on_stale == "error"
         error = OutOfDate(request.target, finding.reasons, is_fatal, shlex.quote(self._settings.shown_root))
         return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
-
-    def _installed_now(self) -> Installed:
-        return Installed.on(self._settings.path, self._own_path, self._python)
-
-    def _what_changed(self, then: str) -> str:
-        """What was installed or removed since a recording; nothing where none can be made, which needs other things."""
-        if self._installed is None:
-            now = self._installed_now()
-            self._installed = now, now.digest()
-        now, digest = self._installed
-        return "" if then == digest or "torch" not in now.distributions else what_changed(self._machine, then, now)
-
-    def _finder(self) -> ModuleFinder:
-        """Finds modules where the worker does."""
-        path = self._settings.path
-        if self._own_path is None:
-            return ModuleFinder(path)
-        from torchrecorder.worker.interpreter import foreign_path
-
-        return ModuleFinder(foreign_path(path), self._own_path)

@@ -15,6 +15,7 @@ from torchrecorder.torchview.computation_node import FunctionNode, ModuleNode, N
 from torchrecorder.torchview.tensor import (
     RecorderTensor,
     attach_node,
+    called,
     collect_shape,
     collect_tensor,
     collect_tensor_node,
@@ -23,7 +24,7 @@ from torchrecorder.torchview.tensor import (
     tensor_name,
     traverse_data_inplace,
 )
-from torchrecorder.torchview.utils import OrderedSet, stringify_attributes
+from torchrecorder.torchview.utils import OrderedSet
 
 __all__ = [
     "Recorder",
@@ -168,8 +169,13 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
         context, tracker = next(iter(inputs)).context, model_graph.context_tracker
         mains = reduce_data_info([args, kwargs], collect_tensor_node_id_dict, dict[RecorderTensor, TensorNode]())
         heights = {tensor: len(tensor.tensor_nodes) for tensor in mains}
-        call = _entered(mod, inputs, mains, tracker)
-        call.set_input_shape(reduce_data_info([args, kwargs], collect_shape, []))
+        call, common = called(ModuleNode, mod, type(mod).__name__, inputs, [args, kwargs], mod)
+        inside: list[Any] = []
+        context.append({call: inside})
+        tracker.update(current_context=inside, current_depth=call.depth + 1)
+        common |= {"context": inside, "depth": call.depth + 1, "name": "auxiliary-tensor", "is_aux": True}
+        for tensor in mains:
+            attach_node(common, mains)(tensor)
         try:
             out = found_call(mod, *args, **kwargs)
         except BaseException:
@@ -183,25 +189,6 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
         return out
 
     return _module_forward_wrapper
-
-
-def _entered(
-    mod: nn.Module, inputs: NodeContainer[TensorNode], mains: dict[RecorderTensor, TensorNode], tracker: dict[str, Any]
-) -> ModuleNode:
-    first = next(iter(inputs))
-    collects = any(node.collect_attributes for node in inputs)
-    text = stringify_attributes(mod) if collects else None
-    call = ModuleNode(mod, first.depth, inputs, name=type(mod).__name__, attributes=text)  # type: ignore[arg-type]
-    for node in inputs:
-        node.add_child(call)
-    inside: list[Any] = []
-    first.context.append({call: inside})
-    kwargs = {"parents": call, "context": inside, "depth": first.depth + 1, "name": "auxiliary-tensor"}
-    kwargs |= {"is_aux": True, "collect_attributes": collects}
-    for tensor in mains:
-        attach_node(kwargs, mains)(tensor)
-    tracker.update(current_context=inside, current_depth=first.depth + 1)
-    return call
 
 
 def _left(call: ModuleNode, context: list[Any], given: Iterable[RecorderTensor], out: Any) -> None:

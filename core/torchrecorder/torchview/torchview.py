@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, List, Literal, Optional, Union  # noqa: UP035 - the aliases below are torchview's
+from typing import Any, List, Optional, Union  # noqa: UP035 - the aliases below are torchview's
 
 import torch
 from torch import nn
@@ -58,7 +58,6 @@ COMPILED_MODULES = (ScriptModule,)
 _TEXT = {"fontsize": "10"}
 _SPACE = {"height": "0.2", "margin": "0", "ranksep": "0.1"}
 _NODE = {**_TEXT, **_SPACE, "fontname": "Linux libertine", "align": "left", "shape": "plaintext", "style": "filled"}
-_MODES: dict[str, Literal["train", "eval"]] = {"train": "train", "eval": "eval"}
 
 
 def draw_graph(
@@ -135,36 +134,28 @@ def draw_graph(
     canvas.graph_attr.update(ordering="in", rankdir=graph_dir or "TB")
     shown = (show_shapes, expand_nested, hide_inner_tensors, hide_module_functions, roll, depth, collect_attributes)
 
+    hint = ""
+    if isinstance(input_data, (list, tuple, Mapping)):
+        hint = "\nEach item of input_data was an argument of the forward. If it takes the "
+        hint += f"{type(input_data).__name__} itself, write draw_graph(model, input_data=[input_data])."
+
     def recorded(grad: bool) -> ComputationGraph:
         with one_at_a_time, torch.random.fork_rng(devices=[]):
             data, named, nodes = process_input(input_data, input_size, kwargs, place, dtypes, collect_attributes)
             graph = ComputationGraph(canvas, nodes, *shown)
-            _run(model, data, named, place, graph, mode or "eval", grad, _how_given(input_data))
+            _run(model, data, named, place, graph, mode or "eval", grad, hint)
         return graph
 
-    graph = _with_grad_if_needed(recorded)
+    try:  # without gradients, which saves memory; a forward that asks for them is run again with them
+        graph = recorded(False)
+    except RuntimeError as error:
+        if not isinstance(error.__cause__, RuntimeError) or "grad" not in str(error.__cause__):
+            raise
+        graph = recorded(True)
     graph.fill_visual_graph()
     if save_graph:
         canvas.render(format="png", quiet=True)
     return graph
-
-
-def _how_given(input_data: object) -> str:
-    """What to say of a forward that failed, where its argument may have been meant to be the list or dict itself."""
-    if not isinstance(input_data, (list, tuple, Mapping)):
-        return ""
-    how = f"If it takes the {type(input_data).__name__} itself, write draw_graph(model, input_data=[input_data])."
-    return f"\nEach item of input_data was an argument of the forward. {how}"
-
-
-def _with_grad_if_needed(recorded: Callable[[bool], ComputationGraph]) -> ComputationGraph:
-    """Record without gradients, which saves memory; a forward that asks for them is run again with them."""
-    try:
-        return recorded(False)
-    except RuntimeError as error:
-        if not isinstance(error.__cause__, RuntimeError) or "grad" not in str(error.__cause__):
-            raise
-    return recorded(True)
 
 
 def forward_prop(
@@ -216,11 +207,11 @@ def _run(
         made = f"{model.__name__}()" if isinstance(model, type) else "net"
         raise AttributeError(f"{model!r} is not a module; write draw_graph({made}, ...)")
     try:
-        if mode not in _MODES:
+        if mode not in ("train", "eval"):
             raise RuntimeError(f"Specified model mode not recognized: {mode}")
         with (
             one_at_a_time,
-            restored(model, mode=_MODES[mode], device=device),
+            restored(model, mode=mode, device=device),  # type: ignore[arg-type]
             Recorder(nn.Module.__call__, module_forward_wrapper(model_graph), model_graph),
             torch.set_grad_enabled(grad),
         ):
@@ -331,7 +322,8 @@ def get_input_tensor(
         [torch.Size([1, 3]), torch.Size([2])]
     """
     # Not the random inputs of others: torchview's are uniform, from the generator that the user may have seeded.
-    drawn = [torch.rand(*size).to(device=device, dtype=dtype) for size, dtype in zip(input_size, dtypes, strict=False)]
+    pairs = zip(input_size, dtypes, strict=False)
+    drawn = [torch.rand(*size).to(device=device, dtype=dtype) for size, dtype in pairs]
     return [get_recorder_tensor(tensor, collect_attributes) for tensor in drawn]
 
 

@@ -1,4 +1,4 @@
-"""Whether all that a recording depended on is still as it was.
+"""What a recording depended on, put into a manifest, and whether all of it is still as it was.
 
 The check needs no torch and imports nothing of the user's: it finds the files again, compares digests, and parses a
 source only if it differs.
@@ -14,14 +14,21 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from torchrecorder.cache.store import Store
 from torchrecorder.errors import shown_text
+from torchrecorder.request import RecordingRequest
 from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.environment import ALL, OF_THE_LANGUAGE, SWITCHES, what_happened
 from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
-from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table, table_of
+from torchrecorder.trace.installed import Installed, remember, what_changed
+from torchrecorder.trace.manifest import Manifest, ModuleFacts, table_from_json, table_of
+from torchrecorder.trace.ownership import foreign_path
+
+if TYPE_CHECKING:
+    from torchrecorder.trace.observed import TraceResult
 
 _LONGEST = 300
 """Characters of a reason."""
@@ -65,23 +72,75 @@ class Freshness:
     def __init__(
         self,
         project: Path,
-        finder: ModuleFinder,
-        digests: FileDigests,
-        load_table: Callable[[str], Table | None],
-        own_path: Sequence[str] | None = None,
-        installed: Callable[[str], str] = lambda then: "",
+        path: Sequence[str],
+        machine: Store,
+        load_table: Callable[[str], bytes | None],
+        python: tuple[list[str], str] | None = None,
     ) -> None:
-        """`installed` says what has changed since all that is installed had some digest."""
-        self._own_path = own_path  # where the worker's Python has its distributions; None if it is this one
-        self._finder = finder
-        self._digests = digests
+        """Make ready for a build.
+
+        Args:
+            project: Its folder.
+            path: The folders that its modules are imported from.
+            machine: The cache of this machine.
+            load_table: Gives a table of modules by its hash.
+            python: Where the worker's Python has its distributions, and its version; None if it is this one.
+        """
+        self._project, self._path, self._machine = project, path, machine
+        self._own_path, self._python = (None, "") if python is None else python
+        self._finder = self._new_finder()
+        self._digests = FileDigests(machine)
         self._load_table = load_table
-        self._installed = installed
-        self._names = FileNames(project, finder)
+        self._installed: tuple[Installed, str] | None = None
+        self._kept_installed = ""
+        """The digest of what was installed when the first manifest was made."""
+        self._names = FileNames(project, self._finder)
         self._modules: dict[str, _Modules | None] = {}
         self._files: dict[str, str | None] = {}
         self._folders: dict[str, str | None] = {}
         self._versions: dict[tuple[str, str], str] = {}
+
+    def _new_finder(self) -> ModuleFinder:
+        """A finder that has seen nothing yet, of modules where the worker finds them."""
+        path = self._path if self._own_path is None else foreign_path(self._path)
+        return ModuleFinder(path, self._own_path)
+
+    def file_now(self, module: str) -> Path | None:
+        """The file of a module, which may have been written since the build began."""
+        return self._new_finder().file(module)
+
+    def manifest(
+        self,
+        request: RecordingRequest,
+        graph: str,
+        result: TraceResult,
+        put_object: Callable[[bytes], str],
+        salt: Callable[[], str],
+    ) -> Manifest:
+        """The manifest of a recording that has just ended, as of `build_manifest`."""
+        from torchrecorder.trace.observed import build_manifest  # not needed where nothing is recorded
+
+        self._digests.forget()
+        if not self._kept_installed:
+            self._kept_installed = remember(self._machine, self._installed_now())
+        return build_manifest(
+            request,
+            graph,
+            result,
+            project=self._project,
+            finder=self._new_finder(),
+            digests=self._digests,
+            put_object=put_object,
+            salt=salt,
+            installed=self._kept_installed,
+        )
+
+    def _installed_now(self) -> Installed:
+        return Installed.on(self._path, self._own_path, self._python)
+
+    def save_indexes(self) -> None:
+        """Leave to the next build what this one read of files."""
+        self._digests.save_indexes()
 
     def of(self, manifest: Manifest) -> Finding:
         modules = self._modules_of(manifest)
@@ -117,7 +176,7 @@ class Freshness:
         if digest in self._modules:
             return self._modules[digest]
         self._modules[digest] = None
-        table = self._load_table(digest) if manifest.modules else table_of(manifest.table)
+        table = table_from_json(self._load_table(digest)) if manifest.modules else table_of(manifest.table)
         if table is not None:
             files: list[Path] = []
             changes: list[_Change] = []
@@ -178,8 +237,16 @@ class Freshness:
         for name, then in facts.get("links", {}).items():
             if link_of(self._names.path(name)) != then:
                 yield f"the link {shown_name(name)} changed"
-        if manifest.installed and (changes := self._installed(manifest.installed)):
+        if manifest.installed and (changes := self._changed_installation(manifest.installed)):
             yield changes
+
+    def _changed_installation(self, then: str) -> str:
+        """Packages installed or removed since; none where nothing can be recorded, which needs other things."""
+        if self._installed is None:
+            now = self._installed_now()
+            self._installed = now, now.digest()
+        now, digest = self._installed
+        return "" if then == digest or "torch" not in now.distributions else what_changed(self._machine, then, now)
 
     def _changed_files(self, facts: Mapping[str, str | None]) -> Iterator[str]:
         for name, then in facts.items():

@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 from types import FrameType
 
@@ -65,6 +66,11 @@ def is_asked_for_user(frame: FrameType | None) -> bool:
         is_of_python = is_of_python and is_stdlib(file)
         frame = frame.f_back
     return is_of_python
+
+
+def foreign_path(path: Sequence[str]) -> list[str]:
+    """The folders that are not part of the running Python, from whose folders another one must not import."""
+    return [folder for folder in path if not is_installed(folder) and not is_stdlib(os.path.join(folder, ""))]
 
 
 def folders_of_project() -> list[str]:

@@ -32,7 +32,8 @@ from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import MEMORY_BYTES, Settings
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
-from torchrecorder.worker.interpreter import environment, foreign_path
+from torchrecorder.trace.ownership import foreign_path
+from torchrecorder.worker.interpreter import environment
 from torchrecorder.worker.messages import Answer, Greeting, Job
 
 Request = RecordingRequest | StylerRequest

@@ -15,7 +15,6 @@ from torchrecorder.cache.index import Stamp, StampedIndex, stamp_of
 from torchrecorder.cache.store import Store
 from torchrecorder.processes import import_path
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
-from torchrecorder.trace.ownership import is_installed, is_stdlib
 
 _ASK = "import json, platform, sys; print(json.dumps([sys.path, platform.python_version()]))"
 _TIMEOUT_S = 60
@@ -37,11 +36,6 @@ def environment(python: str, folder: Path) -> dict[str, str]:
             except OSError:  # Windows lets only some users make links
                 shutil.copytree(package, own / package.name)
     return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": import_path(str(own))}
-
-
-def foreign_path(path: Sequence[str]) -> list[str]:
-    """The folders that are not part of the running Python, from whose folders another one must not import."""
-    return [folder for folder in path if not is_installed(folder) and not is_stdlib(os.path.join(folder, ""))]
 
 
 class Interpreter(NamedTuple):
