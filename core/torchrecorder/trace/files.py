@@ -24,7 +24,6 @@ _Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _IMPORT_SYSTEM = "<frozen importlib"
 _CODE = (".py", ".pyc", ".so", ".pyd")
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"}
-_SUBPROCESS = ("subprocess.py",)
 _PRINTERS = ("warnings.py", "traceback.py")
 """They read source to print a line of it."""
 _METADATA = f"importlib{os.sep}metadata{os.sep}"
@@ -69,11 +68,11 @@ class Files:
         self.sources: dict[str, Stamp | None] = {}
         """The files of imported modules, as they were when they were imported."""
         self._changed: set[str] = set()
-        """Of what the answer was another one the second time."""
+        """Paths of which the answer was another one the second time."""
         self._names: dict[str, set[str]] = {}
-        """Those in each folder that was listed."""
+        """By each folder that was listed, the names in it."""
         self._made: set[str] = set()
-        """Folders that it made."""
+        """Folders that the recording made."""
         self.empty_queue: Callable[[], None] = lambda: None
         """Has the kernel's reports of opened files read, which it keeps only so many of."""
         self._opens = 0
@@ -85,9 +84,8 @@ class Files:
         self._is_on = True
         self._begun_ns = time.time_ns()
         sys.addaudithook(self._hook)
-        self._covers.put_after(os, "stat", self._note_stat)
-        self._covers.put_after(os, "lstat", self._note_lstat)
-        self._covers.put_after(os, "readlink", self._note_link)
+        for name, note in (("stat", self._note_stat), ("lstat", self._note_lstat), ("readlink", self._note_link)):
+            self._covers.put(os, name, note, is_after=True)
         self._covers.put(os, "getcwd", self._note_current_folder)
         with contextlib.suppress(ImportError):  # Windows has none
             self._covers.put(importlib.import_module("_posixsubprocess"), "fork_exec", self._note_spawned)
@@ -236,7 +234,7 @@ class Files:
             self._note_link(frame, answer, path)
 
     def _note_spawned(self, frame: FrameType, *args: object) -> None:
-        if not _is_within(_SUBPROCESS, frame):  # which reports what it starts
+        if not _is_within(("subprocess.py",), frame):  # which reports what it starts
             self._note_untracked("spawns a process", frame)
 
     def _note_link(self, frame: FrameType, answer: object, path: _Path, **more: object) -> None:
@@ -282,9 +280,12 @@ def measure_of(path: str | PurePath, of: str = "") -> str | None:
     """
     kind, _, _ = of.partition(" ")
     try:
-        if kind in ("kinds", "sizes"):
-            return f"{kind} {_facts_in(path, kind)}"
-        return _measure_in(_stat(path))
+        if kind not in ("kinds", "sizes"):
+            return _measure_in(_stat(path))
+        with os.scandir(path) as entries:
+            kept = [entry for entry in entries if not is_passing(entry.name)]
+            facts = [(it.name, it.is_dir(), *((_measure_in(it.stat()),) if kind == "sizes" else ())) for it in kept]
+        return f"{kind} {text_digest(repr(sorted(facts)))}"
     except (OSError, ValueError):
         return None
 
@@ -293,14 +294,6 @@ def _measure_in(found: os.stat_result | None) -> str | None:
     if found is None or stat.S_ISDIR(found.st_mode):
         return None
     return f"{found.st_size} bytes of {found.st_mtime_ns}, mode {stat.S_IMODE(found.st_mode):o}"
-
-
-def _facts_in(folder: str | PurePath, kind: str) -> str:
-    """The digest of what a folder says of its entries, but for their names, without those that come and go."""
-    with os.scandir(folder) as entries:
-        kept = [entry for entry in entries if not is_passing(entry.name)]
-        facts = [(it.name, it.is_dir(), *((_measure_in(it.stat()),) if kind == "sizes" else ())) for it in kept]
-    return text_digest(repr(sorted(facts)))
 
 
 def _has_new_passing(folder: str, since_ns: int) -> bool:

@@ -106,7 +106,9 @@ def build_manifest(
     builder = _Builder(request, result, project, finder, digests)
     table = {module: builder.facts(module) for module in builder.modules}
     rows = _rows(table)
-    is_small = len(data := _json_of(rows)) < _SMALL
+    lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()]  # git shows which changed
+    data = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+    is_small = len(data) < _SMALL
     everywhere, here = _variables(request, result, salt)
     (files, other_files), (folders, other_folders) = builder.files(), builder.folders()
     measures, links = builder.named(result.measures), builder.named(result.links)
@@ -240,8 +242,7 @@ class _Builder:
         yield from (shown_name(self._name(str(path))) for path in self._depends if self._is_young(path))
 
     def _is_young(self, path: str | Path) -> bool:
-        begun_ns = self._result.begun_ns
-        return begun_ns > 0 and os.path.exists(path) and is_younger(path, begun_ns)
+        return bool(begun_ns := self._result.begun_ns) and os.path.exists(path) and is_younger(path, begun_ns)
 
     def _name(self, path: str) -> str:
         return self._names.name(Path(path), self._tops)
@@ -269,12 +270,6 @@ def _rows(table: Table) -> dict[str, list[Any]]:
             row.pop()
         rows[name] = row
     return rows
-
-
-def _json_of(rows: Mapping[str, list[Any]]) -> bytes:
-    """The table as JSON with one module a line, so that git shows what changed."""
-    lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()]
-    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 def has_unseen_cause(error: BaseException, trace: TraceResult) -> bool:

@@ -75,7 +75,7 @@ def foreign_path(path: Sequence[str]) -> list[str]:
 
 def folders_of_project() -> list[str]:
     """The folders that its modules are imported from and where the build runs, each with its repository."""
-    own = (entry for entry in sys.path if entry and not is_installed(entry) and not is_stdlib(entry + os.sep))
+    own = foreign_path([*filter(None, sys.path)])
     found = [_repository(os.path.realpath(folder)) for folder in (os.getcwd(), *own)]
     return [folder for folder in dict.fromkeys(found) if folder != os.sep and not is_ours(folder + os.sep)]
 
