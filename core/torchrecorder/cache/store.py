@@ -57,7 +57,6 @@ Entry = Mapping[str, Any]
 VARIANTS = 4
 """How many recordings of one request are kept on a machine."""
 OBJECTS: Mapping[Kind, str] = {"recording": "graph", "failure": "graph", "drawing": "drawing"}
-"""The field of an entry that names the object behind it."""
 FOLDERS: Mapping[Kind, str] = {"recording": "rec", "failure": "fail", "drawing": "ren"}
 
 _README = "Written by torchrecorder. Safe to delete: what is needed is made again.\n"
@@ -250,7 +249,6 @@ def _checked(text: bytes, form: bytes) -> bytes:
 
 
 def entry_of(data: bytes | None) -> Entry | None:
-    """The entry that was written; None for anything else."""
     text, _ = divided(data or b"")
     found = _CHECK.match(text)
     if found is None or hashlib.sha256(text[found.end() :]).hexdigest().encode() != found[1]:
@@ -285,7 +283,6 @@ def object_of(data: bytes | None, digest: str) -> bytes | None:
 
 
 def packed(data: bytes) -> bytes:
-    """An object as its file has it."""
     if len(data) < _PACKED_FROM and not data.startswith(_PACKED):
         return data
     return _PACKED + base64.b64encode(zlib.compress(data))
@@ -311,7 +308,6 @@ def unpacked(data: bytes) -> bytes | None:
 
 
 def _holds(file: bytes, text: bytes, data: bytes) -> bool:
-    """Whether a file has this entry and this object already."""
     head, rest = divided(file)
     try:
         return head == text and unpacked(rest) == data

@@ -21,8 +21,6 @@ _MOST_WIDTHS = 4
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change, as a reviewer would say it."""
-
     mark: Mark
     where: tuple[str, ...]
     """The paths of the layers, in the new model if they are in it; empty for the model itself."""
@@ -31,7 +29,7 @@ class Change:
     params: int = 0
     """By how many parameters all of them have more or less."""
     order: int = 0
-    """Where it stands in the list: the position of its layer."""
+    """Position of its layer, by which changes are listed."""
 
     @property
     def place(self) -> str:
@@ -68,12 +66,10 @@ def _row(paths: Sequence[str]) -> str:
 
 
 def pattern(path: str) -> str:
-    """The path with `*` for each number in it."""
     return NUMBER.sub("*", path)
 
 
 def folded(changes: Iterable[Change]) -> list[Change]:
-    """Equal changes as one, where they begin."""
     found: dict[tuple[Mark, str, str], Change] = {}
     for change in sorted(changes, key=lambda change: change.order):
         name = pattern(change.where[0]) if change.where else ""
@@ -116,7 +112,6 @@ def of_settings(changed: Sequence[tuple[Layer, tuple[Setting, ...], int]], posit
 
 
 def of_classes(renamed: Sequence[tuple[Layer, Layer]], position: dict[Layer, int]) -> list[Change]:
-    """The layers of the user's own classes that are of another class now."""
     families: dict[tuple[str, str], list[tuple[Layer, Layer]]] = {}
     for old, new in renamed:
         families.setdefault(_parts_that_differ(old.cls, new.cls), []).append((old, new))

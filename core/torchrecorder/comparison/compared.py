@@ -77,7 +77,7 @@ class Diff:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """All changes, in the order of the new model."""
+        """Changes in the order of the new model."""
         return tuple(self._difference.changes)
 
     @cached_property

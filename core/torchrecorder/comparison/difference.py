@@ -32,8 +32,6 @@ class ShapeChange:
 
 
 class Difference:
-    """Differences between two Graphs."""
-
     def __init__(self, old: Graph, new: Graph) -> None:
         self.old, self.new = old, new
         self.matching = Matching(old, new)
@@ -53,7 +51,6 @@ class Difference:
 
     @property
     def is_unrelated(self) -> bool:
-        """Whether the two Graphs have next to nothing in common."""
         leaves = [layer for layer in self.matching.old.walk() if layer.module.params.own]
         kept = [it for it in leaves if it in self.matching.new_of and self.matching.new_of[it].cls == it.cls]
         others = sum(layer.module.params.own > 0 for layer in self.matching.new.walk())
@@ -86,7 +83,6 @@ class Difference:
         return Change("changed", (new.path,) if new.path else (), text, params, self._position[new])
 
     def _of_place(self, old: Layer, new: Layer) -> Iterator[Change]:
-        """A layer that has another name, or is in another one."""
         if old.parent is None or new.parent is None:
             return
         text = f"renamed, was {old.name}"
@@ -106,7 +102,6 @@ class Difference:
                 yield self._changed(new, f"parameter {name} {change}", old)
 
     def _of_training(self, old: Layer, new: Layer) -> Iterator[Change]:
-        """A layer of which all parameters are trained in one model and none in the other."""
         params, others = old.module.params, new.module.params
         if not params.total or not others.total or (old.parent and self._is_frozen(old.parent) is not None):
             return
@@ -179,12 +174,10 @@ def _range(pairs: list[tuple[int, int]], side: int) -> str:
 
 @dataclass(slots=True)
 class _Neighbours:
-    """Neighbours that are all added, or all removed."""
+    """Neighbours that are all added, or all removed; the layer around them and the one before are of the new model."""
 
     around: Layer
-    """The layer that they are in, in the new model."""
     after: Layer | None
-    """The layer before them, in the new model."""
     layers: list[Layer]
 
     @property
@@ -263,7 +256,6 @@ def _counts(matching: Matching) -> Iterator[tuple[Change, list[Layer]]]:
 def _runs(
     layers: Sequence[Layer], known: dict[Layer, Layer], in_new: Callable[[Layer], Layer | None]
 ) -> Iterator[_Neighbours]:
-    """Neighbours of those layers, with where they are in the new model."""
     wanted = {*layers}
     for around in dict.fromkeys(layer.parent for layer in layers if layer.parent is not None):
         here = in_new(around)

@@ -33,7 +33,6 @@ class Layer:
     parent: Layer | None = None
     children: list[Layer] = field(default_factory=list)
     params: dict[str, str] = field(default_factory=dict)
-    """The shapes of its own parameters, by name."""
     exact: int = 0
     """The same for layers of which everything is equal but their paths."""
     loose: int = 0
@@ -48,7 +47,6 @@ class Layer:
 
     @property
     def name(self) -> str:
-        """Its path from the layer around it."""
         around = self.parent.path if self.parent is not None else ""
         return self.path[len(around) :].removeprefix(".")
 
@@ -62,7 +60,6 @@ class Layer:
         return torch_kind(self.module)
 
     def walk(self) -> Iterator[Layer]:
-        """Itself and all in it, outermost first."""
         pending: list[Layer] = [self]
         while pending:
             layer = pending.pop()
@@ -71,7 +68,6 @@ class Layer:
 
 
 def layer_tree(graph: Graph, table: Table) -> Layer:
-    """The model as a layer."""
     layers = {path: Layer(path, module, len(graph.calls)) for path, module in graph.modules.items()}
     for layer in layers.values():
         if layer.path:
@@ -94,7 +90,6 @@ def layer_tree(graph: Graph, table: Table) -> Layer:
 
 
 def _holder(path: str, layers: dict[str, Layer]) -> str:
-    """The path of the innermost module around what the path names."""
     while path:
         path = path.rpartition(".")[0]
         if path in layers:
@@ -152,7 +147,6 @@ class Setting(NamedTuple):
 
 
 def changed_settings(old: Layer, new: Layer) -> Iterator[Setting]:
-    """Settings that differ between two layers of one class."""
     one, other = old.module.extra_repr, new.module.extra_repr
     if one == other:
         return

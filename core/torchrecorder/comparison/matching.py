@@ -54,7 +54,6 @@ class Matching:
 
     @property
     def pairs(self) -> list[tuple[Layer, Layer]]:
-        """All pairs in the order of the new model."""
         return sorted(((old, new) for new, old in self.old_of.items()), key=lambda pair: self.position[pair[1]])
 
     @cached_property
@@ -64,7 +63,6 @@ class Matching:
 
     @cached_property
     def by_path(self) -> tuple[dict[str, Layer], dict[str, Layer]]:
-        """The layers of the old and of the new model."""
         old, new = ({layer.path: layer for layer in root.walk()} for root in (self.old, self.new))
         return old, new
 
@@ -73,7 +71,7 @@ class Matching:
         return _outermost(self.old, self.new_of)
 
     def added(self) -> list[Layer]:
-        """Layers of the new model that the old one does not have; not those within another of them."""
+        """The same of the new model."""
         return _outermost(self.new, self.old_of)
 
     def _match(self, old: Layer, new: Layer) -> None:

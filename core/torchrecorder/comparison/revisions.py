@@ -20,17 +20,12 @@ _RECORDING = re.compile(r"(?P<cache>.*?)(?:^|/)rec/[0-9a-f]{2}/(?P<key>[0-9a-f]{
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A recording that is committed."""
-
     file: str
     """Where it lies, from the top of the repository."""
     cache: str
-    """The folder of its cache."""
     key: str
-    """Its request key."""
     target: str
     digest: str
-    """The hash of its Graph."""
 
 
 class Revision:
@@ -61,7 +56,6 @@ class Revision:
 
     @cached_property
     def top(self) -> Path:
-        """The folder of the checkout."""
         return Path(self._git("rev-parse", "--show-toplevel").decode().removesuffix("\n"))
 
     def recordings(self) -> list[Committed]:

@@ -203,7 +203,6 @@ class Union:
         return layer is None or layer.is_leaf
 
     def _old_readers(self) -> dict[int, list[Op]]:
-        """For ops of the new Graph, what read their data in the old one."""
         tree, ops = self._new.tree, self._old.graph.ops
         found = {new.id: [ops[old.id]] for old, new in self._old.other.items() if not old.is_call}
         for (is_call, old), (_, new) in self._old.other.items():
@@ -214,7 +213,7 @@ class Union:
         return found
 
     def _gone_paths(self) -> dict[str, str]:
-        """For paths in the old model, where their layers are here."""
+        """Paths here of the layers of the old model, by their paths there."""
         found: dict[str, str] = {}
         taken = {*self._new.graph.modules}
         for layer in self._matching.old.walk():

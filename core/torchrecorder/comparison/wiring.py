@@ -129,7 +129,6 @@ class WiringChanges:
         return f"{self._item(self.new, item)} runs {places[0]}, no longer {places[1]}"
 
     def _ops(self, old: int, new: int) -> Iterator[tuple[Mark, str]]:
-        """Ops that are new or gone in a call, or have other arguments."""
         gone = [it for it in items_of(self.old, old) if not it.is_call and it not in self.old.other]
         come = [it for it in items_of(self.new, new) if not it.is_call and it not in self.new.other]
         others = {frame.name for frame in self.new.graph.frames}, {frame.name for frame in self.old.graph.frames}

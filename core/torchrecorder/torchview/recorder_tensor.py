@@ -260,8 +260,7 @@ def process_output_node(cur_node: ModuleNode) -> Callable[..., Any]:
     return _func
 
 
-def _empty_pass() -> None:
-    """The function that an `empty-pass` node is a call of."""
+def _empty_pass() -> None: ...
 
 
 def insert_empty_pass_node(recorded_tensor: RecorderTensor, out_node: TensorNode) -> None:

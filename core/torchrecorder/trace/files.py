@@ -13,9 +13,9 @@ from pathlib import PurePath
 from types import FrameType
 from typing import Any, TypeVar
 
-from torchrecorder.cache.index import Stamp, is_younger, stamp_of
+from torchrecorder.cache.index import Stamp, is_younger, real_stat, stamp_of
 from torchrecorder.trace.covers import Covers, caller_name
-from torchrecorder.trace.digests import is_passing, text_digest
+from torchrecorder.trace.digests import is_passing, names_in, text_digest
 from torchrecorder.trace.ownership import caller, is_asked_for_user, is_stdlib, is_user_code
 from torchrecorder.trace.readers import files_of_database
 
@@ -38,8 +38,6 @@ _OF_LINK = {"", "lstat", "islink", "is_symlink", "run"}
 """Functions that ask whether there is a link, and not only on the way to where it leads."""
 _QUEUE = 4096
 """Files that are opened between two readings of the kernel's queue, which has room for 16,384."""
-_stat = os.stat
-"""Bound when it is imported: our own questions are not the model's."""
 
 
 class Files:
@@ -128,7 +126,7 @@ class Files:
             if own or _has_new_passing(folder, self._begun_ns):
                 self.listed[folder] = stamp_of(folder)  # before the names are: what comes between is seen later
                 self.measured[folder] = measure_of(folder, self.measured.get(folder) or "")
-                (found.discard if names ^ names_in(folder) <= own else found.add)(folder)
+                (found.discard if names ^ {*(names_in(folder) or ())} <= own else found.add)(folder)
         return found
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
@@ -196,7 +194,7 @@ class Files:
         full, stamp = _absolute(folder), stamp_of(os.fsdecode(folder))
         if full not in self.listed and is_user_code(full):
             self._is_on = False  # the hook would hear this, too
-            self._names[full] = names_in(full)
+            self._names[full] = {*(names_in(full) or ())}
             self._is_on = True
         self._add(self.listed, folder, stamp, frame)
         if has_facts:
@@ -219,7 +217,7 @@ class Files:
             return
         if not follow_symlinks:
             self._note_lstat(frame, answer, path)
-            answer = _stat(path) if os.path.lexists(path) else None
+            answer = real_stat(path) if os.path.lexists(path) else None
         self._add(self.looked_for, path, _kind_in(answer), frame)
         asker = caller(frame)
         file = "" if asker is None else asker.f_code.co_filename
@@ -264,7 +262,7 @@ class Files:
 def kind_of(path: str) -> str | None:
     """`file`, `folder`, or None if nothing is there."""
     try:
-        return _kind_in(_stat(path))
+        return _kind_in(real_stat(path))
     except (OSError, ValueError):
         return None
 
@@ -281,7 +279,7 @@ def measure_of(path: str | PurePath, of: str = "") -> str | None:
     kind, _, _ = of.partition(" ")
     try:
         if kind not in ("kinds", "sizes"):
-            return _measure_in(_stat(path))
+            return _measure_in(real_stat(path))
         with os.scandir(path) as entries:
             kept = [entry for entry in entries if not is_passing(entry.name)]
             facts = [(it.name, it.is_dir(), *((_measure_in(it.stat()),) if kind == "sizes" else ())) for it in kept]
@@ -298,19 +296,10 @@ def _measure_in(found: os.stat_result | None) -> str | None:
 
 def _has_new_passing(folder: str, since_ns: int) -> bool:
     """Whether a folder has got something that comes and goes, our cache for one, by which its stamp changed."""
-    try:
+    with contextlib.suppress(OSError):
         names = [os.path.join(folder, name) for name in os.listdir(folder) if is_passing(name)]
         return any(is_younger(name, since_ns) for name in names)
-    except OSError:
-        return False
-
-
-def names_in(folder: str) -> set[str]:
-    """The names in a folder, but for those that come and go; none if it cannot be listed."""
-    try:
-        return {name for name in os.listdir(folder) if not is_passing(name)}
-    except OSError:
-        return set()
+    return False
 
 
 def link_of(path: str | PurePath) -> str | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrecorder.cache.store import Store
-from torchrecorder.errors import shown_text
+from torchrecorder.errors import listed, shown_text
 from torchrecorder.request import RecordingRequest
 from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.environment import ALL, OF_THE_LANGUAGE, SWITCHES, what_happened
@@ -79,12 +79,9 @@ class Freshness:
     ) -> None:
         """Make ready for a build.
 
-        Args:
-            project: Its folder.
-            path: The folders that its modules are imported from.
-            machine: The cache of this machine.
-            load_table: Gives a table of modules by its hash.
-            python: Where the worker's Python has its distributions, and its version; None if it is this one.
+        Modules of the `project` are imported from the folders in `path`. `machine` is the cache of this machine,
+        `load_table` gives a table of modules by its hash, and `python` says where the worker's Python has its
+        distributions, and its version; None if it is this one.
         """
         self._project, self._path, self._machine = project, path, machine
         self._own_path, self._python = (None, "") if python is None else python
@@ -139,7 +136,6 @@ class Freshness:
         return Installed.on(self._path, self._own_path, self._python)
 
     def save_indexes(self) -> None:
-        """Leave to the next build what this one read of files."""
         self._digests.save_indexes()
 
     def of(self, manifest: Manifest) -> Finding:
@@ -201,7 +197,7 @@ class Freshness:
         if blocks.skeleton != facts.skeleton:
             return f"{shown} changed outside its functions"
         changed = [name for name, digest in facts.functions.items() if blocks.functions.get(name) != digest]
-        return _functions(shown, changed) if changed else ""
+        return f"{shown}: {listed(changed, 3)} changed" if changed else ""
 
     def _code_reasons(self, change: _Change, manifest: Manifest) -> Iterator[str]:
         if change.reason:
@@ -211,7 +207,7 @@ class Freshness:
             blocks = None if file is None else self._digests.blocks(file)
             now = {} if blocks is None else blocks.functions
             if changed := [name for name, digest in ran.items() if now.get(name) != digest]:
-                yield _functions(self._shown(change.module), changed)
+                yield f"{self._shown(change.module)}: {listed(changed, 3)} changed"
 
     def _other_reasons(self, manifest: Manifest) -> Iterator[str]:
         yield from self._changed_files({name: then for name, then in manifest.files.items() if not is_elsewhere(name)})
@@ -251,7 +247,7 @@ class Freshness:
     def _changed_files(self, facts: Mapping[str, str | None]) -> Iterator[str]:
         for name, then in facts.items():
             if (now := self._file(name, then)) != then:
-                yield f"{shown_name(name)} {_what_happened(then, now)}"
+                yield f"{shown_name(name)} {'appeared' if then is None else 'is gone' if now is None else 'changed'}"
 
     def _changed_folders(self, facts: Mapping[str, str | None]) -> Iterator[str]:
         for name, then in facts.items():
@@ -289,17 +285,6 @@ def _changed_variables(facts: Mapping[str, str | None]) -> Iterator[str]:
     for name, then in facts.items():
         if changed := what_happened(name, then):
             yield "the environment changed" if name == ALL else f"${name} {changed}"
-
-
-def _functions(file: str, changed: Sequence[str]) -> str:
-    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-    return f"{file}: {', '.join(changed[:3])}{more} changed"
-
-
-def _what_happened(then: str | None, now: str | None) -> str:
-    if then is None:
-        return "appeared"
-    return "is gone" if now is None else "changed"
 
 
 def _public(version: str) -> str:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from torchrecorder.cache.store import Store
+from torchrecorder.errors import listed
 from torchrecorder.trace.digests import file_digest, text_digest
 from torchrecorder.trace.ownership import is_installed, is_stdlib
 
@@ -53,9 +54,8 @@ class Installed:
                     project.add(stem)
                 elif not is_own:
                     modules.add(stem.partition(".")[0])
-        return Installed(
-            python or platform.python_version(), dict(sorted(found.items())), tuple(sorted(project & modules))
-        )
+        version = python or platform.python_version()
+        return Installed(version, dict(sorted(found.items())), tuple(sorted(project & modules)))
 
     def digest(self) -> str:
         return text_digest(json.dumps([self.python, dict(self.distributions), self.hidden]))
@@ -78,13 +78,10 @@ class Installed:
 def remember(machine: Store, installed: Installed) -> str:
     """The digest of what is installed, of which the cache of this machine keeps what it says, for a later message."""
     digest = installed.digest()
-    rows = dict(machine.read_index(_INDEX))
+    rows = machine.read_index(_INDEX)
     if digest not in rows:
-        rows = {
-            **dict([*rows.items()][1 - _KEPT :]),
-            digest: [installed.python, dict(installed.distributions), installed.hidden],
-        }
-        machine.write_index(_INDEX, rows)
+        row = [installed.python, dict(installed.distributions), installed.hidden]
+        machine.write_index(_INDEX, dict([*rows.items()][1 - _KEPT :]) | {digest: row})
     return digest
 
 
@@ -92,8 +89,7 @@ def what_changed(machine: Store, then: str, now: Installed) -> str:
     """Changes since what was installed had the digest `then`, in a few words."""
     row = machine.read_index(_INDEX).get(then)
     changes = [] if row is None else list(now.differences(Installed(row[0], row[1], tuple(row[2]))))
-    more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
-    return (", ".join(changes[:3]) + more) or "what is installed has changed"
+    return listed(changes, 3) or "what is installed has changed"
 
 
 def _metadata(folder: str) -> str:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from types import FrameType
 
+from torchrecorder.cache.index import real_stat
+
 _INSTALLED = ("site-packages", "dist-packages")
 OURS = Path(__file__).parent.parent
 _OURS = str(OURS) + os.sep
-_stat = os.stat
-"""Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
 _STDLIB = tuple(
     f"{folder}{os.sep}"
     for name in ("stdlib", "platstdlib")
@@ -91,7 +91,7 @@ def _repository(folder: str) -> str:
 
 def is_there(path: str) -> bool:
     try:
-        _stat(path)
+        real_stat(path)
     except (OSError, ValueError):  # it may be any text
         return False
     return True

@@ -132,8 +132,6 @@ class Backward(_Registrator):
 
 
 class _BackwardHooks:
-    """The forward hooks of one module that lead to a backward hook."""
-
     def __init__(self, hook: Callable[..., Any]) -> None:
         self._hook = hook
         self._open: list[_BackwardCall] = []

@@ -74,8 +74,6 @@ class TensorNode(Node):
 
 
 class _ComputeNode(Node):
-    """What the calls of modules and of functions have in common."""
-
     def __init__(self, unit: object, depth: int, parents: Any, children: Any, name: str, text: str | None) -> None:
         super().__init__(depth, parents, children, name)
         self.compute_unit_id = id(unit)
@@ -159,7 +157,7 @@ class ModuleNode(_ComputeNode):
 
 
 def _is_true(module: nn.Module) -> bool:
-    """As torchview asks for children: an empty container is false, and a module without a length is true."""
+    """Truth of a child, as torchview asks for it: that of an empty container is false, without a length it is true."""
     try:
         return bool(module)
     except TypeError:  # a compiled module, which asks the module that it wraps
