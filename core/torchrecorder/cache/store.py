@@ -49,6 +49,7 @@ _PACKED = b"zlib64:"
 _PACKED_FROM = 4 << 10
 """Bytes of an object that is compressed: a smaller one takes a block of the disk anyhow, and can be read as it is."""
 _LARGEST_INDEX = 1 << 30
+"""Bytes of an index, which is written by this machine alone."""
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 Kind = Literal["recording", "failure", "drawing"]
@@ -125,7 +126,10 @@ class Store:
             self._refuse(file, len(text) + len(data))
             return
         before = self._read(file)
-        is_same = before is not None and _holds(before, text, data)
+        is_same = False
+        if before is not None and divided(before)[0] == text:
+            with contextlib.suppress(FormatError):
+                is_same = unpacked(divided(before)[1]) == data
         if (variants := self._variants(kind, file)) and before is not None and not is_same:
             places = [file, *variants]
             for younger, older in zip(places[-2::-1], places[:0:-1], strict=True):
@@ -305,14 +309,6 @@ def unpacked(data: bytes) -> bytes | None:
         what = "a compressed object of a cache"
         raise FormatError(what=what, reason=f"it has more than the {LARGEST >> 20} MB that an object may have")
     return content if reader.eof and not reader.unused_data else None
-
-
-def _holds(file: bytes, text: bytes, data: bytes) -> bool:
-    head, rest = divided(file)
-    try:
-        return head == text and unpacked(rest) == data
-    except FormatError:
-        return False
 
 
 def _read(file: str | Path, most: int) -> tuple[bytes | None, int]:

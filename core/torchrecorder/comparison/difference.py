@@ -102,8 +102,7 @@ class Difference:
                 yield self._changed(new, f"parameter {name} {change}", old)
 
     def _of_training(self, old: Layer, new: Layer) -> Iterator[Change]:
-        params, others = old.module.params, new.module.params
-        if not params.total or not others.total or (old.parent and self._is_frozen(old.parent) is not None):
+        if old.parent and self._is_frozen(old.parent) is not None:
             return
         if (frozen := self._is_frozen(old)) is not None:
             yield self._changed(new, "frozen" if frozen else "no longer frozen", new)
@@ -291,13 +290,10 @@ def _new(run: _Neighbours, matching: Matching) -> Iterator[Change]:
     for layer in run.layers:
         moved = _apart(layer, matching.old_of)
         params = layer.module.params.total - sum(it.module.params.total for it in moved)
-        within = _wrapped(layer, moved, matching) if moved else place
+        within = place
+        if moved:
+            around = listed([matching.old_of[it].path for it in moved], _LISTED)
+            others = [described(it) for it in layer.children if it not in matching.old_of and it.module.native]
+            besides = f", with {', '.join(others)}" if 0 < len(others) <= _LISTED else ""
+            within = f" around {around}{besides}"
         yield Change("added", (layer.path,), f"{described(layer)} added{within}", params, matching.position[layer])
-
-
-def _wrapped(layer: Layer, moved: Sequence[Layer], matching: Matching) -> str:
-    """The layers of before that a new layer contains, and its others."""
-    around = listed([matching.old_of[it].path for it in moved], _LISTED)
-    others = [described(it) for it in layer.children if it not in matching.old_of and it.module.native]
-    besides = f", with {', '.join(others[:_LISTED])}" if others and len(others) <= _LISTED else ""
-    return f" around {around}{besides}"

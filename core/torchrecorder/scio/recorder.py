@@ -434,7 +434,7 @@ class Beginning:
 
 
 class Orphan:
-    """What a hook becomes in a copied or unpickled network: one that belongs to no recorder."""
+    """Stand-in for a hook in a copied or unpickled network, which belongs to no recorder."""
 
     def __call__(self, *args: Any) -> None:
         """Do nothing."""

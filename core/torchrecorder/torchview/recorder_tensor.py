@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -63,13 +63,10 @@ _replaced: dict[Callable[..., Any], Callable[..., Any]] = {}
 class Recorder:
     """Context manager that replaces the call of modules and torch's creation functions, to record what runs.
 
-    Leaving it restores what was found on entry, patches of others included, also after an exception. A second recording
-    in another thread waits for the first; tensors that other threads create are not recorded.
-
-    Args:
-        orig_mod_forward: The call of modules as it was; kept for the reader, and not what is restored.
-        new_mod_forward: What replaces `nn.Module.__call__`, made by `module_forward_wrapper`.
-        model_graph: Gets the nodes of created tensors.
+    Leaving it restores what was found on entry, patches of others included, also after an exception;
+    `orig_mod_forward`, the call of modules as it was, is kept for the reader. `new_mod_forward`, made by
+    `module_forward_wrapper`, replaces it, and `model_graph` gets the nodes of created tensors. A second recording in
+    another thread waits for the first; tensors that other threads create are not recorded.
 
     Examples:
         >>> import graphviz, torch
@@ -185,21 +182,17 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
             raise
         finally:
             tracker.update(current_context=context, current_depth=call.depth)
-        _left(call, context, mains, out)
+        returned = reduce_data_info(out, collect_tensor, OrderedSet[RecorderTensor]())
+        traverse_data_inplace(returned, process_output_node(call))
+        for tensor in mains:
+            pop_after_forward(tensor, returned)
+        for node in reduce_data_info(out, collect_tensor_node, NodeContainer[TensorNode]()):
+            node.context = context
+            call.add_output_nodes(node)
+        call.set_output_shape(reduce_data_info(out, collect_shape, []))
         return out
 
     return _module_forward_wrapper
-
-
-def _left(call: ModuleNode, context: list[Any], given: Iterable[RecorderTensor], out: Any) -> None:
-    returned = reduce_data_info(out, collect_tensor, OrderedSet[RecorderTensor]())
-    traverse_data_inplace(returned, process_output_node(call))
-    for tensor in given:
-        pop_after_forward(tensor, returned)
-    for node in reduce_data_info(out, collect_tensor_node, NodeContainer[TensorNode]()):
-        node.context = context
-        call.add_output_nodes(node)
-    call.set_output_shape(reduce_data_info(out, collect_shape, []))
 
 
 def pop_after_forward(r_in: RecorderTensor, recorded_output: OrderedSet[RecorderTensor]) -> None:

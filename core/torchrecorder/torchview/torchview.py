@@ -166,15 +166,10 @@ def forward_prop(
     mode: str,
     **kwargs: Any,
 ) -> None:
-    """Run a model on recorded inputs, without gradients.
+    """Run a model on recorded inputs, without gradients, and leave it as it was.
 
-    Args:
-        model: The model; it is left as it was.
-        x: Positional arguments in a list or tuple, or keyword arguments in a mapping.
-        device: Where to run.
-        model_graph: Gets what is recorded.
-        mode: `train` or `eval`.
-        kwargs: Further keyword arguments.
+    `x` are positional arguments in a list or tuple, or keyword arguments in a mapping; `kwargs` are further keyword
+    arguments. `mode` is `train` or `eval`, and `model_graph` gets what is recorded.
 
     Raises:
         RuntimeError: The forward, or the mode, failed; the exception is in the text and the cause.

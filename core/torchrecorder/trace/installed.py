@@ -38,7 +38,7 @@ class Installed:
 
     @staticmethod
     def on(path: Sequence[str], own: Sequence[str] | None = None, python: str = "") -> Installed:
-        """All that is installed for a Python that looks on `path` and then on its `own`; this one, if that is None."""
+        """The installation for a Python that looks on `path` and then on its `own`; this one, if that is None."""
         found: dict[str, str] = {}
         modules: set[str] = {*sys.stdlib_module_names}
         project: set[str] = set()

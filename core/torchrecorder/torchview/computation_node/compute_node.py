@@ -167,20 +167,9 @@ def _is_true(module: nn.Module) -> bool:
 class FunctionNode(_ComputeNode):
     """A call of a function of torch.
 
-    Args:
-        function_unit: The function; it is not kept.
-        depth: Level in the hierarchy of modules; functions that the model's own forward calls are on level 1.
-        parents: The nodes of the tensors it was called with.
-        children: The nodes of the tensors it returned.
-        name: In a recording, the name of the function.
-        attributes: Its arguments as text, if attributes are collected.
-
-    Attributes:
-        compute_unit_id: `id()` of the function.
-        is_container: True; a function has no submodules.
-        input_shape: The shapes of the tensors it was called with, the batch included.
-        output_shape: The shapes of the tensors it returned, the batch included.
-        output_nodes: The nodes of those tensors, which are its children.
+    Arguments and attributes are those of a `ModuleNode`. The function is not kept; functions that the model's own
+    forward calls are on level 1. `children` are the nodes of the tensors it returned, which are its `output_nodes`;
+    `attributes` has its arguments as text. `is_container` is true, as a function has no submodules.
 
     Examples:
         >>> import torch
