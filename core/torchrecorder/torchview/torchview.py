@@ -134,16 +134,11 @@ def draw_graph(
     canvas.graph_attr.update(ordering="in", rankdir=graph_dir or "TB")
     shown = (show_shapes, expand_nested, hide_inner_tensors, hide_module_functions, roll, depth, collect_attributes)
 
-    hint = ""
-    if isinstance(input_data, (list, tuple, Mapping)):
-        hint = "\nEach item of input_data was an argument of the forward. If it takes the "
-        hint += f"{type(input_data).__name__} itself, write draw_graph(model, input_data=[input_data])."
-
     def recorded(grad: bool) -> ComputationGraph:
         with one_at_a_time, torch.random.fork_rng(devices=[]):
             data, named, nodes = process_input(input_data, input_size, kwargs, place, dtypes, collect_attributes)
             graph = ComputationGraph(canvas, nodes, *shown)
-            _run(model, data, named, place, graph, mode or "eval", grad, hint)
+            _run(model, data, named, place, graph, mode or "eval", grad, _hint(input_data))
         return graph
 
     try:  # without gradients, which saves memory; a forward that asks for them is run again with them
@@ -156,6 +151,14 @@ def draw_graph(
     if save_graph:
         canvas.render(format="png", quiet=True)
     return graph
+
+
+def _hint(input_data: object) -> str:
+    """Advice on a forward that failed, where its argument may have been meant to be the list or dict itself."""
+    if not isinstance(input_data, (list, tuple, Mapping)):
+        return ""
+    how = f"If it takes the {type(input_data).__name__} itself, write draw_graph(model, input_data=[input_data])."
+    return f"\nEach item of input_data was an argument of the forward. {how}"
 
 
 def forward_prop(

@@ -9,9 +9,12 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import platform
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,19 +22,24 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchrecorder.cache.store import Store
 from torchrecorder.errors import listed, shown_text
 from torchrecorder.request import RecordingRequest
-from torchrecorder.trace.digests import FileDigests
+from torchrecorder.trace.digests import FileDigests, file_digest, text_digest
 from torchrecorder.trace.environment import ALL, OF_THE_LANGUAGE, SWITCHES, what_happened
 from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
-from torchrecorder.trace.installed import Installed, remember, what_changed
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, table_from_json, table_of
-from torchrecorder.trace.ownership import foreign_path
+from torchrecorder.trace.ownership import foreign_path, is_installed, is_stdlib
 
 if TYPE_CHECKING:
     from torchrecorder.trace.observed import TraceResult
 
 _LONGEST = 300
 """Characters of a reason."""
+_METADATA = (".dist-info", ".egg-info")
+_SAID = ("entry_points.txt", "METADATA", "PKG-INFO", "requires.txt")
+"""Files of metadata that code asks for."""
+_INDEX = "installed.json"
+_KEPT = 8
+"""Environments of which the index knows what was installed."""
 
 
 class Verdict(Enum):
@@ -119,7 +127,7 @@ class Freshness:
 
         self._digests.forget()
         if not self._kept_installed:
-            self._kept_installed = remember(self._machine, self._installed_now())
+            self._kept_installed = self._remembered(self._installed_now())
         return build_manifest(
             request,
             graph,
@@ -134,6 +142,14 @@ class Freshness:
 
     def _installed_now(self) -> Installed:
         return Installed.on(self._path, self._own_path, self._python)
+
+    def _remembered(self, installed: Installed) -> str:
+        """The digest of what is installed, of which the cache of this machine keeps what it says, for a later message."""
+        digest, rows = installed.digest(), self._machine.read_index(_INDEX)
+        if digest not in rows:
+            row = [installed.python, dict(installed.distributions), installed.hidden]
+            self._machine.write_index(_INDEX, dict([*rows.items()][1 - _KEPT :]) | {digest: row})
+        return digest
 
     def save_indexes(self) -> None:
         self._digests.save_indexes()
@@ -242,7 +258,11 @@ class Freshness:
             now = self._installed_now()
             self._installed = now, now.digest()
         now, digest = self._installed
-        return "" if then == digest or "torch" not in now.distributions else what_changed(self._machine, then, now)
+        if then == digest or "torch" not in now.distributions:
+            return ""
+        row = self._machine.read_index(_INDEX).get(then)
+        changes = [] if row is None else list(now.differences(Installed(row[0], row[1], tuple(row[2]))))
+        return listed(changes, 3) or "what is installed has changed"
 
     def _changed_files(self, facts: Mapping[str, str | None]) -> Iterator[str]:
         for name, then in facts.items():
@@ -290,3 +310,73 @@ def _changed_variables(facts: Mapping[str, str | None]) -> Iterator[str]:
 def _public(version: str) -> str:
     """The version without its local part, so that the CPU and the CUDA build of torch are the same."""
     return version.partition("+")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """Python's version, each distribution's, and what the project hides of both, where the models run.
+
+    A recording may depend on any of it without importing it: on an entry point, on a version that was asked for, on a
+    package that a library looks for. All of it together is one digest, cheap to make from the names of folders.
+    """
+
+    python: str
+    """Its version."""
+    distributions: Mapping[str, str] = field(default_factory=dict)
+    """Their versions by name."""
+    hidden: tuple[str, ...] = ()
+    """Modules of Python and of distributions for which the project's folders have one of the same name."""
+
+    @staticmethod
+    def on(path: Sequence[str], own: Sequence[str] | None = None, python: str = "") -> Installed:
+        """The installation for a Python that looks on `path` and then on its `own`; this one, if that is None."""
+        found: dict[str, str] = {}
+        modules: set[str] = {*sys.stdlib_module_names}
+        project: set[str] = set()
+        for folder in dict.fromkeys([*path, *(sys.path if own is None else own)]):
+            is_own = not is_installed(folder) and not is_stdlib(folder + os.sep)
+            for name in _names(folder or os.curdir):
+                stem, suffix = os.path.splitext(name)
+                if suffix in _METADATA:
+                    distribution, _, version = stem.partition("-")
+                    more = f" ({_metadata(os.path.join(folder, name))})" if is_own else ""
+                    found.setdefault(distribution.lower(), version + more)
+                elif is_own and folder in path and suffix in ("", ".py"):
+                    project.add(stem)
+                elif not is_own:
+                    modules.add(stem.partition(".")[0])
+        version = python or platform.python_version()
+        return Installed(version, dict(sorted(found.items())), tuple(sorted(project & modules)))
+
+    def digest(self) -> str:
+        return text_digest(json.dumps([self.python, dict(self.distributions), self.hidden]))
+
+    def differences(self, then: Installed) -> Iterator[str]:
+        if self.python != then.python:
+            yield f"Python {then.python} became {self.python}"
+        for name in sorted({*self.distributions, *then.distributions}):
+            before, now = then.distributions.get(name), self.distributions.get(name)
+            if before is None:
+                yield f"{name} {now} was installed"
+            elif now is None:
+                yield f"{name} {before} was removed"
+            elif before != now:
+                yield f"{name} {before} became {now}"
+        for name in sorted({*self.hidden} ^ {*then.hidden}):
+            yield f"the project's {name} {'hides' if name in self.hidden else 'no longer hides'} an installed one"
+
+
+def _metadata(folder: str) -> str:
+    """The digest of what a distribution of the project itself says of itself, which changes without its version."""
+    texts = []
+    for name in _SAID:
+        with suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+            texts.append(f"{name} {file_digest(file)}")
+    return text_digest("\n".join(texts))[:8]
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []

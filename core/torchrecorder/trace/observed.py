@@ -28,7 +28,7 @@ _SAYS_SYSTEM = (*map(os.strerror, _OF_SYSTEM), "os error", "cannot open", "could
 
 @dataclass(frozen=True, slots=True)
 class TraceResult:
-    """Dependencies of a run, as they were seen. Paths are absolute."""
+    """Dependencies of a run, as they were seen; some are as in a `Manifest`. Paths are absolute."""
 
     modules: Mapping[str, str]
     """The file of each module of the user's that was imported, by name."""
@@ -45,9 +45,7 @@ class TraceResult:
     environment: Mapping[str, Asker]
     """Variables, each with who asked for it; `*` for all at once."""
     missing: tuple[str, ...]
-    """Modules that could not be imported."""
     untracked: tuple[str, ...]
-    """What it did that no trace can follow."""
     distributions: Mapping[str, str]
     """The versions of torch and of the installed distributions that the model's layers, or names in the project's own
     modules, come from."""
@@ -111,9 +109,8 @@ def build_manifest(
     is_small = len(data) < _SMALL
     everywhere, here = _variables(request, result, salt)
     (files, other_files), (folders, other_folders) = builder.files(), builder.folders()
-    measures, links = builder.named(result.measures), builder.named(result.links)
     machine: dict[str, Mapping[str, str | None]] = {"files": other_files, "folders": other_folders, "environment": here}
-    machine |= {"measures": measures, "links": links}
+    machine |= {"measures": builder.named(result.measures), "links": builder.named(result.links)}
     manifest = Manifest(
         graph,
         {key: value for key, value in request.to_json().items() if value},

@@ -102,10 +102,9 @@ def files_of_database(address: str) -> Iterator[str]:
             yield f"{path}-wal"
 
 
-# From linux/fanotify.h; a record of the last kind has a folder's handle and the name of a file in it.
-_CLOSE_ON_EXEC, _NEVER_WAIT, _WITH_FOLDER_AND_NAME = 0x1, 0x2, 0xC00
-_OPENED, _MODIFIED, _ON_CHILDREN, _OVERFLOW = 0x20, 0x2, 0x08000000, 0x4000
-_ADD, _NAMED = 0x1, 2  # the same
+_CLOSE_ON_EXEC, _NEVER_WAIT, _WITH_FOLDER_AND_NAME = 0x1, 0x2, 0xC00  # flags of fanotify_init in linux/fanotify.h
+_OPENED, _MODIFIED, _ON_CHILDREN, _OVERFLOW = 0x20, 0x2, 0x08000000, 0x4000  # its kinds of events
+_ADD, _NAMED = 0x1, 2  # its flag for a new mark, and its kind of record with a folder's handle and a file's name
 _HERE = -100  # AT_FDCWD of linux/fcntl.h
 _HEAD = struct.Struct("=IBBHQii")
 _RECORD = struct.Struct("=BxH8xIi")
