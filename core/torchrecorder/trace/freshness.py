@@ -144,7 +144,7 @@ class Freshness:
         return Installed.on(self._path, self._own_path, self._python)
 
     def _remembered(self, installed: Installed) -> str:
-        """The digest of what is installed, of which the cache of this machine keeps what it says, for a later message."""
+        """The digest of what is installed; the cache of this machine keeps what it says, for a later message."""
         digest, rows = installed.digest(), self._machine.read_index(_INDEX)
         if digest not in rows:
             row = [installed.python, dict(installed.distributions), installed.hidden]
