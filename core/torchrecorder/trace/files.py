@@ -41,7 +41,7 @@ _QUEUE = 4096
 
 
 class Files:
-    """Questions to the file system from `start` to `stop`, each with its answer.
+    """Questions to the file system from `start` to `stop`, each with its answer, as in a `TraceResult`.
 
     Python reports to its audit hooks every `open`, also one that finds nothing, and every listing, but neither
     `os.stat`, which asks whether a file exists, nor `os.readlink`: both are covered while a recording runs.

@@ -92,7 +92,10 @@ class Freshness:
         distributions, and its version; None if it is this one.
         """
         self._project, self._path, self._machine = project, path, machine
-        self._own_path, self._python = (None, "") if python is None else python
+        self._own_path: list[str] | None = None
+        self._python = ""
+        if python is not None:
+            self._own_path, self._python = python
         self._finder = self._new_finder()
         self._digests = FileDigests(machine)
         self._load_table = load_table
