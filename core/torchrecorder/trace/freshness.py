@@ -125,23 +125,14 @@ class Freshness:
         put_object: Callable[[bytes], str],
         salt: Callable[[], str],
     ) -> Manifest:
-        """The manifest of a recording that has just ended, as of `build_manifest`."""
-        from torchrecorder.trace.observed import build_manifest  # not needed where nothing is recorded
+        """The manifest of a recording that has just ended, as a `ManifestBuilder` makes it."""
+        from torchrecorder.trace.observed import ManifestBuilder  # not needed where nothing is recorded
 
         self._digests.forget()
         if not self._kept_installed:
             self._kept_installed = self._remembered(self._installed_now())
-        return build_manifest(
-            request,
-            graph,
-            result,
-            project=self._project,
-            finder=self._new_finder(),
-            digests=self._digests,
-            put_object=put_object,
-            salt=salt,
-            installed=self._kept_installed,
-        )
+        builder = ManifestBuilder(request, result, self._project, self._new_finder(), self._digests)
+        return builder.manifest(graph, put_object, salt, self._kept_installed)
 
     def _installed_now(self) -> Installed:
         return Installed.on(self._path, self._own_path, self._python)
