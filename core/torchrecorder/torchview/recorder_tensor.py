@@ -25,6 +25,7 @@ from torchrecorder.torchview.tensor import (
     traverse_data_inplace,
 )
 from torchrecorder.torchview.utils import OrderedSet
+from torchrecorder.torchview.utils import stringify_attributes as stringify_attributes
 
 __all__ = [
     "Recorder",
