@@ -141,16 +141,21 @@ def draw_graph(
             _run(model, data, named, place, graph, mode or "eval", grad, _hint(input_data))
         return graph
 
-    try:  # without gradients, which saves memory; a forward that asks for them is run again with them
-        graph = recorded(False)
-    except RuntimeError as error:
-        if not isinstance(error.__cause__, RuntimeError) or "grad" not in str(error.__cause__):
-            raise
-        graph = recorded(True)
+    graph = _with_grad_if_needed(recorded)
     graph.fill_visual_graph()
     if save_graph:
         canvas.render(format="png", quiet=True)
     return graph
+
+
+def _with_grad_if_needed(recorded: Callable[[bool], ComputationGraph]) -> ComputationGraph:
+    """Record without gradients, which saves memory; a forward that asks for them is run again with them."""
+    try:
+        return recorded(False)
+    except RuntimeError as error:
+        if not isinstance(error.__cause__, RuntimeError) or "grad" not in str(error.__cause__):
+            raise
+    return recorded(True)
 
 
 def _hint(input_data: object) -> str:
