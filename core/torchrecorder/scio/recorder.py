@@ -16,8 +16,8 @@ from typing import Any, ParamSpec, TypeVar
 from torch import Tensor, nn
 from torch.fx import Tracer
 
-from torchrecorder.running import Handles
 from torchrecorder.running.facts import forward_parameters
+from torchrecorder.running.handles import Handles
 from torchrecorder.scio.table import (
     DepthIdx,
     constants_of,

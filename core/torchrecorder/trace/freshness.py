@@ -100,8 +100,6 @@ class Freshness:
         self._digests = FileDigests(machine)
         self._load_table = load_table
         self._installed: tuple[Installed, str] | None = None
-        self._kept_installed = ""
-        """The digest of what was installed when the first manifest was made."""
         self._names = FileNames(project, self._finder)
         self._modules: dict[str, _Modules | None] = {}
         self._files: dict[str, str | None] = {}
@@ -124,21 +122,21 @@ class Freshness:
         result: TraceResult,
         put_object: Callable[[bytes], str],
         salt: Callable[[], str],
+        installed: str,
     ) -> Manifest:
         """The manifest of a recording that has just ended, as a `ManifestBuilder` makes it."""
         from torchrecorder.trace.observed import ManifestBuilder  # not needed where nothing is recorded
 
         self._digests.forget()
-        if not self._kept_installed:
-            self._kept_installed = self._remembered(self._installed_now())
         builder = ManifestBuilder(request, result, self._project, self._new_finder(), self._digests)
-        return builder.manifest(graph, put_object, salt, self._kept_installed)
+        return builder.manifest(graph, put_object, salt, installed)
 
     def _installed_now(self) -> Installed:
         return Installed.on(self._path, self._own_path, self._python)
 
-    def _remembered(self, installed: Installed) -> str:
+    def remember_installed(self) -> str:
         """The digest of what is installed; the cache of this machine keeps what it says, for a later message."""
+        installed = self._installed_now()
         digest, rows = installed.digest(), self._machine.read_index(_INDEX)
         if digest not in rows:
             row = [installed.python, dict(installed.distributions), installed.hidden]
