@@ -52,9 +52,8 @@ class Label(NamedTuple):
 
 
 class Labels:
-    def __init__(self, view: View, *, name: str = "", show: Collection[str] = USUAL) -> None:
+    def __init__(self, view: View, *, show: Collection[str] = USUAL) -> None:
         self.view, self.graph = view, view.graph
-        self.name = name
         self.show = show
         self.kinds = NodeKinds(view.graph)
         self.flops = flops_by_call(view.graph) if "flops" in show else {}
@@ -329,7 +328,7 @@ class Labels:
 
     def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
         paths = [self.graph.calls[call].module for call in calls]
-        return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
+        return run_name(self.graph, paths, self._path(box)) if paths[0] else ""
 
     def _home(self, box: Box) -> str:
         """The path of the list that holds layers which take turns."""
