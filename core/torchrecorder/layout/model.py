@@ -5,7 +5,7 @@ y grows downwards; all numbers are points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -72,6 +72,14 @@ class Word(NamedTuple):
 
     def moved(self, x: float, y: float) -> Word:
         return self._replace(x=self.x + x, y=self.y + y)
+
+
+def words_around(x: float, y: float, size: float, lines: Iterable[str]) -> tuple[Word, ...]:
+    """Lines of text around a middle."""
+    shown = [line for line in lines if line]
+    step = size * LINE_HEIGHT
+    top = y - (len(shown) - 1) / 2 * step + size * BASE
+    return tuple([Word(x, top + i * step, size, line) for i, line in enumerate(shown)])
 
 
 class Figure(NamedTuple):

@@ -146,7 +146,8 @@ def faces_for(signs: Iterable[str]) -> dict[Face, frozenset[str]]:
     regular, bold = (_signs_of(file)[1] for file in OURS.values())
     ours = regular & bold
     left = {sign for sign in signs if ord(sign) not in ours}
-    unset = {sign for sign in left if _needs_shaping(sign)}
+    unset = {sign for sign in left if unicodedata.bidirectional(sign) in ("R", "AL")}  # which run leftwards
+    unset |= {sign for sign in left if any(first <= ord(sign) <= last for first, last in _SHAPED)}
     faces: dict[Face, frozenset[str]] = {}
     for file in _files() if left > unset else ():
         face, has = _signs_of(file)
@@ -174,11 +175,6 @@ def _named(signs: set[str]) -> str:
     first = sorted(signs)[:8]
     codes = ", ".join(f"U+{ord(sign):04X}" for sign in first[:3])
     return f"{''.join(first)}{'…' if len(signs) > len(first) else ''} ({codes}{', …' if len(signs) > 3 else ''})"
-
-
-def _needs_shaping(sign: str) -> bool:
-    runs_left = unicodedata.bidirectional(sign) in ("R", "AL")
-    return runs_left or any(first <= ord(sign) <= last for first, last in _SHAPED)
 
 
 @lru_cache(maxsize=1)
