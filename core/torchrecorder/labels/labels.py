@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
@@ -56,6 +56,7 @@ class Labels:
         self.view, self.graph = view, view.graph
         self.show = show
         self.kinds = NodeKinds(view.graph)
+        self.kind: Callable[[Node], Kind] = self.kinds.of
         self.flops = flops_by_call(view.graph) if "flops" in show else {}
 
     def box(self, box: Box) -> str:
@@ -107,9 +108,6 @@ class Labels:
             names = [relative(path, self._path(node.box)) for path in paths]
             return Label(f"… {node.size} more {thing}", clean(" – ".join(dict.fromkeys(names)), MAX_LINE))
         return self._link(node) if node.kind in ("from", "to") else self._end(node)
-
-    def kind(self, node: Node) -> Kind:
-        return self.kinds.of(node)
 
     def cls(self, thing: Box | Node) -> str:
         """The class of what is called, with its module; empty for a function, and if there are several."""

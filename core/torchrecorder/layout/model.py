@@ -135,6 +135,17 @@ class Title(NamedTuple):
     """Whether it continues a title that begins further to the left, so nothing of it is a name."""
     key: str = ""
 
+    @property
+    def spans(self) -> list[tuple[str, bool]]:
+        """Its words, each part with whether it is bold, as names are."""
+        name, dot, rest = ("", "", self.word.text) if self.is_rest else self.word.text.partition(PARTS)
+        return [(name, True), (dot + rest, False)]
+
+
+def title_rect(left: float, base: float, size: float, length: float) -> Rect:
+    """The place of a title, with air at its ends."""
+    return Rect(left - 3.0, base - 0.85 * size, left + length + 3.0, base + 0.3 * size)
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from torchrecorder.layout.geometry import Curve, arrow
-from torchrecorder.layout.model import PARTS, PX, EdgeStyle, Figure, Layout, Line, Title
+from torchrecorder.layout.model import PX, EdgeStyle, Figure, Layout, Line, Title
 from torchrecorder.write.foot import SIZE, described, foot_lines, sides
 from torchrecorder.write.links import XLINK, Links, Reference, References, in_reading_order
 from torchrecorder.write.look import (
@@ -131,9 +131,8 @@ class SvgWriter:
     def _titles(self, titles: Iterable[Title]) -> Iterator[str]:
         yield f'<g class="titles" text-anchor="start" fill-opacity="{MUTED}">'
         for title in titles:
-            name, dot, rest = ("", "", title.word.text) if title.is_rest else title.word.text.partition(PARTS)
             place = decimal(title.left), decimal(title.word.y)
-            text = self.text(TITLES, *place, [(name, True), (dot + rest, False)], ink=title.ink, key=title.key)
+            text = self.text(TITLES, *place, title.spans, ink=title.ink, key=title.key)
             yield self._linked(text, Reference.of(title.reference))
         yield "</g>"
 

@@ -172,8 +172,8 @@ class _TikzWriter:
         return self.name(f"box-{said.partition(PARTS)[0]}" if said else "box")
 
     def title(self, title: Title) -> None:
-        name, dot, rest = ("", "", title.word.text) if title.is_rest else title.word.text.partition(PARTS)
-        text = (f"\\textbf{{{escaped(name)}}}" if name else "") + escaped(dot + rest)
+        (name, _), (rest, _) = title.spans
+        text = (f"\\textbf{{{escaped(name)}}}" if name else "") + escaped(rest)
         self.word("title", TITLES, (title.left, title.word.y), text, ink=title.ink)
 
     def word(self, kind: str, setting: Lettering, place: Point, text: str, *, ink: str = "", plain: str = "") -> None:
