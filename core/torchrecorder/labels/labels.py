@@ -52,8 +52,9 @@ class Label(NamedTuple):
 
 
 class Labels:
-    def __init__(self, view: View, *, show: Collection[str] = USUAL) -> None:
+    def __init__(self, view: View, *, name: str = "", show: Collection[str] = USUAL) -> None:
         self.view, self.graph = view, view.graph
+        self.name = name
         self.show = show
         self.kinds = NodeKinds(view.graph)
         self.kind: Callable[[Node], Kind] = self.kinds.of
@@ -326,7 +327,7 @@ class Labels:
 
     def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
         paths = [self.graph.calls[call].module for call in calls]
-        return run_name(self.graph, paths, self._path(box)) if paths[0] else ""
+        return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
 
     def _home(self, box: Box) -> str:
         """The path of the list that holds layers which take turns."""

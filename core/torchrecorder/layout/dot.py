@@ -56,13 +56,14 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;"})
 def to_dot(
     view: View,
     *,
+    name: str = "",
     direction: str = "TB",
     show: Collection[str] = USUAL,
     styles: Sequence[Styles | None] = (),
 ) -> graphviz.Digraph:
     """The picture of a View and its insets, without positions; its colours are only those of a user's styler."""
     first, *others = styles or [None]
-    dot = _DotWriter(view, Labels(view, show=show), show, first).digraph(direction)
+    dot = _DotWriter(view, Labels(view, name=name, show=show), show, first).digraph(direction)
     for inset, style in zip_longest(view.insets, others[: len(view.insets)]):
         writer = _DotWriter(inset.view, Labels(inset.view, show=show), show, style, inset.letter)
         dot.body.extend(writer.lines())

@@ -45,7 +45,7 @@ def test_no_text_gets_out_of_its_place(texts: list[str], theme: str) -> None:
         net.fail(error)
     graph = net.graph()
     view = make_view(graph, DrawingOptions(depth="all", show=("weights",)))
-    (layout,) = find_engine().layout([to_dot(view, show=("shapes", "dtypes", "memory", "flops")).source])
+    (layout,) = find_engine().layout([to_dot(view, name=name, show=("shapes", "dtypes", "memory", "flops")).source])
     assert isinstance(layout, str), layout
     made = finish(layout, uid="p1", title=name, desc=error, theme=theme)  # type: ignore[arg-type]
     check(made.svg)
