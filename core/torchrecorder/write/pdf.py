@@ -33,13 +33,7 @@ _SAME_TAG = b"MPDFAA+"  # what fpdf2 writes before the name of each font
 
 
 def to_pdf(layout: Layout, alt: str = "", scale: float = 1.0, notes: Sequence[str] = ()) -> bytes:
-    """A page as large as the picture.
-
-    Args:
-        layout: A finished one.
-        alt: What it shows, for readers who cannot see it.
-        scale: How much larger than the layout the page is.
-        notes: What stands at its foot.
+    """A page as large as the scaled picture with notes at its foot; `alt` is for readers who cannot see it.
 
     Raises:
         OptionError: No font of this machine has a character of the picture.

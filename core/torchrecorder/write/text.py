@@ -102,14 +102,10 @@ def tree(
     fold: bool = True,
     show: Collection[str] = USUAL,
 ) -> str:
-    """The calls of the model, one a line, with what is to be said of each: the shape it gives, its parameters.
+    """The calls of the model, one a line, with the shape that each gives and its parameters.
 
-    Args:
-        graph: The Graph.
-        depth: How many levels of calls have lines.
-        like: A picture in place of a depth: what is open in it has lines, and lines have its letters.
-        fold: Whether equal neighbours are one line with `×N`.
-        show: What to say of each call.
+    With a picture in place of a depth, what is open in it has lines, and lines have its letters. If folded, equal
+    neighbours are one line with `×N`.
     """
     letters = {call: inset.letter for inset in like.insets for call in inset.calls} if like is not None else {}
     opened, root = (None, 0) if like is None else (_opened(like), _outermost(like))
