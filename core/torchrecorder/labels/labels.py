@@ -171,11 +171,9 @@ class Labels:
         """By call the number of things that an op in it chooses."""
         numbers: dict[int, str] = {}
         for op in self.graph.ops:
-            at: int | None = op.call if op.name == "topk" else None
             number = op.attrs.get("1") or op.attrs.get("k", "")
-            while at is not None and at not in numbers:
-                numbers[at] = number if number.isdigit() else ""
-                at = self.graph.calls[at].parent
+            for around in self.graph.around(op.call) if op.name == "topk" else ():
+                numbers.setdefault(around.id, number if number.isdigit() else "")
         return numbers
 
     @cached_property
