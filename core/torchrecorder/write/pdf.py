@@ -1,7 +1,8 @@
 """The finished picture as a PDF of vectors, for LaTeX and print: fonts embedded, the same bytes each time.
 
 fpdf2 draws our SVG and embeds the characters that are used. It sets a text in one font, so words are parted by font as
-they are written.
+they are written. Our font is as wide as the one that layout reckons with, and has the characters of Latin, Greek,
+Cyrillic and mathematics; those for thousands of Chinese ones are too large to ship, so this machine's are looked for.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ from torchrecorder.layout.model import Layout
 from torchrecorder.write.foot import foot_lines, sides
 from torchrecorder.write.svg import FileWriter, Lettering, document
 
+OURS = {style: Path(__file__).with_name("fonts") / name for style, name in (("", "sans.ttf"), ("B", "sans-bold.ttf"))}
+_ODD = re.compile("bold|italic|oblique|light|thin|black|medium|mono|serif|condensed|narrow|emoji", re.IGNORECASE)
+"""Fonts that are taken last."""
+_RESTRICTED = 2  # of the licence bits of a font: it may not be embedded
+_SHAPED = ((0x0900, 0x0DFF), (0x0E00, 0x109F), (0x1780, 0x18AF))
+"""Blocks of scripts whose signs change with their neighbours: of India, South East Asia, Mongolia."""
 _MAX_SIDE = 14_400.0  # points; readers show no longer page
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 """Characters that control others."""
@@ -33,13 +40,7 @@ _SAME_TAG = b"MPDFAA+"  # what fpdf2 writes before the name of each font
 
 
 def to_pdf(layout: Layout, alt: str = "", scale: float = 1.0, notes: Sequence[str] = ()) -> bytes:
-    """A page as large as the picture.
-
-    Args:
-        layout: A finished one.
-        alt: What it shows, for readers who cannot see it.
-        scale: How much larger than the layout the page is.
-        notes: What stands at its foot.
+    """A page as large as the scaled picture with notes at its foot; `alt` is for readers who cannot see it.
 
     Raises:
         OptionError: No font of this machine has a character of the picture.
@@ -124,14 +125,6 @@ def _plain(text: str) -> str:
     return _UNSEEN.sub("", unicodedata.normalize("NFC", text))
 
 
-OURS = {style: Path(__file__).with_name("fonts") / name for style, name in (("", "sans.ttf"), ("B", "sans-bold.ttf"))}
-_ODD = re.compile("bold|italic|oblique|light|thin|black|medium|mono|serif|condensed|narrow|emoji", re.IGNORECASE)
-"""Fonts that are taken last."""
-_RESTRICTED = 2  # of the licence bits of a font: it may not be embedded
-_SHAPED = ((0x0900, 0x0DFF), (0x0E00, 0x109F), (0x1780, 0x18AF))
-"""Blocks of scripts whose signs change with their neighbours: of India, South East Asia, Mongolia."""
-
-
 class Face(NamedTuple):
     file: Path
     number: int  # in a file of several
@@ -146,7 +139,8 @@ def faces_for(signs: Iterable[str]) -> dict[Face, frozenset[str]]:
     regular, bold = (_signs_of(file)[1] for file in OURS.values())
     ours = regular & bold
     left = {sign for sign in signs if ord(sign) not in ours}
-    unset = {sign for sign in left if _needs_shaping(sign)}
+    unset = {sign for sign in left if unicodedata.bidirectional(sign) in ("R", "AL")}  # which run leftwards
+    unset |= {sign for sign in left if any(first <= ord(sign) <= last for first, last in _SHAPED)}
     faces: dict[Face, frozenset[str]] = {}
     for file in _files() if left > unset else ():
         face, has = _signs_of(file)
@@ -174,11 +168,6 @@ def _named(signs: set[str]) -> str:
     first = sorted(signs)[:8]
     codes = ", ".join(f"U+{ord(sign):04X}" for sign in first[:3])
     return f"{''.join(first)}{'…' if len(signs) > len(first) else ''} ({codes}{', …' if len(signs) > 3 else ''})"
-
-
-def _needs_shaping(sign: str) -> bool:
-    runs_left = unicodedata.bidirectional(sign) in ("R", "AL")
-    return runs_left or any(first <= ord(sign) <= last for first, last in _SHAPED)
 
 
 @lru_cache(maxsize=1)
