@@ -96,7 +96,9 @@ def _medium(name: str, config: _Config, named: Sequence[str], batch: int, size: 
         channels = config.get("in_channels", "in_chans", "num_channels", default=3)
         row = channels * config.get("temporal_patch_size", default=1) * patch * patch
         return {name: InputSpec((16 * batch, row)), "image_grid_thw": torch.tensor([[1, 4, 4]] * batch)}
-    spec = InputSpec((batch, 1, 16000)) if name == "input_values" and size else _input(name, config, batch, size)
+    spec = (
+        InputSpec((batch, 1, 16000)) if name == "input_values" and size else _input(name, config, batch, size, _FRAMES)
+    )
     assert spec is not None
     if name == "pixel_values":
         return {name: spec} | (
@@ -137,7 +139,7 @@ class _Config:
         return (size, size) if isinstance(size, int) else (int(size[0]), int(size[-1]))
 
 
-def _input(name: str, config: _Config, batch: int, size: int) -> InputSpec | None:
+def _input(name: str, config: _Config, batch: int, size: int, heard: int = 100) -> InputSpec | None:
     """The input that transformers gives this name, None for other names; `size` 1 is tried where models differ."""
     shape: tuple[int, ...]
     match name:
@@ -159,9 +161,9 @@ def _input(name: str, config: _Config, batch: int, size: int) -> InputSpec | Non
                 shape = (batch, config.get("max_length", default=1024), bins)
         case "input_features":
             bins = config.get(*_OF_BINS, default=80)
-            shape = (batch, _FRAMES, bins)
+            shape = (batch, heard, bins)
             if size == 0:
-                shape = (batch, bins, 2 * config.get("max_source_positions", default=_FRAMES // 2))
+                shape = (batch, bins, 2 * config.get("max_source_positions", default=heard // 2))
         case "past_values" | "past_observed_mask" | "past_time_features":
             length = config.get("context_length", "prediction_length", default=16)
             length += max(config.get("lags_sequence", default=[0]))
