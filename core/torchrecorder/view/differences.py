@@ -93,7 +93,7 @@ class _Differences:
         """The call in one turn at the place of a call in the first."""
         for a, b in zip(turns[0], turn, strict=False):
             if a is not None and a <= call < self.tree.end[a]:
-                return None if b is None else self.places.matched(a, b).get(call)
+                return None if b is None else self.places.call(call, a, b)
         first, other = next(iter(turns[0]), None), next(iter(turn), None)
         # a part beside the layers that take turns
         at = -1 if first is None or other is None else call - first + other

@@ -118,8 +118,14 @@ class Places:
         here, there = self.tree.children[a], self.tree.children[b]
         return [(here[i], there[j]) for i, j in _pairs([*map(self._name, here)], [*map(self._name, there)])]
 
+    def call(self, call: int, a: int, b: int) -> int | None:
+        """The call in `b` at the place of one in `a`."""
+        return call if a == b else self.matched(a, b).get(call)
+
     def op(self, op: int, a: int, b: int) -> int | None:
         """The op in `b` at the place of one in `a`."""
+        if a == b:
+            return op
         x = self.graph.ops[op].call
         y = self.matched(a, b).get(x)
         if y is None:

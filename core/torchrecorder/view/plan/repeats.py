@@ -206,7 +206,7 @@ class Repeats:
             changing = 1 if period > 1 else self.loose.run(calls, at)
             is_changing = changing > length and changing >= tuning.LEAST_CHANGING
             run = calls[at : at + (changing if is_changing else length)]
-            alike = next((i for i in range(len(run)) if drawn(run[i]) != drawn(run[i % period])), len(run))
+            alike = next((i for i in range(1, len(run)) if drawn(run[i]) != drawn(run[i % period])), len(run))
             if alike < len(run) and period > 1:
                 alike = period = 1
             wired = self._wired([*run[:alike]], period)

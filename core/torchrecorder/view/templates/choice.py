@@ -204,7 +204,7 @@ class Choice:
             box, known = boxes[at], [*calls]
             for i, other in enumerate(box.calls[box.period :]):
                 first = box.calls[i % box.period]
-                here = (places.matched(first, other).get(call) for call in known if first <= call < end[first])
+                here = (places.call(call, first, other) for call in known if first <= call < end[first])
                 calls += [call for call in here if call is not None]
             at = box.parent
         return calls
