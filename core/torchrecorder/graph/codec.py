@@ -92,12 +92,10 @@ def to_json(graph: Graph) -> str:
 
 
 def _autograd(op: Op) -> list[object]:
-    """Left out where there is none, as it was before there could be any."""
     return [[[node.name, node.inputs, node.outputs] for node in op.autograd]] if op.autograd else []
 
 
 def _batch_to_json(graph: Graph) -> list[object]:
-    """The ids of values by their axes, which nearly all have in common."""
     ids: dict[tuple[int, ...], list[int]] = {}
     for value, axes in graph.batch.items():
         ids.setdefault(axes, []).append(value)
@@ -105,7 +103,7 @@ def _batch_to_json(graph: Graph) -> list[object]:
 
 
 def _frames_to_json(graph: Graph) -> dict[str, object]:
-    """What was added later than the rows that say it; a Graph without it is written as it was before."""
+    """Columns that were added later than the rows; a Graph without frames is written as it was before."""
     functions: dict[tuple[str, str], int] = {}
     places: dict[tuple[str | None, int | None], int] = {}
     rows = [
@@ -128,7 +126,7 @@ def _frames_to_json(graph: Graph) -> dict[str, object]:
 
 
 def is_from_names(text: bytes) -> bool:
-    """Whether the JSON of a Graph says that its inputs were guessed from names alone; most of it need not be read."""
+    """Whether the JSON of a Graph says that its inputs were guessed from names alone; it is not parsed."""
     return b'"grade":"names"' in text  # in none of its texts, where a quote has a backslash before it
 
 
@@ -137,9 +135,9 @@ _MAY_BE_HALF_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 
 
 def _refuse_half_pairs(text: str | bytes, data: object) -> None:
-    """Raise a ValueError if a text within the data cannot be written into any page, as our own are cleaned of it.
+    """Raise a ValueError if a text within the data cannot be written into any page.
 
-    What looks so may be a whole pair, or follow a backslash, so what `json` made of it is what counts.
+    A match may be a whole pair, or follow a backslash, so what `json` made of it is what counts.
     """
     pattern = _MAY_BE_HALF if isinstance(text, str) else _MAY_BE_HALF_BYTES
     if pattern.search(text):  # type: ignore[arg-type] # of the type of the text
@@ -221,12 +219,12 @@ def _autograd_nodes(rows: Sequence[Sequence[Any]] = ()) -> tuple[AutogradNode, .
 
 
 def _columns(rows: Sequence[Any], *columns: Sequence[Any] | None) -> Iterator[tuple[Any, ...]]:
-    """For each row what further columns hold for it; None where a Graph was written without them."""
+    """For each row its values in further columns; None where a Graph was written without them."""
     return zip(*([None] * len(rows) if column is None else column for column in columns), strict=True)
 
 
 def problems(graph: Graph) -> list[str]:
-    """What is wrong with the Graph; nothing, if it is as `graph.model` promises."""
+    """Sentences on what breaks a promise of `graph.model`."""
     faults = [*_rows(graph), *_calls(graph), *_frames(graph), *_values(graph), *batch_problems(graph)]
     return faults or [*_order(graph)]
 
@@ -275,7 +273,7 @@ def _calls(graph: Graph) -> Iterator[str]:
 
 
 def _order(graph: Graph) -> Iterator[str]:
-    """Calls and ops that happen in a call that has ended, and what is read or given before it is made."""
+    """Calls and ops in a call that has ended, and reads before the value is made."""
     calls = graph.calls
     count = Counter[tuple[str, str]]()
     for call in calls:
@@ -305,7 +303,7 @@ def _order(graph: Graph) -> Iterator[str]:
 
 
 def _is_open(calls: Sequence[Call], call: int, now: int) -> bool:
-    """Whether a call is `now` or around it; in all, no call is left twice, so this takes linear time."""
+    """Whether a call is `now` or around it; no call is left twice, so all of this is linear."""
     while now > call:
         now = calls[now].parent or 0
     return now == call
@@ -370,7 +368,6 @@ def _unknown(graph: Graph, ids: Iterable[int], where: str) -> Iterator[str]:
 
 
 def _wrong_fields(records: Collection[Any], cls: type) -> Iterator[str]:
-    """What is not of its type in records of one class, and in those that they hold."""
     for name, hint in _hints(cls).items():
         yield from _wrong([getattr(record, name) for record in records], hint, f"{cls.__name__}.{name}")
 
@@ -382,7 +379,6 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def _wrong(values: Collection[Any], hint: Any, where: str) -> Iterator[str]:
-    """What is wrong with values of a field, each of which the hint says the type of."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is types.UnionType:
         others = [part for part in arguments if isinstance(part, type) and not is_dataclass(part)]

@@ -42,7 +42,7 @@ FaultKind = Literal["coverage", "not drawn", "flow", "counts", "sameness"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a View says of its Graph that is not so, or does not say."""
+    """A false or missing statement of a View."""
 
     kind: FaultKind
     words: str
@@ -103,11 +103,10 @@ class GraphFacts:
                     self.is_side[value] = True
 
     def ops_of(self, calls: Iterable[int]) -> list[int]:
-        """The ops in calls and in what they called."""
         return [op for call in calls for inner in range(call, self.end[call]) for op in self.ops_in[inner]]
 
     def data_of(self, op: Op) -> Sequence[int]:
-        """What an op reads for its data, and not for its shape or type alone."""
+        """Values that an op reads for their data, and not for shape or type alone."""
         if op.name in _LIKE:
             return ()
         return op.inputs[:1] if op.name in _LIKE_OTHER else op.inputs
@@ -118,9 +117,7 @@ class GraphFacts:
     def is_move(self, op: Op, origin: Sequence[int]) -> bool:
         """Whether an op gives nothing but elements of one tensor, at other places or in another type.
 
-        Args:
-            op: The op.
-            origin: For each value the one that moves have made it from.
+        `origin` is by value the one that moves have made it from.
         """
         key = op.kind, op.name, op.kernels
         if key not in self._moves:
@@ -134,7 +131,7 @@ class GraphFacts:
         return is_view and sum(not self.is_side[value] for value in op.inputs) <= 1
 
     def _moving(self, op: Op) -> tuple[bool, bool, bool, Sequence[str]]:
-        """Whether ops of a name and kernels only move data: always, if it is of one tensor, if it is views alone.
+        """Whether such ops only move data: always, if it is of one tensor, if it is views alone.
 
         The last are kernels that must also change nothing.
         """

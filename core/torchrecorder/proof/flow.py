@@ -74,7 +74,7 @@ class FlowProof:
         return frozenset((-1 - value,)) if sources is None else sources
 
     def _pass_by(self, op: Op) -> None:
-        """What is not drawn hands on what it reads, as one thing if it only moves data."""
+        """Have what is not drawn hand on what it reads, as one thing if it only moves data."""
         is_move = bool(op.inputs) and self.facts.is_move(op, self.origin)
         sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
         if is_move:
@@ -109,7 +109,7 @@ class FlowProof:
     def _flows(
         self, source: int, head: int, is_free: bool, op: Op | None = None, turns: Mapping[int, int] = _NO_TURNS
     ) -> None:
-        """Notes that data goes from a source to a node, where an op reads it; None for an output."""
+        """Note data from a source to a node, where an op reads it; None for an output."""
         if source < 0:
             self._from_outside(-1 - source, head, is_free)
             return
@@ -138,7 +138,6 @@ class FlowProof:
             self.required[nodes[0], head, False] = self.graph.values[value].name or f"value {value}"
 
     def _must_be_drawn(self, value: int, is_free: bool) -> bool:
-        """Whether a value from outside has to be there: data, and what the View does not name as not drawn."""
         is_given = self.graph.values[value].kind in ("input", "op") and value not in self.view.aside
         return is_given or not is_free
 
@@ -190,12 +189,11 @@ class FlowProof:
                 yield Fault("not drawn", f"{op.name} at {op.source} is left out and leads on", (op.call,))
 
     def _is_left_out(self, op: int) -> bool:
-        """Whether the View names an op as left out, or the one of the first turn that would be drawn for it."""
+        """Whether an op is named as left out, or the one of the first turn for it."""
         return bool(self.left_out) and not self.left_out.isdisjoint(self.coverage.with_twins(op))
 
     @cached_property
     def _given(self) -> Mapping[str, tuple[int, ...]]:
-        """By path what the shown call gives."""
         if self.coverage.root == 0:
             return self.graph.outputs
         return {path: (value,) for path, value in self.graph.calls[self.coverage.root].outputs.items()}
@@ -217,7 +215,6 @@ class FlowProof:
         return "." in path and all(self.facts.readers[v] or self._is_written_to_blank(v) for v in values)
 
     def _is_written_to_blank(self, value: int) -> bool:
-        """Whether writes in place made it from a tensor that carries no features."""
         row = self.graph.values[value]
         while row.producer is not None and row.id in self.graph.ops[row.producer].mutates:
             row = self.graph.values[self.graph.ops[row.producer].inputs[0]]
@@ -241,7 +238,6 @@ class FlowProof:
                     yield Fault("not drawn", f"{what} is not drawn", (self.coverage.root,))
 
     def _readers_far(self, value: int) -> list[int]:
-        """The ops that read a value, those included that read it moved."""
         readers, pending, itself = list[int](), [value], range(len(self.graph.values))
         while pending:
             for id_ in self.facts.readers[pending.pop()]:
@@ -251,7 +247,7 @@ class FlowProof:
         return readers
 
     def _without_ops(self) -> None:
-        """Layers that ran no op, because they raised or do nothing, are drawn with what they were given."""
+        """Allow edges of layers that ran no op, because they raised or do nothing."""
         for node in self.view.nodes:
             if node.kind != "call" or self.facts.ops_of(node.calls):
                 continue

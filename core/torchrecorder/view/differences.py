@@ -47,7 +47,7 @@ class _Differences:
         self._settings: dict[str, Mapping[str, str]] = {}
 
     def view(self) -> View:
-        """A letter stands for what it stands for wherever it is drawn, also in the insets of other letters."""
+        """Letters stand for the same wherever they are drawn, also in the insets of other letters."""
         insets = {inset.letter: inset for inset in self._view.insets}
         lettered: dict[str, set[int]] = {letter: {*inset.calls} for letter, inset in insets.items()}
         pending = [""]
@@ -77,7 +77,7 @@ class _Differences:
             yield replace(node, parts=parts, spans=self._spans(node, view.boxes, turns))
 
     def _turns(self, view: View, calls: set[int]) -> list[Sequence[_Turn]]:
-        """By box all that it stands for, what is drawn first."""
+        """By box all turns that it stands for, the drawn one first."""
         turns: list[Sequence[_Turn]] = []
         for box in view.boxes:
             step = max(box.period, 1)  # the turns of a loop may hold no call
@@ -90,7 +90,6 @@ class _Differences:
         return turns
 
     def _there(self, call: int, turns: Sequence[_Turn], turn: _Turn) -> int | None:
-        """The call in one turn at the place of a call in the first."""
         for a, b in zip(turns[0], turn, strict=False):
             if a is not None and a <= call < self.tree.end[a]:
                 return None if b is None else self.places.call(call, a, b)
@@ -100,7 +99,6 @@ class _Differences:
         return at if 0 <= at < len(self.graph.calls) and self._class(at) == self._class(call) else None
 
     def _calls(self, node: Node, turns: Sequence[Sequence[_Turn]]) -> list[list[int]]:
-        """By turn the calls that a node stands for."""
         if node.box is None:
             return [[*node.calls]]
         around = turns[node.box]
@@ -122,7 +120,6 @@ class _Differences:
         return tuple(spans)
 
     def _ops(self, op: int, box: Box, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> Iterator[int]:
-        """The ops at the place of one, in the repeats of all boxes around it."""
         call, around = self.graph.ops[op].call, turns[box.id]
         for k, a in enumerate(around[0]):
             if a is not None and a <= call < self.tree.end[a]:
@@ -175,11 +172,9 @@ class _Differences:
             yield from (span for span in self._of_ops(ops, is_drawn=False) if span.name)
 
     def _tells(self, op: int) -> bool:
-        """Whether it works on data, and not on positions or a mask."""
         return not self._contracted[op] and not self._aside.issuperset(self.graph.ops[op].outputs)
 
     def _own(self, call: int) -> Mapping[str, str]:
-        """The class and the settings of a layer."""
         module = self.tree.module(call)
         if module is None:
             return {CLASS: self.graph.calls[call].module}
@@ -210,7 +205,7 @@ def _arguments(op: Op) -> Mapping[str, str]:
 
 
 def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
-    """What is not the same in all; of layers of several classes, that alone, since their settings are others."""
+    """Spans of what is not the same in all; of several classes that alone, since their settings are others."""
     names = dict.fromkeys(name for own in settings for name in own)
     for name in names:
         values = tuple(dict.fromkeys(own.get(name, _UNSAID.get(name, "none")) for own in settings))
@@ -221,5 +216,4 @@ def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
 
 
 def values_of(spans: Iterable[Span], name: str) -> tuple[str, ...]:
-    """The values of the setting with that name, if they differ."""
     return next((span.values for span in spans if span.name == name), ())

@@ -29,7 +29,7 @@ CallName = tuple[str, int]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Marks:
-    """What became of the things of a Graph that holds two models, an old and a new one."""
+    """Fates of the things of a Graph that holds two models, an old and a new one."""
 
     calls: Mapping[CallName, Mark]
     ops: Mapping[int, Mark]
@@ -125,7 +125,7 @@ class Node:
 
     @property
     def own_ops(self) -> tuple[int, ...]:
-        """Ids of the ops that it stands for, but for those in its calls and parts."""
+        """Ids of its ops, but for those in its calls and parts."""
         return self.ops or (() if self.op is None else (self.op,))
 
 

@@ -15,8 +15,6 @@ from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped,
 
 
 class Ends:
-    """Joins the planned nodes with one another and with what lies outside."""
-
     def __init__(self, plan: Plan) -> None:
         self.plan, self.graph = plan, plan.tree.graph
         self.reads = Reads(plan)
@@ -94,7 +92,6 @@ class Ends:
                 self._join(self._tail(value) if idle is None else idle, node, value)
 
     def _given_by(self, call: int) -> dict[str, tuple[int, ...]]:
-        """By path what a call gives; of a layer within the picture only what something outside of it reads."""
         given = self.graph.calls[call].outputs
         if call == self.plan.visible.root:
             return {path: (value,) for path, value in given.items()}
@@ -124,7 +121,7 @@ class Ends:
         return named
 
     def _tail(self, value: int) -> int:
-        """The node that gives the value, made if it comes from outside and nothing else reads it."""
+        """Node that gives the value, made if it comes from outside and nothing else reads it."""
         origin = self.reads.origin[value]
         tail = self.reads.node_of_value(value)
         if tail is not None and not self._is_constant(origin):
@@ -161,7 +158,6 @@ class Ends:
         return node.id
 
     def _making(self, op: int) -> tuple[int, ...]:
-        """The ops of constants that an op depends on, and itself."""
         making, pending = set[int](), [op]
         while pending:
             making.add(last := pending.pop())
@@ -177,10 +173,9 @@ class Ends:
         self.edges.setdefault((tail, head), value)
 
     def _checks(self) -> set[int]:
-        """The nodes that only decide what the code does next: a number that no op reads, such as `mask.all()`.
+        """Nodes that only decide what the code does next: numbers that no op reads, and what feeds them alone.
 
-        What feeds nothing but such nodes is one of them. A part that no op reads, `ids[:, -1]`, is one too, since the
-        code asked for no more than its shape; but what computed the tensor that it is a part of is drawn.
+        A part that no op reads is one too, since its shape alone was asked for; its tensor is drawn.
         """
         if self.graph.info.failure is not None:
             return set()
@@ -208,7 +203,7 @@ class Ends:
         return checks
 
     def _deciding(self, checks: set[int]) -> set[int]:
-        """The nodes that gave what the code asked which way to go; for one that is not drawn, those that feed it."""
+        """Nodes whose values decide a branch of the code; for one that is not drawn, those that feed it."""
         before: dict[int, list[int]] = {}
         for tail, head in self.edges if self.graph.decisions else ():
             before.setdefault(head, []).append(tail)
@@ -223,7 +218,6 @@ class Ends:
         return deciding
 
     def _drawn(self, value: int) -> int | None:
-        """The node that gives the value, if there is one."""
         origin = self.reads.origin[value]
         tail = None if self._is_constant(origin) else self.reads.node_of_value(value)
         return self.source_of.get(origin) if tail is None else tail
@@ -246,11 +240,7 @@ class Ends:
 
 
 class _Outlets:
-    """Which of the layers that are drawn once for many give data to what stands outside of them.
-
-    Of a stack, a reader expects the last layer to give what comes out. Where others do too, the stack says so, and an
-    output says which layer it comes from.
-    """
+    """Layers of those drawn once that give data to the outside: a reader expects the last of a stack alone to do so."""
 
     def __init__(self, reads: Reads) -> None:
         self.plan, self.graph, self.reads = reads.plan, reads.graph, reads
@@ -260,7 +250,6 @@ class _Outlets:
         """Likewise by loop."""
 
     def note(self, value: int, reader: Op | None) -> None:
-        """A value is read by an op, or given back."""
         inside = self._turns(reader.call) if reader is not None else {}
         for run, turn in self._made_in(value).items():
             if run not in inside:
@@ -272,20 +261,18 @@ class _Outlets:
                 self._left[loop].add(turn)
 
     def series(self, value: int) -> tuple[int, int] | None:
-        """The series that gives data of several turns, and the turn that the value comes from."""
+        """The series that gives data of several turns, and the turn of the value."""
         for run, turn in self._made_in(value).items():
             if self._is_told(run):
                 return run, turn
         return None
 
     def giver(self, run: int, turn: int) -> str:
-        """The path of the layer."""
         thing = self.plan.things[run]
         period = thing.period if isinstance(thing, Box) else 1
         return self.graph.calls[thing.calls[turn * period + period - 1]].module
 
     def mark(self) -> None:
-        """Says at each stack which of its layers give data, at each loop which of its turns."""
         for loop, turns in self._left.items():
             (of_loop, box), n = self.plan.loops[loop], len(turns)
             if of_loop.repetition == "loop" and turns != {len(of_loop.turns) - 1}:

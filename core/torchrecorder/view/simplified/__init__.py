@@ -73,7 +73,6 @@ class _Asides:
         self._known: dict[int, bool] = dict.fromkeys(_fed_back(draft), False)
 
     def clear(self) -> list[Node]:
-        """Takes nodes out, from the end, and gives those."""
         outputs = [node.id for node in self.nodes.values() if node.kind == "output"]
         has_data = any(not self._is_aside(tail) for id_ in outputs for tail in self.draft.tails[id_])
         dropped = []
@@ -89,16 +88,13 @@ class _Asides:
         return dropped
 
     def _is_idle_output(self, node: Node, has_data: bool) -> bool:
-        """Whether it is beside the data, such as the lengths that were given, random numbers, or a cache."""
+        """Whether it is beside the data, such as given lengths, random numbers, or a cache."""
         is_beside = all(map(self._is_aside, self.draft.tails[node.id]))
         is_random = all(value in self.facts.random for value in node.values)
         return (has_data and (is_beside or is_random)) or node.name.partition(".")[0] in self._lists
 
     def _is_idle(self, node: Node, outputs: list[int]) -> bool:
-        """Whether nothing reads it any more, or these are ops that lead to nothing.
-
-        No output, no branch of the code, nothing that they change.
-        """
+        """Whether nothing reads it any more, or it leads to no output, no branch of the code, and changes nothing."""
         if self.draft.is_read(node.id):
             return False
         ops = [self.graph.ops[op] for op in self._ops(node)]
@@ -109,7 +105,6 @@ class _Asides:
         return is_dead and not has_weights and not any(op.mutates for op in ops)
 
     def _is_constant(self, node: Node) -> bool:
-        """Whether it is a constant that no op is named with."""
         heads = (self.draft.nodes[head] for head in self.draft.heads[node.id])
         is_named = bool(node.name) and any(head.kind == "op" for head in heads)
         is_number = node.kind == "buffer" and all(is_no_feature(self.graph, value) for value in node.values)
@@ -121,7 +116,6 @@ class _Asides:
         return lists(self.graph, self.graph.outputs) if is_whole else set()
 
     def _is_aside(self, node: int) -> bool:
-        """Whether all that the node gives is aside; asked once for each of its readers."""
         if node not in self._known:
             self._known[node] = self._has_asides(self.nodes[node])
         return self._known[node]
@@ -146,7 +140,7 @@ class _Asides:
         return bool(given) and self.facts.blank.issuperset(given)
 
     def _used_in(self, node: Node) -> set[int]:
-        """The aside values that an op within the node takes as an index, or has nothing else than."""
+        """Aside values that an op within the node takes as an index, or has nothing else than."""
         used: set[int] = set()
         for id_ in reversed(self._ops(node)):
             op = self.graph.ops[id_]
@@ -165,7 +159,7 @@ class _Asides:
 
 
 def _fed_back(draft: Draft) -> set[int]:
-    """The nodes that depend on what an earlier turn of a loop gave: in the first turn it may be a constant."""
+    """Nodes that depend on an earlier turn of a loop: in the first turn it may be a constant."""
     pending = [head for _, head in draft.backs]
     reached = {*pending}
     while pending:
@@ -202,12 +196,10 @@ def _name_in_readers(draft: Draft) -> None:
 
 
 def _may_be_named(draft: Draft, node: Node) -> bool:
-    """Whether it is data of the model's own, or a layer that reads nothing, such as a table."""
     if node.kind == "call":
         return not draft.tails[node.id] and node.repeat == 1 and not draft.is_looped(node.id)
     return node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
 
 
 def _is_part(graph: Graph, node: Node) -> bool:
-    """Whether it takes a part of a table, such as the positions up to the length of a text."""
     return node.kind == "op" and node.op is not None and plain(graph.ops[node.op].name) in ("getitem", "narrow")

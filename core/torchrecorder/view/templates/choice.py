@@ -20,18 +20,13 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def view_size(view: View) -> int:
-    """How many nodes a reader has to take in; those at the ends of cut edges are there to spare them lines.
-
-    In an inset, inputs and outputs are not nodes: lines begin and end at the frame.
-    """
+    """Nodes that a reader takes in: not ends of cut edges, which spare lines, nor those of insets, which are frames."""
     inside = (node.kind for inset in view.insets for node in inset.view.nodes)
     n = sum(kind not in ("from", "to", "input", "output") for kind in inside)
     return n + sum(node.kind not in ("from", "to") for node in view.nodes)
 
 
 class Choice:
-    """The layers that are opened, by kind."""
-
     def __init__(self, interiors: Interiors, root: int, *, beside: bool = True) -> None:
         self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
         self.beside = beside
@@ -48,7 +43,6 @@ class Choice:
                 self.opened[kind] = interior
 
     def view(self) -> View:
-        """The picture, with what is opened in place and beside it."""
         view = self._composed()
         while self.opened and view_size(view) > tuning.AUTO_NODES:
             self.closed.append(self.opened.popitem()[0])
@@ -58,7 +52,6 @@ class Choice:
         return replace(view, notes=(*view.notes, note)) if names and self.beside else view
 
     def _names_of_closed(self, view: View) -> list[str]:
-        """The classes of drawn layers that would be opened if there was room."""
         nodes = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
         closed = (n for n in nodes if self.interiors.is_block(n) and self.kinds.of[n.calls[0]] in self.closed)
         modules = (self.interiors.tree.module(node.calls[0]) for node in closed)
@@ -107,7 +100,7 @@ class Choice:
         return best
 
     def _information(self, interior: Interior, share: float) -> int:
-        """How much what is in it says, or what is in that if it is a large part of the model."""
+        """Information of the interior, or of one in it if it is a large part of the model."""
         inside = (
             node.calls[0] for node in interior.nodes if share > tuning.LARGE_KIND and self.interiors.is_block(node)
         )
@@ -128,7 +121,7 @@ class Choice:
         return [self.interiors.exactly(self.root), *self.opened.values()]
 
     def _nodes(self) -> Iterator[tuple[Node, int]]:
-        """The nodes of all interiors that stand for layers which may be opened, each with how deep it lies."""
+        """Nodes of all interiors whose layers may be opened, each with how deep it lies."""
         level: dict[int, int] = {}
         for interior in self._shown():
             depth = level.get(self.kinds.of[interior.call], 0)
@@ -138,7 +131,6 @@ class Choice:
                     yield node, depth
 
     def _count(self) -> int:
-        """How many nodes the picture has."""
         uses = self._uses()
         overview = self.interiors.exactly(self.root).view
         ends = sum(node.kind in ("input", "output") for node in overview.nodes)
@@ -173,7 +165,6 @@ class Choice:
         return in_place, letters
 
     def _drawn(self, call: int, in_place: dict[int, tuple[int, ...]], letters: dict[int, str], known: View) -> View:
-        """What is in a call, with boxes for what is opened in place and letters at what is opened elsewhere."""
         inside = range(call + 1, self.interiors.tree.end[call])
         boxes = {first: calls for first, calls in in_place.items() if first in inside}
         view = self.interiors.view(call, boxes) if boxes else known
@@ -181,7 +172,6 @@ class Choice:
         return replace(view, nodes=nodes, boxes=tuple(self._told(box) for box in view.boxes))
 
     def _told(self, box: Box) -> Box:
-        """A box with what differs in the calls that it stands for."""
         calls = () if box.around else box.calls
         return replace(box, differs=(*(self.kinds.in_words(calls, box.calls[0]) or ()), *box.differs))
 
@@ -197,7 +187,6 @@ class Choice:
         return replace(node, inset=letter, differs=(*words, *node.differs))
 
     def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
-        """The calls of a node, and those at its place in the repeats of the boxes around it."""
         calls, at = [*node.calls], node.box
         end, places = self.interiors.tree.end, self.interiors.visible.places
         while at is not None:
@@ -211,7 +200,7 @@ class Choice:
 
 
 def _levels(view: View) -> set[int]:
-    """The nodes that skips lead to which lie in one another: opened in place, they would part the levels of a U."""
+    """Heads of skips that lie in one another: opened in place, they would part the levels of a U."""
     skips = [edge for edge in with_skips(view).edges if edge.skip]
     inner = ((x, y) for x in skips for y in skips if x.tail < y.tail and y.head < x.head)
     return {edge.head for pair in inner for edge in pair}

@@ -1,8 +1,7 @@
 """The inside of calls, and which calls a picture passes by because their inside says as much.
 
-An interior shows one call: what is in it, each layer closed. It depends on nothing but the call, so it is made once,
-and once for calls of one structure. A layer whose interior holds a single node is drawn as that node, under the joined
-path; so are lists of layers, and a layer that is nearly the whole of what is around it.
+An interior shows one call with each layer in it closed; calls of one structure have one. A layer whose interior holds a
+single node is drawn as that node; so are lists of layers, and a layer that is nearly the whole of what is around it.
 """
 
 from __future__ import annotations
@@ -58,14 +57,13 @@ class Interiors:
         return self._made[key]
 
     def exactly(self, call: int) -> Interior:
-        """The interior of this very call."""
         interior = self.of(call)
         if interior.call != call:
             interior = self._made[call] = self._made.get(call) or self._interior(call)
         return interior
 
     def view(self, call: int, boxes: Mapping[int, tuple[int, ...]]) -> View:
-        """What is in a call, some of it in boxes: by the first call of a box those that it is drawn for."""
+        """The inside of a call; `boxes` are opened in place, by first call those that each is drawn for."""
         states: list[State] = [*self._states]
         states[call] = "box"
         for box, run in boxes.items():
@@ -84,11 +82,9 @@ class Interiors:
         return Ends(Plan(self.visible, states, root=call, runs=runs)).joined()
 
     def is_block(self, node: Node) -> bool:
-        """Whether it stands for layers that may be opened."""
         return node.kind == "call" and not node.parts and self.visible.is_block(node.calls[0])
 
     def share(self, calls: list[int]) -> float:
-        """How much of the model it is, by parameters or by work."""
         paths = {self.graph.calls[call].module for call in calls}
         modules = [self.graph.modules[path] for path in paths if path in self.graph.modules]
         params = sum(module.params.total for module in modules) / max(1, self.graph.modules[""].params.total)
@@ -96,7 +92,6 @@ class Interiors:
 
     @cached_property
     def flops(self) -> list[int]:
-        """By call, those in the calls within it included."""
         flops = [0] * len(self.graph.calls)
         for op in self.graph.ops:
             flops[op.call] += op.flops or 0
@@ -127,7 +122,6 @@ class Interiors:
         return Interior(call, view, nodes, n_outputs, len({*sorts}) + 2 * n_joins - 1, is_arithmetic, sign)
 
     def _within(self, node: Node) -> object:
-        """The sign of what is in a closed layer, which was made before it."""
         return hash(self.of(node.calls[0]).sign) if self.is_block(node) else None
 
     def _sort(self, node: Node) -> object:
@@ -203,5 +197,4 @@ class Interiors:
 
     @cached_property
     def _n_calls(self) -> Counter[str]:
-        """By path how often the module is called."""
         return Counter(row.module for row in self.graph.calls)

@@ -1,13 +1,11 @@
 """Folding neighbours into one: a series of one kind into a node, and layers that take turns into a box.
 
-In a series each reads the one before, and nothing else differs around them. What lies between the first and the last
-must not matter to anything else: all read the same of what is around (the skips of a U-Net keep its blocks apart), and
-if something reads the inner ones, it reads all of them. Blocks with different sizes are one series, but for a change of
+In a series each reads the one before, and all the same of what is around (the skips of a U-Net keep its blocks apart);
+what reads one of the inner ones reads all of them. Blocks with different sizes are one series, but for a change of
 resolution, which readers look for; unless each of many changes it.
 
-Layers that take turns, as attention, sum, MLP, sum, attention, … stand in no call of their own, so nothing says that
-they belong together but their paths: entries of one list, `layers.0.0`, `layers.0.1`, `layers.1.0`. That condition
-keeps `norm1` and `norm2` of a block apart, and its self- and cross-attention.
+Layers that take turns, as attention, sum, MLP, sum, attention, … stand in no call of their own. They belong together if
+their paths are entries of one list, `layers.0.0`, `layers.0.1`, which keeps `norm1` and `norm2` of a block apart.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ class _Series:
                 at += len(run)
 
     def copies_before(self, run: Sequence[Node]) -> Iterator[tuple[int, int]]:
-        """What all read and stands beside each of them, such as the queries of a decoder: each copy, and the first."""
+        """Copies of a source that all read, such as the queries of a decoder, each with the first."""
         first, *others = ([tail for tail in self.draft.tails[node.id] if tail in self._sources] for node in run)
         beside = {self._sources[node]: node for node in first}
         for node in (node for nodes in others for node in nodes):
@@ -86,7 +84,6 @@ class _Series:
         return run
 
     def _is_said(self, run: Sequence[Node]) -> bool:
-        """Whether few words say in what they differ from the first, and from the model of their kind."""
         calls = [call for node in run for call in node.calls]
         models = {calls[0], self.kinds.models[self.kinds.of[calls[0]]]} if not run[0].parts else ()
         return all(self.kinds.in_words(calls, model) is not None for model in models)
@@ -126,7 +123,6 @@ class _Series:
         return all(here.get(path) == value for path, value in there.items() if value in both)
 
     def _to_step(self, run: Sequence[Node]) -> int:
-        """How many of them give the same resolution as the first."""
         steps = [a != b for a, b in pairwise(resolution(self.graph, node.calls[-1]) for node in run)]
         if not any(steps) or (all(steps) and len(run) > tuning.MANY_STEPS):
             return len(run)
@@ -143,7 +139,6 @@ class _Series:
         return same and (not any(after[:-1]) or all(others == after[-1] for others in after[:-1]))
 
     def whole(self, run: Sequence[Node]) -> Node:
-        """The node that a series is drawn as."""
         first, members, heads = run[0], {node.id for node in run}, self.draft.heads
         calls = tuple(call for node in run for call in node.calls)
         is_dense = all(len(heads[node.id].keys() & members) == len(run) - 1 - i for i, node in enumerate(run))
@@ -195,7 +190,7 @@ class _Turns:
         self.draft, self.graph, self.kinds = draft, draft.graph, kinds
 
     def at(self, nodes: Sequence[Node], at: int) -> tuple[int, int]:
-        """How many nodes from a position on make a turn, and how many turns there are; `1, 1` if there are none."""
+        """Nodes in a turn from a position on, and number of turns; `1, 1` if there are none."""
         op = nodes[at].op
         is_join = nodes[at].kind == "op" and op is not None and self.graph.ops[op].name in JOINS
         if nodes[at].kind != "call" and not is_join:
@@ -254,7 +249,7 @@ class _Turns:
         return same_inside and same_steps and all(reads == around[1] and reads <= around[0] for reads in around[1:])
 
     def _source(self, tail: int) -> str | int:
-        """What a turn reads from outside; entries of one list that the layer gets are one thing."""
+        """Source of a read from outside; entries of one list that the layer gets are one."""
         node = self.draft.nodes[tail]
         return without_numbers(node.name) if node.kind == "input" and node.name else tail
 
