@@ -56,25 +56,18 @@ class _Differences:
             letter = pending.pop()
             shown = insets[letter].view if letter else self._view
             calls = lettered.get(letter, set())
-            done[letter] = spanned = replace(shown, nodes=tuple(self._nodes(shown, calls)))
-            for other, more in self._letters(spanned, calls):
-                if not more <= lettered[other] or other not in done:
-                    lettered[other] |= more
-                    pending.append(other)
+            turns, nodes = self._turns(shown, calls), list[Node]()
+            for node in shown.nodes:
+                parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
+                nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
+            done[letter] = replace(shown, nodes=tuple(nodes))
+            for node in (node for node in nodes if node.inset):
+                more = {call for turn in self._calls(node, turns) for call in turn}
+                if not more <= lettered[node.inset] or node.inset not in done:
+                    lettered[node.inset] |= more
+                    pending.append(node.inset)
         changed = (replace(inset, view=done.get(inset.letter, inset.view)) for inset in self._view.insets)
         return replace(done[""], insets=tuple(changed))
-
-    def _letters(self, view: View, calls: set[int]) -> Iterator[tuple[str, set[int]]]:
-        turns = self._turns(view, calls)
-        for node in view.nodes:
-            if node.inset:
-                yield node.inset, {call for turn in self._calls(node, turns) for call in turn}
-
-    def _nodes(self, view: View, calls: set[int]) -> Iterator[Node]:
-        turns = self._turns(view, calls)
-        for node in view.nodes:
-            parts = tuple(replace(part, spans=self._spans(part, view.boxes, turns)) for part in node.parts)
-            yield replace(node, parts=parts, spans=self._spans(node, view.boxes, turns))
 
     def _turns(self, view: View, calls: set[int]) -> list[Sequence[_Turn]]:
         """By box all turns that it stands for, the drawn one first."""
@@ -96,7 +89,7 @@ class _Differences:
         first, other = next(iter(turns[0]), None), next(iter(turn), None)
         # a part beside the layers that take turns
         at = -1 if first is None or other is None else call - first + other
-        return at if 0 <= at < len(self.graph.calls) and self._class(at) == self._class(call) else None
+        return at if 0 <= at < len(self.graph.calls) and self.tree.cls(at) == self.tree.cls(call) else None
 
     def _calls(self, node: Node, turns: Sequence[Sequence[_Turn]]) -> list[list[int]]:
         if node.box is None:
@@ -141,20 +134,17 @@ class _Differences:
                 is_named = span.name.isidentifier()
                 if (is_named and span.name not in _FOLLOWING) or (not is_named and (is_drawn or not is_weighted)):
                     yield span if is_named else Span(ops[0].name, span.values)
-            weights = tuple(dict.fromkeys(self._weight(op) for op in ops))
+            shapes = [self.graph.values[op.inputs[1]].shape if len(op.inputs) > 1 else () for op in ops]
+            weights = tuple(dict.fromkeys("→".join(map(str, reversed(shape))) for shape in shapes))
             if is_drawn and names[0] == "linear" and len(weights) > 1:
                 yield Span("weight", weights)
-
-    def _weight(self, op: Op) -> str:
-        meta = self.graph.values[op.inputs[1]].meta if len(op.inputs) > 1 else None
-        return "→".join(map(str, reversed(meta.shape))) if meta is not None else ""
 
     def _of_calls(self, calls: Sequence[int], by_turn: Sequence[Sequence[int]], *, is_shown: bool) -> Iterator[Span]:
         own = [*_differing([self._own(call) for call in calls])]
         yield from own
         if not is_shown and not values_of(own, CLASS):
             yield from dict.fromkeys(self._inside(calls))
-        params = tuple(dict.fromkeys(sum(self._params(call) for call in turn) for turn in by_turn if turn))
+        params = tuple(dict.fromkeys(sum(map(self.tree.n_params, turn)) for turn in by_turn if turn))
         if len(params) > 1:
             yield Span(PARAMS, tuple(map(str, params)))
 
@@ -166,7 +156,7 @@ class _Differences:
         for call in drawn:
             alike = [column[call] for column in columns if call in column]
             yield from (span for span in _differing([*map(self._own, alike)]) if span.name not in (SIZES, CLASS))
-        for op in (op for call in (first, *drawn) if not self._is_leaf(call) for op in self.places.ops(call)):
+        for op in (op for call in (first, *drawn) if not self.tree.is_leaf(call) for op in self.places.ops(call)):
             places = (self.places.op(op, first, call) for call in calls)
             ops = [self.graph.ops[place] for place in places if place is not None and self._tells(place)]
             yield from (span for span in self._of_ops(ops, is_drawn=False) if span.name)
@@ -184,18 +174,6 @@ class _Differences:
                 settings["groups"] = "depthwise"  # as many as channels, however many these are
             self._settings[module.fqn] = settings
         return self._settings[module.fqn]
-
-    def _is_leaf(self, call: int) -> bool:
-        module = self.tree.module(call)
-        return module is not None and module.native and not self.tree.children[call]
-
-    def _class(self, call: int) -> str:
-        module = self.tree.module(call)
-        return "" if module is None else module.cls
-
-    def _params(self, call: int) -> int:
-        module = self.tree.module(call)
-        return 0 if module is None else module.params.total
 
 
 def _arguments(op: Op) -> Mapping[str, str]:

@@ -57,6 +57,20 @@ class CallTree:
         row = self.graph.calls[call]
         return self.graph.modules.get(row.module) if row.kind == "module" else None
 
+    def cls(self, call: int) -> str:
+        """Class of the module with its path; empty for a custom autograd function."""
+        module = self.module(call)
+        return "" if module is None else module.cls
+
+    def n_params(self, call: int) -> int:
+        module = self.module(call)
+        return 0 if module is None else module.params.total
+
+    def is_leaf(self, call: int) -> bool:
+        """Whether it is a layer of torch's own that calls no other."""
+        module = self.module(call)
+        return module is not None and module.native and not self.children[call]
+
 
 def call_tree(graph: Graph) -> CallTree:
     """The nesting of the Graph's calls, in time linear in its size."""
@@ -135,8 +149,7 @@ class Places:
 
     def _name(self, call: int) -> str:
         last = self.graph.calls[call].module.rpartition(".")[2]
-        module = self.tree.module(call)
-        return module.cls if module is not None and last.isdigit() else last
+        return self.tree.cls(call) or last if last.isdigit() else last
 
 
 def _pairs(here: Sequence[Hashable], there: Sequence[Hashable]) -> list[tuple[int, int]]:

@@ -160,9 +160,8 @@ class Repeats:
         """By call the run of those of one module with parameters, if it is called several times and drawn alike."""
         by_module: dict[tuple[str, object], list[int]] = {}
         for call in calls:
-            module = self.tree.module(call)
-            if module is not None and module.params.total:
-                by_module.setdefault((module.fqn, drawn(call)), []).append(call)
+            if self.tree.n_params(call):
+                by_module.setdefault((self.tree.graph.calls[call].module, drawn(call)), []).append(call)
         shared: dict[int, Run] = {}
         for group in by_module.values():
             if len(group) > 1:

@@ -175,7 +175,7 @@ class Visibility:
         if not self.tree.n_ops[call]:
             return True
         module = self.tree.module(call)
-        if self.contract and module is not None and module.native and not self.tree.children[call]:
+        if self.contract and module is not None and self.tree.is_leaf(call):
             # it gives back its argument: an `Identity`, or a dropout of nothing
             cls, is_nothing = module.cls.rpartition(".")[2], module.extra_repr.startswith(("p=0.0,", "p=0,"))
             if cls == "Identity" or (cls in DROPOUTS and is_nothing):

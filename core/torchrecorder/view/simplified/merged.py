@@ -238,12 +238,9 @@ class _Chains:
 
     def whole(self, piece: list[Node]) -> Node:
         parts = tuple(part for node in piece for part in (node.parts or (node,)))
-        main = max(piece, key=lambda node: (self._params(node), node is piece[0]))
+        n_params = self.tree.n_params
+        main = max(piece, key=lambda node: (n_params(node.calls[0]) if node.calls else 0, node is piece[0]))
         return replace(main, parts=parts, decides=any(node.decides for node in piece))
-
-    def _params(self, node: Node) -> int:
-        module = self.tree.module(node.calls[0]) if node.kind == "call" else None
-        return 0 if module is None else module.params.total
 
     def fold_equal(self) -> None:
         for id_ in [*self.draft.nodes]:

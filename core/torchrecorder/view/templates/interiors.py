@@ -115,21 +115,19 @@ class Interiors:
         layers = sum(node.kind == "call" for node in nodes)
         place = {node.id: i for i, node in enumerate(nodes)}
         wires = frozenset((place.get(edge.tail), place[edge.head]) for edge in view.edges if edge.head in place)
-        drawn = zip(nodes, sorts, strict=True)
-        sign = tuple((sort, node.repeat, node.repetition, self._within(node)) for node, sort in drawn), wires
+        # closed layers were made before it
+        within = (hash(self.of(node.calls[0]).sign) if self.is_block(node) else None for node in nodes)
+        drawn = zip(nodes, sorts, within, strict=True)
+        sign = tuple((sort, node.repeat, node.repetition, inner) for node, sort, inner in drawn), wires
         is_arithmetic = len(nodes) > tuning.SHORT_LIST and layers < tuning.SOME_LAYERS * len(nodes)
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
         return Interior(call, view, nodes, n_outputs, len({*sorts}) + 2 * n_joins - 1, is_arithmetic, sign)
-
-    def _within(self, node: Node) -> object:
-        return hash(self.of(node.calls[0]).sign) if self.is_block(node) else None
 
     def _sort(self, node: Node) -> object:
         if node.parts:
             return tuple(self._sort(part) for part in node.parts)
         if node.kind == "call":
-            module = self.tree.module(node.calls[0])
-            return "call", self.kinds.of[node.calls[0]] if self.is_block(node) else module and module.cls
+            return "call", self.kinds.of[node.calls[0]] if self.is_block(node) else self.tree.cls(node.calls[0])
         return node.kind, node.name.rpartition(".")[2] if node.op is None else self.graph.ops[node.op].name
 
     def _state(self, call: int) -> State:
@@ -163,7 +161,7 @@ class Interiors:
         return is_stage or len(nodes) <= tuning.SHORT_LIST or share > tuning.LARGE_LIST or is_body
 
     def _is_spine(self, call: int, nodes: tuple[Node, ...]) -> bool:
-        of_class = self._of_class[self._class(call)]
+        of_class = self._of_class[self.tree.cls(call)]
         end = self.tree.end
         is_most = self.share([call]) >= tuning.SPINE
         if is_most and all(call <= other < end[call] or other <= call < end[other] for other in of_class):
@@ -181,15 +179,11 @@ class Interiors:
     def _of_class(self) -> dict[str, list[int]]:
         calls: dict[str, list[int]] = {}
         for call in range(len(self.graph.calls)):
-            calls.setdefault(self._class(call), []).append(call)
+            calls.setdefault(self.tree.cls(call), []).append(call)
         return calls
 
-    def _class(self, call: int) -> str:
-        module = self.tree.module(call)
-        return "" if module is None else module.cls
-
     def _is_like(self, call: int, other: int) -> bool:
-        return self._class(call) == self._class(other)
+        return self.tree.cls(call) == self.tree.cls(other)
 
     def _around(self, call: int) -> int:
         around = (row.id for row in self.graph.around(self.graph.calls[call].parent))

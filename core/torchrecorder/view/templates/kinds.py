@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from functools import cached_property
 
-from torchrecorder.graph.model import Module, Op
+from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.node_kinds import SYMBOLS, plain
@@ -50,8 +50,11 @@ class Kinds:
                     inside.append(structure[item.id])
                 elif not self.visible.contracted[item.id]:
                     inside.append(self._op(self.graph.ops[item.id]))
-            is_leaf = module is not None and module.native and not self.tree.children[call]
-            key = (row.module if module is None else module.cls, () if is_leaf else tuple(inside), row.ok)
+            key = (
+                row.module if module is None else module.cls,
+                () if self.tree.is_leaf(call) else tuple(inside),
+                row.ok,
+            )
             structure[call] = numbers.setdefault(key, len(numbers))
         return structure
 
@@ -214,15 +217,13 @@ class Kinds:
         return op.name, tuple(reads)
 
     def _kind(self, call: int) -> int:
-        module = self.tree.module(call)
-        cls = "" if module is None else module.cls
-        path = self.graph.calls[call].module
+        cls, path = self.tree.cls(call), self.graph.calls[call].module
         around, _, last = path.rpartition(".")
         home = without_numbers(around) if last.isdigit() else ""
         cls = f"{cls} {home}" if is_list(cls) else cls  # entries of other lists may have the same layers
         key = (cls, self.structure[call], home)
         if key not in self._known:
-            self._known[key] = self._like(cls, home, self._inside(call, module))
+            self._known[key] = self._like(cls, home, self._inside(call))
         return self._known[key]
 
     def _like(self, cls: str, home: str, inside: set[Hashable]) -> int:
@@ -266,9 +267,9 @@ class Kinds:
             kind = self._joined[kind]
         return kind
 
-    def _inside(self, call: int, module: Module | None) -> set[Hashable]:
+    def _inside(self, call: int) -> set[Hashable]:
         """The paths in a call from its own on, without numbers; in a container, which has no others, with classes."""
-        base, inside = len(self.graph.calls[call].module), set[Hashable]()
+        base, inside, module = len(self.graph.calls[call].module), set[Hashable](), self.tree.module(call)
         for inner in range(call + 1, self.tree.end[call]):
             called = self.tree.module(inner)
             if called is not None:

@@ -227,10 +227,9 @@ class _Turns:
         is_entry = paths[0] != paths[1] and without_numbers(paths[0]) == without_numbers(paths[1])
         if not is_entry or here is None or there is None or self.kinds.structure[a] != self.kinds.structure[b]:
             return False
-        is_leaf = here.native and not self.kinds.tree.children[a]
-        return (
-            here.extra_repr == there.extra_repr if is_leaf else resolution(self.graph, a) == resolution(self.graph, b)
-        )
+        if self.kinds.tree.is_leaf(a):
+            return here.extra_repr == there.extra_repr
+        return resolution(self.graph, a) == resolution(self.graph, b)
 
     def _is_series(self, turns: Sequence[Sequence[Node]]) -> bool:
         """Whether each turn is wired like the first, reads the one before and the same of what is around."""
