@@ -210,8 +210,7 @@ def make_dot(rec: Recorder, render_depth: int = 256, styler_cls: Any = None, **s
         >>> [line.strip() for line in dot.source.splitlines() if "->" in line]
         ['n0 -> n2', 'n1 -> n0']
     """
-    from torchrecorder.renderer.digraph import Digraph
-    from torchrecorder.renderer.gv import GraphvizRenderer
+    from torchrecorder.renderer.gv import Digraph, GraphvizRenderer
 
     font = {} if styler_args.get("fontname") is None else {"fontname": str(styler_args["fontname"])}
     graph_attr = {"compound": "true", "ranksep": "0.5", "fontsize": "24", **font}

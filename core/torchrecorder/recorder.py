@@ -8,18 +8,29 @@ nothing is known of a result, edges lead from the inputs of a module through it 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from torchrecorder.classic.hooks import Before, backhook, posthook, prehook
-from torchrecorder.classic.recording import ClassicRecording
-from torchrecorder.classic.walk import leaf_dummy, op_acc, param_acc, tensor_acc
-from torchrecorder.nodes import LayerNode
+from torchrecorder.classic.recording import ClassicCall, ClassicRecording, Pairs
+from torchrecorder.classic.walk import (
+    can_follow,
+    leaf_acc,
+    leaf_dummy,
+    op_acc,
+    own_parameters,
+    param_acc,
+    put_dummy,
+    tensor_acc,
+)
+from torchrecorder.nodes import LayerNode, ParamNode, TensorNode
+from torchrecorder.running import torch_private
 from torchrecorder.running.handles import Handle
+from torchrecorder.running.nested import map_tensors, named_tensors
 
 __all__ = [
     "Recorder",
@@ -78,14 +89,9 @@ class Recorder(ClassicRecording):
     def register_hooks(self, net: nn.Module, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
         """Register the hooks on a module and all modules in it: partial versions of `prehook` and `posthook`.
 
-        A module that stands in several places keeps the first one. torch refuses hooks on a script module; for it they
-        are put on all modules, and what is inside it is drawn as its own.
-
-        Args:
-            net: The module.
-            depth: Its scope depth.
-            parent: The module it belongs to.
-            name: Its name.
+        `depth` is its scope depth, and `parent` the module it belongs to. A module that stands in several places keeps
+        the first one. torch refuses hooks on a script module; for it they are put on all modules, and what is inside it
+        is drawn as its own.
 
         Raises:
             NotRecorded: `parent` has not been recorded (a KeyError).
@@ -102,3 +108,214 @@ class Recorder(ClassicRecording):
         while self._hooked:
             for handle in self._hooked.popitem()[1]:
                 handle.remove()
+
+
+_Passed = tuple[Tensor, TensorNode | None]
+"""The tensor that is passed on in the place of another, and its node."""
+
+
+def prehook(module: nn.Module, inputs: Any, rec: ClassicRecording, node: LayerNode) -> Any:
+    """Hook to record BEFORE the given module is run; gives the leaf-equivalent of `inputs`.
+
+    Records the parameters of `module`, then the operations that made `inputs` since the end of the previous module,
+    then `inputs` themselves: a tensor or a tuple of tensors, or of other values with tensors at any depth. `node` is
+    the layer whose `fn` is `module`. `Recorder.register_hooks` puts it on; after 1.0.3, which took tensors and tuples
+    only.
+
+    Examples:
+        >>> from torch import nn, ones
+        >>> from torchrecorder.recorder import Recorder, prehook
+        >>> rec, net = Recorder(), nn.Linear(3, 2)
+        >>> rec.add_node(net, name="Net")
+        >>> x = prehook(net, (ones(1, 3),), rec, rec.nodes[net])
+        >>> [node.name for node in rec.nodes.values()][1:5]
+        ['Net', 'weight', 'bias', 'Tensor']
+    """
+    return Before(prehook, rec=rec, node=node)(module, inputs)
+
+
+def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording, node: LayerNode) -> Any:
+    """Hook to record AFTER the given module has run and returned; gives the leaf-equivalent of `outputs`.
+
+    Records the operations that made `outputs` inside `module`. An output that a module inside it gave already moves to
+    the scope of this one. Where no operation is known, as with a module that returns its argument, edges lead from the
+    inputs to `module` and from there to the output. Arguments are as for `prehook`.
+
+    Examples:
+        >>> from torch import nn, ones
+        >>> from torchrecorder.recorder import Recorder, posthook, prehook
+        >>> rec, net = Recorder(), nn.ReLU()
+        >>> rec.register_hooks(net, name="Net")
+        >>> rec.remove_hooks()
+        >>> x = prehook(net, ones(3), rec, rec.nodes[net])
+        >>> y = posthook(net, x, net(x), rec, rec.nodes[net])
+        >>> rec.nodes[y].name
+        'Tensor-2'
+    """
+    with torch_private.without_torch_function():
+        call = rec.calls.running(module)
+        if call is None:
+            nodes = [rec.steps.node_of(tensor) for _, tensor in named_tensors(inputs)]
+        else:
+            nodes = [known for _, _, known in call.taken.values()]
+        taken = [known for known in nodes if known is not None]
+        outputs = _swapped(outputs, {}, partial(_give, rec=rec, node=node, taken=taken))
+        if call is not None:
+            if call.parent is not None:  # the user's own tensors stay as they are
+                _write_back(call, rec, node)
+            call.taken = {}
+            rec.calls.leave()
+        return outputs
+
+
+def backhook(module: nn.Module, grad_inputs: Any, grad_outputs: Any, rec: ClassicRecording, node: LayerNode) -> None:
+    """Do nothing; 1.0.3 has a function of this name that does nothing.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder.recorder import Recorder, backhook
+        >>> backhook(nn.ReLU(), (), (), Recorder(), None)
+    """
+
+
+class Before(partial[Any]):
+    """`prehook` with its recorder and node, as the one hook of a module that sees keyword arguments too."""
+
+    def __call__(self, module: nn.Module, args: Any, kwargs: dict[str, Any] | None = None) -> Any:
+        """The leaf-equivalents of both; of `args` only where there are no `kwargs`, as `prehook` gives them."""
+        rec: ClassicRecording = self.keywords["rec"]
+        node: LayerNode = self.keywords["node"]
+        with torch_private.without_torch_function():
+            for name, param in own_parameters(module):
+                known = rec.nodes.get(param)
+                if known is None:
+                    rec.add_node(param, depth=node.depth + 1, parent=module, name=name)
+                elif known.parent is not None:
+                    known.name = name  # that of the module that was called last, as in 1.0.3
+            taken: Pairs = {}
+            take = partial(_take, rec=rec, node=node, scope=_scope(rec, node))
+            args = _swapped(args, taken, take)
+            if kwargs:
+                kwargs = _swapped(kwargs, taken, take)
+            rec.calls.enter(module).taken = taken
+        return args if kwargs is None else (args, kwargs)
+
+
+def _swapped(value: Any, pairs: Pairs, swap: Callable[[Tensor], _Passed]) -> Any:
+    """The value with another tensor in the place of each; `pairs` has those that were met before."""
+    is_alone = type(value) is tuple and len(value) == 1
+    tensor = value[0] if is_alone else value
+    if isinstance(tensor, Tensor):  # nearly always
+        pairs[id(tensor)] = pair = (tensor, *swap(tensor))
+        return (pair[1],) if is_alone else pair[1]
+
+    def once(tensor: Tensor) -> Tensor:
+        if id(tensor) not in pairs:
+            pairs[id(tensor)] = (tensor, *swap(tensor))
+        return pairs[id(tensor)][1]
+
+    return map_tensors(value, once)
+
+
+def _scope(rec: ClassicRecording, node: LayerNode) -> LayerNode | None:
+    """The layer from which this one is called now; None for the model."""
+    scope, caller = rec.nodes.get(node.parent), rec.calls.current
+    is_elsewhere = caller is not None and caller.module is not node.parent
+    if caller is not None and is_elsewhere and any(child is node.fn for child in caller.module.children()):
+        scope = rec.nodes[caller.module]  # a second layer has it as a child, and calls it
+    return scope if isinstance(scope, LayerNode) else None
+
+
+def _take(tensor: Tensor, rec: ClassicRecording, node: LayerNode, scope: LayerNode | None) -> _Passed:
+    known = rec.steps.node_of(tensor)
+    if scope is None and not can_follow(tensor):
+        tensor_acc(tensor, rec, node)
+        copy = tensor.clone()  # it is the user's own, and the forward may write to it
+        rec.add_dummy(copy, tensor)
+        return copy, rec.steps.node_of(copy)
+    if known is not None:
+        is_dummy = tensor.grad_fn is not None and rec.nodes.get(tensor.grad_fn) is known
+        return (tensor, known) if is_dummy or isinstance(known, ParamNode) else _followed(tensor, known, rec)
+    if tensor.requires_grad and tensor.is_leaf and scope is not None:
+        leaf_acc(tensor, rec, scope)
+        return tensor, rec.steps.node_of(tensor)
+    origin = _origin(tensor, rec)
+    op_acc(origin, rec, rec.nodes[None] if scope is None else scope)
+    fn = _added(tensor, rec, node)
+    if origin is not None and origin in rec.nodes:
+        rec.add_edge(origin, fn)
+    return _followed(tensor, rec.nodes[fn], rec)
+
+
+def _give(tensor: Tensor, rec: ClassicRecording, node: LayerNode, taken: list[TensorNode]) -> _Passed:
+    is_new_leaf = tensor.requires_grad and tensor.is_leaf and tensor not in rec.nodes
+    if is_new_leaf:
+        leaf_acc(tensor, rec, node)
+    known = rec.steps.node_of(tensor)
+    if known is None:
+        origin = _origin(tensor, rec)
+    elif is_new_leaf or isinstance(known, ParamNode):
+        origin = known.fn
+    elif any(known is other for other in taken):
+        origin = None
+    else:
+        _lift(known, rec, node)
+        return tensor, known
+    fn = _added(tensor, rec, node)
+    if origin is None:
+        for source in taken if known is None else [known]:
+            rec.add_edge(source.fn, node.fn)
+        origin = node.fn
+    else:
+        op_acc(origin, rec, node)
+    rec.add_edge(origin, fn)
+    return _followed(tensor, rec.nodes[fn], rec)
+
+
+def _added(tensor: Tensor, rec: ClassicRecording, node: LayerNode) -> Tensor:
+    """Record the tensor, or its alias if it was rewritten or passed on."""
+    fn = tensor.detach() if tensor in rec.nodes else tensor
+    rec.add_node(fn, depth=node.depth, parent=node.parent)
+    return fn
+
+
+def _origin(tensor: Tensor, rec: ClassicRecording) -> Any:
+    if tensor.grad_fn is not None:
+        return tensor.grad_fn
+    return tensor if tensor.requires_grad and rec.calls.current is not None else rec.steps.of(tensor)
+
+
+def _lift(known: TensorNode, rec: ClassicRecording, node: LayerNode) -> None:
+    """Move what a layer inside gave to the scope around this one, which gives it too."""
+    if known.depth <= node.depth:
+        return
+    inner, outer = rec.nodes.get(known.parent), rec.nodes.get(node.parent)
+    if isinstance(inner, LayerNode):
+        inner.subnets.discard(known.fn)
+    known.depth, known.parent = node.depth, node.parent
+    if isinstance(outer, LayerNode):
+        outer.subnets.add(known.fn)
+
+
+def _followed(tensor: Tensor, node: Any, rec: ClassicRecording) -> _Passed:
+    """The dummy of a recorded tensor, which requires grad if it may. A clone takes half as long as adding 0."""
+    if torch.is_grad_enabled() and can_follow(tensor):
+        leaf = tensor if tensor.requires_grad else tensor.detach().requires_grad_()
+        return put_dummy(leaf.clone(), node, rec), node
+    if tensor is not node.fn:
+        rec.point(tensor, node)
+    return tensor, node
+
+
+def _write_back(call: ClassicCall, rec: ClassicRecording, node: LayerNode) -> None:
+    """Write what the module wrote into a dummy into the argument, which the caller may go on using."""
+    for tensor, dummy, _ in call.taken.values():
+        if dummy is tensor or dummy.grad_fn is None or torch_private.version_of(dummy) == 0:
+            continue
+        op_acc(dummy.grad_fn, rec, node)
+        try:
+            tensor.copy_(dummy)
+        except RuntimeError:  # a leaf, or a view that cannot be written to
+            continue
+        if tensor.grad_fn is not None:
+            rec.add_dummy(tensor.grad_fn, dummy.grad_fn)

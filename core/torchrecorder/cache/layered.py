@@ -49,14 +49,14 @@ class LayeredCache:
             yield entry, False
 
     def note_unreadable(self, kind: Kind, key: str, error: Exception) -> None:
-        """Say of an entry that it is not used, because reading what it says raised an exception."""
+        """Says of an entry that it is not used, because reading what it says raised an exception."""
         cause = shown_text(f"{type(error).__name__}: {error}", 200)
         self._unreadable = self._unreadable or (
             f"{entry_name(kind, key)} in a cache cannot be read, so what it stands for is made again: {cause}"
         )
 
     def copy_remote(self, kind: Kind, key: str, entry: Entry) -> None:
-        """Copy an entry that was found good to this machine, with all it leads to, if it came from the remote cache."""
+        """Copies an entry that was found good to this machine, with its objects, if it is the remote cache's."""
         if self._remote is not None and entry is self._remote.asked(kind, key):
             digests = objects_of(kind, entry)
             data, *_ = [self.object(digest) for digest in digests]
@@ -65,7 +65,6 @@ class LayeredCache:
 
     @property
     def salt(self) -> str:
-        """As of the store that is written to."""
         return self._first.salt
 
     def object(self, digest: str) -> bytes | None:
@@ -87,7 +86,7 @@ class LayeredCache:
         return None
 
     def put_entry(self, kind: Kind, key: str, entry: Entry, data: bytes, shared: Entry | None = None) -> None:
-        """Keep an entry and its object; `shared` is what of it means something elsewhere, if that is not all."""
+        """Keeps an entry and its object; `shared` is what of it means something elsewhere, if that is not all."""
         self._first.put_entry(kind, key, shared if shared is not None and self._first.is_shared else entry, data)
         if self._remote is not None:
             self._remote.put_entry(kind, key, entry if shared is None else shared, data)

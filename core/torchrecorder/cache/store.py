@@ -25,8 +25,10 @@ import os
 import re
 import secrets
 import stat
+import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from io import FileIO
 from pathlib import Path
@@ -90,7 +92,6 @@ class Store:
         return salt
 
     def entry(self, kind: Kind, key: str) -> Entry | None:
-        """The last entry of the key."""
         for file in self.entry_files(kind, key):
             if (entry := self.entry_in(file)) is not None:
                 self.note(kind, key, file, entry)
@@ -110,7 +111,7 @@ class Store:
         return f"{self._place}/{entry_name(kind, key)}"
 
     def entry_files(self, kind: Kind, key: str) -> list[str]:
-        """Where entries of the key may lie, the last one first."""
+        """Paths at which entries of the key may lie, the last one first."""
         file = self.entry_file(kind, key)
         return [file, *self._variants(kind, file), f"{file}{_OLD}"]
 
@@ -152,14 +153,13 @@ class Store:
             return None
 
     def object_file(self, digest: str) -> str | None:
-        """Where the object of that hash lies, if there is one; None for what is not a hash."""
+        """The path of the object of that hash; None for what is not a hash."""
         if holders := self._holders.get(digest):
             return self.entry_file(*holders[0])
         name = object_name(digest)
         return None if name is None else f"{self._place}/{name}"
 
     def put_object(self, data: bytes) -> str:
-        """Put an object that many entries may share."""
         digest = hashlib.sha256(data).hexdigest()
         if self.object(digest) is None:
             self._write(self.folder / "obj" / digest[:2] / digest, packed(data))
@@ -270,7 +270,7 @@ def divided(data: bytes) -> tuple[bytes, bytes]:
 
 
 def object_name(digest: str) -> str | None:
-    """Where an object lies in a cache; None for what is not a hash: an entry that is not ours may name a path."""
+    """The path of an object in a cache; None for what is not a hash: an entry that is not ours may name a path."""
     return f"obj/{digest[:2]}/{digest}" if _HASH.fullmatch(digest) else None
 
 
@@ -336,3 +336,72 @@ def _read(file: str | Path, most: int) -> tuple[bytes | None, int]:
             return opened.readall() if found.st_size <= most else None, found.st_size
     except OSError:
         return None, 0
+
+
+_YOUNG_S = 3600.0
+"""What was written within the hour may be part of a build that is still running."""
+
+
+@dataclass(slots=True)
+class Swept:
+    files: int = 0
+    bytes: int = 0
+    kept: int = 0
+    young: int = 0
+    """Files that would have been removed, but may be part of a build that is still running."""
+
+
+def sweep(folder: Path, *, days: float | None = None, now: float | None = None) -> Swept:
+    """Remove entries whose objects are missing or that are older than `days`, and objects that no entry names."""
+    sweeper = _Sweeper(folder, time.time() if now is None else now, days)
+    needed = {digest for kind in FOLDERS for digest in sweeper.entries(kind)}
+    sweeper.objects(needed)
+    return sweeper.swept
+
+
+class _Sweeper:
+    def __init__(self, folder: Path, now: float, days: float | None) -> None:
+        self.swept = Swept()
+        self._folder = folder
+        self._store = Store(folder)
+        self._now = now
+        self._days = days
+
+    def entries(self, kind: Kind) -> Iterator[str]:
+        for file in self._files(FOLDERS[kind]):
+            try:
+                is_old = self._days is not None and self._age_s(file) > self._days * 86400
+                data = file.read_bytes()
+                _, behind = divided(data)
+                wanted = [of for of in objects_of(kind, entry_of(data) or {}) if object_of(behind, of) is None]
+                is_good = not is_old and all(map(self._store.object, wanted))
+            except (OSError, KeyError, FormatError):
+                wanted, is_good = [], False
+            if is_good:
+                self.swept.kept += 1
+                yield from wanted
+            else:
+                self._remove(file)
+
+    def objects(self, needed: set[str]) -> None:
+        for file in self._files("obj"):
+            if file.name in needed:
+                self.swept.kept += 1
+            else:
+                self._remove(file)
+
+    def _files(self, folder: str) -> list[Path]:
+        return sorted(file for file in (self._folder / folder).glob("*/*") if file.is_file() and not file.is_symlink())
+
+    def _age_s(self, file: Path) -> float:
+        return self._now - file.stat().st_mtime
+
+    def _remove(self, file: Path) -> None:
+        with contextlib.suppress(OSError):
+            if self._age_s(file) <= _YOUNG_S:
+                self.swept.young += 1
+                return
+            size = file.stat().st_size
+            file.unlink()
+            self.swept.files += 1
+            self.swept.bytes += size

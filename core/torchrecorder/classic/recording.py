@@ -27,7 +27,7 @@ _NEED_NO_GRAD: set[Any] = {Tensor.numpy, Tensor.__array__, Tensor.__deepcopy__}
 
 
 class Step:
-    """One operation without a `grad_fn`; `sources` are the recorded things that its result was made from."""
+    """Operation without a `grad_fn`; `sources` are the recorded things that its result was made from."""
 
     def __init__(self, name: str, sources: Sequence[Any]) -> None:
         self.name = name
@@ -88,7 +88,7 @@ class Steps(TorchFunctionMode):
         return out
 
     def _note(self, func: Callable[..., Any], args: Any, kwargs: Any, out: Tensor) -> None:
-        """It runs for every operation, most of which autograd follows with all that they read."""
+        """Runs for every operation, most of which autograd follows with all that they read."""
         is_followed = out.requires_grad
         read = [tensor for tensor in _read(args, kwargs) if not (is_followed and tensor.requires_grad)]
         sources = [source for tensor in read if (source := self._source(tensor, out)) is not None]
@@ -209,11 +209,7 @@ class ClassicRecording:
         raise NotImplementedError
 
     def add_dummy(self, dummy: Any, fn: Any) -> None:
-        """Let `dummy` point to the node of `fn`, instead of creating a separate one.
-
-        Args:
-            dummy: A tensor or operation that should not be recorded itself.
-            fn: A recorded object that will be connected to further operations.
+        """Let `dummy`, a tensor or operation that is not recorded itself, point to the node of `fn`.
 
         Raises:
             NotRecorded: `fn` has not been recorded (a KeyError).
@@ -229,11 +225,7 @@ class ClassicRecording:
             self.steps.see(dummy)
 
     def add_edge(self, _from: Any, _to: Any) -> None:
-        """Construct an edge between two `fn`s; `nodes` says between which nodes it leads.
-
-        Args:
-            _from: The recorded object where it begins.
-            _to: The recorded object where it ends.
+        """Construct an edge from one recorded `fn` to another; `nodes` says between which nodes it leads.
 
         Raises:
             NothingToConnect: One of them is None (an AssertionError).

@@ -17,13 +17,9 @@ from torchrecorder.running import torch_private
 def op_acc(gf: Any, rec: ClassicRecording, node: BaseNode) -> None:
     """Operator accumulator: an `OpNode` for `gf` and for each operation it is connected to, if not yet recorded.
 
-    An accumulation of gradients points to its tensor instead. The walk is iterative, since a
+    `gf` is the `grad_fn` of a tensor, None is passed over; `node` is the layer that the operation is a part of, or the
+    scope around the model. An accumulation of gradients points to its tensor instead. The walk is iterative, since a
     recursive one, as in 1.0.3, exceeds Python's recursion limit on long chains.
-
-    Args:
-        gf: A `grad_fn` object obtained from a tensor; None is passed over.
-        rec: The recorder whose nodes are updated.
-        node: The layer whose `fn` the operation is a part of, or the scope around the model.
 
     Examples:
         >>> import torch
@@ -78,7 +74,7 @@ def _is_leaf(fn: Any, rec: ClassicRecording, node: BaseNode) -> bool:
 
 
 def leaf_acc(leaf: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
-    """A leaf met inside a layer: a parameter of a module that was not called, or a tensor from somewhere else."""
+    """Record a leaf met inside a layer: a parameter of a module that was not called, or a tensor from elsewhere."""
     if leaf in rec.nodes:
         return
     for owner in [other for other in rec.nodes.values() if isinstance(other, LayerNode)]:
@@ -91,12 +87,7 @@ def leaf_acc(leaf: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
 
 
 def tensor_acc(tensor: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
-    """Tensor accumulator: a `TensorNode` for `tensor`, if not yet recorded, in the same scope as `node`.
-
-    Args:
-        tensor: A tensor that `node.fn` takes or gives.
-        rec: The recorder whose nodes are updated.
-        node: The layer.
+    """Tensor accumulator: a `TensorNode` for `tensor`, if not yet recorded, in the same scope as the layer `node`.
 
     Examples:
         >>> import torch
@@ -112,12 +103,7 @@ def tensor_acc(tensor: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
 
 
 def param_acc(param: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
-    """Parameter accumulator: a `ParamNode` for `param`, if not yet recorded, inside `node.fn`.
-
-    Args:
-        param: A parameter.
-        rec: The recorder whose nodes are updated.
-        node: The layer whose `fn` contains it.
+    """Parameter accumulator: a `ParamNode` for `param`, if not yet recorded, inside the layer `node`.
 
     Examples:
         >>> import torch
@@ -137,13 +123,6 @@ def leaf_dummy(tensor: Tensor, rec: ClassicRecording) -> Tensor:
 
     The dummy and its operation are not recorded, they point to the node of the tensor. Tensors that autograd cannot
     follow (integers, sparse ones) are their own dummy.
-
-    Args:
-        tensor: A recorded tensor.
-        rec: The recorder whose nodes are updated.
-
-    Returns:
-        The tensor after adding 0.
 
     Raises:
         NotRecorded: `tensor` has not been recorded (a KeyError).

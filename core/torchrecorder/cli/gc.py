@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from torchrecorder.cache.store import FOLDERS
-from torchrecorder.cache.sweep import sweep
+from torchrecorder.cache.store import FOLDERS, sweep
 from torchrecorder.cli.shared import Commands, add_command
 from torchrecorder.errors import OptionError
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from torchrecorder.comparison.layers import Layer
-from torchrecorder.comparison.settings import Setting
+from torchrecorder.comparison.layers import Layer, Setting
 from torchrecorder.errors import listed
 from torchrecorder.view.model import Mark
 
@@ -21,7 +20,7 @@ _MOST_WIDTHS = 4
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that a reviewer would say."""
+    """A change, as a reviewer would say it."""
 
     mark: Mark
     where: tuple[str, ...]
@@ -35,13 +34,13 @@ class Change:
 
     @property
     def place(self) -> str:
-        """Where it is, in a few words: `blocks.*.mlp`."""
+        """Its place in a few words: `blocks.*.mlp`."""
         return shown_paths(self.where)
 
 
 @dataclass(frozen=True, slots=True)
 class LayerSettings:
-    """What changed of the settings of one layer."""
+    """Changed settings of a layer."""
 
     layer: Layer
     settings: tuple[Setting, ...]
@@ -145,7 +144,7 @@ def of_classes(renamed: Sequence[tuple[Layer, Layer]], position: dict[Layer, int
 
 
 def _parts_that_differ(old: str, new: str) -> tuple[str, str]:
-    """What is left of two names without the end that they share: `Bert` and `Roberta`."""
+    """The beginnings of two names without the end that they share: `Bert` and `Roberta`."""
     shared = 0
     while shared < min(len(old), len(new)) and old[-1 - shared] == new[-1 - shared]:
         shared += 1

@@ -36,7 +36,7 @@ PICTURES = tuple(it.name for it in FILE_TYPES if it.name not in ("txt", "json", 
 
 
 class Diff:
-    """What changed from an old model to a new one."""
+    """Changes from an old model to a new one."""
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class Diff:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What changed, in the order of the new model."""
+        """All changes, in the order of the new model."""
         return tuple(self._difference.changes)
 
     @cached_property
     def text(self) -> str:
-        """What changed, a line for each thing."""
+        """The changes, a line for each."""
         return report.text(self._difference, self.names)
 
     @cached_property
@@ -106,12 +106,7 @@ class Diff:
         return Diagram(self.described(drawing), load_graph=lambda: self._difference.new, options=self._options)
 
     def job(self, digest: str, options: DrawingOptions) -> DrawJob:
-        """What is to be drawn.
-
-        Args:
-            digest: Names the picture in its page.
-            options: Those of the picture.
-        """
+        """The job of drawing both; `digest` names the picture in its page."""
         from torchrecorder.drawing.draw import DrawJob
 
         union = self._guarded(lambda: Union(self._difference.flow))
@@ -149,7 +144,6 @@ class Diff:
             path.write_text(f"{getattr(self, name)}\n", encoding="utf-8")
 
     def __repr__(self) -> str:
-        """One line: a notebook shows the words."""
         count = len(self._difference.changes)
         return f"<Diff of {self.names[0]} and {self.names[1]}: {count} change{'' if count == 1 else 's'}>"
 
@@ -158,7 +152,7 @@ class Diff:
 
 
 def diff(old: Graph | Diagram | str | os.PathLike[str], new: Graph | Diagram | str | os.PathLike[str]) -> Diff:
-    """What changed from one model to another.
+    """Changes from one model to another.
 
     Each is a Graph, as `capture` gives it, a Diagram, as `draw` gives it, or the `.json` file of a Graph.
 
@@ -193,11 +187,7 @@ def _graph(given: object) -> Graph:
 
 
 def read_graph(file: Path) -> Graph:
-    """The Graph in a file.
-
-    Raises:
-        CannotCompare: There is none.
-    """
+    """The Graph in a file; without one, `CannotCompare` is raised."""
     try:
         return graph_from(file.read_bytes(), str(file))
     except OSError as error:
@@ -205,11 +195,7 @@ def read_graph(file: Path) -> Graph:
 
 
 def graph_from(data: bytes, name: str) -> Graph:
-    """The Graph in the text of a file of that name.
-
-    Raises:
-        CannotCompare: It is not a Graph.
-    """
+    """The Graph in the text of a file of that name; without one, `CannotCompare` is raised."""
     try:
         return from_json(data)
     except FormatError as error:

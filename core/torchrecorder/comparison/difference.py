@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from torchrecorder.comparison.changes import NUMBER, Change, LayerSettings, folded, of_classes, of_settings, pattern
 from torchrecorder.comparison.flow import Flow
-from torchrecorder.comparison.layers import Layer
+from torchrecorder.comparison.layers import Layer, changed_settings, described
 from torchrecorder.comparison.matching import Matching
-from torchrecorder.comparison.settings import changed_settings, described
 from torchrecorder.comparison.wiring import WiringChanges
 from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, batch_size, symbolic
@@ -150,8 +149,10 @@ class Difference:
 
     def _changed_shapes(self) -> Iterator[ShapeChange]:
         seen: set[str] = {""}
-        for new, old in sorted(self.flow.old_call.items()):
-            one, other = self.flow.old.graph.calls[old], self.flow.new.graph.calls[new]
+        for new, old in sorted(self.flow.new.other.items()):
+            if not new.is_call:
+                continue
+            one, other = self.old.calls[old.id], self.new.calls[new.id]
             if other.kind != "module" or other.module in seen:
                 continue
             seen.add(other.module)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
-from torchrecorder.comparison.alignment import aligned
-from torchrecorder.comparison.matching import Matching
+from torchrecorder.comparison.matching import Matching, aligned
 from torchrecorder.graph import Graph
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import SHAPING
@@ -21,11 +20,13 @@ _CALL, _OP, _SHAPING = 3.0, 1.0, 0.1
 
 
 class Forward:
-    """One Graph, and what each of its calls and ops reads."""
+    """A Graph, and what each of its calls and ops reads."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.tree: CallTree = call_tree(graph)
+        self.other: dict[Item, Item] = {}
+        """Its calls and ops with what they are in the other Graph, as far as they are there."""
 
     def origin(self, value: int) -> int:
         """The value that was given its shape, type or place by ops that do nothing else."""
@@ -57,7 +58,7 @@ class Forward:
         return found
 
     def giver(self, value: int, call: int) -> Item | None:
-        """What gives a value that is read in a call: an op, or a call that ended before; None for an input."""
+        """The giver of a value that is read in a call: an op, or a call that ended before; None for an input."""
         producer = self.graph.values[value].producer
         if producer is None:
             return None
@@ -81,12 +82,8 @@ class Flow:
     def __init__(self, matching: Matching) -> None:
         self.matching = matching
         self.old, self.new = Forward(matching.old_graph), Forward(matching.new_graph)
-        self.new_call: dict[int, int] = {}
-        self.old_call: dict[int, int] = {}
-        self.new_op: dict[int, int] = {}
-        self.old_op: dict[int, int] = {}
         self.new_value: dict[int, int] = {}
-        self.out_of_order: set[int] = set()
+        self.out_of_order: set[Item] = set()
         """Calls of the new Graph that the old one made elsewhere, or in another order."""
         self._match_calls(*self._roots())
         self._match_calls_elsewhere()
@@ -97,59 +94,53 @@ class Flow:
         found = self.new_value.get(value)
         return None if found is None else self.new.origin(found)
 
-    def _roots(self) -> tuple[int, int]:
+    def _roots(self) -> Iterator[Item]:
         """The calls of the two models, or of the layer that one of them is in the other now."""
-        old, new = self.matching.old, self.matching.new
-        inner, outer = self.matching.new_of.get(old), self.matching.old_of.get(new)
-        first = [
-            next(row.id for row in graph.calls if row.module == (layer.path if layer is not None else ""))
-            for graph, layer in ((self.old.graph, outer), (self.new.graph, inner))
-        ]
-        return first[0], first[1]
+        inner = self.matching.old_of.get(self.matching.new), self.matching.new_of.get(self.matching.old)
+        for forward, layer in zip((self.old, self.new), inner, strict=True):
+            path = "" if layer is None else layer.path
+            yield Item(True, next(row.id for row in forward.graph.calls if row.module == path))
 
-    def _match_calls(self, old: int, new: int) -> None:
+    def _match_calls(self, old: Item, new: Item) -> None:
         pending = [(old, new)]
         while pending:
             one, other = pending.pop()
-            self.new_call[one], self.old_call[other] = other, one
-            ones = [it for it in self.old.tree.items[one] if not (it.is_call and it.id in self.new_call)]
-            others = [it for it in self.new.tree.items[other] if not (it.is_call and it.id in self.old_call)]
-            keys, other_keys = [*map(self._key, ones)], [self._new_key(it) for it in others]
+            self._pair(one, other)
+            ones = [it for it in self.old.tree.items[one.id] if not (it.is_call and it in self.old.other)]
+            others = [it for it in self.new.tree.items[other.id] if not (it.is_call and it in self.new.other)]
+            keys, other_keys = [self._key(self.old, it) for it in ones], [self._key(self.new, it) for it in others]
             for i, j in aligned(keys, other_keys, partial(_fit, keys, other_keys)):
-                a, b = ones[i], others[j]
-                if a.is_call:
-                    pending.append((a.id, b.id))
+                if ones[i].is_call:
+                    pending.append((ones[i], others[j]))
                 else:
-                    self.new_op[a.id], self.old_op[b.id] = b.id, a.id
+                    self._pair(ones[i], others[j])
 
-    def _key(self, item: Item) -> tuple[str, str]:
-        """What an item of the old Graph is called in the new one."""
+    def _pair(self, old: Item, new: Item) -> None:
+        self.old.other[old], self.new.other[new] = new, old
+
+    def _key(self, forward: Forward, item: Item) -> tuple[str, str]:
+        """The name of an item in the new Graph."""
         if not item.is_call:
-            return "op", plain(self.old.graph.ops[item.id].name)
-        call = self.old.graph.calls[item.id]
-        if call.kind == "function":
-            return "function", call.module
+            return "op", plain(forward.graph.ops[item.id].name)
+        call = forward.graph.calls[item.id]
+        if call.kind == "function" or forward is self.new:
+            return "function" if call.kind == "function" else "call", call.module
         layer = self.matching.new_of.get(self.matching.by_path[0][call.module])
         return ("call", layer.path) if layer is not None else ("gone", call.module)
 
-    def _new_key(self, item: Item) -> tuple[str, str]:
-        if not item.is_call:
-            return "op", plain(self.new.graph.ops[item.id].name)
-        call = self.new.graph.calls[item.id]
-        return "function" if call.kind == "function" else "call", call.module
-
     def _match_calls_elsewhere(self) -> None:
-        made: dict[str, list[int]] = {}
+        made: dict[str, list[Item]] = {}
         for call in self.new.graph.calls:
-            if call.kind == "module" and call.id not in self.old_call:
-                made.setdefault(call.module, []).append(call.id)
+            if call.kind == "module" and (item := Item(True, call.id)) not in self.new.other:
+                made.setdefault(call.module, []).append(item)
         for call in self.old.graph.calls:
-            sort, path = self._key(Item(True, call.id))
-            if sort == "call" and call.id not in self.new_call:
-                left = [other for other in made.get(path, ()) if other not in self.old_call]
-                if left:
-                    self.out_of_order.add(left[0])
-                    self._match_calls(call.id, left[0])
+            item = Item(True, call.id)
+            sort, path = self._key(self.old, item)
+            if sort == "call" and item not in self.old.other:
+                left = next((other for other in made.get(path, ()) if other not in self.new.other), None)
+                if left is not None:
+                    self.out_of_order.add(left)
+                    self._match_calls(item, left)
 
     def _match_values(self) -> None:
         old, new = self.old.graph, self.new.graph
@@ -160,10 +151,13 @@ class Flow:
                 self.new_value[value] = new.inputs[path]
         if len(rest) == len(others):
             self.new_value.update(zip(rest, others.values(), strict=True))
-        for one, other in self.new_op.items():
-            self.new_value.update(zip(old.ops[one].outputs, new.ops[other].outputs, strict=False))
-        for one, other in self.new_call.items():
-            given, now = old.calls[one].outputs, new.calls[other].outputs
+        for one, other in self.old.other.items():
+            if not one.is_call:
+                self.new_value.update(zip(old.ops[one.id].outputs, new.ops[other.id].outputs, strict=False))
+        for one, other in self.old.other.items():
+            if not one.is_call:
+                continue
+            given, now = old.calls[one.id].outputs, new.calls[other.id].outputs
             by_path = {path: (given[path], now[path]) for path in given if path in now}
             for value, found in by_path.values() if by_path else zip(given.values(), now.values(), strict=False):
                 self.new_value.setdefault(value, found)
@@ -178,5 +172,5 @@ def _fit(keys: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]], i: 
 
 
 def items_of(forward: Forward, call: int) -> Iterator[Item]:
-    """What runs directly in a call, but changes of shape."""
+    """Items that run directly in a call, but changes of shape."""
     return (it for it in forward.tree.items[call] if it.is_call or not is_shaping(forward.graph, it.id))

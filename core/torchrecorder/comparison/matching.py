@@ -7,10 +7,10 @@ moved into another one, or out of it, is found by what it consists of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import cached_property
 
-from torchrecorder.comparison.alignment import aligned
 from torchrecorder.comparison.layers import Layer, Table, layer_tree
 from torchrecorder.graph import Graph
 
@@ -55,7 +55,7 @@ class Matching:
 
     @cached_property
     def position(self) -> dict[Layer, int]:
-        """Where each layer stands in its model, an outer one before those in it."""
+        """Positions of layers in their models, an outer one before those in it."""
         return {layer: i for root in (self.old, self.new) for i, layer in enumerate(root.walk())}
 
     @cached_property
@@ -81,7 +81,6 @@ class Matching:
             pending += _certain(*self._free(one, other))
 
     def _match_by_likeness(self) -> None:
-        """What is left of the children of matched layers, in order."""
         for old in self.old.walk():
             if (new := self.new_of.get(old)) is not None:
                 for one, other in _likely(*self._free(old, new)):
@@ -148,7 +147,7 @@ def _is_by_name(one: Layer, other: Layer) -> bool:
 
 
 def likeness(one: Layer, other: Layer) -> float:
-    """How much two layers are the same, from 0 to 1."""
+    """A measure of how much two layers are the same, from 0 to 1."""
     if one.exact == other.exact:
         return 1.0
     if one.loose == other.loose:
@@ -168,3 +167,54 @@ def _outermost(root: Layer, known: dict[Layer, Layer]) -> Iterator[Layer]:
     for layer in root.walk():
         if layer not in known and (layer.parent is None or layer.parent in known):
             yield layer
+
+
+_LARGEST = 250_000
+"""More pairs than this are not scored one by one."""
+
+
+def aligned(
+    ones: Sequence[Hashable], others: Sequence[Hashable], score: Callable[[int, int], float]
+) -> list[tuple[int, int]]:
+    """The positions that stand side by side, in order, with the largest sum of scores.
+
+    Args:
+        ones: What is known of each thing of the first sequence; equal ones are preferred at both ends, and wherever
+            the sequences are too long to score all pairs.
+        others: The same of the second.
+        score: How well the things at two positions fit together; 0 if they do not.
+    """
+    start, end = 0, 0
+    shorter = min(len(ones), len(others))
+    while start < shorter and ones[start] == others[start]:
+        start += 1
+    while end < shorter - start and ones[-1 - end] == others[-1 - end]:
+        end += 1
+    found = [(i, i) for i in range(start)]
+    n, m = len(ones) - start - end, len(others) - start - end
+    if n * m > _LARGEST:
+        matcher = SequenceMatcher(None, ones[start : start + n], others[start : start + m], autojunk=False)
+        inside = [(b.a + k, b.b + k) for b in matcher.get_matching_blocks() for k in range(b.size)]
+    else:
+        inside = _best(n, m, lambda i, j: score(start + i, start + j))
+    found += [(start + i, start + j) for i, j in inside]
+    return found + [(len(ones) - k, len(others) - k) for k in range(end, 0, -1)]
+
+
+def _best(n: int, m: int, score: Callable[[int, int], float]) -> list[tuple[int, int]]:
+    scores = [[score(i, j) for j in range(m)] for i in range(n)]
+    best = [[0.0] * (m + 1) for _ in range(n + 1)]
+    for i in range(n - 1, -1, -1):
+        row, below, here = best[i], best[i + 1], scores[i]
+        for j in range(m - 1, -1, -1):
+            row[j] = max(below[j], row[j + 1], below[j + 1] + here[j] if here[j] > 0 else 0.0)
+    found, i, j = [], 0, 0
+    while i < n and j < m:
+        if scores[i][j] > 0 and best[i][j] == best[i + 1][j + 1] + scores[i][j]:
+            found.append((i, j))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return found

@@ -22,7 +22,7 @@ _LINE_ENDS = re.compile("[\t-\r\u2028\u2029]+")
 
 
 def text(difference: Difference, names: tuple[str, str]) -> str:
-    """What changed, a line for each thing, without the names of the files."""
+    """All changes, a line for each, without the names of the files."""
     rows = [f"{name:<11} {old} → {new}  {delta}".rstrip() for name, old, new, delta in totals(difference)]
     rows += [f"{row.place:<11} {row.old or 'none'} → {row.new or 'none'}" for row in ends(difference)]
     lines = [_title(difference, names), *rows]
@@ -65,7 +65,7 @@ def markdown(difference: Difference, names: tuple[str, str]) -> str:
 
 
 def summary(difference: Difference, names: tuple[str, str]) -> str:
-    """One sentence, for readers who cannot see the picture."""
+    """A sentence for readers who cannot see the picture."""
     counts = {mark: sum(change.mark == mark for change in difference.changes) for mark in SIGNS}
     words = [f"{number} {mark}" for mark, number in counts.items() if number]
     first = "; ".join(

@@ -34,14 +34,10 @@ class Committed:
 
 
 class Revision:
-    """One state of a repository: a revision, or the files as they are now."""
+    """A state of a repository: a revision, or the files as they are now."""
 
     def __init__(self, folder: Path, name: str = "") -> None:
-        """Look for it.
-
-        Args:
-            folder: Any folder of the checkout.
-            name: What git calls the revision; empty for the files as they are now.
+        """Look in any folder of the checkout for what git calls the revision; empty for the files as they are now.
 
         Raises:
             CannotCompare: git is not installed, the folder is in no repository, or the revision does not exist.
@@ -65,19 +61,11 @@ class Revision:
 
     @cached_property
     def top(self) -> Path:
-        """The folder of the checkout.
-
-        Raises:
-            CannotCompare: There is none.
-        """
+        """The folder of the checkout."""
         return Path(self._git("rev-parse", "--show-toplevel").decode().removesuffix("\n"))
 
     def recordings(self) -> list[Committed]:
-        """The recordings of all caches that are committed.
-
-        Raises:
-            CannotCompare: There are none.
-        """
+        """The recordings of all caches that are committed; without any, `CannotCompare` is raised."""
         places = [(place, file) for file in self._files() if (place := _RECORDING.fullmatch(file))]
         found = [*self._read_recordings(places)]
         if not found:
@@ -86,22 +74,14 @@ class Revision:
         return found
 
     def graph(self, file: str) -> Graph:
-        """The Graph in a file, named from the top of the repository.
-
-        Raises:
-            CannotCompare: There is none.
-        """
+        """The Graph in a file, named from the top of the repository."""
         (data,) = self._contents([file])
         if data is None:
             raise CannotCompare(f"{file} is not in {self}", "`git log -- FILE` lists the revisions that changed it")
         return graph_from(data, f"{self.name}:{file}" if self.name else file)
 
     def recorded(self, one: Committed) -> Graph:
-        """The Graph of a recording: behind it, or as caches of earlier versions have it, a file of its own.
-
-        Raises:
-            CannotCompare: It is not there.
-        """
+        """The Graph of a recording: behind it, or as caches of earlier versions have it, a file of its own."""
         (data,) = self._contents([one.file])
         _, graph = divided(data or b"")
         if not graph:
@@ -126,7 +106,7 @@ class Revision:
         return sorted({name.decode("utf-8", "surrogateescape") for name in listed.split(b"\0") if name})
 
     def _contents(self, files: Sequence[str]) -> list[bytes | None]:
-        """What each file holds; None where there is none."""
+        """The bytes of each file; None where there is none."""
         if not self._commit:
             return [(self.top / file).read_bytes() if (self.top / file).is_file() else None for file in files]
         asked = "".join(f"{self._commit}:{file}\n" for file in files).encode("utf-8", "surrogateescape")

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from torchrecorder.comparison.flow import Flow, Forward, is_shaping
-from torchrecorder.comparison.layers import Layer
+from torchrecorder.comparison.layers import Layer, changed_settings, described
 from torchrecorder.comparison.matching import Matching
-from torchrecorder.comparison.settings import changed_settings, described
 from torchrecorder.graph import Call, Frame, Graph, Module, Op, Value
 from torchrecorder.graph.edit import renumbered
 from torchrecorder.labels.names import clean
@@ -66,13 +65,13 @@ class Union:
     def _both(self, call: int, parent: int | None) -> _Steps:
         """A call of the new Graph, with what is gone from its body."""
         id_ = self._enter(call, parent, is_old=False)
-        was = self._flow.old_call.get(call)
-        olds = [] if was is None or self._is_leaf(call) else self._old.tree.items[was]
+        was = self._new.other.get(Item(True, call))
+        olds = [] if was is None or self._is_leaf(call) else self._old.tree.items[was.id]
         place = {item: i for i, item in enumerate(olds)}
         at = 0
         for item in self._with_idle(call):
-            before = (self._flow.old_call if item.is_call else self._flow.old_op).get(item.id)
-            there = -1 if before is None else place.get(Item(item.is_call, before), -1)
+            before = self._new.other.get(item)
+            there = -1 if before is None else place.get(before, -1)
             if there >= at:
                 yield from self._gone(olds[at:there], id_)
                 at = there + 1
@@ -83,7 +82,7 @@ class Union:
         yield from self._gone(olds[at:], id_)
 
     def _with_idle(self, call: int) -> Iterator[Item]:
-        """What is in a call of the new Graph, with the calls that ran no op."""
+        """The items in a call of the new Graph, with the calls that ran no op."""
         tree = self._new.tree
         idle = [child for child in tree.children[call] if not tree.n_ops[child]]
         for item in tree.items[call]:
@@ -94,10 +93,12 @@ class Union:
 
     def _gone(self, items: list[Item], parent: int) -> _Steps:
         for item in items:
-            if item.is_call and item.id not in self._flow.new_call:
+            if item in self._old.other:
+                continue
+            if item.is_call:
                 id_ = self._enter(item.id, parent, is_old=True)
                 yield self._gone(self._old.tree.items[item.id], id_)
-            elif not item.is_call and item.id not in self._flow.new_op:
+            else:
                 self._add_gone(self._old.graph.ops[item.id], parent)
 
     def _enter(self, call: int, parent: int | None, *, is_old: bool) -> int:
@@ -130,7 +131,10 @@ class Union:
         extra = [value for value in dict.fromkeys(gone) if value not in inputs]
         self._reads.update({(value, place): "removed" for value in extra})
         # if not only the class of its layer is another one
-        if op.id not in self._flow.old_op and (op.call not in self._flow.old_call or not self._is_leaf(op.call)):
+        known_items = self._new.other
+        if Item(False, op.id) not in known_items and (
+            Item(True, op.call) not in known_items or not self._is_leaf(op.call)
+        ):
             self._op_marks[place] = "added"
         self._put(op, call, [*inputs, *extra], is_old=False)
 
@@ -167,16 +171,16 @@ class Union:
         return frame + is_old * len(self._new.graph.frames) if self._here(around, is_old) == call else None
 
     def _here(self, call: int, is_old: bool) -> int | None:
-        """The id of a call here."""
-        id_ = self._flow.new_call.get(call, call + len(self._new.graph.calls)) if is_old else call
-        return id_ if id_ in self._calls else None
+        if is_old:
+            now = self._old.other.get(Item(True, call))
+            call = call + len(self._new.graph.calls) if now is None else now.id
+        return call if call in self._calls else None
 
     def _gone_value(self, value: int) -> int:
         """The id here of a value of the old Graph, if nothing gives it any more."""
         return value + len(self._new.graph.values)
 
     def _value(self, value: int) -> int:
-        """A value of the new Graph."""
         self._values.setdefault(value, self._new.graph.values[value])
         return value
 
@@ -201,17 +205,18 @@ class Union:
         return layer is None or layer.is_leaf
 
     def _old_readers(self) -> dict[int, list[Op]]:
-        """By op of the new Graph what read its data in the old one."""
-        found = {new: [self._old.graph.ops[old]] for old, new in self._flow.new_op.items()}
-        for old, new in self._flow.new_call.items():
-            tree = self._new.tree
-            if tree.n_ops[new] and not tree.children[new] and tree.first_op[new] not in self._flow.old_op:
-                ops = self._old.tree.ops_of(old) if self._old.tree.n_ops[old] else ()
-                found[tree.first_op[new]] = [self._old.graph.ops[op] for op in ops]
+        """For ops of the new Graph, what read their data in the old one."""
+        tree, ops = self._new.tree, self._old.graph.ops
+        found = {new.id: [ops[old.id]] for old, new in self._old.other.items() if not old.is_call}
+        for (is_call, old), (_, new) in self._old.other.items():
+            if is_call and tree.n_ops[new] and not tree.children[new]:
+                first = tree.first_op[new]
+                if Item(False, first) not in self._new.other:
+                    found[first] = [ops[op] for op in self._old.tree.ops_of(old)]
         return found
 
     def _gone_paths(self) -> dict[str, str]:
-        """By path in the old model where its layers are here."""
+        """For paths in the old model, where their layers are here."""
         found: dict[str, str] = {}
         taken = {*self._new.graph.modules}
         for layer in self._matching.old.walk():
@@ -267,7 +272,6 @@ class Union:
         return tuple(id_ for value in values if (id_ := self._gone_value(value)) in self._values)
 
     def _call(self, row: Call, is_old: bool) -> Call:
-        """A row with the ids of this Graph."""
         frame = None if row.parent is None else self._frame(row.frame, row.parent, is_old)
         find = self._old_value if is_old else self._value
         inputs, outputs = (
@@ -290,7 +294,7 @@ class Union:
             name = (row.module, row.index)
             if is_old:
                 calls[name] = "removed"
-            elif before.id not in self._flow.old_call:
+            elif Item(True, before.id) not in self._new.other:
                 calls[name] = "added"
             elif (layer := self._layer(row)) is not None and (found := _words_for(self._matching, layer)) is not None:
                 mark, text = found

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from torchrecorder.comparison.changes import Change
 from torchrecorder.comparison.flow import Flow, Forward, items_of
+from torchrecorder.comparison.layers import Layer
 from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.labels import op_label
@@ -24,54 +26,53 @@ _LISTED = 3
 
 
 class _Source(NamedTuple):
-    """What gives a value that is read: an op, a call with the path of its result, or a value from outside."""
+    """A source of a value that is read: an op, a call with the path of its result, or a value from outside."""
 
-    op: int | None
-    call: int | None
-    path: str
-    value: int
+    giver: Item | None
+    path: str = ""
+    value: int = -1
 
 
 class WiringChanges:
     def __init__(self, flow: Flow) -> None:
         self.flow, self.matching = flow, flow.matching
         self.old, self.new = flow.old, flow.new
-        self._explained: dict[int, set[_Source]] = {}
+        self._explained: dict[int | None, set[_Source]] = {None: set()}
         """By call of the new Graph the values of which it is said, there or around it, that they are read or not."""
 
     def changes(self) -> Iterator[Change]:
         """The changes in all matched calls, an outer call before those in it."""
         seen: set[tuple[str, str]] = set()
-        for new in sorted(self.flow.old_call):
-            old = self.flow.old_call[new]
-            layer = self.matching.by_path[1].get(self.new.graph.calls[new].module)
-            before = self.matching.by_path[0].get(self.old.graph.calls[old].module)
+        for item, was in sorted(self.new.other.items()):
+            layer, before = (self._layer(forward, it) for forward, it in ((self.new, item), (self.old, was)))
             if layer is None or before is None or layer.is_leaf or before.is_leaf:
                 continue
-            for mark, text in self._of_call(old, new):
+            for mark, text in self._of_call(was.id, item.id):
                 if (layer.path, text) not in seen:  # of a layer that is called several times
                     seen.add((layer.path, text))
                     where = (layer.path,) if layer.path else ()
                     yield Change(mark, where, text, 0, self.matching.position[layer])
 
+    def _layer(self, forward: Forward, item: Item) -> Layer | None:
+        by_path = self.matching.by_path[forward is self.new]
+        return by_path.get(forward.graph.calls[item.id].module) if item.is_call else None
+
     def _of_call(self, old: int, new: int) -> Iterator[tuple[Mark, str]]:
         yield from self._ops(old, new)
-        around = self.new.graph.calls[new].parent
-        explained = {*self._explained.get(-1 if around is None else around, ())}
-        self._explained[new] = explained
-        moved = [it for it in items_of(self.new, new) if it.is_call and it.id in self.flow.out_of_order]
+        around = self._explained.get(self.new.graph.calls[new].parent, set())
+        explained = self._explained[new] = {*around}
+        moved = [it for it in items_of(self.new, new) if it in self.flow.out_of_order]
         found = []
         for item in items_of(self.new, new):
-            before = (self.flow.old_call if item.is_call else self.flow.old_op).get(item.id)
-            if before is None:
+            was = self.new.other.get(item)
+            if was is None:
                 continue
-            was = Item(item.is_call, before)
             lost, gained = self._differs(was, item, old, new)
             if lost or gained:
                 explained |= lost | gained
                 if item in moved and self.old.graph.calls[was.id].parent == old:
                     yield "moved", self._order(was, item, old, new)
-                elif not lost | gained <= self._explained.get(-1 if around is None else around, set()):
+                elif not lost | gained <= around:
                     found.append(self._reading(item, lost, gained, new))
         for text in found if not moved else ():
             yield "changed", text
@@ -82,35 +83,19 @@ class WiringChanges:
         There are none if something between that is new or gone explains it.
         """
         known = [self._known(value, old) for value in self.old.reads(was)]
-        before, now = {*filter(None, known)}, {self._source(self.new, value, new) for value in self.new.reads(item)}
-        if None in known or not all(map(self._is_kept, now - before)):
+        before, now = {*filter(None, known)}, {_source(self.new, value, new) for value in self.new.reads(item)}
+        if None in known or any(it.giver and it.giver not in self.new.other for it in now - before):
             return set(), set()
         return before - now, now - before
 
-    def _source(self, forward: Forward, value: int, call: int) -> _Source:
-        giver = forward.giver(value, call)
-        if giver is None or not giver.is_call:
-            return _Source(None if giver is None else giver.id, None, "", value if giver is None else -1)
-        outputs = forward.graph.calls[giver.id].outputs
-        path = next((path for path, at in outputs.items() if forward.origin(at) == value), "")
-        return _Source(None, giver.id, path, -1)
-
     def _known(self, value: int, call: int) -> _Source | None:
-        """What a source of the old Graph is in the new one; None if it is gone."""
-        found = self._source(self.old, value, call)
-        if found.call is not None:
-            now = self.flow.new_call.get(found.call)
-            return None if now is None else found._replace(call=now)
-        if found.op is not None:
-            now = self.flow.new_op.get(found.op)
-            return None if now is None else found._replace(op=now)
+        """A source of the old Graph in the new one; None if it is gone."""
+        found = _source(self.old, value, call)
+        if found.giver is not None:
+            now = self.old.other.get(found.giver)
+            return None if now is None else found._replace(giver=now)
         known = self.flow.known(value)
         return None if known is None else found._replace(value=known)
-
-    def _is_kept(self, source: _Source) -> bool:
-        if source.call is not None:
-            return source.call in self.flow.old_call
-        return source.op in self.flow.old_op if source.op is not None else True
 
     def _reading(self, item: Item, lost: set[_Source], gained: set[_Source], call: int) -> str:
         name, reads, others = self._item(self.new, item), self._named(gained, call), self._named(lost, call)
@@ -122,10 +107,9 @@ class WiringChanges:
 
     def _named(self, sources: set[_Source], call: int) -> str:
         words = []
-        for source in sorted(sources, key=str):
-            if source.call is not None or source.op is not None:
-                is_call = source.call is not None
-                words.append(self._item(self.new, Item(is_call, source.call if is_call else source.op)))  # type: ignore[arg-type]
+        for source in sorted(sources, key=_rank):
+            if source.giver is not None:
+                words.append(self._item(self.new, source.giver))
                 continue
             inputs = self.new.graph.calls[call].inputs if call else self.new.graph.inputs
             names = [path for path, at in inputs.items() if self.new.origin(at) == source.value and path]
@@ -135,28 +119,25 @@ class WiringChanges:
     def _item(self, forward: Forward, item: Item) -> str:
         if not item.is_call:
             return _op_name(forward.graph, forward.graph.ops[item.id])
-        row = forward.graph.calls[item.id]
-        layer = self.matching.by_path[forward is self.new].get(row.module)
-        return row.module if layer is None else layer.name or layer.cls
+        layer = self._layer(forward, item)
+        return forward.graph.calls[item.id].module if layer is None else layer.name or layer.cls
 
     def _order(self, was: Item, item: Item, old: int, new: int) -> str:
         places = []
         for forward, one, call in ((self.new, item, new), (self.old, was, old)):
-            before = None
-            for other in items_of(forward, call):
-                if other == one:
-                    break
-                before = other
-            places.append("at the start" if before is None else f"after {self._item(forward, before)}")
+            before = [*takewhile(lambda it, one=one: it != one, items_of(forward, call))]  # type: ignore[misc]
+            places.append(f"after {self._item(forward, before[-1])}" if before else "at the start")
         return f"{self._item(self.new, item)} runs {places[0]}, no longer {places[1]}"
 
     def _ops(self, old: int, new: int) -> Iterator[tuple[Mark, str]]:
         """Ops that are new or gone in a call, or have other arguments."""
-        gone = [it for it in items_of(self.old, old) if not it.is_call and it.id not in self.flow.new_op]
-        come = [it for it in items_of(self.new, new) if not it.is_call and it.id not in self.flow.old_op]
+        gone = [it for it in items_of(self.old, old) if not it.is_call and it not in self.old.other]
+        come = [it for it in items_of(self.new, new) if not it.is_call and it not in self.new.other]
         others = {frame.name for frame in self.new.graph.frames}, {frame.name for frame in self.old.graph.frames}
-        before = {it: self._gap(self.old, old, it, self.flow.new_op, self.flow.new_call) for it in gone}
-        now = {it: self._gap(self.new, new, it, self.flow.old_op, self.flow.old_call) for it in come}
+        before, now = (
+            {it: self._gap(self.old, old, it) for it in gone},
+            {it: self._gap(self.new, new, it) for it in come},
+        )
         removed = []
         for it in gone:
             is_known = self._is_known(self.old, it, others[0])
@@ -171,8 +152,8 @@ class WiringChanges:
         yield from _together("removed", [*dict.fromkeys(removed)])
         yield from _together("added", added)
         for item in items_of(self.new, new):
-            if not item.is_call and (found := self.flow.old_op.get(item.id)) is not None:
-                one, other = self.old.graph.ops[found], self.new.graph.ops[item.id]
+            if not item.is_call and (found := self.new.other.get(item)) is not None:
+                one, other = self.old.graph.ops[found.id], self.new.graph.ops[item.id]
                 if plain(one.name) not in _FOLLOWING and _settings(one) != _settings(other):
                     yield "changed", f"{_call_text(one)} → {_call_text(other)}"
 
@@ -182,7 +163,7 @@ class WiringChanges:
         return frame is None or forward.graph.frames[frame].name in others
 
     def _what(self, forward: Forward, item: Item, call: int, others: set[str]) -> str:
-        """What an op is to a reader: a residual connection that it closes, or a function of one model only.
+        """A reader's name for an op: a residual connection that it closes, or a function of one model only.
 
         Else it is its name, perhaps with the function that both have.
         """
@@ -193,21 +174,16 @@ class WiringChanges:
         skip = self._skipped(forward, item, call)
         return f"residual connection around {skip}" if skip else _op_name(forward.graph, op)
 
-    def _gap(
-        self, forward: Forward, call: int, item: Item, ops: dict[int, int], calls: dict[int, int]
-    ) -> tuple[bool, int]:
-        """What is matched before an item, as of the other Graph; an item alone for nothing."""
-        found = (True, -1)
-        for other in items_of(forward, call):
-            if other == item:
-                break
-            known = (calls if other.is_call else ops).get(other.id)
-            if known is not None:
-                found = (other.is_call, other.id if forward is self.new else known)
-        return found
+    def _gap(self, forward: Forward, call: int, item: Item) -> Item | None:
+        """The matched item before an item, as of the new Graph; None if there is none."""
+        before = None
+        for other in takewhile(lambda it: it != item, items_of(forward, call)):
+            if (known := forward.other.get(other)) is not None:
+                before = other if forward is self.new else known
+        return before
 
     def _skipped(self, forward: Forward, item: Item, call: int) -> str:
-        """What a sum leads past, if one side of it depends on the other: `attn`, `conv1 … bn2`."""
+        """The layers that a sum leads past, if one side of it depends on the other: `attn`, `conv1 … bn2`."""
         op = forward.graph.ops[item.id]
         sources = sorted(forward.data(op.inputs))
         if plain(op.name) not in SUMS or len(sources) != 2:
@@ -215,18 +191,29 @@ class WiringChanges:
         first, last = sources
         passed: list[Item] = []
         reached = {first}
-        for other in items_of(forward, call):
-            if other == item:
-                break
+        graph = forward.graph
+        for other in takewhile(lambda it: it != item, items_of(forward, call)):
             if reached & forward.reads(other):
                 passed.append(other)
-                graph = forward.graph
                 outputs = graph.calls[other.id].outputs.values() if other.is_call else graph.ops[other.id].outputs
                 reached |= {forward.origin(value) for value in outputs}
         if last not in reached:
             return ""
         names = [self._item(forward, it) for it in passed if it.is_call] or [self._item(forward, it) for it in passed]
         return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}" if names else ""
+
+
+def _rank(source: _Source) -> tuple[int, str, str]:
+    giver = source.giver
+    return (2, str(source.value), "") if giver is None else (giver.is_call, str(giver.id), source.path)
+
+
+def _source(forward: Forward, value: int, call: int) -> _Source:
+    giver = forward.giver(value, call)
+    if giver is None:
+        return _Source(None, value=value)
+    outputs = forward.graph.calls[giver.id].outputs if giver.is_call else {}
+    return _Source(giver, next((path for path, at in outputs.items() if forward.origin(at) == value), ""))
 
 
 def _together(mark: Mark, names: Sequence[str]) -> Iterator[tuple[Mark, str]]:

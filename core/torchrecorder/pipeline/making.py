@@ -17,7 +17,7 @@ from torchrecorder.graph.codec import is_from_names
 from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
 from torchrecorder.request import RecordingRequest, parse_target
 from torchrecorder.request.settings import Settings
-from torchrecorder.trace.file_digests import FileDigests
+from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.installed import Installed, remember
 from torchrecorder.trace.manifest import Manifest

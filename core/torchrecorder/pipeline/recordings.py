@@ -17,7 +17,7 @@ from torchrecorder.faults import failed_inside
 from torchrecorder.pipeline.failures import Failures, files_of
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import Settings
-from torchrecorder.trace.file_digests import FileDigests
+from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
 from torchrecorder.trace.installed import Installed, what_changed

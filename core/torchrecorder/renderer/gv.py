@@ -6,13 +6,22 @@ called n0, n1, … in the order of recording, so that two recordings of one mode
 
 from __future__ import annotations
 
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from graphviz import Digraph, nohtml
+import graphviz
+from graphviz.backend import dot_command
 
+from torchrecorder.engine import find_engine
+from torchrecorder.errors import EngineNotFound
 from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, RecordedNodes, TensorNode
 from torchrecorder.renderer.base import BaseRenderer
 
+_LOCK = threading.RLock()
+"""The name of the program is one for the whole graphviz package."""
 _DEFAULTS = {"style": "filled", "align": "left", "color": "black"}
 _COLOURS: dict[type[BaseNode], dict[str, str]] = {
     BaseNode: {},
@@ -50,16 +59,10 @@ class GraphvizStyler:
         self.styles = {kind: {**_DEFAULTS, **colours, **given} for kind, colours in _COLOURS.items()}
 
     def style_node(self, node: BaseNode) -> dict[str, Any]:
-        """Construct style properties for a node; can be overridden.
+        """Construct style properties for a node, attributes of graphviz with their values; can be overridden.
 
-        A subclass of a node class has the style of that class.
-
-        Args:
-            node: The node.
-
-        Returns:
-            Attributes of graphviz with their values. The `label` is the node's name, and below it the shape of a
-            tensor, batch axis included.
+        The `label` is the node's name, and below it the shape of a tensor, batch axis included. A subclass of a node
+        class has the style of that class.
         """
         style = self.styles.get(type(node))
         if style is None:
@@ -67,18 +70,10 @@ class GraphvizStyler:
         label = node.name
         if isinstance(node, TensorNode) and (shape := getattr(node.fn, "shape", None)) is not None:
             label = f"{label}\n{list(shape)}"
-        return {**style, "label": nohtml(label) if label.startswith("<") else label}
+        return {**style, "label": graphviz.nohtml(label) if label.startswith("<") else label}
 
     def style_edge(self, fnode: BaseNode, tnode: BaseNode) -> dict[str, Any]:
-        """Construct style properties for an edge; can be overridden.
-
-        Args:
-            fnode: The node where it begins.
-            tnode: The node where it ends.
-
-        Returns:
-            Attributes of graphviz with their values; none here.
-        """
+        """Construct style properties for an edge, attributes of graphviz with their values: none; can be overridden."""
         return {}
 
 
@@ -94,9 +89,6 @@ class GraphvizRenderer(BaseRenderer):
         styler_cls: Class of the styler; `GraphvizStyler` if None.
         **styler_args: What it is made with.
 
-    Attributes:
-        styler: The styler.
-
     Examples:
         >>> import graphviz
         >>> from torch import nn
@@ -110,19 +102,12 @@ class GraphvizRenderer(BaseRenderer):
         super().__init__(rec, render_depth)
         self.styler = (GraphvizStyler if styler_cls is None else styler_cls)(**styler_args)
 
-    def __call__(self, dest: Digraph) -> Digraph:
-        """Render everything into `dest`: first the nodes, each in the cluster it belongs to, then all edges.
-
-        Args:
-            dest: A graph, which may have nodes already.
-
-        Returns:
-            `dest` itself.
-        """
+    def __call__(self, dest: graphviz.Digraph) -> graphviz.Digraph:
+        """Render everything into `dest`, which may have nodes already, and give it back."""
         super().__call__(dest)
         return dest
 
-    def _render(self, dest: Digraph, nodes: list[BaseNode]) -> None:
+    def _render(self, dest: graphviz.Digraph, nodes: list[BaseNode]) -> None:
         for node in nodes:
             if node in self.processed and self._scope(node) is None:
                 self.render_node(dest, node)
@@ -131,26 +116,17 @@ class GraphvizRenderer(BaseRenderer):
                 self.render_edge(dest, node, head)
 
     # The document calls its first argument `g`, and that of the base class is `dest`.
-    def render_node(self, g: Digraph, node: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Render a node in graphviz, after applying its style; a layer above `render_depth` with what is in it.
-
-        Args:
-            g: Where to draw it.
-            node: The node.
-        """
+    def render_node(self, g: graphviz.Digraph, node: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Render a node in graphviz, after applying its style; a layer above `render_depth` with what is in it."""
         if node in self._children:
             self.render_recursive_node(g, node)
         else:
             g.node(self._id(node), **_texts(self.styler.style_node(node)))
 
-    def render_recursive_node(self, g: Digraph, node: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Render a layer and its subnets as a cluster of `g`.
+    def render_recursive_node(self, g: graphviz.Digraph, node: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Render a layer above `render_depth` and its subnets as a cluster of `g`.
 
         If edges end at the layer itself, because no operation in it is known, it is drawn as a box there too.
-
-        Args:
-            g: Where to draw it.
-            node: The layer; its `depth` is smaller than `render_depth`.
         """
         cluster: Any = g.subgraph(name=f"cluster_{self._id(node)}")
         with cluster as inner:
@@ -164,14 +140,8 @@ class GraphvizRenderer(BaseRenderer):
     def _cluster_style(self, node: BaseNode) -> dict[str, Any]:
         return {**self.styler.style_node(node), "fillcolor": "white"}
 
-    def render_edge(self, g: Digraph, fnode: BaseNode, tnode: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Render an edge in graphviz, after applying its style.
-
-        Args:
-            g: Where to draw it.
-            fnode: The node where it begins.
-            tnode: The node where it ends.
-        """
+    def render_edge(self, g: graphviz.Digraph, fnode: BaseNode, tnode: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Render an edge in graphviz, after applying its style."""
         tail, head = self._id(fnode), self._id(tnode)
         if style := self.styler.style_edge(fnode, tnode):
             g.edge(tail, head, **_texts(style))
@@ -198,3 +168,43 @@ class GraphvizRenderer(BaseRenderer):
 def _texts(style: dict[str, Any]) -> dict[str, str]:
     """Attributes as graphviz takes them; one that is None is left out."""
     return {key: value if isinstance(value, str) else str(value) for key, value in style.items() if value is not None}
+
+
+class Digraph(graphviz.Digraph):
+    """A `graphviz.Digraph`; `render`, `view` and `pipe` work without a system Graphviz too.
+
+    Examples:
+        >>> from torchrecorder.renderer.gv import Digraph
+        >>> Digraph("net", body=["a -> b"]).pipe(format="svg", encoding="utf-8").count("<svg")
+        1
+    """
+
+    def render(self, *args: Any, **kwargs: Any) -> str:
+        """Save the source and write the picture beside it; see graphviz."""
+        with _program():
+            return str(super().render(*args, **kwargs))
+
+    def pipe(self, *args: Any, **kwargs: Any) -> Any:
+        """The picture as bytes, or as text with `encoding`; see graphviz."""
+        with _program():
+            return super().pipe(*args, **kwargs)
+
+
+@contextmanager
+def _program() -> Iterator[None]:
+    """Let graphviz start the program of graphviz-pure, if there is no `dot`; without either its own error is right."""
+    if shutil.which(str(dot_command.DOT_BINARY)):
+        yield
+        return
+    try:
+        program = find_engine("pure").path
+    except EngineNotFound:
+        yield
+        return
+    with _LOCK:
+        before = dot_command.DOT_BINARY
+        dot_command.DOT_BINARY = program
+        try:
+            yield
+        finally:
+            dot_command.DOT_BINARY = before

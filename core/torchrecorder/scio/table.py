@@ -24,7 +24,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 class TorchinfoRow(Protocol):
-    """What is used of torchinfo's `LayerInfo`: a call of a module, or a container that was not called."""
+    """Parts of torchinfo's `LayerInfo`: a call of a module, or a container that was not called."""
 
     module: nn.Module
     depth: int
@@ -33,7 +33,7 @@ class TorchinfoRow(Protocol):
 
 
 class LayerTable(Protocol):
-    """What is used of torchinfo's `ModelStatistics`."""
+    """Part of torchinfo's `ModelStatistics`."""
 
     summary_list: list[Any]
 
@@ -80,13 +80,7 @@ def constants_of(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def get_layer_info_depth_idx(layer_info: TorchinfoRow) -> DepthIdx:
-    """The label of a row of torchinfo's table.
-
-    Args:
-        layer_info: The row, one of `rnet.summary.summary_list`.
-
-    Returns:
-        Its depth, and its place among the rows of that depth, from 1.
+    """The label of a row of torchinfo's table: its depth, and its place among the rows of that depth, from 1.
 
     Raises:
         ValueError: torchinfo has not counted it.

@@ -70,11 +70,6 @@ class Recorder:
         new_mod_forward: What replaces `nn.Module.__call__`, made by `module_forward_wrapper`.
         model_graph: Gets the nodes of created tensors.
 
-    Attributes:
-        orig_module_forward: As given.
-        new_module_forward: As given.
-        model_graph: As given.
-
     Examples:
         >>> import graphviz, torch
         >>> from torch import nn
@@ -116,15 +111,9 @@ class Recorder:
 
 
 def creation_ops_wrapper(_orig_op: Callable[..., Any], model_graph: ComputationGraph) -> Callable[..., Any]:
-    """The function, its tensor being a RecorderTensor with a node in the module that runs.
+    """The function, its tensor being a RecorderTensor with a node in the module that runs, by `context_tracker`.
 
-    Args:
-        _orig_op: A function that makes a tensor.
-        model_graph: Says which module is running, by its `context_tracker`.
-
-    Returns:
-        A function of the same arguments. What is not a tensor, or is made in another thread than the one that records,
-        it gives back as it is.
+    What is not a tensor, or is made in another thread than the one that records, is given back as it is.
 
     Examples:
         >>> import graphviz, torch
@@ -154,13 +143,10 @@ def creation_ops_wrapper(_orig_op: Callable[..., Any], model_graph: ComputationG
 
 
 def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
-    """What replaces `nn.Module.__call__`: it records a call whose arguments hold tensors that come from an input.
+    """The function that replaces `nn.Module.__call__` in a `Recorder`.
 
-    Args:
-        model_graph: Gets the module that is running, in its `context_tracker`.
-
-    Returns:
-        A function of a module and the arguments of its forward, for a `Recorder`.
+    It records a call whose arguments hold tensors that come from an input, and notes the module that is running in the
+    `context_tracker` of the graph.
 
     Examples:
         >>> import torch
@@ -235,10 +221,6 @@ def pop_after_forward(r_in: RecorderTensor, recorded_output: OrderedSet[Recorder
     If the module returned the tensor (it worked in place), the last node is the output's, and the one below it goes.
     Otherwise the last goes.
 
-    Args:
-        r_in: The tensor.
-        recorded_output: The tensors that the module returned.
-
     Raises:
         AssertionError: The tensor is an output, but its last two nodes are not of one tensor.
 
@@ -268,12 +250,6 @@ def process_output_node(cur_node: ModuleNode) -> Callable[..., Any]:
     The node rises to the module's depth. If the module returned its argument untouched, or used the output further
     inside, a hidden `empty-pass` and a node of its own come in between.
 
-    Args:
-        cur_node: The call of the module.
-
-    Returns:
-        A function of one argument, the tensor.
-
     Examples:
         >>> import torch
         >>> from torchrecorder.torchview import ModuleNode, RecorderTensor, TensorNode
@@ -302,11 +278,7 @@ def _empty_pass() -> None:
 
 
 def insert_empty_pass_node(recorded_tensor: RecorderTensor, out_node: TensorNode) -> None:
-    """Put `empty-pass`, which is not drawn, and then a new node of the tensor after a node.
-
-    Args:
-        recorded_tensor: The tensor; the new node becomes its last.
-        out_node: The node, usually its last so far.
+    """Put `empty-pass`, which is not drawn, and then a new node of the tensor, its last, after a node.
 
     Examples:
         >>> import torch

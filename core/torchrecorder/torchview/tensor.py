@@ -78,17 +78,7 @@ class RecorderTensor(Tensor, metaclass=_EqualToTensor):
     def __torch_function__(
         cls: Any, func: Callable[..., Any] | ScriptMethod[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run a function of torch; if it returns tensors, make nodes for the call and for them.
-
-        Args:
-            func: The function.
-            types: The classes of the arguments that override functions.
-            args: Its arguments; those that come from an input are RecorderTensors.
-            kwargs: Its keyword arguments.
-
-        Returns:
-            What the function returns, its tensors as RecorderTensors.
-        """
+        """Run a function of torch; if it returns tensors, make nodes for the call and for them."""
         kwargs = {} if kwargs is None else kwargs
         inputs = reduce_data_info([args, kwargs], collect_tensor_node, NodeContainer[TensorNode]())
         run: Any = super().__torch_function__
@@ -119,7 +109,7 @@ def is_open(data: Any) -> bool:
 
 
 def opened(data: Any) -> Items:
-    """What torchview opens besides containers: namespaces, and whatever can be iterated over."""
+    """Items of what torchview opens besides containers: namespaces, and whatever can be iterated over."""
     if isinstance(data, SimpleNamespace):
         return vars(data).items()
     try:
@@ -135,17 +125,9 @@ def recorders(data: Any) -> list[RecorderTensor]:
 
 
 def reduce_data_info(recorded_data: Any, action_fn: Callable[..., Any], collected: L, **kwargs: Any) -> L:
-    """Call `action_fn(tensor, collected, **kwargs)` for each RecorderTensor inside nested values.
+    """Call `action_fn(tensor, collected, **kwargs)` for each RecorderTensor in nested values; gives `collected`.
 
-    Args:
-        recorded_data: Tensors in mappings, iterables, dataclasses, namespaces; an iterator is not used up, hence not
-            looked into.
-        action_fn: One of the collectors, or a function of yours.
-        collected: What the collector adds to.
-        kwargs: For the collector.
-
-    Returns:
-        `collected` itself.
+    Mappings, iterables, dataclasses and namespaces are followed; an iterator is not used up, hence not looked into.
 
     Examples:
         >>> import torch
@@ -165,11 +147,6 @@ def traverse_data_inplace(recorded_data: Any, action_fn: Callable[..., Any], **k
 
     The tensors are found before the first is changed. One that is there twice is visited twice.
 
-    Args:
-        recorded_data: As for `reduce_data_info`.
-        action_fn: What to do with a tensor.
-        kwargs: For `action_fn`.
-
     Examples:
         >>> import torch
         >>> from torchrecorder.torchview.recorder_tensor import traverse_data_inplace
@@ -186,12 +163,7 @@ def traverse_data_inplace(recorded_data: Any, action_fn: Callable[..., Any], **k
 def collect_tensor_node(
     recorded_data: RecorderTensor, collected: NodeContainer[TensorNode], is_pop: bool = False
 ) -> None:
-    """Add the newest node of a tensor; one without nodes, which did not come from an input, adds nothing.
-
-    Args:
-        recorded_data: The tensor.
-        collected: What the node is added to.
-        is_pop: Also take the node from the tensor.
+    """Add the newest node of a tensor, which `is_pop` takes from it; one that did not come from an input has none.
 
     Examples:
         >>> import torch
@@ -209,10 +181,6 @@ def collect_tensor_node(
 def collect_tensor(recorded_data: RecorderTensor, collected: OrderedSet[RecorderTensor]) -> None:
     """Add the tensor itself.
 
-    Args:
-        recorded_data: The tensor.
-        collected: What it is added to.
-
     Examples:
         >>> import torch
         >>> from torchrecorder.torchview.recorder_tensor import RecorderTensor, collect_tensor
@@ -226,11 +194,7 @@ def collect_tensor(recorded_data: RecorderTensor, collected: OrderedSet[Recorder
 
 
 def collect_shape(recorded_data: RecorderTensor, collected: list[tuple[int, ...]]) -> None:
-    """Append the shape of the tensor.
-
-    Args:
-        recorded_data: The tensor.
-        collected: Gets a tuple of all axes, the batch included, such as `(batch, channels, height, width)`.
+    """Append the shape of the tensor, all axes with the batch, such as `(batch, channels, height, width)`.
 
     Examples:
         >>> import torch
@@ -245,10 +209,6 @@ def collect_shape(recorded_data: RecorderTensor, collected: list[tuple[int, ...]
 
 def collect_tensor_node_id_dict(recorded_data: RecorderTensor, collected: dict[RecorderTensor, TensorNode]) -> None:
     """Map the tensor to the node that its newest node stands for; one without nodes adds nothing.
-
-    Args:
-        recorded_data: The tensor.
-        collected: Gets the entry.
 
     Examples:
         >>> import torch
@@ -271,7 +231,7 @@ def tensor_name(depth: int, shallow: str = "output-tensor") -> str:
 def attach_node(
     kwargs: dict[str, Any], tensor_to_node: dict[RecorderTensor, TensorNode] | None = None
 ) -> Callable[..., Any]:
-    """The function that gives a tensor a new node, which is a child of `kwargs["parents"]`.
+    """The function that gives a tensor a new node, which is a child of `kwargs["parents"]`; it raises what is below.
 
     Under a ModuleNode the tensor, an input, gets one node more. Under a FunctionNode the tensor is an output: the new
     node is its first or, if the function worked in place, replaces its last.
@@ -280,9 +240,6 @@ def attach_node(
         kwargs: Arguments of `TensorNode`; `is_aux`, `parents`, `depth` and `context` must be there. The list
             `kwargs["context"]` gets the new node, as does `kwargs` itself a `main_node`.
         tensor_to_node: For auxiliary nodes, the node that each tensor's stands for.
-
-    Returns:
-        A function of one argument, the tensor, which it changes. It raises what is below.
 
     Raises:
         KeyError: An argument that must be there is not.
@@ -345,7 +302,7 @@ def _record(
 
 
 def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:
-    """What `Tensor.__deepcopy__` gives, as one of ours: torch cannot make a new tensor of this class by itself."""
+    """A copy as `Tensor.__deepcopy__` makes it, of our class: torch cannot make a new tensor of that by itself."""
     with torch_private.without_subclass_function():
         plain = tensor.as_subclass(Tensor)
         copied = memo[id(tensor)] = copy.deepcopy(plain, memo).as_subclass(type(tensor))
@@ -353,7 +310,7 @@ def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:
 
 
 def _formatted(tensor: Tensor, how: str) -> str:
-    """What `Tensor.__format__` gives: of a subclass with one number, torch formats the object, not the number."""
+    """The text of `Tensor.__format__`: of a subclass with one number, torch formats the object, not the number."""
     with torch_private.without_subclass_function():
         return format(tensor.as_subclass(Tensor), how)
 

@@ -73,10 +73,7 @@ def may_import(dotted: str, allow: Sequence[str]) -> bool:
 def may_call(dotted: str, found: object, allow: Sequence[str]) -> bool:
     """Whether a page may call what it names with any arguments: the project's own code, and what the site allows.
 
-    Args:
-        dotted: The name in the page.
-        found: The object of that name.
-        allow: Names of packages, modules and functions that the site allows.
+    `found` is the object of the name in the page, `allow` the packages, modules and functions that the site allows.
     """
     module, name = _definition(unwrapped(found))
     defined = f"{module}.{name}"
@@ -99,7 +96,7 @@ def is_loader(found: object) -> bool:
 
 
 def refused_argument(target: Target, found: object) -> str:
-    """Which argument makes more of building a model than that, and how; empty if none does."""
+    """The argument that makes more of building a model than that, and how; empty if none does."""
     for name, value in _named_values(target, found):
         if name in _CODE_IN and value not in (None, False):
             return f"{name}={value!r} may run code that comes with a model"
@@ -113,14 +110,14 @@ def refused_argument(target: Target, found: object) -> str:
 
 
 def unwrapped(found: object) -> object:
-    """What a `functools.partial` calls in the end; all else as it is."""
+    """The function that a `functools.partial` calls in the end; all else as it is."""
     while isinstance(found, functools.partial):
         found = found.func
     return found
 
 
 def _refused_text(text: str, is_loaded: bool) -> str:
-    """Why a library must not be given a text by a page; empty if it may."""
+    """The reason why a page must not give a library a text; empty if it may."""
     if _is_outside(text):
         return "is a path outside of the project"
     if _ADDRESS.match(text):
@@ -214,7 +211,6 @@ def _is_within(name: str, entry: str) -> bool:
 
 
 def _is_of_project(top: str) -> bool:
-    """Whether a package is the project's own, or ours."""
     if _is_of_python(top):
         return False
     files = _files(top)
@@ -240,7 +236,7 @@ def _is_of_python(top: str) -> bool:
 
 @functools.cache
 def _files(top: str) -> tuple[str, ...]:
-    """Where a top-level module lies: its file, or the folders of a namespace package."""
+    """Places of a top-level module: its file, or the folders of a namespace package."""
     try:
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):  # a module without a spec

@@ -60,7 +60,7 @@ def value_digest(name: str, salt: Callable[[], str]) -> str | None:
 
 
 def what_happened(name: str, then: str | None) -> str:
-    """What has become of a variable since it had that digest; empty if it is as it was."""
+    """The change of a variable since it had that digest; empty if it is as it was."""
     value = _value(name)
     if value is None or then is None:
         return "" if value is then else "appeared" if then is None else "is gone"
@@ -138,7 +138,7 @@ _FOR_PROXIES = "getproxies_environment"
 
 
 def _asker(frame: FrameType | None) -> Asker | None:
-    """Who asks, if it is on behalf of the user's code, and not for the way to the network."""
+    """The one who asks, if it is on behalf of the user's code, and not for the way to the network."""
     while frame is not None and (frame.f_code.co_filename.endswith(_BETWEEN) or frame.f_code.co_name == "expandvars"):
         frame = frame.f_back
     if frame is None or frame.f_code.co_name == _FOR_PROXIES or not is_asked_for_user(frame):

@@ -44,7 +44,7 @@ _stat = os.stat
 
 
 class Files:
-    """What was asked of the file system from `start` to `stop`, with what the answer was.
+    """Questions to the file system from `start` to `stop`, each with its answer.
 
     Python reports to its audit hooks every `open`, also one that finds nothing, and every listing, but neither
     `os.stat`, which asks whether a file exists, nor `os.readlink`: both are covered while a recording runs.
@@ -100,13 +100,13 @@ class Files:
         self.sources.setdefault(os.path.abspath(path), stamp_of(path))
 
     def note_read(self, path: _Path) -> None:
-        """Note a file that compiled code reads, of which Python hears nothing."""
+        """Notes a file that compiled code reads, of which Python hears nothing."""
         if self._is_on:
             with contextlib.suppress(Exception):
                 self._note_read(_absolute(path))
 
     def note_opened(self, path: str, *, is_changed: bool) -> None:
-        """Note a file that the kernel reports, with whether another process wrote it in the course of the recording."""
+        """Notes a file that the kernel reports, with whether another process wrote it during the recording."""
         if path not in self.sources and not path.endswith((*_CODE, "-shm")) and not self.is_made(path):
             if is_changed and is_user_code(path):
                 self._changed.add(path)
@@ -119,11 +119,11 @@ class Files:
         return path in self.written or any(path == made or path.startswith(made + os.sep) for made in self._made)
 
     def not_made(self, answers: Mapping[str, _T]) -> dict[str, _T]:
-        """Those of files and folders that the recording did not write itself, sorted."""
+        """The files and folders that the recording did not write itself, sorted."""
         return {path: answers[path] for path in sorted(answers) if not self.is_made(path)}
 
     def changed(self) -> set[str]:
-        """What was another in the course of the recording, but not by it, as far as the process itself can see."""
+        """Files and folders that changed during the recording, but not by it, as far as this process can see."""
         found = {path for path in self._changed if not self.is_made(path)}
         for folder, names in self._names.items():
             own = {os.path.basename(path) for path in {*self.written, *self._made} if os.path.dirname(path) == folder}
@@ -278,9 +278,7 @@ def _kind_in(found: os.stat_result | None) -> str | None:
 def measure_of(path: str | PurePath, of: str = "") -> str | None:
     """Size, date and mode of a file, as a text that is only compared; None if nothing is there.
 
-    Args:
-        path: The file; of a folder nothing is said but
-        of: of the entries of a folder the `kinds`, or `sizes` and dates as well; or the text that began so before.
+    For a folder `of` is `kinds`, or `sizes` for sizes and dates of its entries as well, or a text that began so before.
     """
     kind, _, _ = of.partition(" ")
     try:

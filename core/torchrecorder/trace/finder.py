@@ -21,7 +21,7 @@ _LOADERS: tuple[tuple[Any, list[str]], ...] = (
 
 
 class ModuleFinder:
-    """Finds the files of modules; remembers its answers, so an object of this class serves one build.
+    """The files of modules; remembers its answers, so an object of this class serves one build.
 
     `importlib.util.find_spec("pkg.mod")` imports `pkg`, and with it what `pkg` imports, which a build must not do. So
     the levels of a name are walked by hand, asking each folder's own finder.
@@ -102,7 +102,6 @@ class ModuleFinder:
         return spec
 
     def _find_by_hooks(self, name: str) -> ModuleSpec | None:
-        """What an editable install put into `sys.meta_path` knows."""
         for finder in self._hooks:
             if finder not in _STANDARD and (find := getattr(finder, "find_spec", None)) is not None:
                 spec = find(name, None)

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchrecorder.errors import shown_text
+from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.environment import ALL, OF_THE_LANGUAGE, SWITCHES, what_happened
-from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table, table_of

@@ -37,7 +37,7 @@ class Installed:
 
     @staticmethod
     def on(path: Sequence[str], own: Sequence[str] | None = None, python: str = "") -> Installed:
-        """What is installed for a Python that looks on `path` and then on its `own`; this one, if that is None."""
+        """All that is installed for a Python that looks on `path` and then on its `own`; this one, if that is None."""
         found: dict[str, str] = {}
         modules: set[str] = {*sys.stdlib_module_names}
         project: set[str] = set()
@@ -61,7 +61,6 @@ class Installed:
         return text_digest(json.dumps([self.python, dict(self.distributions), self.hidden]))
 
     def differences(self, then: Installed) -> Iterator[str]:
-        """What has changed since `then`."""
         if self.python != then.python:
             yield f"Python {then.python} became {self.python}"
         for name in sorted({*self.distributions, *then.distributions}):
@@ -90,7 +89,7 @@ def remember(machine: Store, installed: Installed) -> str:
 
 
 def what_changed(machine: Store, then: str, now: Installed) -> str:
-    """What has changed since what was installed had the digest `then`, in a few words."""
+    """Changes since what was installed had the digest `then`, in a few words."""
     row = machine.read_index(_INDEX).get(then)
     changes = [] if row is None else list(now.differences(Installed(row[0], row[1], tuple(row[2]))))
     more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""

@@ -17,6 +17,7 @@ from torchrecorder.request import RecordingRequest
 from torchrecorder.trace.finder import is_elsewhere
 
 VERSION = 2
+"""Of what `to_json` writes; manifests of another one are not read."""
 
 Table = Mapping[str, "ModuleFacts"]
 """The modules of the user's that were imported, by name."""
@@ -75,7 +76,7 @@ class Manifest:
             return False
 
     def shared(self) -> Manifest:
-        """What of it means something on other machines, too.
+        """The part of it that means something on other machines, too.
 
         One from another machine names nothing else, unless it was made to have files read that are not the project's.
         """
@@ -119,7 +120,6 @@ def table_from_json(data: bytes | None) -> Table | None:
 
 
 def table_of(rows: Any) -> Table | None:
-    """The table of rows; None if a row is not one."""
     try:
         for row in rows.values():
             if not isinstance(row, list) or any(type(it) is not kind for it, kind in zip(row, _ROW, strict=False)):

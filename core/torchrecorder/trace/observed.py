@@ -14,8 +14,8 @@ from typing import Any
 from torchrecorder.cache.index import Stamp, is_younger, stamp_of
 from torchrecorder.errors import chain
 from torchrecorder.request import RecordingRequest
+from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.environment import OF_THE_LANGUAGE, OURS, SWITCHES, Asker, is_of_a_machine, value_digest
-from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.files import kind_of, link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
@@ -28,7 +28,7 @@ _SAYS_SYSTEM = (*map(os.strerror, _OF_SYSTEM), "os error", "cannot open", "could
 
 @dataclass(frozen=True, slots=True)
 class TraceResult:
-    """What a run was seen to depend on. Paths are absolute."""
+    """Dependencies of a run, as they were seen. Paths are absolute."""
 
     modules: Mapping[str, str]
     """The file of each module of the user's that was imported, by name."""
@@ -133,7 +133,7 @@ def build_manifest(
 
 
 def _variables(request: RecordingRequest, result: TraceResult, salt: Callable[[], str]) -> tuple[_Digests, _Digests]:
-    """The digests of the variables that were asked for, of those of any machine and those of this one."""
+    """The digests of the variables that were asked for: those that count everywhere, and those of this machine."""
     given: dict[str, Asker] = {text[1:]: "user" for text in request.depends if text.startswith("$")}
     askers: dict[str, Asker] = {name: who for name, who in result.environment.items() if name not in OURS}
     askers |= {OF_THE_LANGUAGE: "user", SWITCHES: "python", **given}
@@ -188,9 +188,9 @@ class _Builder:
         return ran
 
     def files(self) -> tuple[_Digests, _Digests]:
-        """What was looked for, what was read, code that is not found again by a module's name, and what was given.
+        """Digests of all files that count: those that every machine has, and those outside of the project.
 
-        Those that every machine has, and those outside of the project.
+        They were read, looked for or given, or are code that is not found again by a module's name.
         """
         result = self._result
         passing = {*result.in_passing}
@@ -214,7 +214,6 @@ class _Builder:
         return _divided({name: self._digests.folder(path) for name, path in wanted.items()})
 
     def named(self, facts: Mapping[str, str | None]) -> dict[str, str | None]:
-        """What is known by path, by the names of the paths."""
         return {self._name(path): fact for path, fact in facts.items()}
 
     def differences(self, finder: ModuleFinder) -> Iterator[str]:
@@ -252,7 +251,7 @@ _Digests = dict[str, str | None]
 
 
 def _divided(found: Mapping[str, str | None]) -> tuple[_Digests, _Digests]:
-    """What every machine has, and what lies elsewhere on this one."""
+    """Facts that every machine has, and those of what lies elsewhere on this one."""
     lasting = {name: found[name] for name in sorted(found) if not (is_elsewhere(name) and name.startswith(_SYSTEM))}
     elsewhere = {name: digest for name, digest in lasting.items() if is_elsewhere(name)}
     return {name: digest for name, digest in lasting.items() if name not in elsewhere}, elsewhere

@@ -68,7 +68,7 @@ def is_asked_for_user(frame: FrameType | None) -> bool:
 
 
 def folders_of_project() -> list[str]:
-    """Where the project lies: what its modules are imported from and where the build runs, each with its repository."""
+    """The folders that its modules are imported from and where the build runs, each with its repository."""
     own = (entry for entry in sys.path if entry and not is_installed(entry) and not is_stdlib(entry + os.sep))
     found = [_repository(os.path.realpath(folder)) for folder in (os.getcwd(), *own)]
     return [folder for folder in dict.fromkeys(found) if folder != os.sep and not is_ours(folder + os.sep)]
@@ -84,7 +84,6 @@ def _repository(folder: str) -> str:
 
 
 def is_there(path: str) -> bool:
-    """Whether a file or folder has the name."""
     try:
         _stat(path)
     except (OSError, ValueError):  # it may be any text

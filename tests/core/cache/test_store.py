@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from tests.entries import compressed
 from torchrecorder.cache.layered import LayeredCache
-from torchrecorder.cache.store import Store, divided
-from torchrecorder.cache.sweep import sweep
+from torchrecorder.cache.store import Store, divided, sweep
 
 KEY = "ab" + "0" * 62
 

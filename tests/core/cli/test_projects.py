@@ -17,7 +17,7 @@ import pytest
 
 from tests.core.answering import NoTorch
 from tests.entries import entries
-from torchrecorder.cache.sweep import sweep
+from torchrecorder.cache.store import sweep
 from torchrecorder.cli import main
 from torchrecorder.cli.doctor import watched
 from torchrecorder.cli.projects import update

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrecorder.trace.opened import Opened
+from torchrecorder.trace.readers import Opened
 
 
 @pytest.fixture

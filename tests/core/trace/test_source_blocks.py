@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrecorder.trace.source_blocks import Blocks, read_blocks
+from torchrecorder.trace.digests import Blocks, read_blocks
 
 CORE = Path(__file__).parents[3] / "core"
 SOURCE = '''"""Module."""
@@ -124,7 +124,7 @@ def test_equal_on_every_python(version: str) -> None:
     if not found:
         pytest.skip(f"no Python {version} here")
     script = (
-        "import json, sys, pathlib; from torchrecorder.trace.source_blocks import read_blocks;"
+        "import json, sys, pathlib; from torchrecorder.trace.digests import read_blocks;"
         "names = json.load(sys.stdin);"
         "print(json.dumps({n: (b.skeleton, b.functions) for n in names"
         " if (b := read_blocks(pathlib.Path(n).read_bytes()))}))"

@@ -43,7 +43,7 @@ def alias(tensor: Tensor) -> Tensor:
 
 
 class FollowedView:
-    """Where the gradient of a view enters its base, as it is before anything writes into it."""
+    """The point where the gradient of a view enters its base, as it is before anything writes into it."""
 
     __slots__ = ("base", "node", "place", "shown", "tensor", "version")
 
@@ -145,12 +145,12 @@ class Gathered:
         self._pass = -1
 
     def report_for(self, tensor: Tensor) -> Report | None:
-        """One more tensor; gives what to call with its gradient, in a backward pass only."""
+        """A function to call with the gradient of one more tensor, in a backward pass only."""
         self._count += 1
         return partial(self._add, self._count - 1) if watched(tensor) else None
 
     def now(self) -> Gradients:
-        """What this backward pass has brought so far."""
+        """The gradients that this backward pass has brought so far."""
         here = self._pass == _current_pass()
         return tuple(self._grads.get(place) if here else None for place in range(self._count))
 

@@ -41,7 +41,7 @@ def checked(data_method: str) -> DataMethod:
 
 
 class Records(Protocol):
-    """What a subrecorder asks of its recorder, each time anew: all of it may be assigned at any time."""
+    """Parts of its recorder that a subrecorder asks for, each time anew: all of it may be assigned at any time."""
 
     condition: Callable[[], Any] | None
     reduction: Callable[[Any, Any], Any] | None
@@ -81,7 +81,7 @@ class Subrecorder:
         return self.samples > 0 or not (slot is None or (isinstance(slot, list) and not slot))
 
     def empty(self) -> list[Any] | None:
-        """What a slot holds at first: a list to append to, or `None` where a reduction makes one value."""
+        """The first content of a slot: a list to append to, or `None` where a reduction makes one value."""
         return [] if self._recorder.reduction is None else None
 
     def belong_to(self, recorder: Records) -> None:

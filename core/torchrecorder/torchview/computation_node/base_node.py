@@ -11,7 +11,7 @@ NodeContainer = OrderedSet
 
 
 class Node:
-    """Base class of the nodes of a recorded graph.
+    """Base class of the nodes of a recorded graph; nodes that it comes from, and that come from it, are kept in order.
 
     Args:
         depth: Level in the hierarchy of modules; the model is on level 0.
@@ -20,10 +20,6 @@ class Node:
         name: What the drawing calls it.
 
     Attributes:
-        depth: As given.
-        name: As given.
-        parents: The nodes it comes from, in order of insertion.
-        children: The nodes that come from it, in order of insertion.
         node_id: Names it in the drawing; nodes with the same id are drawn once. `null` in this base class.
 
     Examples:
@@ -86,11 +82,7 @@ class Node:
         return not self.children
 
     def set_node_id(self) -> None:
-        """Give the node the id that its kind of node has.
-
-        Raises:
-            NotImplementedError: This base class has none.
-        """
+        """Give the node the id that its kind of node has; this base class has none (NotImplementedError)."""
         raise NotImplementedError("To be implemented by subclasses of Node Class !!!")
 
 

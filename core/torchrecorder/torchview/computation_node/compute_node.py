@@ -32,11 +32,7 @@ class TensorNode(Node):
     Attributes:
         tensor_id: `id()` of the tensor.
         tensor_shape: Its shape with all axes, the batch included, such as `(batch, channels, height, width)`.
-        is_aux: As given.
         main_node: As given; else the node itself.
-        context: As given.
-        parent_hierarchy: As given.
-        collect_attributes: As given.
 
     Examples:
         >>> import torch
@@ -70,11 +66,7 @@ class TensorNode(Node):
         self.set_node_id()
 
     def set_node_id(self, children_id: int | str | None = None) -> None:
-        """Give the node its id; a stand-in has that of its main node.
-
-        Args:
-            children_id: Makes an id for the node before those children only.
-        """
+        """Give the node its id, a stand-in that of its main node, or one for its place before some children only."""
         if children_id is not None:
             self.node_id = f"{id(self)}-{children_id}"
         else:
@@ -108,16 +100,15 @@ class _ComputeNode(Node):
     def set_node_id(self, output_id: int | str | None = None) -> None:
         """Give the call an id of its own or, to roll the graph, one that all calls alike share.
 
-        Args:
-            output_id: Says what follows the call. Calls of one function are alike if that is the same; so are calls of
-                a module without parameters, since an activation may serve in many places. Calls of a module with
-                parameters are alike whatever follows.
+        `output_id` says what follows the call. Calls of one function are alike if that is the same; so are calls of a
+        module without parameters, since an activation may serve in many places. Calls of a module with parameters are
+        alike whatever follows.
         """
         self.node_id = f"{id(self)}" if output_id is None else f"{self.compute_unit_id}-{output_id}"
 
 
 class ModuleNode(_ComputeNode):
-    """One call of a module.
+    """A call of a module.
 
     Args:
         module_unit: The module; it is not kept.
@@ -135,7 +126,6 @@ class ModuleNode(_ComputeNode):
         input_shape: The shapes of the tensors it was called with, the batch included.
         output_shape: The shapes of the tensors it returned, the batch included.
         output_nodes: The nodes of those tensors.
-        attributes: As given.
 
     Examples:
         >>> from torch import nn
@@ -177,7 +167,7 @@ def _is_true(module: nn.Module) -> bool:
 
 
 class FunctionNode(_ComputeNode):
-    """One call of a function of torch.
+    """A call of a function of torch.
 
     Args:
         function_unit: The function; it is not kept.
@@ -193,7 +183,6 @@ class FunctionNode(_ComputeNode):
         input_shape: The shapes of the tensors it was called with, the batch included.
         output_shape: The shapes of the tensors it returned, the batch included.
         output_nodes: The nodes of those tensors, which are its children.
-        attributes: As given.
 
     Examples:
         >>> import torch

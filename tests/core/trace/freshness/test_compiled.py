@@ -16,7 +16,7 @@ from tests.entries import entries, facts_of
 from tests.models.one_layer import net
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import read_request
-from torchrecorder.trace.opened import Opened
+from torchrecorder.trace.readers import Opened
 
 MakeProject = Callable[[dict[str, str | bytes]], Any]
 

@@ -9,8 +9,7 @@ import pytest
 from tests.core.trace.freshness.conftest import Project
 from tests.entries import entries
 from tests.models.one_layer import net
-from torchrecorder.cache.store import VARIANTS
-from torchrecorder.cache.sweep import sweep
+from torchrecorder.cache.store import VARIANTS, sweep
 
 
 @pytest.fixture
