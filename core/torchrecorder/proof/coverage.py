@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from torchrecorder.proof.facts import Fault, GraphFacts
-from torchrecorder.view.model import Box, Node, View
+from torchrecorder.view.model import Box, Node, View, boxes_around
 
 
 class Coverage:
@@ -118,7 +118,5 @@ class Coverage:
 
     def around(self, node: Node) -> tuple[int, ...]:
         """The calls in whose box a node stands."""
-        at = node.box
-        while at is not None and self.view.boxes[at].around:
-            at = self.view.boxes[at].parent
-        return (self.root,) if at is None else self.view.boxes[at].calls
+        around = boxes_around(self.view.boxes, node.box)
+        return next((box.calls for box in around if not box.around), (self.root,))

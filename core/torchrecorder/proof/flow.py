@@ -13,7 +13,7 @@ from itertools import product
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault
-from torchrecorder.view.model import Node
+from torchrecorder.view.model import boxes_around
 
 _Pair = tuple[int, int, bool]
 """Tail, head, and whether the next turn of a loop reads it."""
@@ -297,19 +297,13 @@ class FlowProof:
         drawn = {(tail, head) for tail, head, back in self._drawn_edges() if not back}
         for box, steps, tail, head in sorted(self.across):
             row = self.view.boxes[box]
-            inside = {node.id for node in self.view.nodes if self._is_in(node, box)}
+            inside = {node.id for node in self.view.nodes if row in boxes_around(self.view.boxes, node.box)}
             leaves = any(t == tail and h not in inside for t, h in drawn)
             enters = any(h == head and t not in inside for t, h in drawn)
             if (steps == 1 and leaves and enters) or row.differs:
                 continue
             words = f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it"
             yield Fault("flow", f"{words}, which is not to be seen", row.calls[:1])
-
-    def _is_in(self, node: Node, box: int) -> bool:
-        at = node.box
-        while at is not None and at != box:
-            at = self.view.boxes[at].parent
-        return at == box
 
     def _around(self, node: int) -> tuple[int, ...]:
         return self.coverage.around(self.view.nodes[node])

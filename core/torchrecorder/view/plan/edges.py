@@ -9,7 +9,7 @@ from dataclasses import replace
 from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft, Pair
-from torchrecorder.view.model import Box, Node, NodeKind
+from torchrecorder.view.model import Box, Node, NodeKind, boxes_around
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped, lists
 
@@ -38,7 +38,7 @@ class Ends:
                 if not self._is_constant(read.origin):
                     self.backs.setdefault((read.tail, read.head), read.value)
             elif read.tail is not None and not self._is_constant(read.origin):
-                self._join(read.tail, read.head, read.value)
+                self.edges.setdefault((read.tail, read.head), read.value)
                 self.outlets.note(read.value, read.op)
             elif read.op.id not in self.constant and (source := self.sources.of(read)) is not None:
                 fed.setdefault(source, {}).setdefault(read.head, []).append(read)
@@ -51,32 +51,21 @@ class Ends:
                 box = None if is_input else self._common_box(heads)
                 node_id = self._add(source.kind, source.name, values if is_input else values[:1], box=box, op=source.op)
                 for read in reads:
-                    self._join(node_id, read.head, read.value)
+                    self.edges.setdefault((node_id, read.head), read.value)
         for node in self.plan.nodes:  # a call that ran no op, because it raised or does nothing, still got its inputs
             if node.kind == "call" and not self.plan.tree.n_ops[node.calls[0]]:
                 call = node.calls[0]
                 inputs = self.graph.calls[call].inputs if call else self.graph.inputs
                 for value in inputs.values():
                     if (tail := self._tail(value)) != node.id:
-                        self._join(tail, node.id, value)
+                        self.edges.setdefault((tail, node.id), value)
         self._draw_outputs()
         self.outlets.mark()
         return self._draft(self._checks() if self.leaves_out_constants else set())
 
     def _common_box(self, heads: list[int]) -> int | None:
-        paths = []
-        for head in heads:
-            path, box = [], self.plan.nodes[head].box
-            while box is not None:
-                path.append(box)
-                box = self.plan.boxes[box].parent
-            paths.append(path[::-1])
-        common: int | None = None
-        for level in zip(*paths, strict=False):
-            if len(set(level)) > 1:
-                break
-            common = level[0]
-        return common
+        paths = [[box.id for box in boxes_around(self.plan.boxes, self.plan.nodes[head].box)] for head in heads]
+        return next((box for box in paths[0] if all(box in path for path in paths)), None)
 
     def _draw_outputs(self) -> None:
         root = self.plan.root
@@ -89,16 +78,14 @@ class Ends:
         for name, (outputs, differs) in self._named_outputs(paths).items():
             node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=differs)
             for value in outputs:
-                self._join(self._tail(value) if idle is None else idle, node, value)
+                self.edges.setdefault((self._tail(value) if idle is None else idle, node), value)
 
     def _given_by(self, call: int) -> dict[str, tuple[int, ...]]:
-        given = self.graph.calls[call].outputs
+        given = {path: (value,) for path, value in self.graph.calls[call].outputs.items()}
         if call == self.plan.visible.root:
-            return {path: (value,) for path, value in given.items()}
+            return given
         is_read = self.plan.visible.is_read_outside
-        return {path: (value,) for path, value in given.items() if is_read(value, call)} or {
-            path: (value,) for path, value in given.items()
-        }
+        return {path: values for path, values in given.items() if is_read(values[0], call)} or given
 
     def _named_outputs(self, paths: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
         """By name the values that one node stands for, and which layer they are of."""
@@ -158,19 +145,12 @@ class Ends:
         return node.id
 
     def _making(self, op: int) -> tuple[int, ...]:
-        making, pending = set[int](), [op]
+        making, pending = set[int](), {op}
         while pending:
-            making.add(last := pending.pop())
-            made = (self.graph.values[self.reads.origin[value]].producer for value in self.graph.ops[last].inputs)
-            pending += [
-                producer
-                for producer in made
-                if producer is not None and producer in self.constant and producer not in making
-            ]
+            making |= pending
+            read = (self.reads.origin[value] for last in pending for value in self.graph.ops[last].inputs)
+            pending = {made for v in read if (made := self.graph.values[v].producer) in self.constant} - making
         return tuple(sorted(making))
-
-    def _join(self, tail: int, head: int, value: int) -> None:
-        self.edges.setdefault((tail, head), value)
 
     def _checks(self) -> set[int]:
         """Nodes that only decide what the code does next: numbers that no op reads, and what feeds them alone.
@@ -284,7 +264,9 @@ class _Outlets:
             thing = self.plan.things[run]
             names = [self.giver(run, turn).rpartition(".")[2] for turn in sorted(turns)]
             which = f"outputs {', '.join(names)}" if all(name.isdigit() for name in names) else f"{len(turns)} outputs"
-            marked = replace(thing, differs=(*thing.differs, f"outputs ×{thing.repeat}" if self._all(run) else which))
+            marked = replace(
+                thing, differs=(*thing.differs, f"outputs ×{thing.repeat}" if len(turns) == thing.repeat else which)
+            )
             if isinstance(marked, Box):
                 self.plan.boxes[thing.id] = marked
             else:
@@ -293,9 +275,6 @@ class _Outlets:
     def _is_told(self, run: int) -> bool:
         thing, turns = self.plan.things[run], self._given[run]
         return thing.repetition == "series" and not turns <= {thing.repeat - 1}
-
-    def _all(self, run: int) -> bool:
-        return len(self._given[run]) == self.plan.things[run].repeat
 
     def _made_in(self, value: int) -> dict[int, int]:
         producer = self.graph.values[self.reads.origin[value]].producer

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from torchrecorder.errors import listed
 from torchrecorder.view import tuning
-from torchrecorder.view.model import Box, Inset, Node, View
+from torchrecorder.view.model import Box, Inset, Node, View, boxes_around
 from torchrecorder.view.skips import with_skips
 from torchrecorder.view.templates.interiors import Interior, Interiors
 
@@ -85,26 +85,18 @@ class Choice:
             share = self.interiors.share(self.kinds.members[kind])
             if share < tuning.LEAST_SHARE or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
                 continue
-            information = self._information(interior, share)
+            # of a large part of the model, what is in its own layers counts too
+            inside = [node.calls[0] for node in interior.nodes if self.interiors.is_block(node)]
+            deeper = [self.interiors.of(call).information - 1 for call in inside if share > tuning.LARGE_KIND]
+            information = max([interior.information, *deeper])
             has_layers = any(node.kind == "call" for node in interior.nodes)
             if information < tuning.LEAST_INFORMATION or (level[kind] and not has_layers):
                 continue
-            score = (
-                share
-                * min(1.0, information / tuning.FULL_INFORMATION)
-                * (tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1)
-            )
-            score *= tuning.DEEPER ** level[kind]
+            score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
+            score *= tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1
             if best is None or score > best[1]:
                 best = kind, score, interior
         return best
-
-    def _information(self, interior: Interior, share: float) -> int:
-        """Information of the interior, or of one in it if it is a large part of the model."""
-        inside = (
-            node.calls[0] for node in interior.nodes if share > tuning.LARGE_KIND and self.interiors.is_block(node)
-        )
-        return max([interior.information, *(self.interiors.of(call).information - 1 for call in inside)])
 
     def richest(self, calls: list[int]) -> Interior:
         """The interior of the call that shows most: of the model of its kind, if it is among them."""
@@ -169,11 +161,9 @@ class Choice:
         boxes = {first: calls for first, calls in in_place.items() if first in inside}
         view = self.interiors.view(call, boxes) if boxes else known
         nodes = tuple(self._lettered(node, letters, view.boxes) for node in view.nodes)
-        return replace(view, nodes=nodes, boxes=tuple(self._told(box) for box in view.boxes))
-
-    def _told(self, box: Box) -> Box:
-        calls = () if box.around else box.calls
-        return replace(box, differs=(*(self.kinds.in_words(calls, box.calls[0]) or ()), *box.differs))
+        words = (() if box.around else self.kinds.in_words(box.calls, box.calls[0]) or () for box in view.boxes)
+        told = (replace(box, differs=(*own, *box.differs)) for box, own in zip(view.boxes, words, strict=True))
+        return replace(view, nodes=nodes, boxes=tuple(told))
 
     def _lettered(self, node: Node, letters: dict[int, str], boxes: Sequence[Box]) -> Node:
         """A node with the letter of its kind, unless too much is different in it, and what differs."""
@@ -187,15 +177,14 @@ class Choice:
         return replace(node, inset=letter, differs=(*words, *node.differs))
 
     def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
-        calls, at = [*node.calls], node.box
+        calls = [*node.calls]
         end, places = self.interiors.tree.end, self.interiors.visible.places
-        while at is not None:
-            box, known = boxes[at], [*calls]
+        for box in boxes_around(boxes, node.box):
+            known = [*calls]
             for i, other in enumerate(box.calls[box.period :]):
                 first = box.calls[i % box.period]
                 here = (places.call(call, first, other) for call in known if first <= call < end[first])
                 calls += [call for call in here if call is not None]
-            at = box.parent
         return calls
 
 
