@@ -55,7 +55,16 @@ def to_json(graph: Graph) -> str:
     """The Graph as one line of JSON, the same for equal Graphs on every machine."""
     metas: dict[TensorMeta, int] = {}
     info, failure = graph.info, graph.info.failure
-    ops = [[o.name, o.target, o.call, o.inputs, o.outputs, o.mutates, o.kernels, o.flops] for o in graph.ops]
+    ops: list[list[object]] = [
+        [o.name, o.target, o.call, o.inputs, o.outputs, o.mutates, o.kernels, o.flops, o.attrs, o.source, o.kind]
+        for o in graph.ops
+    ]
+    for row, op in zip(ops, graph.ops, strict=True):
+        if op.autograd:  # left out where there is none, as it was before there could be any
+            row.append([[node.name, node.inputs, node.outputs] for node in op.autograd])
+    by_axes: dict[tuple[int, ...], list[int]] = {}
+    for value, axes in graph.batch.items():
+        by_axes.setdefault(axes, []).append(value)
     data = {
         "torchrecorder_graph": VERSION,
         "info": {
@@ -75,7 +84,7 @@ def to_json(graph: Graph) -> str:
         ],
         "tied": graph.tied,
         "calls": [[c.parent, c.module, c.index, c.inputs, c.outputs, c.ok, c.kind] for c in graph.calls],
-        "ops": [[*row, o.attrs, o.source, o.kind, *_autograd(o)] for row, o in zip(ops, graph.ops, strict=True)],
+        "ops": ops,
         "values": [
             [v.kind, v.producer, v.index, v.meta and metas.setdefault(v.meta, len(metas)), v.name, v.storage_group]
             for v in graph.values
@@ -84,22 +93,11 @@ def to_json(graph: Graph) -> str:
         "inputs": graph.inputs,
         "outputs": graph.outputs,
         **({"decisions": [[d.source, d.text, d.values] for d in graph.decisions]} if graph.decisions else {}),
-        **({"batch": _batch_to_json(graph)} if graph.batch else {}),
+        **({"batch": [[axes, values] for axes, values in by_axes.items()]} if graph.batch else {}),
     }
     if graph.frames or any(op.offset is not None for op in graph.ops):
         data["frames"] = _frames_to_json(graph)
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-
-
-def _autograd(op: Op) -> list[object]:
-    return [[[node.name, node.inputs, node.outputs] for node in op.autograd]] if op.autograd else []
-
-
-def _batch_to_json(graph: Graph) -> list[object]:
-    ids: dict[tuple[int, ...], list[int]] = {}
-    for value, axes in graph.batch.items():
-        ids.setdefault(axes, []).append(value)
-    return [[axes, values] for axes, values in ids.items()]
 
 
 def _frames_to_json(graph: Graph) -> dict[str, object]:
@@ -130,6 +128,7 @@ def is_from_names(text: bytes) -> bool:
     return b'"grade":"names"' in text  # in none of its texts, where a quote has a backslash before it
 
 
+_HALF_PAIR = re.compile(r"[\ud800-\udfff]")
 _MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _MAY_BE_HALF_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 
@@ -203,7 +202,7 @@ def _ops(rows: Sequence[Sequence[Any]], places: Iterable[Sequence[Any]]) -> Iter
     for id_, (row, place) in enumerate(zip(rows, places, strict=True)):
         name, target, call, inputs, outputs, mutates, kernels, flops, attrs, source, kind, *more = row
         ids = (tuple(inputs), tuple(outputs), tuple(mutates))
-        nodes = _autograd_nodes(*more)
+        nodes = tuple(AutogradNode(of, tuple(read), tuple(given)) for part in more for of, read, given in part)
         yield _op(id_, name, target, call, *ids, tuple(kernels), flops, attrs, source, kind, nodes, *place)
 
 
@@ -212,10 +211,6 @@ def _frames_of(later: Mapping[str, Any]) -> Iterator[Frame]:
     for id_, (function, call, parent, place) in enumerate(later.get("rows", ())):
         (name, defined), (source, offset) = functions[function], places[place]
         yield _frame(id_, name, defined, call, parent, source, offset)
-
-
-def _autograd_nodes(rows: Sequence[Sequence[Any]] = ()) -> tuple[AutogradNode, ...]:
-    return tuple(AutogradNode(name, tuple(inputs), tuple(outputs)) for name, inputs, outputs in rows)
 
 
 def _columns(rows: Sequence[Any], *columns: Sequence[Any] | None) -> Iterator[tuple[Any, ...]]:
@@ -399,13 +394,5 @@ def _wrong(values: Collection[Any], hint: Any, where: str) -> Iterator[str]:
         yield from _wrong([item for value in values for item in value.values()], arguments[1], where)
     elif is_dataclass(kind):
         yield from _wrong_fields(values, kind)
-    elif kind is str and not _is_text("".join(values)):
+    elif kind is str and _HALF_PAIR.search("".join(values)):
         yield f"{where} has half of a surrogate pair"
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

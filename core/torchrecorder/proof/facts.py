@@ -96,7 +96,8 @@ class GraphFacts:
         self.is_side = [value.kind in ("const", "buffer") for value in graph.values]
         """For each value whether it carries no features: made of constants, whole numbers and truth values alone."""
         for value in graph.inputs.values():
-            self.is_side[value] |= self._is_integer(value)
+            meta = graph.values[value].meta
+            self.is_side[value] |= meta is not None and meta.dtype.startswith(_INTEGERS)
         for op in graph.ops:
             if op.name in _LIKE or all(self.is_side[value] for value in op.inputs):
                 for value in op.outputs:
@@ -125,7 +126,8 @@ class GraphFacts:
         always, of_one, is_view, same = self._moves[key]
         if always or not (of_one or is_view):
             return always
-        sources = {origin[value] for value in self.data_of(op) if not self._is_empty(value)}
+        values = self.graph.values
+        sources = {origin[v] for v in self.data_of(op) if not (self.is_side[v] and 0 in values[v].shape)}
         if len(sources) == 1:
             return of_one and all(self._changes_nothing(op, kernel) for kernel in same)
         return is_view and sum(not self.is_side[value] for value in op.inputs) <= 1
@@ -149,14 +151,6 @@ class GraphFacts:
             return len(op.inputs) == 1 and float(number) == _SAME[kernel]
         except ValueError:
             return False
-
-    def _is_empty(self, value: int) -> bool:
-        meta = self.graph.values[value].meta
-        return self.is_side[value] and meta is not None and 0 in meta.shape
-
-    def _is_integer(self, value: int) -> bool:
-        meta = self.graph.values[value].meta
-        return meta is not None and meta.dtype.startswith(_INTEGERS)
 
     def match(self, call: int, other: int) -> Match:
         """Counterparts of the calls and ops of one call in another, by paths and by where the code ran them."""

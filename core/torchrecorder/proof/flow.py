@@ -129,17 +129,14 @@ class FlowProof:
         nodes = self.brought.get(value, [])
         for node in nodes if is_free or len(nodes) > 1 else ():
             self.allowed.add((node, head, False))
-        if not nodes and self._must_be_drawn(value, is_free):
-            name = self.graph.values[value].name or f"value {value}"
-            self.unshown.append(Fault("flow", f"{name} is read and not drawn", (self.coverage.root,)))
+        row = self.graph.values[value]
+        if not nodes and (not is_free or (row.kind in ("input", "op") and value not in self.view.aside)):
+            words = f"{row.name or f'value {value}'} is read and not drawn"
+            self.unshown.append(Fault("flow", words, (self.coverage.root,)))
         if is_free or not nodes:
             return
         if head not in nodes and not any((node, head, False) in self.required for node in nodes):
-            self.required[nodes[0], head, False] = self.graph.values[value].name or f"value {value}"
-
-    def _must_be_drawn(self, value: int, is_free: bool) -> bool:
-        is_given = self.graph.values[value].kind in ("input", "op") and value not in self.view.aside
-        return is_given or not is_free
+            self.required[nodes[0], head, False] = row.name or f"value {value}"
 
     def _from_turn(self, box: int, made: int, read: int, source: int, op: Op | None, head: int, is_free: bool) -> None:
         row = self.view.boxes[box]

@@ -7,7 +7,7 @@ plain data.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -169,7 +169,9 @@ class _Walk:
             value = self.graph.values[id_]
             known = self._param(value, layer) if value.kind == "param" else self._of_value.get(id_)
             if known is not None and value.kind != "param" and known not in self._taken[call.id]:
-                self._lift(known, layer)
+                node, beside = self._node(known), self._node(layer)
+                if node.depth > beside.depth:  # a layer inside gave it, and the scope around this one gives it too
+                    node.depth, node.parent = beside.depth, beside.parent
                 continue
             given = self._tensor(value, layer)
             origin, through = self._origin(value, known, layer)
@@ -274,12 +276,6 @@ class _Walk:
         beside = self._node(layer)
         return self._add(TensorNode(self._numbered("Tensor"), value, beside.depth, beside.parent))
 
-    def _lift(self, known: int, layer: int) -> None:
-        """Move a node that a layer inside gave into the scope around this layer, which gives it too."""
-        node, beside = self._node(known), self._node(layer)
-        if node.depth > beside.depth:
-            node.depth, node.parent = beside.depth, beside.parent
-
     def _numbered(self, name: str) -> str:
         self._names[name] += 1
         return name if self._names[name] == 1 else f"{name}-{self._names[name]}"
@@ -327,7 +323,8 @@ class _Walk:
 
     def _live_ops(self) -> dict[int, bool]:
         """By op, whether an input, a parameter or an end of a layer leads to it, however far back."""
-        passed = {value for call in self._of_layers() for value in (*call.inputs.values(), *call.outputs.values())}
+        layers = [call for call in self.graph.calls if call.kind == "module" and not call.module.startswith("~")]
+        passed = {value for call in layers for value in (*call.inputs.values(), *call.outputs.values())}
         found: dict[int, bool] = {}
         for op in self.graph.ops:
             values = [self.graph.values[id_] for id_ in op.inputs]
@@ -338,9 +335,6 @@ class _Walk:
                 for value in values
             )
         return found
-
-    def _of_layers(self) -> Iterable[Call]:
-        return (call for call in self.graph.calls if call.kind == "module" and not call.module.startswith("~"))
 
 
 def _outermost_function(graph: Graph, op: Op) -> int | None:

@@ -69,18 +69,14 @@ def _entries_in(tree: CallTree, parent: int, paths: set[str]) -> Iterator[_Entry
         take_turns = len([*groupby(sorts)]) > len({*sorts})  # one turn of which is drawn, with ×N
         if len(entries) < 2 or not is_apart or take_turns or any(len(inside) < 2 for inside in within):
             continue
-        if not _is_chain(tree, within):
+        before = dependence(tree, [[Item(True, call) for call in inside] for inside in within])
+        if not all(before[i] >> (i - 1) & 1 for i in range(1, len(before))):  # it is no chain
             continue
         for (path, _), (start, stop) in zip(entries, _stretches(graph, items, [*of_list.values()]), strict=True):
             calls = [child for child, home in around.items() if home == path]
             first, last = min(calls), max(calls)
             inner = tuple(child for child in tree.children[parent] if first <= child <= last)
             yield _Entry(path, parent, inner, frozenset(it.id for it in items[start:stop] if not it.is_call))
-
-
-def _is_chain(tree: CallTree, entries: Sequence[Sequence[int]]) -> bool:
-    before = dependence(tree, [[Item(True, call) for call in calls] for calls in entries])
-    return all(before[i] >> (i - 1) & 1 for i in range(1, len(before)))
 
 
 def _stretches(graph: Graph, items: Sequence[Item], spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -61,7 +61,9 @@ class _Spines:
             for edge in edges if not is_sum else self.main[node.id]:
                 # What nothing is below leads past nothing; a node may have thousands of inputs that are such.
                 has_below = self._leave[edge.tail] > self._enter[edge.tail]
-                if has_below and any(self._leads_past(edge, other) for other in others):
+                axes = self._axes(edge.value)
+                beside = (other.tail for other in others if axes == self._axes(other.value) and axes >= _FEATURES)
+                if has_below and any(self._is_above(edge.tail, tail) for tail in beside):
                     skips.add((edge.tail, edge.head))
                 elif is_sum:
                     skips.update(self._side_branch(edge))
@@ -82,12 +84,6 @@ class _Spines:
             op = first.op if first.kind == "op" else first.ops[0] if first.ops else None
             values = set() if op is None else {*self.graph.ops[op].inputs[:1]}
         return [edge for edge in edges if edge.value in values] or edges
-
-    def _leads_past(self, edge: Edge, other: Edge) -> bool:
-        if edge.tail == other.tail or not self._is_above(edge.tail, other.tail):
-            return False
-        axes = self._axes(edge.value)
-        return axes >= _FEATURES and axes == self._axes(other.value)
 
     def _side_branch(self, edge: Edge) -> list[Pair]:
         """Edges of a chain without forks that ends in a sum and leaves its spine above; else none."""

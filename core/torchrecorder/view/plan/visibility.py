@@ -146,9 +146,10 @@ class Visibility:
 
     def is_read_outside(self, value: int, call: int) -> bool:
         inside, pending = range(call, self.tree.end[call]), [value]
+        outputs = {value for values in self.graph.outputs.values() for value in values}
         while pending:
             read = pending.pop()
-            if read in self._last:
+            if read in outputs:
                 return True
             for op in self._readers.get(read, ()):
                 is_handed = self.handed[op.id] == read
@@ -156,10 +157,6 @@ class Visibility:
                     return True
                 pending += op.outputs if is_handed else ()
         return False
-
-    @cached_property
-    def _last(self) -> set[int]:
-        return {value for values in self.graph.outputs.values() for value in values}
 
     @cached_property
     def _readers(self) -> dict[int, list[Op]]:

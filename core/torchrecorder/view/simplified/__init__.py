@@ -14,7 +14,6 @@ from collections.abc import Set
 from dataclasses import replace
 from functools import cached_property
 
-from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, is_no_feature
 from torchrecorder.view.model import Node
@@ -117,14 +116,10 @@ class _Asides:
 
     def _is_aside(self, node: int) -> bool:
         if node not in self._known:
-            self._known[node] = self._has_asides(self.nodes[node])
+            row, given = self.nodes[node], self._given(node)
+            given = [*row.values] if row.kind in ("input", "const") else [] if row.kind == "gap" else given
+            self._known[node] = bool(given) and self.facts.aside.issuperset(given)
         return self._known[node]
-
-    def _has_asides(self, node: Node) -> bool:
-        if node.kind in ("call", "op", "function"):
-            given = [value for op in self._ops(node) for value in self.graph.ops[op].outputs]
-            return bool(given) and self.facts.aside.issuperset(given)
-        return node.kind in ("input", "const") and self.facts.aside.issuperset(node.values)
 
     def _needs(self, node: Node, tail: int) -> bool:
         """Whether the node cannot be understood without the aside value that it reads."""
@@ -136,8 +131,11 @@ class _Asides:
         return not self._used_in(node).isdisjoint((tails[tail], *self.nodes[tail].values))
 
     def _is_blank(self, node: int) -> bool:
-        given = [value for op in self._ops(self.nodes[node]) for value in self.graph.ops[op].outputs]
+        given = self._given(node)
         return bool(given) and self.facts.blank.issuperset(given)
+
+    def _given(self, node: int) -> list[int]:
+        return [value for op in self._ops(self.nodes[node]) for value in self.graph.ops[op].outputs]
 
     def _used_in(self, node: Node) -> set[int]:
         """Aside values that an op within the node takes as an index, or has nothing else than."""
@@ -147,12 +145,12 @@ class _Asides:
             if self.facts.aside.issuperset(op.outputs):
                 if used.intersection(op.outputs):
                     used.update(op.inputs)
-            elif plain(op.name) in INDEXING or self._has_only_asides(op):
-                used.update(value for value in op.inputs if value in self.facts.aside)
+                continue
+            asides = [value for value in op.inputs if value in self.facts.aside]
+            weights = [value for value in op.inputs if self.graph.values[value].kind == "param"]
+            if plain(op.name) in INDEXING or len({*asides, *weights}) == len(op.inputs):
+                used.update(asides)
         return used
-
-    def _has_only_asides(self, op: Op) -> bool:
-        return all(value in self.facts.aside or self.graph.values[value].kind == "param" for value in op.inputs)
 
     def _ops(self, node: Node) -> list[int]:
         return self.facts.ops_of(node) if node.kind in ("call", "op", "function", "gap") else []
@@ -178,7 +176,9 @@ def _name_in_readers(draft: Draft) -> None:
         if not _may_be_named(draft, node) or len(draft.heads[node.id]) != 1:
             continue
         reader = draft.nodes[next(iter(draft.heads[node.id]))]
-        if _is_part(draft.graph, reader) and len(draft.tails[reader.id]) == len(draft.heads[reader.id]) == 1:
+        name = draft.graph.ops[reader.op].name if reader.kind == "op" and reader.op is not None else ""
+        # a part of a table, such as the positions up to the length of a text
+        if plain(name) in ("getitem", "narrow") and len(draft.tails[reader.id]) == len(draft.heads[reader.id]) == 1:
             head, value = next(iter(draft.heads[reader.id].items()))
             node = replace(node, ops=(*node.ops, *reader.own_ops))
             draft.nodes[node.id] = node
@@ -199,7 +199,3 @@ def _may_be_named(draft: Draft, node: Node) -> bool:
     if node.kind == "call":
         return not draft.tails[node.id] and node.repeat == 1 and not draft.is_looped(node.id)
     return node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
-
-
-def _is_part(graph: Graph, node: Node) -> bool:
-    return node.kind == "op" and node.op is not None and plain(graph.ops[node.op].name) in ("getitem", "narrow")

@@ -61,7 +61,11 @@ class Kinds:
     @cached_property
     def of(self) -> list[int]:
         kinds = [self._kind(call) for call in range(len(self.graph.calls))]
-        return self._parted([self._last(number) for number in kinds])
+        for i, kind in enumerate(kinds):
+            while kind in self._joined:
+                kind = self._joined[kind]
+            kinds[i] = kind
+        return self._parted(kinds)
 
     @cached_property
     def models(self) -> dict[int, int]:
@@ -261,11 +265,6 @@ class Kinds:
                 rest = [call for call in rest if (kind, self.structure[call]) not in new]
                 number, rounds, self._n_kinds = self._n_kinds, rounds + 1, self._n_kinds + 1
         return [new[kind, self.structure[call]] for call, kind in enumerate(kinds)]
-
-    def _last(self, kind: int) -> int:
-        while kind in self._joined:
-            kind = self._joined[kind]
-        return kind
 
     def _inside(self, call: int) -> set[Hashable]:
         """The paths in a call from its own on, without numbers; in a container, which has no others, with classes."""

@@ -77,8 +77,9 @@ class _Series:
         while stop < len(nodes) and self._continues(nodes[stop - 1], nodes[stop]):
             stop += 1
         run = [*nodes[at:stop]]
-        if len(run) > 1:
-            run = run[: self._to_step(run)]
+        steps = [a != b for a, b in pairwise(resolution(self.graph, node.calls[-1]) for node in run if len(run) > 1)]
+        if any(steps) and not (all(steps) and len(run) > tuning.MANY_STEPS):
+            run = run[: steps.index(True) + 1]
         while len(run) > 1 and not (self._is_closed(run) and self._is_said(run)):
             run.pop()
         return run
@@ -116,18 +117,6 @@ class _Series:
         is_same_size = self._is_long or here.extra_repr == there.extra_repr
         return is_same_size and without_numbers(paths[0]) == without_numbers(paths[1])
 
-    def _is_read_alike(self, upper: int, lower: int) -> bool:
-        """Whether what both calls get is the same argument of both: attention may exchange its query and its key."""
-        here, there = self.graph.calls[upper].inputs, self.graph.calls[lower].inputs
-        both = {*here.values()} & {*there.values()}
-        return all(here.get(path) == value for path, value in there.items() if value in both)
-
-    def _to_step(self, run: Sequence[Node]) -> int:
-        steps = [a != b for a, b in pairwise(resolution(self.graph, node.calls[-1]) for node in run)]
-        if not any(steps) or (all(steps) and len(run) > tuning.MANY_STEPS):
-            return len(run)
-        return steps.index(True) + 1
-
     def _is_closed(self, run: Sequence[Node]) -> bool:
         members = {node.id for node in run}
         before = [
@@ -135,7 +124,10 @@ class _Series:
         ]
         after = [self.draft.heads[node.id].keys() - members - self._beside for node in run]
         same = all(others == before[1] for others in before[1:]) and before[1] <= before[0]
-        same &= all(self._is_read_alike(upper.calls[-1], lower.calls[0]) for upper, lower in pairwise(run))
+        rows = [(self.graph.calls[upper.calls[-1]], self.graph.calls[lower.calls[0]]) for upper, lower in pairwise(run)]
+        for here, there in rows:  # the same argument of both: attention may exchange its query and its key
+            both = {*here.inputs.values()} & {*there.inputs.values()}
+            same &= all(here.inputs.get(path) == value for path, value in there.inputs.items() if value in both)
         return same and (not any(after[:-1]) or all(others == after[-1] for others in after[:-1]))
 
     def whole(self, run: Sequence[Node]) -> Node:
