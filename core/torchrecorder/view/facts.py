@@ -44,16 +44,6 @@ class Facts:
         return blank
 
     @cached_property
-    def random(self) -> set[int]:
-        """The values that random numbers decide, and nothing that the model gets or has learned."""
-        random: set[int] = set()
-        for op in self.graph.ops:
-            is_known = all(value in random or value in self.aside for value in op.inputs)
-            if is_known and (op.name.startswith(RANDOM) or not random.isdisjoint(op.inputs)):
-                random.update(op.outputs)
-        return random
-
-    @cached_property
     def opaque(self) -> set[int]:
         """The frames in which no layer with parameters is called."""
         graph = self.graph

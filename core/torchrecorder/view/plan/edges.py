@@ -90,20 +90,10 @@ class Ends:
     def _named_outputs(self, paths: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
         """By name the values that one node stands for, and which layer they are of."""
         names = grouped([*paths])
-        layers = {path: self.outlets.series(values[-1]) for path, values in paths.items() if values}
-        heads = {path: "" if path.isdigit() else path.partition(".")[0] for path in paths}
-        of_stack: dict[tuple[str, int], list[str]] = {}
-        for path, layer in layers.items():
-            if layer is not None:
-                of_stack.setdefault((heads[path], layer[0]), []).append(path)
         named: dict[str, tuple[list[int], tuple[str, ...]]] = {}
         for path, values in paths.items():
-            layer, name = layers.get(path), names[path]
-            differs: tuple[str, ...] = ()
-            if layer is not None and len(of_stack[heads[path], layer[0]]) > 1:
-                name = heads[path] if heads[path] not in paths else f"{heads[path]}.*"
-            elif layer is not None and name == path:
-                differs = (f"of {self.outlets.giver(*layer)}",)
+            layer, name = self.outlets.series(values[-1]) if values else None, names[path]
+            differs = (f"of {self.outlets.giver(*layer)}",) if layer is not None and name == path else ()
             named.setdefault(name, ([], differs))[0].extend(values)
         return named
 

@@ -35,14 +35,10 @@ class Plan:
         runs: Mapping[int, Sequence[int]] | None = None,
         item_limit: int = 0,
     ) -> None:
-        """A plan of one call.
+        """Make the plan of `root`, in place of the call that the options name.
 
-        Args:
-            visible: What the options say.
-            states: How each call is drawn.
-            root: The call, in place of the one that the options name.
-            runs: By its first call what is one box; if given, no other series is one.
-            item_limit: How many things are drawn one by one in a box; 0 for all.
+        If `runs` are given, these alone are one box, by their first calls. With an `item_limit`, the things in the
+        middle of a box that has more are a gap.
         """
         self.visible, self.tree = visible, visible.tree
         self.root = visible.root if root is None else root
@@ -156,7 +152,7 @@ class Plan:
             if is_plain:
                 calls = [item.id for item in stretch if isinstance(item, Item)]
                 is_all = self._given is None
-                yield from repeats.runs(calls, self._drawn, lambda call: self.states[call] == "node", series=is_all)
+                yield from repeats.runs(calls, self._drawn, series=is_all)
                 continue
             for item in stretch:
                 if isinstance(item, Turns):

@@ -276,7 +276,7 @@ def grouped(paths: list[str]) -> dict[str, str]:
 
 
 def lists(graph: Graph, paths: Mapping[str, Sequence[int]]) -> set[str]:
-    """Names of outputs that are caches beside another output: the model reads each entry, or wrote it into zeros."""
+    """Names of outputs that are caches beside another output: the model itself reads each entry."""
     groups: dict[str, list[str]] = {}
     for path in paths:
         groups.setdefault(path.partition(".")[0], []).append(path)
@@ -286,13 +286,4 @@ def lists(graph: Graph, paths: Mapping[str, Sequence[int]]) -> set[str]:
         if len(members) > 1 and all("." in path for path in members)
     }
     read = {value for op in graph.ops for value in op.inputs} if nested else set()
-    return {name for name, values in nested.items() if all(value in read or _is_kept(graph, value) for value in values)}
-
-
-def _is_kept(graph: Graph, value: int) -> bool:
-    while (producer := graph.values[value].producer) is not None:
-        op = graph.ops[producer]
-        if value not in op.mutates:
-            return not op.inputs
-        value = op.inputs[0]
-    return graph.values[value].kind == "const"
+    return {name for name, values in nested.items() if read.issuperset(values)}

@@ -174,15 +174,10 @@ class Repeats:
         self,
         calls: Sequence[int],
         drawn: Callable[[int], object] = _same,
-        row: Callable[[int], bool] = _same,
         *,
         series: bool = True,
     ) -> Iterator[Run]:
-        """Neighbours in one call, those that are the same again and drawn alike as one.
-
-        A few equal ones beside one another stay apart if `row` says that each is small. Without `series`, only what is
-        parallel is one.
-        """
+        """Neighbours in one call, those that are the same again and drawn alike as one, `series` if asked for."""
         at = 0
         while at < len(calls):
             length, period = self.exact.turns(calls, at) if series else (self.exact.run(calls, at), 1)
@@ -194,8 +189,7 @@ class Repeats:
                 alike = period = 1
             wired = self._wired([*run[:alike]], period)
             at += len(wired.calls)
-            is_short_row = wired.repetition == "parallel" and len(wired.calls) <= tuning.ROW and row(wired.calls[0])
-            if is_short_row or (wired.repetition == "series" and not series):
+            if wired.repetition == "series" and not series:
                 yield from (Run((call,)) for call in wired.calls)
                 continue
             yield wired

@@ -33,7 +33,6 @@ _STRETCH = re.compile(rf"\(?{_OF_AXIS}(, {_OF_AXIS})*\)?")
 _ZERO, _ONE = ("0", "0.0"), ("1", "1.0")
 _UNCHANGED = {"add": _ZERO, "sub": _ZERO, "mul": _ONE, "div": _ONE}
 """By op the numbers that leave the other side as it is; a sum over a list begins with such a zero."""
-_EITHER_SIDE = ("add", "mul")
 
 
 class Visibility:
@@ -248,8 +247,6 @@ def _is_part(op: Op) -> bool:
     name, other = op.name.removesuffix("_"), op.attrs.get("1") or op.attrs.get("other", "")
     if op.name == "getitem":
         return len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other) or _STRETCH.fullmatch(other))
-    if name in _EITHER_SIDE:
-        other = other or op.attrs.get("0", "")
-    is_reflected = op.target.rpartition(".")[2].startswith("__r") and name not in _EITHER_SIDE  # `1 / x`
+    is_reflected = op.target.rpartition(".")[2].startswith("__r") and name in ("sub", "div")  # `1 / x`
     is_same = len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()) and not is_reflected
     return op.name in PIECES or is_same

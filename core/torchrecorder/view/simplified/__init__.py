@@ -87,10 +87,9 @@ class _Asides:
         return dropped
 
     def _is_idle_output(self, node: Node, has_data: bool) -> bool:
-        """Whether it is beside the data, such as given lengths, random numbers, or a cache."""
-        is_beside = all(map(self._is_aside, self.draft.tails[node.id]))
-        is_random = all(value in self.facts.random for value in node.values)
-        return (has_data and (is_beside or is_random)) or node.name.partition(".")[0] in self._lists
+        """Whether it is beside the data, such as given lengths, or a cache."""
+        is_beside = has_data and all(map(self._is_aside, self.draft.tails[node.id]))
+        return is_beside or node.name.partition(".")[0] in self._lists
 
     def _is_idle(self, node: Node, outputs: list[int]) -> bool:
         """Whether nothing reads it any more, or it leads to no output, no branch of the code, and changes nothing."""

@@ -79,8 +79,6 @@ def _scale_and_shift(draft: Draft, product: Node) -> tuple[Node, ...]:
     (shift,) = draft.tails[total.id].keys() - {product.id}
     for tail in sorted(draft.tails[product.id]):
         plus_one = draft.nodes[tail]
-        if tail == shift:
-            return product, total
         is_alone = _name(graph, plus_one) == "add" and plus_one.box == product.box and len(draft.heads[tail]) == 1
         if is_alone and draft.tails[tail].keys() == {shift}:
             return plus_one, product, total
