@@ -29,7 +29,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.figures import Figure, show
 from tests.core.cache.soaking import EDITED, KEPT, WIDTHS, Soak, fresh
 from torchrecorder.cli.projects import connected, update
-from torchrecorder.pipeline import Collected, Pipeline
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline.collecting import Collected
 from torchrecorder.request import Settings, read_request
 from torchrecorder.trace.freshness import Verdict
 from torchrecorder.worker.client import Worker

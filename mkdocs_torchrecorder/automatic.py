@@ -16,8 +16,8 @@ from typing import Any
 import griffe
 
 from mkdocs_torchrecorder.fence import automatic_fence, find_fences
-from mkdocs_torchrecorder.report import tell
-from torchrecorder.site import Message, Rules, obstacle_of, read_rules, take_field
+from mkdocs_torchrecorder.site import tell
+from torchrecorder.site import DocstringField, Message, Rules, obstacle_of
 
 _MODULE = {"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"}
 _OF_PYTHON = {*sys.stdlib_module_names, *vars(builtins)}
@@ -37,15 +37,16 @@ class ModuleDiagrams(griffe.Extension):
     """
 
     def __init__(self, autodoc: object = True, documented: dict[str, bool] | None = None) -> None:
-        self._rules, problems = (autodoc, ()) if isinstance(autodoc, Rules) else read_rules(autodoc)
+        self._rules, problems = (autodoc, ()) if isinstance(autodoc, Rules) else Rules.read(autodoc)
         self._documented = {} if documented is None else documented
         for problem in problems:
             tell(Message(f"autodoc: {problem}", "option"))
 
     def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
-        """Go through the classes of a package that griffe has loaded."""
         others = _other_names(pkg)
-        for cls in _classes(pkg):
+        for cls in _within(pkg):
+            if not isinstance(cls, griffe.Class):
+                continue
             names = (cls.path, *others[cls.path])
             is_module = _is_module(cls, loader.modules_collection)
             self._documented.update(dict.fromkeys(names, is_module is not False))
@@ -55,7 +56,7 @@ class ModuleDiagrams(griffe.Extension):
     def _with_diagram(self, docstring: griffe.Docstring, names: tuple[str, ...], obstacle: str) -> griffe.Docstring:
         """The docstring without the field of ours in it, and with the diagram that the class gets, if any."""
         lines = docstring.value.split("\n")
-        field = take_field(lines)
+        field = DocstringField.take(lines)
         docstring.value = "\n".join(lines)
         if any(not placed.fence.body.fault for placed in find_fences(lines)):
             return docstring
@@ -75,29 +76,21 @@ class _WithDiagram(griffe.Docstring):
         return [*super().parse(parser, **options), griffe.DocstringSectionText(self._fence)]
 
 
-def _classes(parent: griffe.Module | griffe.Class) -> Iterator[griffe.Class]:
+def _within(parent: griffe.Module | griffe.Class) -> Iterator[griffe.Module | griffe.Class]:
     for member in parent.members.values():
-        if isinstance(member, griffe.Class):
-            yield member
         if isinstance(member, griffe.Module | griffe.Class):
-            yield from _classes(member)
+            yield member
+            yield from _within(member)
 
 
 def _other_names(pkg: griffe.Module) -> Mapping[str, list[str]]:
     """The names by which the modules of a package offer classes of others, by the name of the class."""
     names: dict[str, list[str]] = defaultdict(list)
-    for module in (pkg, *_modules(pkg)):
-        for member in module.members.values():
+    for module in (pkg, *_within(pkg)):
+        for member in module.members.values() if isinstance(module, griffe.Module) else ():
             if isinstance(member, griffe.Alias):
                 names[member.target_path].append(member.path)
     return names
-
-
-def _modules(pkg: griffe.Module) -> Iterator[griffe.Module]:
-    for module in pkg.modules.values():
-        if isinstance(module, griffe.Module):
-            yield module
-            yield from _modules(module)
 
 
 def _is_module(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[str, ...] = ()) -> bool | None:

@@ -8,7 +8,9 @@ drawn before the HTML is finished:
     TakeFences        (26)  ```torchrecorder … ```  ->  a placeholder, for which the stash holds the marker
     SplitParagraphs   (12)  a placeholder in a paragraph  ->  a paragraph of its own
     ShowIndented      (50)  <pre><code> placeholder  ->  <pre><code> the fence as it was written
-    SetCaptions, TakeCaptions    the text of a caption  ->  HTML in the marker
+    SetCaptions       (25)  before inline patterns (20): an element at the end of the tree for each caption, so that
+                            all that reads text or corrects links meets it; HTML in a caption is text
+    TakeCaptions      (-1)  after links were corrected (0): the elements leave the tree for the markers
     FillMarkers        (1)  <div class="torchrecorder-marker">  ->  <figure class="torchrecorder">
 
 Alone (Python-Markdown, Zensical) it draws the diagrams of each page when the page is converted. The plugin has it leave
@@ -22,6 +24,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
@@ -34,17 +37,25 @@ from markdown.preprocessors import Preprocessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER, AtomicString, code_escape
 
-from mkdocs_torchrecorder.caption import SetCaptions, TakeCaptions
-from mkdocs_torchrecorder.config import make_site
-from mkdocs_torchrecorder.fence import Fence, continued, find_fences, is_marker, marked_fences, marker, show_examples
+from mkdocs_torchrecorder.fence import (
+    Fence,
+    continued,
+    find_fences,
+    is_marker,
+    marked_fences,
+    marker,
+    show_examples,
+    without_shown,
+)
 from mkdocs_torchrecorder.figure import fill
 from mkdocs_torchrecorder.links import nowhere
 from mkdocs_torchrecorder.page import KeepSource, draw, folder_of_markdown, page_of_markdown
-from mkdocs_torchrecorder.report import DiagramsFailed
+from mkdocs_torchrecorder.site import DiagramsFailed, FenceSite
 from mkdocs_torchrecorder.zensical import ZensicalPage, find_later, with_references
-from torchrecorder.site import ASSETS, SCRIPT, SETTINGS, STYLE, Site, translation
+from torchrecorder.site import SETTINGS, Site, words
 
 _PLACEHOLDER = re.compile(HTML_PLACEHOLDER % "([0-9]+)")
+_CAPTION = "torchrecorder-caption"
 _PREFIXED_PLACEHOLDER = re.compile(f"(?m)^(?P<prefix>.*){_PLACEHOLDER.pattern}")
 
 
@@ -66,21 +77,19 @@ class TorchRecorderExtension(Extension):
         self._leave_markers = leave_markers
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 (Markdown names it so)
-        """Called by Markdown."""
-        md.preprocessors.register(KeepSource(md), KeepSource.name, KeepSource.priority)
-        md.preprocessors.register(TakeFences(md), TakeFences.name, TakeFences.priority)
         md.parser.blockprocessors.register(SplitParagraphs(md.parser), SplitParagraphs.name, SplitParagraphs.priority)
-        md.treeprocessors.register(ShowIndented(md), ShowIndented.name, ShowIndented.priority)
-        for captions in (SetCaptions, TakeCaptions):
-            md.treeprocessors.register(captions(md), captions.name, captions.priority)
+        for before in (KeepSource, TakeFences):
+            md.preprocessors.register(before(md), before.name, before.priority)
+        for kind in (ShowIndented, SetCaptions, TakeCaptions):
+            md.treeprocessors.register(kind(md), kind.name, kind.priority)
         figures = FillMarkers(md, None if self._leave_markers else self._fill)
         md.postprocessors.register(figures, FillMarkers.name, FillMarkers.priority)
 
     def _fill(self, md: Markdown, html: str) -> str:
-        from torchrecorder.site import worker_of_process  # the plugin has its own
+        from torchrecorder.site import PersistentWorker  # the plugin has its own
 
         page, zensical = page_of_markdown(md, html), ZensicalPage.of(md)
-        site = make_site(folder_of_markdown(md), self.getConfigs(), page.location, worker_of_process)
+        site = FenceSite(folder_of_markdown(md), self.getConfigs(), page.location, PersistentWorker.of_process)
         draw([page], site)
         find = nowhere
         if zensical is not None:
@@ -88,9 +97,9 @@ class TorchRecorderExtension(Extension):
             _follow(zensical, site)
         if problems := site.fatal():
             raise DiagramsFailed("\n".join(problems))
-        style, script = (ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT))
+        style, script = words.assets()
         script = f'<script type="module">{script}</script>'  # which runs when all of the page is there
-        translate = translation(zensical.language if zensical is not None else "")
+        translate = words.translation(zensical.language if zensical is not None else "")
         return with_references(fill(html, site, find, script, style=f"<style>{style}</style>", translate=translate))
 
 
@@ -116,7 +125,7 @@ class TakeFences(Preprocessor):
     name, priority = "torchrecorder_fences", 26
 
     def run(self, lines: list[str]) -> list[str]:
-        """The lines with one placeholder for each fence."""
+        """Lines with a placeholder for each fence."""
         left: list[str] = []
         done = 0
         page: str | None = None
@@ -137,11 +146,9 @@ class SplitParagraphs(BlockProcessor):
     name, priority = "torchrecorder_paragraphs", 12
 
     def test(self, parent: Element, block: str) -> bool:
-        """Whether one of the lines is a placeholder of ours."""
         return any(self._is_ours(line) for line in block.split("\n"))
 
     def run(self, parent: Element, blocks: list[str]) -> None:
-        """Make a paragraph of the first such line alone."""
         lines = blocks.pop(0).split("\n")
         at = next(i for i, line in enumerate(lines) if self._is_ours(line))
         if at:
@@ -152,7 +159,7 @@ class SplitParagraphs(BlockProcessor):
 
     def _is_ours(self, line: str) -> bool:
         placeholder = _PLACEHOLDER.fullmatch(line.strip())
-        return placeholder is not None and is_marker(_stored(self.parser.md, placeholder[1]))
+        return placeholder is not None and is_marker(_stored(self.parser.md, int(placeholder[1])))
 
 
 class ShowIndented(Treeprocessor):
@@ -161,18 +168,51 @@ class ShowIndented(Treeprocessor):
     name, priority = "torchrecorder_indented", 50
 
     def run(self, root: Element) -> None:
-        """Put the text of fences into the text of code."""
         for code in root.iterfind(".//pre/code"):
             if code.text:
                 code.text = AtomicString(_PREFIXED_PLACEHOLDER.sub(self._raw, code.text))
 
     def _raw(self, placeholder: re.Match[str]) -> str:
-        fences = marked_fences(_stored(self.md, placeholder[2]))
+        fences = marked_fences(_stored(self.md, int(placeholder[2])))
         if len(fences) != 1:  # it is not ours
             return placeholder[0]
         first, *others = code_escape(fences[0].raw).split("\n")
         prefix = placeholder["prefix"]
         return "\n".join([prefix + first, *((continued(prefix) + line).rstrip() for line in others)])
+
+
+class SetCaptions(Treeprocessor):
+    name, priority = "torchrecorder_captions", 25
+
+    def run(self, root: Element) -> None:
+        stash = [block if isinstance(block, str) else "" for block in self.md.htmlStash.rawHtmlBlocks]
+        captions: dict[int, str] = {}
+        for number, block in enumerate(stash):
+            if is_marker(block) and (text := marked_fences(block)[0].body.options.get("caption")):
+                captions[number] = text
+        if not captions:
+            return
+        texts = [*root.itertext(), *(without_shown(block) for block in stash if not is_marker(block))]
+        seen = {int(number) for text in texts for number in _PLACEHOLDER.findall(text)}
+        for number in sorted(seen & captions.keys()):
+            SubElement(root, _CAPTION, {"number": str(number)}).text = captions[number]
+
+
+class TakeCaptions(Treeprocessor):
+    name, priority = "torchrecorder_captions_taken", -1
+
+    def run(self, root: Element) -> None:
+        for element in root.findall(_CAPTION):
+            root.remove(element)
+            number = int(element.attrib.pop("number"))
+            _, _, inner = self.md.serializer(element).partition(">")
+            (fence,) = marked_fences(_stored(self.md, number))
+            written = fence.body.options.get("caption") or ""
+            for stored in map(int, _PLACEHOLDER.findall(inner)):
+                if (text := _stored(self.md, stored)).startswith("<") and text in written:
+                    self.md.htmlStash.rawHtmlBlocks[stored] = escape(text)
+            caption = inner.rpartition("</")[0].strip()
+            self.md.htmlStash.rawHtmlBlocks[number] = marker(fence, caption)
 
 
 class FillMarkers(Postprocessor):
@@ -188,13 +228,12 @@ class FillMarkers(Postprocessor):
         self._fill = fill
 
     def run(self, text: str) -> str:
-        """The HTML with figures; with markers, if they are filled later."""
         text = show_examples(text)
         return self._fill(self.md, text) if self._fill and marked_fences(text) else text
 
 
-def _stored(md: Markdown, number: str) -> str:
+def _stored(md: Markdown, number: int) -> str:
     """The text behind a placeholder; empty if there is none."""
     stash = md.htmlStash.rawHtmlBlocks
-    stored = stash[int(number)] if int(number) < len(stash) else None
+    stored = stash[number] if number < len(stash) else None
     return stored if isinstance(stored, str) else ""

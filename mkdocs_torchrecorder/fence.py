@@ -29,11 +29,12 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from torchrecorder.site import Body, read_body
+from torchrecorder.site import Body
 
 LANGUAGE = "torchrecorder"
 
 _TAB = 4
+"""Spaces of a tab, as Markdown has them."""
 _ITEM = r"(?:[-+*:]|\d{1,9}[.)]|\[\^[^\]\s]+\]:) "
 """What begins an item of a list, a definition, or a footnote."""
 _OPENING_LINE = re.compile(rf"(?P<prefix>[ >]*(?:{_ITEM}[ >]*)*)(?P<ticks>`{{3,}}(?=[^`]*$)|~{{3,}})(?P<info>.*)")
@@ -61,7 +62,7 @@ _SHOWN = re.compile(r"<(pre|code|textarea|script|style)\b.*?</\1>|<!--.*?-->", r
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """One fence, read, without the indentation and quote signs before it."""
+    """Fence, read, without the indentation and quote signs before it."""
 
     body: Body
     """What it says, in its first line and below."""
@@ -77,8 +78,6 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class PlacedFence:
-    """A fence, and the lines it takes."""
-
     fence: Fence
     prefix: str
     """What stands before it: indentation, quote signs, the beginning of a list item or of a row."""
@@ -110,10 +109,10 @@ def find_fences(lines: Sequence[str]) -> Iterator[PlacedFence]:
 def find_line(fence: Fence, text: str) -> int | None:
     """Number of the line in the text of a file in which the fence begins; None if it came from elsewhere."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(_TAB).split("\n")
-    wanted = (fence.raw, fence.copy)
-    return next(
-        (place.start + 1 for place in find_fences(lines) if (place.fence.raw, place.fence.copy) == wanted), None
-    )
+    for place in find_fences(lines):
+        if (place.fence.raw, place.fence.copy) == (fence.raw, fence.copy):
+            return place.start + 1
+    return None
 
 
 def continued(prefix: str) -> str:
@@ -208,9 +207,8 @@ def _without_prefix(line: str, prefix: str) -> str | None:
 
 
 def read_fence(first: str, lines: Sequence[str]) -> Body:
-    """Body of a fence, of its first line and those below."""
     header = read_header(first)
-    body = read_body(lines, header.target, header.options)
+    body = Body.read(lines, header.target, header.options)
     problems, options = [*header.problems, *body.problems], dict(body.options)
     named = options.pop("target", None)
     if named and body.target:
@@ -221,12 +219,11 @@ def read_fence(first: str, lines: Sequence[str]) -> Body:
 def _read_automatic(first: str, lines: Sequence[str]) -> Body:
     how, pattern, obstacle, *_ = (*first.strip().split(" ", 2), "", "")
     wrong = tuple(line.removeprefix(_PROBLEM) for line in lines if line.startswith(_PROBLEM))
-    body = read_body(line for line in lines if not line.startswith(_PROBLEM))
+    body = Body.read(line for line in lines if not line.startswith(_PROBLEM))
     return replace(body, problems=wrong, pattern=pattern, is_tried=how == "tried", obstacle=obstacle)
 
 
 def automatic_fence(body: Body) -> str:
-    """The text of a fence for a documented class."""
     how = "tried" if body.is_tried else "named"
     options = [f":{name}: {value or ''}".rstrip() for name, value in body.options.items()]
     problems = [f"{_PROBLEM}{problem}" for problem in body.problems]
@@ -283,18 +280,15 @@ def _words(text: str) -> Iterator[str]:
 
 
 def marker(fence: Fence, caption: str = "") -> str:
-    """The marker of a fence, with its caption as HTML."""
     data = base64.urlsafe_b64encode(json.dumps(asdict(fence)).encode()).decode()
     return f'{_MARKER_START}{data}" data-search-exclude="">{caption}</div>'
 
 
 def is_marker(text: str) -> bool:
-    """Whether the text is a marker and nothing else."""
     return text.startswith(_MARKER_START) and _MARKER.fullmatch(text) is not None
 
 
 def marked_fences(text: str) -> list[Fence]:
-    """The fences of the markers in a piece of HTML, in their order."""
     return [_fence(match[1]) for match in _MARKER.finditer(text)] if _MARKER_START in text else []
 
 
@@ -315,13 +309,12 @@ def show_examples(text: str) -> str:
 
 
 def without_shown(text: str) -> str:
-    """The HTML without what it shows as text or hides."""
     return _SHOWN.sub("", text)
 
 
 @lru_cache(maxsize=4096)
 def _fence(data: str) -> Fence:
-    """The fence in a marker, which is looked at by one event of a build after the other."""
+    """Fence in a marker, which is looked at by one event of a build after the other."""
     try:
         values = json.loads(base64.urlsafe_b64decode(data))
         said: dict[str, Any] = {

@@ -11,10 +11,9 @@ from dataclasses import replace
 from html import escape
 
 from mkdocs_torchrecorder.fence import Fence, marker, replace_markers
-from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.site import CopyNumbers, Outcome, Site, Translate, contents, translation, with_code
+from mkdocs_torchrecorder.links import Find, nowhere
+from torchrecorder.site import CopyNumbers, Outcome, Site, words
 
-ENGLISH = translation("")
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _NOTE = "display:block;margin-top:.4em"
 _BOX = (
@@ -31,7 +30,7 @@ def fill(
     save: Callable[[str], str] | None = None,
     *,
     style: str = "",
-    translate: Translate = ENGLISH,
+    translate: words.Translate = words.in_english,
 ) -> str:
     """The HTML of a page with its diagrams; markers of fences that were not drawn stay.
 
@@ -61,7 +60,10 @@ def fill(
             error = site.unforeseen(target, unexpected, fence.page)
             return error_box(target, (str(error),), name, translate)
         is_shut = fence.is_automatic and can_hide and outcome.is_closed(site.settings.place)
-        return closed(shown, outcome, translate) if is_shut else shown
+        if not is_shut:
+            return shown
+        title = escape(outcome.title(translate))  # which readers click at
+        return f'<details class="torchrecorder-closed"><summary>{title}</summary>{shown}</details>'
 
     filled = replace_markers(html, placed)
     before, end, after = filled.rpartition("</figure>")
@@ -91,18 +93,11 @@ def figure(
     caption: str = "",
     can_hide: bool = True,
     save: Callable[[str], str] | None = None,
-    translate: Translate = ENGLISH,
+    translate: words.Translate = words.in_english,
 ) -> str:
-    """The figure of a request; a box if nothing of it was drawn.
+    """Figure of a request, a box if nothing of it was drawn; arguments as `fill`.
 
-    Args:
-        outcome: What became of the request.
-        page: Counts the same picture in a page, for ids that are unique; what is written once counts for all figures.
-        find: Knows the pages that pictures link to.
-        caption: As HTML; if it was not read as Markdown, it is text.
-        can_hide: Whether the page has the style sheet.
-        save: Makes a file of an SVG and gives its address, seen from the page.
-        translate: Gives our texts in the language of the page.
+    `caption` is HTML; if it was not read as Markdown, it is text.
     """
     options = outcome.request.figure
     if outcome.diagram is None:
@@ -110,34 +105,25 @@ def figure(
     width = {"": "auto", "image": "fit-content"}.get(options.figwidth, options.figwidth)
     style = _FIGURE.format(width) + (options.align or "center")
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
-    urls = addresses(outcome.diagram, find) if options.links else {}
-    shown = contents(
-        outcome.diagram,
-        options,
-        copy=page.add(outcome.diagram, options.name),
-        urls=urls,
-        can_hide=can_hide,
-        save=save,
-        translate=translate,
-        page=page,
+    urls = {cls: url for cls in outcome.diagram.classes if options.links and (url := find(cls))}
+    copy = page.add(outcome.diagram, options.name)
+    shown = page.contents(
+        outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide, save=save, translate=translate
     )
     caption = caption or escape(options.caption)
     for text in filter(None, options.legend.split("\n\n")):
         caption += f'<small style="{_NOTE}">{escape(text)}</small>'
     for i, text in enumerate(outcome.reader_notes(translate)):
         style = f"{_NOTE};font-weight:bold" if i == 0 and outcome.error else _NOTE
-        said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in with_code(text))
+        parts = words.with_code(text)
+        said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in parts)
         caption += f'<small class="torchrecorder-remark" style="{style}">{said}</small>'
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 
-def closed(html: str, outcome: Outcome, translate: Translate) -> str:
-    """The figure under a summary that readers open by a click."""
-    title = escape(outcome.title(translate))
-    return f'<details class="torchrecorder-closed"><summary>{title}</summary>{html}</details>'
-
-
-def error_box(target: str, reasons: Sequence[str], name: str = "", translate: Translate = ENGLISH) -> str:
+def error_box(
+    target: str, reasons: Sequence[str], name: str = "", translate: words.Translate = words.in_english
+) -> str:
     """A box in place of a figure; it keeps the name, so that links to it still lead there."""
     named = f"<code>{escape(target)}</code>"
     title = escape(translate("No diagram of {}")).format(named) if target else escape(translate("No diagram"))
@@ -147,7 +133,6 @@ def error_box(target: str, reasons: Sequence[str], name: str = "", translate: Tr
 
 
 def anchor(name: str) -> str:
-    """The id by which a page links to a figure of that name."""
     return "-".join(name.split())
 
 

@@ -16,7 +16,7 @@ from markdown.preprocessors import Preprocessor
 from markdown.util import Registry
 
 from mkdocs_torchrecorder.fence import Fence, find_line, marked_fences
-from mkdocs_torchrecorder.report import show_progress
+from mkdocs_torchrecorder.site import show_progress
 from mkdocs_torchrecorder.zensical import ZensicalPage
 from torchrecorder.site import Site
 
@@ -33,15 +33,12 @@ class KeepSource(Preprocessor):
     text = ""
 
     def run(self, lines: list[str]) -> list[str]:
-        """The lines as they are."""
         self.text = "\n".join(lines)
         return lines
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarkdownPage:
-    """A page, or a piece of Markdown that belongs to none."""
-
     name: str
     """As the reader of a warning knows it: its path below the folder of the documentation."""
     html: str
@@ -70,13 +67,17 @@ def draw(pages: Sequence[MarkdownPage], site: Site[Fence]) -> None:
 
 
 def page_of_file(file: File, html: str) -> MarkdownPage:
-    """A page of MkDocs."""
+
+    def read() -> str:
+        if file.abs_src_path:
+            return _read(Path(file.abs_src_path))
+        return str(getattr(file, "content_string", ""))  # a page that a plugin made up, from MkDocs 1.6 on
+
     meta = file.page.meta if file.page is not None else {}
-    return MarkdownPage(file.src_uri, html, lambda: _read_file(file), meta.get(KEY))
+    return MarkdownPage(file.src_uri, html, read, meta.get(KEY))
 
 
 def page_of_markdown(md: Markdown, html: str) -> MarkdownPage:
-    """The page that this Markdown has just converted."""
     # MkDocs and ProperDocs leave the file with the processor that resolves links.
     if (file := getattr(_registered(md.treeprocessors, "relpath"), "file", None)) is not None:
         return page_of_file(file, html)
@@ -99,12 +100,6 @@ def _registered(registry: Registry[Any], name: str) -> object:
     if name not in registry:
         return None
     return registry[name]
-
-
-def _read_file(file: File) -> str:
-    if file.abs_src_path:
-        return _read(Path(file.abs_src_path))
-    return str(getattr(file, "content_string", ""))  # a page that a plugin made up, from MkDocs 1.6 on
 
 
 def _read(file: Path) -> str:

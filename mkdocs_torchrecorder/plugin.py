@@ -20,13 +20,13 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 
-from mkdocs_torchrecorder.config import make_site, warn_of_place
 from mkdocs_torchrecorder.extension import TorchRecorderExtension
 from mkdocs_torchrecorder.fence import Fence, marked_fences
 from mkdocs_torchrecorder.figure import anchor, drop_markers, fill
 from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.page import MarkdownPage, draw, page_of_file
-from torchrecorder.site import ASSETS, SCRIPT, SETTINGS, STYLE, PersistentWorker, Site, Translate, translation
+from mkdocs_torchrecorder.site import FenceSite, warn_of_place
+from torchrecorder.site import SETTINGS, PersistentWorker, Site, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
     from mkdocs.utils.templates import TemplateContext
 
-_FILES = {name: f"assets/{name}" for name in (STYLE, SCRIPT)}
+_FILES = {name: f"assets/{name}" for name in (words.STYLE, words.SCRIPT)}
 """Where the style sheet and the script lie in a site."""
-BEFORE_MKDOCSTRINGS, AFTER_SEARCH, AFTER_ALL = 50, -95, -100
+BEFORE_MKDOCSTRINGS, AFTER_SEARCH, AFTER_ALL = 50, -95, -100  # mkdocstrings has 0, search -90
 
 
 class TorchRecorderConfig(Config):  # type: ignore[no-untyped-call] # of MkDocs
@@ -89,7 +89,6 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             self._lasting = PersistentWorker()
 
     def on_shutdown(self) -> None:
-        """End the worker that a server's builds shared."""
         if self._lasting is not None:
             self._lasting.close()
 
@@ -105,11 +104,14 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         self._site = None
         if not self.config.enabled:
             return None
-        self._site = site = self._make_site(config)
+        root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
+        open_worker = self._lasting.open if self._lasting is not None else None
+        self._site = site = FenceSite(root.resolve(), dict(self.config), self._locate, open_worker)
+        warn_of_place(site, config, is_served=self._lasting is not None)
         if site.settings.rules.by_pattern:
             _add_to_mkdocstrings(config, site, self._documented)
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
-        config.extra_css.insert(0, _FILES[STYLE])
+        config.extra_css.insert(0, _FILES[words.STYLE])
         return config
 
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files | None:
@@ -117,7 +119,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         if self.config.enabled:
             for file in _FILES.values():
                 if files.get_file_from_path(file) is None:
-                    files.append(File(file, str(ASSETS.parent), config.site_dir, config.use_directory_urls))
+                    files.append(File(file, str(words.ASSETS.parent), config.site_dir, config.use_directory_urls))
         return files
 
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str | None:
@@ -130,12 +132,10 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         return None
 
     def on_build_error(self, *, error: Exception) -> None:
-        """End what was started for a build that failed before it came to the diagrams."""
         if self._site is not None:
             self._site.close()
 
     def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment | None:
-        """Draw the diagrams of all pages."""
         site = self._site
         if site is None:
             return None
@@ -162,7 +162,6 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     def on_page_context(
         self, context: TemplateContext, *, page: Page, config: MkDocsConfig, nav: Navigation
     ) -> TemplateContext | None:
-        """Put the figures into a page."""
         if self._site is not None and marked_fences(page.content or ""):
             page.content = self._fill(self._site, page.content or "", page.url, config)
         return context
@@ -195,14 +194,13 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]
     ) -> LiveReloadServer | None:
-        """Build again when a model's code changes."""
         self._server = server
         self._watch()
         return server
 
     def _fill(self, site: Site[Fence], html: str, url: str, config: MkDocsConfig) -> str:
         # The script stands in the contents: themes that load a page into another run those of its contents only.
-        script = f'<script src="{escape(get_relative_url(_FILES[SCRIPT], url))}" defer></script>'
+        script = f'<script src="{escape(get_relative_url(_FILES[words.SCRIPT], url))}" defer></script>'
 
         def save(svg: str) -> str:
             data = svg.encode()
@@ -223,13 +221,6 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             filled = drop_markers(filled, url, site)
             file.write_text(filled, encoding="utf-8", errors="surrogateescape")
 
-    def _make_site(self, config: MkDocsConfig) -> Site[Fence]:
-        root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
-        open_worker = self._lasting.open if self._lasting is not None else None
-        site = make_site(root.resolve(), dict(self.config), self._locate, open_worker)
-        warn_of_place(site, config, is_served=self._lasting is not None)
-        return site
-
     def _locate(self, fence: Fence) -> str:
         return self._pages[fence].location(fence) if fence in self._pages else fence.page
 
@@ -242,9 +233,9 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             self._watched |= self._sources
 
 
-def _translate(config: MkDocsConfig) -> Translate:
+def _translate(config: MkDocsConfig) -> words.Translate:
     """Into the language of the site: Material has one of its own, the themes of MkDocs have a locale."""
-    return translation(str(config.theme.get("language") or config.theme.get("locale") or ""))
+    return words.translation(str(config.theme.get("language") or config.theme.get("locale") or ""))
 
 
 def _add_to_mkdocstrings(config: MkDocsConfig, site: Site[Fence], documented: dict[str, bool]) -> None:

@@ -25,8 +25,6 @@ _LINKS = re.compile(rf'xlink:href="{_LINK}([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class ZensicalPage:
-    """The page that is rendered now."""
-
     path: str
     """Below the folder of the documentation."""
     meta: Mapping[str, Any]
@@ -52,27 +50,19 @@ class ZensicalPage:
 
     @property
     def root(self) -> Path:
-        """The folder of the configuration file."""
         return Path(str(self.config.get("root_dir") or os.curdir)).resolve()
 
     @property
     def language(self) -> str:
-        """Language of the theme."""
         theme = self.config.get("theme")
         return str(theme.get("language") or "") if isinstance(theme, Mapping) else ""
 
     @property
     def file(self) -> Path:
-        """The source."""
         return self.root / str(self.config.get("docs_dir", "")) / self.path
 
     def unwatched(self, files: Iterable[Path], path: Sequence[str]) -> str:
-        """Advice on what to add to `watch:` so that pages follow the files of models; empty if it covers them.
-
-        Args:
-            files: What pictures depend on.
-            path: The folders that models are imported from.
-        """
+        """Advice on what to add to `watch:` so that pages follow files, imported from a path; empty if it has them."""
         written = [str(entry) for entry in self.config.get("watch") or ()]
         watched = {self.root.joinpath(entry).resolve() for entry in written}
         watched |= {Path(row[0]) for row in self.config.get("watched_files") or ()}
@@ -100,7 +90,6 @@ class ZensicalPage:
 
 
 def find_later(cls: str) -> str:
-    """Stands for the address of a class, which is known when all pages are rendered."""
     return _LINK + cls
 
 

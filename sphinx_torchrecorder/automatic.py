@@ -22,10 +22,11 @@ from sphinx.locale import get_translation
 from sphinx.transforms import SphinxTransform
 from sphinx.writers.html5 import HTML5Translator
 
-from sphinx_torchrecorder.build import Asked, DocumentCollector, build_of, diagram_placeholder
-from torchrecorder.site import CATALOG, DocstringField, Outcome, obstacle_of_class, take_field
+from sphinx_torchrecorder.build import DocumentCollector, build_of, diagram_placeholder
+from sphinx_torchrecorder.site import Asked
+from torchrecorder.site import DocstringField, Outcome, obstacle_of_class, words
 
-_ = get_translation(CATALOG)
+_ = get_translation(words.CATALOG)
 
 _CLASSES = "torchrecorder_classes"
 _MODULE = {("torch.nn", "Module"), ("torch.nn.modules.module", "Module")}
@@ -39,8 +40,6 @@ BEFORE_DRAWING = 400
 
 @dataclass(frozen=True, slots=True)
 class ClassFacts:
-    """Facts that autodoc showed of a class."""
-
     file: str
     """Where it is defined; empty if that is not known."""
     docstring: str
@@ -67,7 +66,7 @@ def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lin
         return
     classes = classes_of_document(app.env)
     known = classes.get(name)  # its constructor may have a docstring of its own
-    field = take_field(lines) or (known and known.field)
+    field = DocstringField.take(lines) or (known and known.field)
     module, qualified_name = getattr(obj, "__module__", ""), getattr(obj, "__qualname__", name)
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     docstring = f"docstring of {module}.{qualified_name}"
@@ -76,9 +75,7 @@ def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lin
 
 def classes_of_document(env: BuildEnvironment) -> dict[str, ClassFacts]:
     """Classes that autodoc showed while the current document was read, by dotted name."""
-    if _CLASSES not in env.current_document:
-        env.current_document[_CLASSES] = {}
-    classes: dict[str, ClassFacts] = env.current_document[_CLASSES]
+    classes: dict[str, ClassFacts] = env.current_document.setdefault(_CLASSES, {})
     return classes
 
 
@@ -100,7 +97,6 @@ class NamesCollector(DocumentCollector):
 
 
 def warn_of_patterns(app: Sphinx, env: BuildEnvironment) -> None:
-    """Warn of patterns in the settings that match nothing, now that all documents are read."""
     site = build_of(env).site(app)
     names = {name: may_be for each in NamesCollector.by_document(env).values() for name, may_be in each.items()}
     for problem in site.settings.rules.problems(names):
@@ -112,13 +108,11 @@ class closed_figure(nodes.General, nodes.Element):  # noqa: N801 (docutils names
 
 
 def visit_closed(translator: HTML5Translator, node: closed_figure) -> None:
-    """Write what stands before the figure."""
     title = translator.encode(node["title"])
     translator.body.append(f'<details class="torchrecorder-closed"><summary>{title}</summary>\n')
 
 
 def depart_closed(translator: HTML5Translator, node: closed_figure) -> None:
-    """Write what stands behind the figure."""
     translator.body.append("</details>\n")
 
 
@@ -138,7 +132,6 @@ class PlaceDiagrams(SphinxTransform):
     default_priority = 400
 
     def apply(self, **kwargs: Any) -> None:
-        """Go through the descriptions of a document."""
         classes = classes_of_document(self.env)
         for description in list(self.document.findall(addnodes.desc)) if classes else ():
             signature, content = description[0], description[-1]
@@ -173,14 +166,6 @@ def _end_of_docstring(content: nodes.Element, docstring: str) -> int:
         if goes_on or any(source.endswith(docstring) for source in sources):
             end = place + 1
     return end
-
-
-def framed(placeholder: nodes.Element) -> nodes.Element:
-    """The figure of an automatic diagram, which takes the place of the placeholder and holds it."""
-    frame = nodes.figure(classes=["torchrecorder"])
-    placeholder.replace_self(frame)
-    frame += placeholder
-    return frame
 
 
 def close_tall(frame: nodes.Element, outcome: Outcome | None, place: str) -> None:

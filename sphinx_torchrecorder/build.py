@@ -20,8 +20,7 @@ import hashlib
 import json
 import multiprocessing
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
@@ -35,8 +34,7 @@ from sphinx.environment.collectors import EnvironmentCollector
 from sphinx.errors import ExtensionError, SphinxError
 
 from sphinx_torchrecorder import links
-from sphinx_torchrecorder.config import make_site
-from sphinx_torchrecorder.report import TYPE, ProgressLine
+from sphinx_torchrecorder.site import TYPE, Asked, make_site, progress_line
 from torchrecorder.site import Body, Outcome, Site
 
 _BUILD = "torchrecorder_build"
@@ -48,33 +46,6 @@ Form: TypeAlias = Literal["inline", "image", "text", "nothing"]
 
 ImageType: TypeAlias = Literal["image/svg+xml", "application/pdf"]
 """What an image file may be, the better first. Pixels are not among them: what shows no others is made for text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One place of the pages that a diagram may stand in: a directive, or the description of a class."""
-
-    docname: str
-    location: str
-    """`file:line`, as warnings show it."""
-    target: str
-    body: Body | None
-    """What a directive says; None for a class, of which the settings and its docstring say it."""
-    is_table: bool = False
-    """Whether it shows the table of the layers and no picture."""
-    own: str | None = None
-    """Of a class, the field in its docstring; None if it has none."""
-    obstacle: str = ""
-    """Why the class cannot be built without arguments; empty if nothing is known."""
-
-    @property
-    def is_automatic(self) -> bool:
-        """Whether no directive stands there."""
-        return self.body is None
-
-    def by_rules(self, site: Site[Asked]) -> Body | None:
-        """Body for a class by the settings; None if it is to have no diagram."""
-        return site.settings.rules.body((self.target,), self.own, self.obstacle)
 
 
 _Conditional: TypeAlias = tuple[Asked, tuple[str, ...]]
@@ -127,18 +98,14 @@ class DocumentCollector(EnvironmentCollector):
     @classmethod
     def by_document(cls, env: BuildEnvironment) -> dict[str, Any]:
         """Things that were collected, by name of the document."""
-        if not hasattr(env, cls.attribute):
-            setattr(env, cls.attribute, {})
-        collected: dict[str, Any] = getattr(env, cls.attribute)
+        collected: dict[str, Any] = vars(env).setdefault(cls.attribute, {})
         return collected
 
     def process_doc(self, app: Sphinx, doctree: nodes.document) -> None:
-        """Collect from a document that was just read."""
         if collected := self.collect(app, doctree):
             self.by_document(app.env)[app.env.docname] = collected
 
     def clear_doc(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-        """Forget a document."""
         self.by_document(env).pop(docname, None)
 
     def merge_other(self, app: Sphinx, env: BuildEnvironment, docnames: Set[str], other: BuildEnvironment) -> None:
@@ -148,13 +115,10 @@ class DocumentCollector(EnvironmentCollector):
 
 
 class RequestCollector(DocumentCollector):
-    """Collects what the pages ask for, and has the worker start while others are read."""
-
     attribute = "torchrecorder_requests"
 
     def collect(self, app: Sphinx, doctree: nodes.document) -> list[_Conditional]:
-        """The requests of a document."""
-        requests = [(node["request"], _conditions(node)) for node in doctree.findall(diagram_placeholder)]
+        requests = [(node["request"], (*_conditions(node),)) for node in doctree.findall(diagram_placeholder)]
         if multiprocessing.parent_process() is None:  # what another process reads is merged later
             _expect(app, requests)
         return requests
@@ -166,13 +130,11 @@ class RequestCollector(DocumentCollector):
         _expect(app, [request for name in docnames for request in merged.get(name, ())])
 
 
-def _conditions(node: nodes.Node) -> tuple[str, ...]:
+def _conditions(node: nodes.Node) -> Iterator[str]:
     """The conditions of the `only` directives that a node stands in."""
-    expressions: list[str] = []
     while (node := node.parent) is not None:
         if isinstance(node, addnodes.only):
-            expressions.append(node["expr"])
-    return tuple(expressions)
+            yield node["expr"]
 
 
 def _bodies(app: Sphinx, site: Site[Asked], requests: Iterable[_Conditional]) -> dict[Asked, Body]:
@@ -182,9 +144,10 @@ def _bodies(app: Sphinx, site: Site[Asked], requests: Iterable[_Conditional]) ->
     """
     bodies: dict[Asked, Body] = {}
     for asked, conditions in requests:
-        is_shown = site.is_collecting or all(_holds(app, condition) for condition in conditions)
-        if is_shown and (body := asked.body or asked.by_rules(site)) is not None:
-            bodies[asked] = body
+        if site.is_collecting or all(_holds(app, condition) for condition in conditions):
+            body = asked.body or site.settings.rules.body((asked.target,), asked.own, asked.obstacle)
+            if body is not None:
+                bodies[asked] = body
     return bodies
 
 
@@ -196,13 +159,11 @@ def _holds(app: Sphinx, condition: str) -> bool:
 
 
 def expect_any(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str]) -> None:
-    """Have the worker start before documents are read, if it is likely to be needed."""
     if docnames and form_for(app.builder) != "nothing":
         build_of(env).site(app).expect_any()
 
 
 def _expect(app: Sphinx, requests: Sequence[_Conditional]) -> None:
-    """Have the worker start while documents are read, if one of them needs it."""
     if form_for(app.builder) != "nothing":
         site = build_of(app.env).site(app)
         for asked, body in _bodies(app, site, requests).items():
@@ -222,7 +183,7 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     requests = [request for _, each in sorted(RequestCollector.by_document(env).items()) for request in each]
     bodies = _bodies(app, site, requests)
     try:
-        with ProgressLine(app.verbosity) as progress:
+        with progress_line(app.verbosity) as progress:
             site.draw(bodies, progress, pictures=build.form != "nothing")
         if fatal := site.fatal():
             raise ExtensionError("\n".join(fatal), modname=TYPE)
@@ -254,11 +215,7 @@ def image_type(builder: Builder) -> ImageType | None:
 
 
 def build_of(env: BuildEnvironment) -> Build:
-    """State of this build."""
-    build = getattr(env, _BUILD, None)
-    if not isinstance(build, Build):
-        build = Build()
-        setattr(env, _BUILD, build)
+    build: Build = vars(env).setdefault(_BUILD, Build())
     return build
 
 
@@ -309,12 +266,9 @@ def _changed_documents(app: Sphinx, build: Build) -> list[str]:
 def signatures_of(
     results: Mapping[Asked, Outcome], places: Mapping[str, str] = MappingProxyType({}), place: str = ""
 ) -> dict[str, str]:
-    """One signature for each document, of all its diagrams in their order.
+    """Signature of each document, of all its diagrams in their order.
 
-    Args:
-        results: What became of each directive or class.
-        places: Where the pages of classes are.
-        place: Where automatic diagrams go.
+    It changes with the pages of linked classes, and with the place of automatic diagrams.
     """
     parts: dict[str, list[object]] = {}
     for asked, outcome in results.items():
@@ -326,7 +280,6 @@ def signatures_of(
 
 
 def _linked_classes(outcome: Outcome) -> tuple[str, ...]:
-    """The classes that a picture is to be linked to."""
     return outcome.diagram.classes if outcome.diagram is not None and outcome.request.figure.links else ()
 
 

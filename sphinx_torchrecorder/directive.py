@@ -17,17 +17,14 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.parsing import nested_parse_to_nodes
 
 from sphinx_torchrecorder import automatic, figure
-from sphinx_torchrecorder.build import Asked, Build, build_of, diagram_placeholder
-from torchrecorder.site import Body, Outcome, Site, TorchRecorderError, read_body
+from sphinx_torchrecorder.build import Build, build_of, diagram_placeholder
+from sphinx_torchrecorder.site import Asked
+from torchrecorder.site import Body, Outcome, Site, TorchRecorderError
 
 if TYPE_CHECKING:
     from torchrecorder.site import CopyNumbers
 
 NAME, TABLE_NAME = "torchrecorder", "torchrecorder-table"
-
-
-def _as_written(text: str | None) -> str | None:
-    return text
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
@@ -37,12 +34,10 @@ class _AnyOption(dict[str, Callable[[str], Any]]):
         return True  # docutils looks for options only where there are some
 
     def __missing__(self, name: str) -> Callable[[str], Any]:
-        return _as_written
+        return lambda text: text
 
 
 class _Directive(SphinxDirective):
-    """Base of both directives."""
-
     optional_arguments = 1
     final_argument_whitespace = True  # pkg.Net(width=64, depth=2)
     has_content = True  # a Markdown fence names the model in its first line
@@ -53,17 +48,16 @@ class _Directive(SphinxDirective):
         target, context = self.arguments[0] if self.arguments else "", self.env.ref_context
         described = ".".join(filter(None, (context.get("py:module"), context.get("py:class"))))
         is_described = not target and bool(context.get("py:class"))
-        body = read_body(
+        body = Body.read(
             ["", *self.content] if target else self.content,
             target,
             self.options,
             described=described if is_described else "",
         )
-        self.options = dict(body.options)
+        self.options.update(body.options)
         return body
 
     def placeholder(self, body: Body, *, is_table: bool = False) -> diagram_placeholder:
-        """Node that stands where the diagram will be."""
         said = replace(body, legend=(), options={**body.options, "table": "yes"} if is_table else body.options)
         place = self.env.docname, self.get_location()
         node = diagram_placeholder(request=Asked(*place, body.target, said, is_table))
@@ -71,7 +65,6 @@ class _Directive(SphinxDirective):
         return node
 
     def caption(self, kind: type[nodes.TextElement]) -> list[nodes.Node]:
-        """The caption, if there is one, with what is wrong with its markup."""
         text = self.options.get("caption")
         if not text:
             return []
@@ -81,7 +74,6 @@ class _Directive(SphinxDirective):
         return [caption, *messages]
 
     def legend(self, body: Body) -> list[nodes.Node]:
-        """The text behind the options."""
         start = len(self.content) - len(body.legend)
         lines = self.content[start:]
         return nested_parse_to_nodes(self.state, lines, offset=self.content_offset + start) if body.legend else []
@@ -101,7 +93,6 @@ class DiagramDirective(_Directive):
     """
 
     def run(self) -> list[nodes.Node]:
-        """The figure."""
         body = self.read()
         frame = nodes.figure("", self.placeholder(body), *self.caption(nodes.caption), classes=["torchrecorder"])
         if text := self.legend(body):
@@ -123,7 +114,6 @@ class TableDirective(_Directive):
     """
 
     def run(self) -> list[nodes.Node]:
-        """The table."""
         body = self.read()
         placeholder = self.placeholder(body, is_table=True)
         frame = nodes.table("", *self.caption(nodes.title), placeholder, classes=["torchrecorder-layers"])
@@ -160,7 +150,6 @@ class ShowDiagrams(SphinxPostTransform):
     default_priority = 5
 
     def run(self, **kwargs: Any) -> None:
-        """Fill every figure of a page."""
         build = build_of(self.env)
         from torchrecorder.site import CopyNumbers  # a build that writes no page does not need it
 
@@ -178,14 +167,15 @@ class ShowDiagrams(SphinxPostTransform):
                     placeholder.replace_self(box)
 
     def _show(self, placeholder: diagram_placeholder, request: Asked, build: Build, copies: CopyNumbers) -> None:
-        """Fill one figure."""
         site = build.made
         outcome = site.shown(request) if site else None
         if request.is_automatic:
             if outcome is None or outcome.is_skipped:
                 placeholder.parent.remove(placeholder)
                 return
-            frame = automatic.framed(placeholder)
+            frame = nodes.figure(classes=["torchrecorder"])
+            placeholder.replace_self(frame)
+            frame += placeholder
         elif request.is_table and outcome is not None:
             figure.show_table(placeholder.parent, outcome)
             return
@@ -197,8 +187,8 @@ class ShowDiagrams(SphinxPostTransform):
         placeholder.replace_self(self._contents(frame, request, outcome, build, site, copies))
         if build.form != "inline" or outcome.request.figure.loading != "embed":
             figure.add_table(frame, outcome, build.image_type)
-        if build.form == "text":
-            figure.unwrap(frame)
+        if build.form == "text" and len(frame) == 1 and not frame["ids"]:
+            frame.replace_self(frame[0])  # on paper, a figure floats away from its place
         elif build.form == "inline" and request.is_automatic:
             automatic.close_tall(frame, outcome, site.settings.place)
 

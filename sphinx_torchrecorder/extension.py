@@ -1,6 +1,6 @@
 """The parts of the extension, put together.
 
-config       values of conf.py   -> the site of this build
+site         values of conf.py   -> the site of this build, and its messages
 directive    text of a page      -> placeholder in a figure; loads no torch, starts no process, writes no file
 automatic    what autodoc shows  -> placeholder for a class without a directive; a closed figure, where it is tall
 build        all placeholders    -> diagrams, in one go, after reading and before writing
@@ -19,18 +19,17 @@ from sphinx.config import Config
 from sphinx.util.typing import ExtensionMetadata
 
 from sphinx_torchrecorder import automatic, build, directive, figure, links
-from sphinx_torchrecorder.config import add_settings
-from torchrecorder.site import ASSETS, CATALOG, LOCALE, SCRIPT, STYLE, __version__
+from sphinx_torchrecorder.site import add_settings
+from torchrecorder.site import __version__, words
 
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
-    """Connect every part."""
     add_settings(app)
     app.add_directive(directive.NAME, directive.DiagramDirective)
     app.add_directive(directive.TABLE_NAME, directive.TableDirective)
     app.add_node(build.diagram_placeholder)
     app.add_node(figure.diagram_picture, html=(figure.visit_picture, None))
-    app.add_message_catalog(CATALOG, str(LOCALE))
+    app.add_message_catalog(words.CATALOG, str(words.LOCALE))
     app.add_node(automatic.closed_figure, html=(automatic.visit_closed, automatic.depart_closed))
     app.add_transform(automatic.PlaceDiagrams)
     app.add_env_collector(build.RequestCollector)
@@ -55,7 +54,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
 def complete_config(app: Sphinx, config: Config) -> None:
     """Add our assets, listen to autodoc, and add the Markdown fence where MyST reads Markdown."""
     # Our folder comes first: a project's own `torchrecorder.css` is copied over ours.
-    config.html_static_path = [str(ASSETS), *config.html_static_path]
+    config.html_static_path = [str(words.ASSETS), *config.html_static_path]
     if "sphinx.ext.autodoc" in app.extensions:  # else there is no such event
         app.connect("autodoc-process-docstring", automatic.note_class, priority=automatic.FIRST)
     # The bare Markdown fence that MkDocs knows: one page of text serves both tools.
@@ -71,6 +70,6 @@ def link_assets(
         return
     frames: list[nodes.Element] = [*doctree.findall(nodes.figure), *doctree.findall(nodes.table)]
     if any({"torchrecorder", "torchrecorder-layers"}.intersection(frame["classes"]) for frame in frames):
-        app.add_css_file(STYLE)
+        app.add_css_file(words.STYLE)
     if any(node["picture"].options.zoom for node in doctree.findall(figure.diagram_picture)):
-        app.add_js_file(SCRIPT, loading_method="defer")
+        app.add_js_file(words.SCRIPT, loading_method="defer")

@@ -13,14 +13,15 @@ from sphinx.environment import BuildEnvironment
 from sphinx.locale import get_translation
 from sphinx.writers.html5 import HTML5Translator
 
-from sphinx_torchrecorder.build import Asked, Build, Form, ImageType, build_of
+from sphinx_torchrecorder.build import Build, Form, ImageType, build_of
 from sphinx_torchrecorder.links import addresses, reference
-from torchrecorder.site import CATALOG, Diagram, FigureOptions, Outcome, with_code
+from sphinx_torchrecorder.site import Asked
+from torchrecorder.site import Diagram, FigureOptions, Outcome, words
 
 if TYPE_CHECKING:
     from torchrecorder.site import CopyNumbers
 
-_ = get_translation(CATALOG)
+_ = get_translation(words.CATALOG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +45,10 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils nam
 
 
 def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
-    """Write the HTML of a picture."""
-    from torchrecorder.site import contents  # a build that writes no page does not need it
-
     picture: PagePicture = node["picture"]
     try:
-        shown = contents(
-            picture.diagram,
-            picture.options,
-            copy=picture.copy,
-            urls=addresses(node),
-            translate=_,
-            page=picture.page,
-        )
+        urls = addresses(node)
+        shown = picture.page.contents(picture.diagram, picture.options, copy=picture.copy, urls=urls, translate=_)
         translator.body.append(f"{shown}\n")
     except Exception as unexpected:  # of one picture, which must not cost the page
         unforeseen_box(build_of(translator.builder.env), picture.asked, unexpected).walkabout(translator)
@@ -73,12 +65,6 @@ def dress(frame: nodes.Element, options: FigureOptions, form: Form) -> None:
     frame["classes"] += [name for name in options.classes if name not in frame["classes"]]
 
 
-def unwrap(frame: nodes.Element) -> None:
-    """Take text out of a figure that has no caption and no name: on paper, a figure floats away from its place."""
-    if len(frame) == 1 and not frame["ids"]:
-        frame.replace_self(frame[0])
-
-
 def inline(
     frame: nodes.Element,
     diagram: Diagram,
@@ -87,15 +73,9 @@ def inline(
     copies: CopyNumbers,
     linked: Container[str],
 ) -> nodes.Node:
-    """The picture as a part of an HTML page, with references that Sphinx is still to resolve.
+    """Picture as a part of an HTML page, with references that Sphinx is still to resolve.
 
-    Args:
-        frame: The figure around it.
-        diagram: What it shows.
-        options: With another text for its `alt` or another width, perhaps.
-        asked: The directive or the class that it stands for.
-        copies: Counts the pictures of the page, for ids that are unique.
-        linked: The classes that have a page; there is no use in looking for the others again.
+    Only classes in `linked` have a page; there is no use in looking for the others again.
     """
     natural = max(drawing.width for drawing in diagram.drawings)
     width, height = options.size(natural)
@@ -141,7 +121,6 @@ def image(
 
 
 def tree(diagram: Diagram) -> nodes.Node:
-    """The tree of modules, for output without pictures."""
     return nodes.literal_block(diagram.text, diagram.text, language="none", classes=["torchrecorder-tree"])
 
 
@@ -198,12 +177,11 @@ def unforeseen_box(build: Build, asked: Asked, unexpected: Exception) -> nodes.N
 
 
 def _remark(note: str) -> nodes.paragraph:
-    parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in with_code(note))
+    parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in words.with_code(note))
     return nodes.paragraph("", "", *parts, classes=["torchrecorder-remark"])
 
 
 def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
-    """Put under the caption what a reader should know of the picture."""
     notes = [_remark(text) for text in outcome.reader_notes(_)]
     if notes and isinstance(legend := frame[-1], nodes.legend):
         legend += notes

@@ -26,7 +26,6 @@ AFTER_OTHERS = 900
 
 
 def reference(cls: str, docname: str) -> pending_xref:
-    """A reference to a class, to be resolved by Sphinx."""
     mark = {_CLASS: cls}
     return pending_xref(
         "",
@@ -66,7 +65,7 @@ def places(app: Sphinx, classes: Iterable[str]) -> dict[str, str]:
 
 
 def _address(link: nodes.reference) -> str:
-    """As HTML wants it; in a single page, `#document-api#pkg.Net` is `#pkg.Net`."""
+    """Address as HTML wants it; in a single page, `#document-api#pkg.Net` is `#pkg.Net`."""
     if "refid" in link:
         return f"#{link['refid']}"
     uri = str(link.get("refuri", ""))
@@ -74,7 +73,6 @@ def _address(link: nodes.reference) -> str:
 
 
 def _resolve(app: Sphinx, node: pending_xref, inner: nodes.Element) -> nodes.Node | None:
-    """Node that Sphinx would make of a reference."""
     env = app.env
     domain = env.get_domain("py")
     try:
@@ -89,7 +87,6 @@ def _resolve(app: Sphinx, node: pending_xref, inner: nodes.Element) -> nodes.Nod
 
 
 def try_public_names(app: Sphinx, env: BuildEnvironment, node: pending_xref, inner: nodes.Element) -> nodes.Node | None:
-    """Resolve a reference of ours by another name of its class."""
     if _CLASS not in node:
         return None
     for name in names_of_class(node[_CLASS])[1:]:

@@ -1,4 +1,4 @@
-"""One library of the zoo: `python bench/zoo/host.py timm 1 [NAME …]` prints a JSON line for each model that is named.
+"""One library of the zoo: `python bench/zoo/host.py timm 1 "" [NAME …]` prints a JSON line for each model named.
 
 This process imports the library and never computes; each model is built and recorded in a fork of it, with a limit of
 time and of memory, so that a model which takes all of either, or crashes, costs only itself.
@@ -35,7 +35,7 @@ from tests.corpus.torchvision_ops import define_missing_operators  # noqa: E402
 from tests.truth.other_inputs import other_inputs  # noqa: E402
 from tests.truth.replay import replay  # noqa: E402
 from torchrecorder.errors import ForwardError, InputError, TorchRecorderError  # noqa: E402
-from torchrecorder.graph import Graph  # noqa: E402
+from torchrecorder.graph import Graph, to_json  # noqa: E402
 from torchrecorder.graph.codec import problems  # noqa: E402
 from torchrecorder.recording.guess.search import record_guessed  # noqa: E402
 from torchrecorder.recording.inputs import Inputs  # noqa: E402
@@ -58,7 +58,7 @@ class NoNetwork(OSError):
 
 def main() -> None:
     """Print what came of each model."""
-    library, every, *names = sys.argv[1:]
+    library, every, folder, *names = sys.argv[1:]
     warnings.simplefilter("ignore")
     define_missing_operators()
     for name in ("torch._dynamo", "torch._subclasses.fake_tensor", "torch._decomp.decompositions", "sympy"):
@@ -78,14 +78,14 @@ def main() -> None:
         if zlib.crc32(entry.name[::-1].encode()) % int(every):
             continue
         if not names or any(name == entry.name if "/" in name else name in entry.name for name in names):
-            print(json.dumps({"name": entry.name, **_in_child(entry)}), flush=True)
+            print(json.dumps({"name": entry.name, **_in_child(entry, folder)}), flush=True)
 
 
-def _in_child(entry: Entry) -> Result:
+def _in_child(entry: Entry, folder: str) -> Result:
     def run(writer: int) -> None:
         fork.prepare(os.devnull, MEMORY)
         with os.fdopen(writer, "w") as pipe:
-            for phase in _phases(entry):
+            for phase in _phases(entry, folder):
                 pipe.write(json.dumps(phase) + "\n")
                 pipe.flush()
 
@@ -117,8 +117,13 @@ def _read_line(reader: int) -> tuple[bytes, str]:
     return bytes(data), "line"
 
 
-def _phases(entry: Entry) -> Any:
-    """What is known after building the model, after recording it, and after computing it again."""
+def _phases(entry: Entry, folder: str) -> Any:
+    """What is known after building the model, after recording it, and after computing it again.
+
+    Args:
+        entry: The model.
+        folder: Where its Graph is kept; nowhere, if this is empty.
+    """
     _cut_network()
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -148,12 +153,15 @@ def _phases(entry: Entry) -> Any:
             "trace": "" if isinstance(error, TorchRecorderError) else traceback.format_exc()[-1500:],
         }
         return
+    if folder:
+        Path(folder, f"{entry.name.replace('/', '.')}.json").write_text(to_json(graph), encoding="utf-8")
     found = {
         "recorded": _way(graph.info),
         "guessed": graph.info.guessed,
         "grade": graph.info.grade,
         "notes": graph.info.notes,
         "ops": len(graph.ops),
+        "layers": sum(module.params.own > 0 for module in graph.modules.values()),
         "problems": problems(graph),
         "record_s": round(time.perf_counter() - start, 2),
     }

@@ -2,7 +2,8 @@
 
 A NAME is a part of one. Nothing here is a test, but for `sample`: if one of its models is not recorded, the status says
 so. Each library has a process of its own (`host.py`), which forks for each model. What came of each model goes into a
-JSON file, `to=FILE`; `against=FILE` says what has changed since an earlier one; `every=8` takes one model in eight.
+JSON file, `to=FILE`; `against=FILE` says what has changed since an earlier one; `every=8` takes one model in eight,
+`graphs=FOLDER` keeps the Graphs.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def main() -> int:
     seconds: dict[str, float] = {}
     for library in libraries:
         start = time.monotonic()
-        results |= _run(library, names, options.get("every", "1"))
+        results |= _run(library, options.get("every", "1"), options.get("graphs", ""), names)
         seconds[library] = time.monotonic() - start
         Path(options.get("to", "zoo.json")).write_text(json.dumps(results, indent=1), encoding="utf-8")
     _print_failures(results)
@@ -53,9 +54,9 @@ def main() -> int:
     return bool(lost) or any(_is_wrong(result) for result in results.values())
 
 
-def _run(library: str, names: list[str], every: str) -> dict[str, Result]:
+def _run(library: str, every: str, folder: str, names: list[str]) -> dict[str, Result]:
     """What came of each model of a library; a host that dies is started again after the model that it died of."""
-    command = [sys.executable, str(HERE / "host.py"), library, every, *names]
+    command = [sys.executable, str(HERE / "host.py"), library, every, folder, *names]
     found: dict[str, Result] = {}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as host:
         assert host.stdout is not None

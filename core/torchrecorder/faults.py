@@ -16,7 +16,7 @@ OLDEST_TORCH = "2.8"
 
 
 def torch_problem(target: str) -> TorchMissing | None:
-    """Why this Python cannot record; None if it has a torch that it can import and that is new enough."""
+    """Reason why this Python cannot record; None if it has a torch that it can import and that is new enough."""
     try:
         torch = importlib.import_module("torch")  # not a statement: the contracts see no import of a docs process here
     except Exception as error:

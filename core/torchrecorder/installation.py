@@ -16,7 +16,7 @@ _SHARED = ("__init__.py", "helpers.py", "nodes.py", "recorder.py", "renderer/__i
 
 
 def legacy_install() -> str:
-    """That the old distribution is installed too, and the command that repairs it; empty if it is not."""
+    """Warning that the old distribution is installed too, with the command that repairs it; empty if it is not."""
     try:
         version = importlib.metadata.version(_LEGACY)
     except importlib.metadata.PackageNotFoundError:
@@ -28,7 +28,7 @@ def legacy_install() -> str:
 
 
 def broken_install_message() -> str:
-    """Why this package cannot be imported, if the old distribution is the cause; else empty."""
+    """Reason why this package cannot be imported, if the old distribution is the cause; else empty."""
     missing = [name for name in _SHARED if not Path(Path(__file__).parent, name).is_file()]
     if not missing:
         return legacy_install()
@@ -39,12 +39,6 @@ def broken_install_message() -> str:
 
 
 def explain(error: ImportError, kind: type[Exception], importer: str) -> None:
-    """Raise an error that says why the package cannot be imported, if the old distribution is the cause.
-
-    Args:
-        error: That of the import.
-        kind: What the tool shows without a traceback.
-        importer: Who imports it.
-    """
+    """If the old distribution is the cause of an error, raise one that says so, of a kind shown without a traceback."""
     if message := broken_install_message():
         raise kind(f"{importer}: {message}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from torch import nn
@@ -107,29 +108,27 @@ def draw(
         EngineError: The picture could not be laid out.
     """
     options = read_drawing({name: value for name, value in locals().items() if name in _READ}, *_unfit(width))
+    how: tuple[Any, ...] = options, styler, engine, str(width or "")
     model: Any = _built(net, seed)
-
-    def record(chosen: Inputs, run: Run) -> Graph:
-        return capture(model, chosen.args, chosen.kwargs, mode=mode, run=run, seed=seed, guessed=chosen.guessed)
-
-    def drawn(graph: Graph) -> Diagram:
-        return _drawn(graph, options, styler, engine, str(width or ""))
-
-    inputs_given = _inputs(model, given, named, shape, inputs, seed)
+    chosen = _inputs(model, given, named, shape, inputs, seed)
+    record = partial(_record, model, seed=seed, mode=mode)
     try:
-        if inputs_given is None:
-            return drawn(record_guessed(model, record, run=run, seed=seed, mode=mode))
-        return drawn(record(inputs_given, run))
+        if chosen is None:
+            return _drawn(record_guessed(model, record, run=run, seed=seed, mode=mode), *how)
+        return _drawn(record(chosen, run), *how)
     except ForwardError as error:
         error.advice = error.advice or _advice(given)
         if error.graph is not None:
             with suppress(TorchRecorderError):
-                error.diagram = drawn(error.graph)
+                error.diagram = _drawn(error.graph, *how)
         raise
 
 
+def _record(model: nn.Module, inputs: Inputs, run: Run, *, seed: int, mode: Mode) -> Graph:
+    return capture(model, inputs.args, inputs.kwargs, mode=mode, run=run, seed=seed, guessed=inputs.guessed)
+
+
 def _unfit(width: object) -> tuple[str, ...]:
-    """Problems of a width of print."""
     try:
         if width not in ("", None):
             points(as_text(width))

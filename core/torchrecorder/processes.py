@@ -19,6 +19,7 @@ from typing import Any
 from torchrecorder.errors import FormatError
 
 _LOG_TAIL = 8000
+"""Bytes of the end of a log that are read: a traceback of a deep call, and what was printed before it."""
 
 
 class LineProcess:
@@ -44,11 +45,7 @@ class LineProcess:
         return self.next(timeout_s)
 
     def send(self, job: Mapping[str, Any]) -> None:
-        """Send a line.
-
-        Raises:
-            EOFError: The process ended.
-        """
+        """Send a line; raises EOFError if the process ended."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
@@ -101,7 +98,11 @@ class LineProcess:
         if sys.platform == "linux" and self._process.returncode is None:
             with contextlib.suppress(ChildProcessError):  # other code of the builder waits for all its children
                 os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
-                _kill_session(self._process.pid)
+                # A worker that was killed itself could not end what a model started. It is not waited for yet, so that
+                # no other session can have its pid.
+                for pid, _, session in _processes():
+                    if session == self._process.pid:
+                        kill(pid)
         code = self._process.wait()
         if self._reader is None and self._process.stdout is not None:
             self._process.stdout.close()
@@ -139,18 +140,8 @@ def tail(log: Path) -> str:
         return ""
 
 
-def _kill_session(leader: int) -> None:
-    """Kill what a process has left in its session: a worker that was killed itself could not end what a model started.
-
-    The process is not waited for yet, so that no other session can have its pid.
-    """
-    for pid, _, session in _processes():
-        if session == leader:
-            kill(pid)
-
-
 def ending(code: int) -> str:
-    """How a process ended, by its exit code, which is negative for a signal."""
+    """End of a process in words, by its exit code, which is negative for a signal."""
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
 
 

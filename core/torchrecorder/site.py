@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from torchrecorder import __version__
 from torchrecorder.errors import NotDrawn, OptionError, TargetBuildFailed, TorchRecorderError
 from torchrecorder.faults import unforeseen
+from torchrecorder.page import words
 from torchrecorder.page.diagram import Diagram, names_of_class
-from torchrecorder.page.outcome import Outcome, with_code
-from torchrecorder.page.remarks import Place, fatal_messages, log_entries, message, slowest, with_places, with_setting
-from torchrecorder.page.words import ASSETS, CATALOG, LOCALE, SCRIPT, STYLE, Translate, translation
-from torchrecorder.pipeline import Pipeline, Progress, is_collecting
+from torchrecorder.page.outcome import Outcome
+from torchrecorder.page.remarks import Message, Place, fatal_messages, log_entries, message, slowest, with_setting
+from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import (
     SETTINGS,
     Body,
@@ -30,28 +30,18 @@ from torchrecorder.request import (
     Rules,
     obstacle_of,
     obstacle_of_class,
-    read_body,
-    read_rules,
     read_settings,
     site_options,
-    take_field,
 )
 from torchrecorder.request.settings import Settings
 
 if TYPE_CHECKING:
     from torchrecorder.page.figure import CopyNumbers as CopyNumbers
-    from torchrecorder.page.figure import contents as contents
     from torchrecorder.worker.client import Worker
     from torchrecorder.worker.lasting import PersistentWorker as PersistentWorker
-    from torchrecorder.worker.lasting import worker_of_process as worker_of_process
 
 __all__ = [
-    "ASSETS",
-    "CATALOG",
-    "LOCALE",
-    "SCRIPT",
     "SETTINGS",
-    "STYLE",
     "Body",
     "CopyNumbers",
     "Diagram",
@@ -60,63 +50,36 @@ __all__ = [
     "Message",
     "Outcome",
     "PersistentWorker",
-    "Progress",
     "Rules",
     "Site",
-    "Tool",
     "TorchRecorderError",
-    "Translate",
     "__version__",
-    "contents",
     "names_of_class",
     "obstacle_of",
     "obstacle_of_class",
-    "read_body",
-    "read_rules",
-    "take_field",
-    "translation",
-    "with_code",
-    "worker_of_process",
+    "words",
 ]
 
-
-class Message(NamedTuple):
-    """One message of a build in the log of its tool."""
-
-    text: str
-    """Empty if there are only details."""
-    kind: str = ""
-    """Of a warning, the last part of its name, `torchrecorder.<kind>`; empty if it is information."""
-    place: str = ""
-    """Where a warning belongs, as the tool writes it; empty if that is the whole build."""
-    details: str = ""
-    """A traceback or the tail of a log, for those who debug."""
-
-
-class Tool(NamedTuple, Generic[Place]):
-    """Interface of the tool that builds a site."""
-
-    tell: Callable[[Message], object]
-    """Puts a message into its log."""
-    locate: Callable[[Place], str]
-    """Where a place is, as warnings write it: `page.md:12`."""
-    setting: str
-    """How it calls a setting, with `{}` for the name."""
-    written: str
-    """Where a setting is written, in a sentence: `torchrecorder_{}` in conf.py."""
+_HOMES = {"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure"}
+"""Names that many builds do not need: writers of pages, and workers of servers."""
 
 
 class Site(Generic[Place]):
-    """One build of a documentation: its settings, what its pages ask for, and what became of that.
+    """The build of a documentation: its settings, what its pages ask for, and what became of that.
 
-    A place is whatever stands for a diagram in the front end: a directive, a fence, a documented class.
+    A place is whatever stands for a diagram in the front end: a directive, a fence, a documented class. Each front end
+    has a subclass that says where messages go, and how places and settings are written there.
     """
+
+    setting: ClassVar[str]
+    """Name of a setting, with `{}` for what the core calls it."""
+    where: ClassVar[str]
+    """The same in a sentence that says where it is written: `torchrecorder_{}` in conf.py."""
 
     def __init__(
         self,
         root: Path,
         written: Mapping[str, object],
-        tool: Tool[Place],
         *,
         open_worker: Callable[[Settings], AbstractContextManager[Worker]] | None = None,
         retries: bool = False,
@@ -127,12 +90,10 @@ class Site(Generic[Place]):
         Args:
             root: The folder that relative paths begin at.
             written: What the configuration says, by the names of `SETTINGS`.
-            tool: That builds it.
             open_worker: Opens a worker that records for one build after the other.
             retries: Whether what failed before is tried again.
             is_alone: Whether the tool forks no processes.
         """
-        self._tool = tool
         self.settings, wrong = read_settings(root, written)
         self.results: dict[Place, Outcome] = {}
         self.warnings: list[str] = []
@@ -140,22 +101,24 @@ class Site(Generic[Place]):
         self._requests: dict[Place, DiagramRequest | Outcome] = {}
         opened = None if open_worker is None else lambda _: open_worker(self.settings)
         self._pipeline = Pipeline(self.settings, opened, retries=retries, is_alone=is_alone)
+        self.is_collecting = bool(self._pipeline.collects_into)
+        """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
         for name, problems in wrong.items():
             for problem in problems:
-                self.warn(f"{tool.setting.format(name)}: {problem}", "option")
+                self.warn(f"{self.setting.format(name)}: {problem}", "option")
 
-    @property
-    def is_collecting(self) -> bool:
-        """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
-        return is_collecting()
+    def tell(self, message: Message) -> None:
+        """Put a message into the log of the tool."""
+        raise NotImplementedError
+
+    def locate(self, place: Place) -> str:
+        """Location of a place as warnings write it: `page.md:12`."""
+        raise NotImplementedError
 
     def expect(self, place: Place, body: Body, options: Mapping[str, str] | None = None) -> None:
         """Have the worker start while other pages are read, if this diagram needs it.
 
-        Args:
-            place: Where it is asked for.
-            body: What is written there.
-            options: Those of its page, which come before those of the site.
+        `options` are those of its page, which come before those of the site.
         """
         request = self._request(place, body, options)
         if isinstance(request, DiagramRequest):
@@ -175,12 +138,7 @@ class Site(Generic[Place]):
         self._pipeline.close()
 
     def page_options(self, written: object, place: str = "") -> dict[str, str]:
-        """The options in the front matter of a page; wrong ones are left out.
-
-        Args:
-            written: What the page says.
-            place: Where, for warnings of what is wrong; without it, none are given.
-        """
+        """The options in the front matter of a page; wrong ones are left out, with a warning if a place is given."""
         good, wrong = site_options(written if isinstance(written, Mapping) else {})
         if not isinstance(written, Mapping | None):
             wrong = ["torchrecorder holds options, each in a line `name: value`"]
@@ -205,7 +163,7 @@ class Site(Generic[Place]):
     def draw(
         self,
         bodies: Mapping[Place, Body],
-        on_progress: Callable[[Progress], None] = lambda _: None,
+        on_progress: Callable[[str, str, int, int], object] = lambda *_: None,
         *,
         options: Mapping[Place, Mapping[str, str]] | None = None,
         pictures: bool = True,
@@ -214,7 +172,7 @@ class Site(Generic[Place]):
 
         Args:
             bodies: What is written in each place.
-            on_progress: Called with each step.
+            on_progress: Called with each step, as `Pipeline.run` does.
             options: Those of the pages of places.
             pictures: Whether the tool shows any; if not, only problems of what is written are of interest.
         """
@@ -234,23 +192,14 @@ class Site(Generic[Place]):
                 if isinstance(outcome.error, OptionError) or outcome.request.left_out
             }
         self.results |= results
-        self._report(results)
-
-    def _report(self, results: Mapping[Place, Outcome]) -> None:
-        """Warn of each diagram that failed, where it is asked for; and of what concerns the whole build, once."""
-        worth = {
-            place: outcome
-            for place, outcome in results.items()
-            if outcome.error or outcome.info or outcome.request.left_out or outcome.request.is_tried
-        }
-        for entry in log_entries(worth.items(), self._pipeline.problems(), self._pipeline.cache.notice):
-            if not entry.kind:
-                self._tool.tell(Message(entry.text, details=entry.details))
-                continue
-            places = [] if entry.place is None else [*map(self._tool.locate, (entry.place, *entry.also))]
-            self.warn(with_places(entry.text, places[1:]), entry.kind, *places[:1], details=entry.details)
-        if text := slowest(self._pipeline.seconds):
-            self._tool.tell(Message(text))
+        pipeline = self._pipeline
+        for said in log_entries(results.items(), pipeline.problems(), pipeline.cache.notice, self.locate):
+            if said.kind:
+                self.warn(*said)
+            else:
+                self.tell(said)
+        if text := slowest(pipeline.seconds):
+            self.tell(Message(text))
 
     def give_up(self, bodies: Mapping[Place, Body], unexpected: Exception) -> None:
         """Warn of what no check foresees, with a box for each place: it must not end the build."""
@@ -266,9 +215,9 @@ class Site(Generic[Place]):
         if loaded.error is not None and loaded.error is not outcome.error:
             self.results[place] = loaded
             text = f"{loaded.request.recording.target}: {message(loaded.error)}"
-            self.warn(text, loaded.error.kind, self._tool.locate(place), details=loaded.error.details())
+            self.warn(text, loaded.error.kind, self.locate(place), loaded.error.details())
         for note in loaded.author_notes():
-            self._tool.tell(Message("", details=f"torchrecorder: {note}"))
+            self.tell(Message("", details=f"torchrecorder: {note}"))
         return loaded
 
     def fatal(self) -> list[str]:
@@ -276,7 +225,6 @@ class Site(Generic[Place]):
         return self.warnings if self.settings.on_error == "raise" else fatal_messages(self.results.values())
 
     def sources(self) -> set[Path]:
-        """The files of the models' code."""
         return {file for outcome in self.results.values() for file in outcome.sources}
 
     def watch(self, files: Iterable[Path]) -> None:
@@ -285,15 +233,13 @@ class Site(Generic[Place]):
 
         note_traced(self.settings.cache, files)
 
-    def warn(self, text: str, kind: str, place: str = "", *, details: str = "") -> None:
-        """Warn, and remember it."""
-        text = with_setting(text, self._tool.written)
+    def warn(self, text: str, kind: str, place: str = "", details: str = "") -> None:
+        text = with_setting(text, self.where)
         self.warnings.append(f"{place}: torchrecorder: {text}" if place else f"torchrecorder: {text}")
-        self._tool.tell(Message(text, kind, place, details))
+        self.tell(Message(text, kind, place, details))
 
     def failed(self, error: TorchRecorderError, place: str = "") -> None:
-        """Warn of an error."""
-        self.warn(message(error), error.kind, place, details=error.details())
+        self.warn(message(error), error.kind, place, error.details())
 
     def unforeseen(self, what: str, unexpected: Exception, place: str = "") -> TorchRecorderError:
         """Warn of what no check foresees; gives the error that stands for it."""
@@ -303,9 +249,6 @@ class Site(Generic[Place]):
 
 
 def __getattr__(name: str) -> Any:
-    """Names that many builds do not need: writers of pages, and workers of servers."""
-    homes = {"PersistentWorker": "worker.lasting", "worker_of_process": "worker.lasting"}
-    homes |= {"CopyNumbers": "page.figure", "contents": "page.figure"}
-    if name not in homes:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"torchrecorder.{homes[name]}"), name)
+    return getattr(import_module(f"torchrecorder.{_HOMES[name]}"), name)

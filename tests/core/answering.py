@@ -16,7 +16,7 @@ class OneByOne(Worker):
     def record_all(
         self,
         requests: Mapping[RequestT, float],
-        on_start: Callable[[RequestT], None] = lambda request: None,
+        on_start: Callable[[RequestT], object] = lambda request: None,
     ) -> Iterator[tuple[RequestT, Answer]]:
         for request, timeout_s in requests.items():
             on_start(request)

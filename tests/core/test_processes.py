@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import torchrecorder
-from torchrecorder.worker.interpreter import environment
+from torchrecorder.worker.client import environment
 
 OWN = Path(torchrecorder.__file__).resolve().parents[1]
 

@@ -13,7 +13,7 @@ from torchrecorder.errors import FormatError, OptionError, TargetBuildFailed
 from torchrecorder.graph import Graph
 from torchrecorder.page import Diagram, Outcome
 from torchrecorder.request import DiagramRequest
-from torchrecorder.site import SETTINGS, Body, Message, Site, Tool
+from torchrecorder.site import SETTINGS, Body, Message, Site
 
 
 class Said(list[Message]):
@@ -25,9 +25,17 @@ class Said(list[Message]):
 
 def made(root: Path, setting: str = "torchrecorder_{}", **written: object) -> tuple[Site[str], Said]:
     """A site whose places are texts, `page:1`."""
-    said = Said()
-    tool: Tool[str] = Tool(said.append, lambda place: f"docs/{place}", setting, f"`{setting}` in conf.py")
-    return Site(root, {"machine_cache": "cache", **written}, tool), said
+    log = Said()
+
+    class Here(Site[str]):
+        def tell(self, message: Message) -> None:
+            log.append(message)
+
+        def locate(self, place: str) -> str:
+            return f"docs/{place}"
+
+    Here.setting, Here.where = setting, f"`{setting}` in conf.py"
+    return Here(root, {"machine_cache": "cache", **written}), log
 
 
 def drawn(monkeypatch: pytest.MonkeyPatch, outcome: Any = None) -> list[DiagramRequest]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mkdocs.livereload import LiveReloadServer
 
-from mkdocs_torchrecorder.config import make_site
+from mkdocs_torchrecorder.site import FenceSite
 from tests.folders import contents
 from tests.mkdocs_ext.nets import write_nets
 from tests.mkdocs_ext.placements import FENCE
@@ -28,7 +28,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     site.write("index.md", FENCE)
     site.settings |= {"path": ["src"], "cache": "diagrams"}
     site.config()
-    found = make_site(root, dict(site.plugin.config), lambda fence: "").settings
+    found = FenceSite(root, dict(site.plugin.config), lambda fence: "").settings
     assert "<figure" in site.build().page()
     committed = Pipeline(found, writes_committed=True)
     outcome = committed.run([REQUEST])[REQUEST]

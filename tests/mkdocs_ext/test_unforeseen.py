@@ -41,8 +41,8 @@ def warned(built: Built) -> list[str]:
     ("step", "number", "boxes", "where"),
     [
         ("torchrecorder.drawing.model:Drawing.to_bytes", 0, 2, "index.md:"),
-        ("torchrecorder.pipeline.batch:_Batch._load", 1, 1, ""),
-        ("torchrecorder.pipeline.batch:_Batch.outcomes", 0, 2, "index.md:"),
+        ("torchrecorder.pipeline:_Batch._load", 1, 1, ""),
+        ("torchrecorder.pipeline:_Batch.outcomes", 0, 2, "index.md:"),
         ("mkdocs_torchrecorder.figure:figure", 2, 1, "index.md:"),
         ("torchrecorder.site:log_entries", 1, 2, ""),
         ("torchrecorder.site:slowest", 1, 2, ""),

@@ -14,7 +14,7 @@ from markdown.inlinepatterns import SimpleTextInlineProcessor
 from markdown.preprocessors import Preprocessor
 
 from mkdocs_torchrecorder import TorchRecorderExtension, extension
-from mkdocs_torchrecorder.report import DiagramsFailed
+from mkdocs_torchrecorder.site import DiagramsFailed
 from tests.mkdocs_ext.nets import write_nets
 from tests.mkdocs_ext.placements import FENCE
 from tests.mkdocs_ext.seeing import see

@@ -51,10 +51,10 @@ def copy_of(made: Project, folder: Path) -> Project:
     ("step", "number", "boxes", "where"),
     [
         ("torchrecorder.drawing.model:Drawing.to_bytes", 0, 2, "index.rst:"),
-        ("torchrecorder.pipeline.batch:_Batch._load", 1, 1, "index.rst:5"),
-        ("torchrecorder.page.figure:contents", 1, 1, "index.rst:5"),
+        ("torchrecorder.pipeline:_Batch._load", 1, 1, "index.rst:5"),
+        ("torchrecorder.page.figure:CopyNumbers.contents", 1, 1, "index.rst:5"),
         ("sphinx_torchrecorder.figure:inline", 2, 1, "index.rst:8"),
-        ("torchrecorder.pipeline.batch:_Batch.outcomes", 0, 2, "index.rst:"),
+        ("torchrecorder.pipeline:_Batch.outcomes", 0, 2, "index.rst:"),
         ("torchrecorder.site:log_entries", 1, 2, ""),
         ("sphinx_torchrecorder.build:_changed_documents", 1, 2, ""),
         ("sphinx_torchrecorder.build:_keep_signatures", 1, 0, ""),

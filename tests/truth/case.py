@@ -58,6 +58,8 @@ class Case:
     """Whether a tensor decides which branch is taken, of which a note must tell."""
     unknown: bool = False
     """Whether a tensor comes from nowhere though it is new, of which a note must tell."""
+    not_on: str = ""
+    """How versions of torch begin that run other operations."""
 
     @property
     def nodes(self) -> set[str]:
@@ -78,6 +80,7 @@ class Cases(list[Case]):
         scripted: bool = False,
         decides: bool = False,
         unknown: bool = False,
+        not_on: str = "",
         **named: Any,
     ) -> Callable[[type[nn.Module]], type[nn.Module]]:
         """Register the class below as a case; functions among the inputs are called to make the input."""
@@ -87,7 +90,9 @@ class Cases(list[Case]):
                 return tuple(map(_made, inputs)), {name: _made(value) for name, value in named.items()}
 
             graph = read_edges(edges), frozenset(lone)
-            found = Case(cls.__name__, cls, make, *graph, train, needs_numbers, leaves, scripted, decides, unknown)
+            found = Case(
+                cls.__name__, cls, make, *graph, train, needs_numbers, leaves, scripted, decides, unknown, not_on
+            )
             self.append(found)
             return cls
 

@@ -78,6 +78,7 @@ class MapOfLayers(OneLayer):
     numbers(2, 3),
     numbers(3),
     needs_numbers=True,
+    not_on="2.8.",  # its scan calls the function once more, with what it moved before
 )
 class ScanOfLayers(OneLayer):
     def forward(self, x: Tensor, h: Tensor) -> Any:

@@ -6,11 +6,15 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from torchrecorder import __version__
-from torchrecorder.cli import diff, doctor, draw, gc, projects, stamp
-from torchrecorder.cli.shared import FAILED, USAGE, print_json
+from torchrecorder.cache.store import FOLDERS, sweep
+from torchrecorder.cli import diff, doctor, draw, projects
+from torchrecorder.cli.shared import FAILED, USAGE, Commands, add_command, print_json
 from torchrecorder.errors import OptionError, TorchRecorderError, did_you_mean, near_miss
+from torchrecorder.request.settings import CACHE_FOLDER
+from torchrecorder.trace.stamped import STAMP, write_stamp
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -18,15 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="torchrecorder", description="Architecture diagrams of PyTorch models.")
     parser.add_argument("--version", action="version", version=f"torchrecorder {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (
-        draw.add_to,
-        diff.add_to,
-        projects.add_update,
-        projects.add_check,
-        gc.add_to,
-        stamp.add_to,
-        doctor.add_to,
-    ):
+    recorded = (draw.add_to, diff.add_to, projects.add_update, projects.add_check)
+    for add in (*recorded, _add_gc, _add_stamp, doctor.add_to):
         add(commands)
     arguments, unknown = parser.parse_known_args([*draw.with_yes(sys.argv[1:] if argv is None else argv)])
     execute: Callable[[argparse.Namespace], int] = arguments.execute  # `--run` is an option of `draw`
@@ -58,3 +55,44 @@ def _unknown_words(words: Sequence[str], command: argparse.ArgumentParser) -> It
         yield f"unknown option {flag}, {advice}"
     if words and not flags:  # else they may be the value of an unknown flag
         yield f"{command.prog} does not take {' '.join(words)!r}"
+
+
+def _add_gc(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "gc",
+        _run_gc,
+        help="remove what a cache no longer needs",
+        description="Remove damaged and unused files of a cache.",
+    )
+    parser.add_argument("cache", metavar="FOLDER", type=Path, help="the cache")
+    parser.add_argument("--days", type=float, help="also remove entries that were written longer ago")
+
+
+def _run_gc(arguments: argparse.Namespace) -> int:
+    if not any((arguments.cache / folder).is_dir() for folder in FOLDERS.values()):
+        raise OptionError((f"{arguments.cache} is not a cache of torchrecorder: it has no folder `rec`",))
+    swept = sweep(arguments.cache, days=arguments.days)
+    young = f"; left {swept.young} that were written within the hour" if swept.young else ""
+    print(f"removed {swept.files} files, {swept.bytes / 1e6:.1f} MB; kept {swept.kept}{young}")
+    return 0
+
+
+def _add_stamp(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "stamp",
+        _run_stamp,
+        help="before a build of Zensical: write the file that it watches",
+        description="Write the file `stamp` of a cache anew if anything has changed that pages were drawn from.",
+    )
+    help_ = f"the cache of this machine (default: {CACHE_FOLDER})"
+    parser.add_argument("cache", metavar="FOLDER", type=Path, nargs="?", default=Path(CACHE_FOLDER), help=help_)
+
+
+def _run_stamp(arguments: argparse.Namespace) -> int:
+    cache: Path = arguments.cache
+    if not cache.is_dir() and not cache.parent.is_dir():
+        raise OptionError((f"there is no folder {cache.parent} for the cache {cache.name}",))
+    print(f"{cache / STAMP} {'is new: pages are drawn again' if write_stamp(cache) else 'is as it was'}")
+    return 0

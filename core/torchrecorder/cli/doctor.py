@@ -21,7 +21,7 @@ from torchrecorder.cli.shared import FAILED, Commands, add_command, add_json, ad
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineNotFound
 from torchrecorder.installation import legacy_install
-from torchrecorder.pipeline import Collected, collect
+from torchrecorder.pipeline.collecting import Collected, collect
 from torchrecorder.request import RecordingRequest, Settings
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.worker.client import Worker

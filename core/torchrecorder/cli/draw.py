@@ -26,15 +26,8 @@ from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.page import Outcome
 from torchrecorder.page.files import FILE_TYPES, FileType, file_type, type_of
 from torchrecorder.page.printed import outcome_for_print, points, requests_for_print
-from torchrecorder.pipeline import Pipeline, Progress
-from torchrecorder.request import (
-    OPTIONS,
-    DiagramRequest,
-    RecordingRequest,
-    is_pattern,
-    one_depth,
-    read_request,
-)
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.request import OPTIONS, DiagramRequest, RecordingRequest, is_pattern, one_depth, read_request
 from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.requests import TIMEOUT_S
 from torchrecorder.worker.client import Worker
@@ -71,12 +64,8 @@ def add_to(commands: Commands) -> None:
         usage="%(prog)s [options] TARGET [TARGET ...]",
         check=check,
     )
-    draw.add_argument(
-        "targets",
-        nargs="+",
-        metavar="TARGET",
-        help="dotted name of a model: pkg.Net, pkg.mod:Net, 'pkg.Net(width=64)'; or of all that match: 'pkg.models.*'",
-    )
+    help_ = "dotted name of a model: pkg.Net, pkg.mod:Net, 'pkg.Net(width=64)'; or of all that match: 'pkg.models.*'"
+    draw.add_argument("targets", nargs="+", metavar="TARGET", help=help_)
     _add_file_arguments(draw.add_argument_group("what is written"))
     for stage, title in _GROUPS.items():
         group = draw.add_argument_group(title)
@@ -90,19 +79,11 @@ def add_to(commands: Commands) -> None:
 
 def _add_file_arguments(file: argparse._ArgumentGroup) -> None:
     types = ", ".join(f".{kind.name} ({kind.help.replace('`', '')})" for kind in FILE_TYPES)
-    file.add_argument(
-        "-o",
-        "--output",
-        default=STDOUT,
-        metavar="FILE",
-        help=f"its ending says what is written: {types}; a folder, for several models; - for standard output (default)",
-    )
+    help_ = f"its ending says what is written: {types}; a folder, for several models; - for standard output (default)"
+    file.add_argument("-o", "--output", default=STDOUT, metavar="FILE", help=help_)
     names = ",".join(kind.name for kind in FILE_TYPES)
-    file.add_argument(
-        "--format",
-        metavar=f"{{{names}}}",
-        help="what is written where no ending says it (default: txt; in a folder svg)",
-    )
+    help_ = "what is written where no ending says it (default: txt; in a folder svg)"
+    file.add_argument("--format", metavar=f"{{{names}}}", help=help_)
 
 
 def with_yes(words: Sequence[str]) -> Iterator[str]:
@@ -146,7 +127,6 @@ def check(arguments: argparse.Namespace) -> list[str]:
 
 
 def _without_effect(wanted: FileType, given: Mapping[str, str]) -> Iterator[str]:
-    """Problems of options that change nothing in what is written."""
     for option in OPTIONS:
         if option.name not in given or option.stage == "recording" or option in _PAGE_OPTIONS:
             continue
@@ -160,7 +140,6 @@ def _without_effect(wanted: FileType, given: Mapping[str, str]) -> Iterator[str]
 
 
 def _unclear_places(arguments: argparse.Namespace, wanted: FileType) -> Iterator[str]:
-    """Problems of the place to write to."""
     output, several = arguments.output, len(arguments.targets) > 1 or is_pattern(arguments.targets[0])
     if several and not _is_folder(output) and (output != STDOUT or wanted.name != "txt"):
         yield f"-o {output} is one file for several models; write a folder, as in -o diagrams/"
@@ -224,7 +203,6 @@ def _names(target: str, worker: Worker) -> Iterator[str]:
 
 
 def _say(outcome: Outcome, name: str) -> None:
-    """Print the error and the notes of an outcome."""
     if outcome.error is not None:
         print(f"torchrecorder: error: {name}{outcome.error}", file=sys.stderr)
         if details := outcome.error.details():
@@ -253,6 +231,6 @@ def _is_folder(output: str) -> bool:
     return output.endswith(("/", os.sep)) or os.path.isdir(output)
 
 
-def _show_progress(progress: Progress) -> None:
+def _show_progress(stage: str, target: str, *_: object) -> None:
     if sys.stderr.isatty():
-        print(f"{progress.stage} {progress.target}".rstrip(), file=sys.stderr)
+        print(f"{stage} {target}".rstrip(), file=sys.stderr)

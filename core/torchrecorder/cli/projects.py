@@ -19,7 +19,8 @@ from typing import Any
 
 from torchrecorder.cli.shared import FAILED, Commands, add_command, add_json, add_setting, cache_remarks, print_json
 from torchrecorder.errors import ClusterFailed, OptionError, shown_text
-from torchrecorder.pipeline import Collected, Pipeline, collect, configuration_of
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline.collecting import Collected, collect, configuration_of
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
 from torchrecorder.trace.freshness import Verdict
@@ -146,7 +147,7 @@ def checked(project: Collected, *, verify: bool = False) -> tuple[list[Checked],
     pipeline = _pipeline(project)
     recordings = pipeline.recordings()
     # What was tried and is not there most likely cannot be recorded; only the machine that tried it knows.
-    tried = _only_tried(project.requests)
+    tried = {it.recording for it in project.requests} - {it.recording for it in project.requests if not it.is_tried}
     wanted = [request for request in wanted if request not in tried or recordings.look(request)[0] is not None]
     different = _different(project, wanted) if verify else {}
     rows: list[Checked] = []
@@ -185,10 +186,7 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     known = _known(project)
     stale = [request for request, recording in known.items() if recording is None]
     fresh = [request for request, recording in known.items() if recording is not None]
-    kept = [
-        (request, recording) for request in fresh if not request.is_tried and (recording := known[request]) is not None
-    ]
-    failed = len({request.recording for request, recording in kept if recording.error is not None})
+    failed = len({it.recording for it, kept in known.items() if kept and kept.error and not it.is_tried})
     again = f", {failed} failed before and are as they were (--retry tries them again)" if failed else ""
     count, missing = (len({request.recording for request in requests}) for requests in (known, stale))
     print(f"{_counted(count)}, {missing} to be recorded{again}", file=sys.stderr)
@@ -222,48 +220,30 @@ def draw_part(part: Collected) -> Done:
     pipeline = _pipeline(part, worker_of_thread(part.settings))
     with part.as_in_a_build():
         outcomes = pipeline.run(part.requests)
-    failed = {
-        request: outcome.error
-        for request, outcome in outcomes.items()
-        if outcome.error is not None and not outcome.is_skipped
-    }
-    errors = {request.recording.target: str(error) for request, error in failed.items()}
+    errors = {it.recording.target: str(of.error) for it, of in outcomes.items() if of.error and not of.is_skipped}
     return Done(errors, set(cache_remarks(pipeline)))
 
 
 def _add_docs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "docs",
-        metavar="DOCS",
-        type=Path,
-        help="the folder of conf.py or mkdocs.yml or of the pages, or the file itself",
-    )
+    help_ = "the folder of conf.py or mkdocs.yml or of the pages, or the file itself"
+    parser.add_argument("docs", metavar="DOCS", type=Path, help=help_)
 
 
 def _collect(docs: Path, *, retries: bool = False) -> Collected:
     project = collect(docs)
-    if project.settings.committed is None and not (retries and _is_of_mkdocs(docs)):
+    configuration = configuration_of(docs)
+    # Builds of MkDocs keep what they record where this command finds it.
+    is_found = retries and configuration is not None and configuration.name != "conf.py"
+    if project.settings.committed is None and not is_found:
         more = "; a build of Sphinx tries again what failed with -E" if retries else ""
         raise OptionError((f"{docs} does not set a cache: {_WHERE}{more}",))
     return project
-
-
-def _is_of_mkdocs(docs: Path) -> bool:
-    """Whether builds keep what they record where this command finds it."""
-    configuration = configuration_of(docs)
-    return configuration is not None and configuration.name != "conf.py"
 
 
 def _pipeline(
     project: Collected, open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
 ) -> Pipeline:
     return Pipeline(project.settings, open_worker, writes_committed=True, retries=project.retries)
-
-
-def _only_tried(requests: Sequence[DiagramRequest]) -> set[RecordingRequest]:
-    """The recordings that no page and no pattern asks for by name."""
-    named = {request.recording for request in requests if not request.is_tried}
-    return {request.recording for request in requests} - named
 
 
 def _known(project: Collected) -> dict[DiagramRequest, Recording | None]:

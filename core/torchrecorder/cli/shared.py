@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from torchrecorder.errors import OptionError
 from torchrecorder.pipeline import Pipeline
@@ -19,8 +19,8 @@ from torchrecorder.trace.allowed import EVERYTHING
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a command adds its parser to."""
 
-FAILED = 1
-USAGE = 2
+FAILED, USAGE = 1, 2
+"""Exit statuses, as those of argparse: something failed or is out of date, or the call was wrong."""
 STDOUT = "-"
 
 
@@ -29,22 +29,13 @@ def add_command(
     name: str,
     execute: Callable[[argparse.Namespace], int],
     *,
-    help: str,  # noqa: A002 (argparse names it so)
-    description: str,
-    epilog: str = "",
-    usage: str | None = None,
     check: Callable[[argparse.Namespace], list[str]] = lambda _: [],
+    epilog: str = "",
+    **described: Any,
 ) -> argparse.ArgumentParser:
     """The parser of a command; `check` gives every problem of its arguments that argparse does not see."""
-    parser = commands.add_parser(
-        name,
-        help=help,
-        description=description,
-        epilog=epilog,
-        usage=usage,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter if epilog else argparse.HelpFormatter,
-    )
+    kind = argparse.RawDescriptionHelpFormatter if epilog else argparse.HelpFormatter
+    parser = commands.add_parser(name, epilog=epilog, allow_abbrev=False, formatter_class=kind, **described)
     parser.set_defaults(execute=execute, check=check)
     return parser
 

@@ -1,7 +1,6 @@
-"""The picture that torchrecorder 1.0.3 would have drawn of a Graph, as text for a layout engine.
+"""The picture that torchrecorder 1.0.3 would have drawn of a Graph, as text for a layout engine: that of `renderer.gv`.
 
-It is that of `renderer.gv`, drawn from plain data. The text carries no colours, as that of `dot`: each thing says what
-it is in its class, and `svg` paints it.
+The text carries no colours: each thing says what it is in its class, and `svg` paints it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ _GRAPH |= {"margin": "0", "pad": "0.06"}
 
 
 def to_classic_dot(graph: Graph, *, depth: int, direction: str = "TB") -> graphviz.Digraph:
-    """The picture of an `autograd_graph`, without positions and colours."""
     dot = graphviz.Digraph("g")
     dot.attr("graph", rankdir=direction, **_GRAPH)
     dot.attr("node", **_FONT, height="0.3", margin="0.1,0.05")
@@ -47,7 +45,6 @@ class _ClassicStyler:
         return {"label": graphviz.nohtml(label), "shape": form, **self._about(node, _KINDS[type(node)])}
 
     def style_box(self, node: BaseNode) -> dict[str, str]:
-        """A layer whose inside is shown; its title is one line."""
         label = graphviz.nohtml(_literal(node.name.replace("\n", " ")))
         return {"label": label, "margin": "10", **self._about(node, "box")}
 

@@ -1,10 +1,9 @@
-"""What a page can tell of each node and box of a picture, besides the words on it: what its panel of details shows.
+"""The rows of the panel of details: what a page can tell of each node and box besides the words on it.
 
-A drawing carries them as one text of JSON, an object of rows by the keys that the SVG gives its nodes (`data-n`). A row
-is a list without empty values at its end: path, class, settings, parameters, floating-point operations, shapes out,
-shapes in if they differ, source line, how often it repeats, the parts that it is drawn for, and of the model what its
-author may want to know of its recording. Numbers are those of one of several. Paths are the same in all pictures of a
-model and after each build: addresses end with them.
+A drawing carries them as an object of JSON, by the keys that the SVG gives its nodes (`data-n`). A row is a list
+without empty values at its end: path, class, settings, parameters, floating-point operations, shapes out, shapes in if
+they differ, source line, repeats, the parts that it is drawn for, and of the model notes on its recording. Numbers are
+those of one of several. Paths are the same in all pictures of a model and after each build: addresses end with them.
 """
 
 from __future__ import annotations
@@ -16,17 +15,15 @@ from functools import cached_property
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from torchrecorder.graph import Graph, Module, Op, symbolic
+from torchrecorder.graph import Graph, Module, symbolic
 from torchrecorder.labels.labels import is_loop
 from torchrecorder.labels.names import class_name, clean, count, flops_by_call, shape
 from torchrecorder.view import Box, Node, View
 
-_MAX_PATH, _MAX_SETTINGS = 200, 160
-_MAX_SHAPES = 3
-_MAX_NOTE, _MAX_NOTES = 300, 20
+_MAX_PATH, _MAX_SETTINGS, _MAX_NOTE = 200, 160, 300  # characters
+_MAX_SHAPES, _MAX_NOTES = 3, 20  # a panel is as wide as a phone, and a page carries those of all nodes
 _PACKAGES = ("site-packages", "dist-packages")
-_N_FACTS, _PARAMS = 9, 3
-"""Values of a row before its parts, and which of them is the number of parameters."""
+_N_FACTS, _PARAMS = 9, 3  # values of a row before its parts, and which of them is the number of parameters
 _USUAL = re.compile(
     r", (?:bias=True|eps=1e-05|momentum=0\.1|affine=True|elementwise_affine=True|track_running_stats=True|dilation=1"
     r"|ceil_mode=False)(?=,|$)"
@@ -36,7 +33,6 @@ _Row = list[Any]
 
 
 def details(view: View) -> str:
-    """The rows of a picture, as JSON."""
     rows = {key: _trimmed(row) for key, row in _DetailsWriter(view).rows()}
     if rows and (notes := view.graph.info.notes):
         first = rows[next(iter(rows))]  # the outermost box, or the model as one node
@@ -55,8 +51,8 @@ class _DetailsWriter:
         for box in self.view.boxes:
             yield f"b{box.id}", self.loop(box) if is_loop(box) else self.call(box)
         for node in self.view.nodes:
-            if found := self.node(node):
-                yield str(node.id), found
+            if row := self.node(node):
+                yield str(node.id), row
 
     def node(self, node: Node) -> _Row:
         rows = [self.node(part) for part in node.parts]
@@ -69,7 +65,7 @@ class _DetailsWriter:
             name = clean(node.name or node.kind, _MAX_PATH)
             is_data = node.kind in ("param", "buffer")
             row = [name if is_data else f"/{name}", "", "", "", "", _shapes(self.graph, node.values)]
-        parts = "\n".join(_part(one, is_told=one[:2] == row[:2]) for one in rows if one)
+        parts = "\n".join(_part(part_row, is_told=part_row[:2] == row[:2]) for part_row in rows if part_row)
         return [*row, *([""] * (_N_FACTS - len(row))), parts] if parts else row
 
     def call(self, shown: Box | Node) -> _Row:
@@ -93,7 +89,7 @@ class _DetailsWriter:
     def loop(self, box: Box) -> _Row:
         """The turns of a loop, which are not calls: only where it runs, and how often."""
         path = self.runs_in(box)
-        number = sum(is_loop(one) and self.runs_in(one) == path for one in self.view.boxes[: box.id + 1])
+        number = sum(is_loop(other) and self.runs_in(other) == path for other in self.view.boxes[: box.id + 1])
         name = clean(f"{path}/each step", _MAX_PATH) + (f"~{number}" if number > 1 else "")
         return [name, *[""] * (_N_FACTS - 2), box.repeat]
 
@@ -104,11 +100,12 @@ class _DetailsWriter:
         return self.graph.calls[box.calls[0]].module
 
     def ops(self, ids: tuple[int, ...]) -> _Row:
-        """One op, or those that ran in a function."""
+        """A row of ops: one, or those that ran in a function."""
         ops = [self.graph.ops[op] for op in ids]
         first, made = ops[0], {value for op in ops for value in op.outputs}
         frame = None if first.frame is None else self.graph.frames[first.frame]
-        name, what, settings, source = first.name, first.target, _arguments(first), first.source
+        name, what, source = first.name, first.target, first.source
+        settings = ", ".join(text if key.isdigit() else f"{key}={text}" for key, text in first.attrs.items())
         if len(ops) > 1:
             name, what = (frame.name, "function") if frame else (name, f"{len(ops)} operations")
             settings, source = ", ".join(op.name for op in ops), frame.source if frame else source
@@ -130,21 +127,21 @@ class _DetailsWriter:
     @cached_property
     def numbers(self) -> dict[int, int]:
         """The number of each op among those of its name in its call."""
-        found: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         last: dict[tuple[int, str], int] = {}
         for op in self.graph.ops:
-            found[op.id] = last[op.call, op.name] = last.get((op.call, op.name), 0) + 1
-        return found
+            numbers[op.id] = last[op.call, op.name] = last.get((op.call, op.name), 0) + 1
+        return numbers
 
 
 def _part(row: _Row, *, is_told: bool) -> str:
-    """One of the parts in a line; of that which the row tells itself, its place among them."""
+    """A part in one line; one that repeats its row is only its place."""
     params = f"{row[_PARAMS]} params" if len(row) > _PARAMS and row[_PARAMS] else ""
     return row[0] if is_told else " ".join(filter(None, (*map(str, row[:_PARAMS]), params)))
 
 
 def _class(module: Module) -> str:
-    """As torch offers its own layers; others by the module that defines them."""
+    """Torch's own layers by their public name, others by the module that defines them."""
     return f"torch.nn.{class_name(module)}" if module.cls.startswith("torch.nn.modules.") else module.cls
 
 
@@ -157,10 +154,6 @@ def _trimmed(row: _Row) -> _Row:
 def _shapes(graph: Graph, values: Iterable[int]) -> str:
     metas = [meta for value in values if (meta := symbolic(graph, value))]
     return ", ".join(shape(meta.shape) for meta in metas[:_MAX_SHAPES]) + (", …" if len(metas) > _MAX_SHAPES else "")
-
-
-def _arguments(op: Op) -> str:
-    return ", ".join(value if name.isdigit() else f"{name}={value}" for name, value in op.attrs.items())
 
 
 def _source(source: str | None) -> str:

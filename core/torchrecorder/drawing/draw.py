@@ -1,14 +1,14 @@
 """From Graphs to finished drawings. Loads Graphviz, so it is imported when a drawing is not in the cache.
 
-With a picture go the insides of layers that it shows closed, for readers who want to look into them. A page carries
-them all, so there are not many: the layers of the picture first, then those that are closed in them.
+With a picture go the insides of layers that it shows closed. A page carries them all, so there are not many: the layers
+of the picture first, then those that are closed in them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
@@ -17,7 +17,7 @@ from torchrecorder.drawing.details import details
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
 from torchrecorder.drawing.styler import OpenWorker, styler_input, styles_by, styles_by_name
 from torchrecorder.engine import Engine
-from torchrecorder.errors import EngineError, FailedInside, StylerError, TorchRecorderError
+from torchrecorder.errors import EngineError, FailedInside, TorchRecorderError
 from torchrecorder.faults import failed_inside, unforeseen
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
@@ -37,10 +37,9 @@ from torchrecorder.view.marked import marked
 from torchrecorder.write.svg import neutral
 from torchrecorder.write.text import caption_facts, describe, layer_table, tree
 
-MAX_NESTED = 12
-_MAX_PATH = 200
-_POINT = 0.75
-"""Points in a CSS pixel."""
+MAX_NESTED = 12  # nested drawings of a page, which carries them all
+_MAX_PATH = 200  # characters of a path or class in a text
+_POINT = 0.75  # points in a CSS pixel
 _LOG = logging.getLogger(__name__)
 
 
@@ -51,7 +50,7 @@ class DrawJob:
     """Names the picture in its page: the ids of the SVG begin with it."""
     options: DrawingOptions
     styler: object = None
-    """A styler of this process, in place of the one that the options name."""
+    """One of this process, in place of the one that the options name."""
     marks: Marks | None = None
     """Of a Graph that holds two models."""
 
@@ -64,22 +63,21 @@ def draw(
 ) -> list[Drawing | TorchRecorderError]:
     """The drawings in the order of the jobs, laid out in one go; an error in place of one that failed.
 
-    Where our own code raises, the picture is drawn in a plainer way instead, and the log asks for a report.
-
-    Stylers that options name are asked in a worker; `on_modules` gets each styler's name and the digests of the
-    modules that were imported for it.
+    Where our own code raises, the picture is drawn in a plainer way instead, and the log asks for a report. Stylers
+    that options name are asked in a worker; `on_modules` gets each one's name and the digests of the modules imported
+    for it.
     """
-    jobs = [replace(it, graph=it.graph.without_sizes()) if it.graph.info.grade == "names" else it for it in jobs]
-    found = _drawn(jobs, engine, open_worker, on_modules)
+    jobs = [replace(job, graph=job.graph.without_sizes()) if job.graph.info.grade == "names" else job for job in jobs]
+    drawings = _drawn(jobs, engine, open_worker, on_modules)
     for way in range(len(_plainer(DrawingOptions()))):
-        failed = {i: error for i, error in enumerate(found) if isinstance(error, FailedInside)}
+        failed = {i: error for i, error in enumerate(drawings) if isinstance(error, FailedInside)}
         plainer = [replace(jobs[i], options=_plainer(jobs[i].options)[way]) for i in failed]
         again = _drawn(plainer, engine, open_worker, on_modules) if failed else ()
         for (i, error), drawing in zip(failed.items(), again, strict=True):
             if isinstance(drawing, Drawing):
                 _ask_for_report(error, "it is drawn in a plainer way")
-                found[i] = drawing
-    return found
+                drawings[i] = drawing
+    return drawings
 
 
 def _plainer(options: DrawingOptions) -> Sequence[DrawingOptions]:
@@ -99,154 +97,124 @@ def _drawn(
     open_worker: OpenWorker | None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
 ) -> list[Drawing | TorchRecorderError]:
-    results: dict[int, Drawing | TorchRecorderError] = {}
-    views: dict[int, list[_JobView]] = {}
+    made: dict[int, Drawing | TorchRecorderError] = {}
+    pictures: dict[int, list[_Picture]] = {}
     for position, job in enumerate(jobs):
         try:
-            views[position] = _views(job)
+            pictures[position] = _pictures(job)
         except Exception as error:  # a path to focus on that the model does not have, or our fault
-            results[position] = _error(job, error)
-    styled = [(one.job, view) for of_job in views.values() for one in of_job for view in one.views]
-    styles = iter(_styles(styled, open_worker, on_modules))
-    asked: dict[int, list[_Asked]] = {}
-    for position, of_job in views.items():
-        own = [[*islice(styles, len(one.views))] for one in of_job]
-        if wrong := next((style for one in own for style in one if isinstance(style, TorchRecorderError)), None):
-            results[position] = wrong
-            continue
+            made[position] = _error(job, error)
+    _style([picture for of_job in pictures.values() for picture in of_job], open_worker, on_modules)
+    for position in [*pictures]:
         try:
-            asked[position] = [one.asked(found) for one, found in zip(of_job, own, strict=True)]
+            for picture in pictures[position]:
+                picture.plan()
         except Exception as error:
-            results[position] = _error(jobs[position], error)
-    layouts = iter(_layouts([one for pictures in asked.values() for one in pictures], engine))
-    for position, pictures in asked.items():
-        laid_out = [*islice(layouts, len(pictures))]
+            made[position] = _error(jobs[position], error)
+            del pictures[position]
+    _lay_out([picture for of_job in pictures.values() for picture in of_job], engine)
+    for position, of_job in pictures.items():
         try:
-            results[position] = _drawing(views[position], pictures, laid_out)
+            made[position] = _drawing(of_job)
         except Exception as error:
-            results[position] = _error(jobs[position], error)
-    return [results[position] for position in range(len(jobs))]
+            made[position] = _error(jobs[position], error)
+    return [made[position] for position in range(len(jobs))]
 
 
 def _error(job: DrawJob, error: Exception) -> TorchRecorderError:
     return unforeseen(class_name(job.graph.modules[""]), error)
 
 
-@dataclass(frozen=True, slots=True)
-class NestedView:
-    """A closed layer, and what is seen of it when it is opened."""
+class _Picture:
+    """The picture of a job, or that of a layer which is closed in it, on its way to a layout."""
 
-    call: int
-    path: str
-    parent: int | None
-    """The call of the layer in whose nested view it is closed."""
-    view: View
-
-
-@dataclass(frozen=True, slots=True)
-class _JobView:
-    job: DrawJob
-    view: View
-    nested: NestedView | None = None
+    def __init__(self, job: DrawJob, view: View, call: int = 0, path: str = "", parent: int | None = None) -> None:
+        self.job, self.view = job, view
+        self.call, self.path, self.parent = call, path, parent
+        """The closed layer, and the call of the layer in whose picture it is closed."""
+        self.views = [view, *(inset.view for inset in view.insets)]
+        self.answers: list[Styles | TorchRecorderError | None] = [None] * len(self.views)  # a styler's
+        self.paper: PaperLayout | None = None
+        self.layout: Layout | TorchRecorderError | None = None
+        self.unproved: list[str] = []  # reasons why a layout was not taken, or the layered one had to be
 
     @property
-    def views(self) -> list[View]:
-        """All that a styler is asked about."""
-        return [self.view, *(inset.view for inset in self.view.insets)]
+    def styles(self) -> list[Styles | None]:
+        return [answer for answer in self.answers if not isinstance(answer, TorchRecorderError)]
 
-    @property
-    def options(self) -> DrawingOptions:
-        return self.job.options
-
-    def asked(self, found: Sequence[Styles | TorchRecorderError | None]) -> _Asked:
-        options, styles = self.options, [style for style in found if not isinstance(style, TorchRecorderError)]
-        if _is_as_before(self.job) or not _is_paper(options):
-            return _Asked(self, styles)
-        paper = PaperLayout(
-            self.view,
-            show=options.show,
-            styles=styles,
-            width=options.room * _POINT,
-            is_sideways=options.direction == "LR",
-        )
-        return _Asked(self, styles, None if paper.reason else paper)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What the engine is asked for one picture: ranks of a paper layout, or the whole layout."""
-
-    one: _JobView
-    styles: Sequence[Styles | None]
-    paper: PaperLayout | None = None
-    unproved: list[str] = field(default_factory=list)
-    """Why a layout was not taken, or the layered one had to be."""
+    def plan(self) -> None:
+        """Chooses the layout; raises what a styler did wrong."""
+        if wrong := next((answer for answer in self.answers if isinstance(answer, TorchRecorderError)), None):
+            raise wrong
+        options = self.job.options
+        if _is_paper(options) and not _is_as_before(self.job):
+            is_sideways, room = options.direction == "LR", options.room * _POINT
+            paper = PaperLayout(self.view, show=options.show, styles=self.styles, width=room, is_sideways=is_sideways)
+            self.paper = None if paper.reason else paper
 
     @property
     def dots(self) -> list[str]:
+        """What the engine is asked: ranks of a paper layout, or the whole layout."""
         return [self.dot] if self.paper is None else self.paper.dots
 
     @cached_property
     def dot(self) -> str:
         """The text of the layered picture."""
-        one, options = self.one, self.one.options
-        if _is_as_before(one.job):
-            classic = to_classic_dot(one.view.graph, depth=one.view.depth, direction=options.direction)
-            return str(classic.source)
-        return str(to_dot(one.view, direction=options.direction, show=options.show, styles=self.styles).source)
+        view, options = self.view, self.job.options
+        if _is_as_before(self.job):
+            return str(to_classic_dot(view.graph, depth=view.depth, direction=options.direction).source)
+        return str(to_dot(view, direction=options.direction, show=options.show, styles=self.styles).source)
 
-
-def _layouts(asked: Sequence[_Asked], engine: Engine) -> list[Layout | TorchRecorderError]:
-    """All pictures in one run of the engine, and those for which the paper layout does not do in a second one."""
-    answers = iter(engine.layout([dot for one in asked for dot in one.dots]))
-    found: list[Layout | TorchRecorderError | None] = []
-    for one in asked:
-        own = [*islice(answers, len(one.dots))]
+    def read(self, answers: Sequence[str | EngineError]) -> None:
+        """Sets the layout; leaves None where that of a paper does not do."""
         try:
-            found.append(_layered(one, own[0]) if one.paper is None else _proved(one, one.paper.place(own)))
-        except Exception as error:
-            found.append(_error(one.one.job, error))
-    pending = [i for i, layout in enumerate(found) if layout is None]
-    second = engine.layout([asked[i].dot for i in pending]) if pending else []
-    for i, answer in zip(pending, second, strict=True):
-        try:
-            found[i] = _layered(asked[i], answer)
+            if self.paper is not None:
+                layout = self.paper.place(answers)
+                self.layout = None if layout is None or self._has_faults(layout, _PAPER) else layout
+            elif isinstance(answers[0], EngineError):
+                self.layout = answers[0]
+            else:
+                self.layout = layout = arranged(answers[0])
+                if not _is_as_before(self.job):
+                    self._has_faults(layout, _LAYERED)
         except Exception as error:  # output that is not Graphviz's concerns this picture only
-            found[i] = _error(asked[i].one.job, error)
-    return [layout for layout in found if layout is not None]
+            self.layout = _error(self.job, error)
+
+    def _has_faults(self, layout: Layout, said: str) -> bool:
+        wrong = faults(self.view, layout)
+        self.unproved += [said.format(wrong[0])] if wrong else []
+        return bool(wrong)
 
 
-def _layered(one: _Asked, answer: str | EngineError) -> Layout | EngineError:
-    if isinstance(answer, EngineError):
-        return answer
-    layout = arranged(answer)
-    if not _is_as_before(one.one.job) and (found := faults(one.one.view, layout)):
-        one.unproved.append(f"a layered layout with faults: {found[0]}; please report it")
-    return layout
+_PAPER = "layered, since the layout of a paper has faults: {}; please report it"
+_LAYERED = "a layered layout with faults: {}; please report it"
 
 
-def _proved(one: _Asked, layout: Layout | None) -> Layout | None:
-    """A layout that shows the View as it is; None if it does not."""
-    if layout is not None and (found := faults(one.one.view, layout)):
-        one.unproved.append(f"layered, since the layout of a paper has faults: {found[0]}; please report it")
-        return None
-    return layout
+def _lay_out(pictures: Sequence[_Picture], engine: Engine) -> None:
+    """Lays out all in one run of the engine, and those for which the paper layout does not do in a second one."""
+    answers = iter(engine.layout([dot for picture in pictures for dot in picture.dots]))
+    for picture in pictures:
+        picture.read([*islice(answers, len(picture.dots))])
+    pending = [picture for picture in pictures if picture.layout is None]
+    again = engine.layout([picture.dot for picture in pending]) if pending else ()
+    for picture, answer in zip(pending, again, strict=True):
+        picture.paper = None
+        picture.read([answer])
 
 
 def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> ProvedViews:
-    """What the options may show of the Graph, proved."""
+    """The Views of a Graph, proved."""
     is_classic = graph.info.recorder == "classic"
     return ProvedViews(Views(autograd_graph(graph) if is_classic else graph, options, marks=marks))
 
 
-def _views(job: DrawJob) -> list[_JobView]:
+def _pictures(job: DrawJob) -> list[_Picture]:
     views = views_of(job.graph, job.options, job.marks)
     view = views.view(beside=_is_paper(job.options))
-    nested = [] if _is_as_before(job) else nested_views(views, view)
+    pictures = [_Picture(job, view), *(() if _is_as_before(job) else _nested(job, views, view))]
     if (marks := job.marks) is not None:
-        view = marked(view, marks)
-        nested = [replace(one, view=marked(one.view, marks)) for one in nested]
-    return [_JobView(job, view), *(_JobView(job, one.view, one) for one in nested)]
+        return [_Picture(job, marked(inner.view, marks), inner.call, inner.path, inner.parent) for inner in pictures]
+    return pictures
 
 
 def _is_paper(options: DrawingOptions) -> bool:
@@ -260,9 +228,9 @@ def _is_as_before(job: DrawJob) -> bool:
     return options.theme == job.graph.info.recorder == "classic" and not selects
 
 
-def nested_views(views: ProvedViews, view: View) -> list[NestedView]:
+def _nested(job: DrawJob, views: ProvedViews, view: View) -> list[_Picture]:
     """The closed layers of a view that show something when they are opened, and those in them."""
-    graph, found = view.graph, list[NestedView]()
+    graph, pictures = view.graph, list[_Picture]()
     calling = {call.parent for call in graph.calls}
     pending: list[tuple[int | None, View]] = [(None, view), *((None, inset.view) for inset in view.insets)]
     seen: set[str] = {views.focus, ""}
@@ -273,8 +241,8 @@ def nested_views(views: ProvedViews, view: View) -> list[NestedView]:
             module = graph.modules.get(path) if row.kind == "module" else None
             if module is None or path in seen or (module.native and call not in calling):  # nothing ran in it
                 continue
-            if len(found) == MAX_NESTED:
-                return found
+            if len(pictures) == MAX_NESTED:
+                return pictures
             seen.add(path)
             try:
                 inside = views.inside(call)
@@ -287,50 +255,43 @@ def nested_views(views: ProvedViews, view: View) -> list[NestedView]:
                 continue
             shown = [node for node in inside.nodes if node.kind in ("call", "op", "gap")]
             if inside.boxes and len(shown) > 1:  # it shows more than its name
-                found.append(NestedView(call, path, parent, inside))
+                pictures.append(_Picture(job, inside, call, path, parent))
                 pending.append((call, inside))
-    return found
+    return pictures
 
 
-def _styles(
-    views: Sequence[tuple[DrawJob, View]],
+def _style(
+    pictures: Sequence[_Picture],
     open_worker: OpenWorker | None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
-) -> list[Styles | TorchRecorderError | None]:
-    found: list[Styles | TorchRecorderError | None] = [None] * len(views)
-    given: dict[int, StylerInput] = {}
-    named: dict[str, list[int]] = {}
-    for i, (job, view) in enumerate(views):
-        if job.styler is None and not job.options.styler:
-            continue
-        try:
-            given[i] = styler_input(view, Labels(view, show=job.options.show))
-        except Exception as error:
-            found[i] = _error(job, error)
-            continue
-        if job.styler is None:
-            named.setdefault(job.options.styler, []).append(i)
-            continue
-        try:
-            found[i] = styles_by(job.styler, given[i])
-        except StylerError as error:
-            found[i] = error
-    for styler, places in named.items():
+) -> None:
+    """Asks stylers about all pictures: those of a name once, in a worker."""
+    named: dict[str, list[tuple[_Picture, int, StylerInput]]] = {}
+    for picture in pictures:
+        job = picture.job
+        for i, view in enumerate(picture.views if job.styler is not None or job.options.styler else ()):
+            try:
+                given = styler_input(view, Labels(view, show=job.options.show))
+                if job.styler is None:
+                    named.setdefault(job.options.styler, []).append((picture, i, given))
+                else:
+                    picture.answers[i] = styles_by(job.styler, given)
+            except Exception as error:
+                picture.answers[i] = _error(job, error)
+    for styler, asked in named.items():
         assert open_worker is not None
-        answers = styles_by_name(styler, [given[i] for i in places], open_worker, on_modules=on_modules)
-        for i, answer in zip(places, answers, strict=True):
-            found[i] = answer
-    return found
+        answers = styles_by_name(styler, [given for *_, given in asked], open_worker, on_modules=on_modules)
+        for (picture, i, _), answer in zip(asked, answers, strict=True):
+            picture.answers[i] = answer
 
 
-def _drawing(
-    views: Sequence[_JobView], asked: Sequence[_Asked], layouts: Sequence[Layout | TorchRecorderError]
-) -> Drawing | TorchRecorderError:
-    layout, job = layouts[0], views[0].job
+def _drawing(pictures: Sequence[_Picture]) -> Drawing | TorchRecorderError:
+    first, *nested = pictures
+    job, view, layout = first.job, first.view, first.layout
+    assert layout is not None  # the layered one was tried
     if isinstance(layout, TorchRecorderError):
         return layout
     graph, options = job.graph, job.options
-    view = views[0].view
     title, description = describe(graph)
     facts = caption_facts(graph, options.show)
     beside = tuple(f"{inset.letter}: {note}" for inset in view.insets for note in inset.view.notes)
@@ -339,20 +300,20 @@ def _drawing(
     return Drawing(
         layout=finished(layout, uid=_uid(job), title=title, desc=description, theme=options.theme, grey=options.grey),
         text=tree(view.graph, like=view, fold=options.fold, show=options.show).rstrip("\n"),
-        alt=". ".join(filter(None, (title, description, _beside(view)))),
+        alt=". ".join(filter(None, (title, description, _insets(view)))),
         facts=facts,
         notes=(*graph.info.notes, *shown, *memory),
         foot=tuple(note.partition("; ")[0] for note in shown),  # what is behind it is advice on options
-        weakened=(*view.weakened, *(fault for one in asked for fault in one.unproved)),
-        dot=asked[0].dot,
-        nested=tuple(_nested_drawings(zip(views[1:], layouts[1:], strict=True))),
+        weakened=(*view.weakened, *(fault for picture in pictures for fault in picture.unproved)),
+        dot=first.dot,
+        nested=tuple(_nested_drawings(nested)),
         table=layer_table(graph) if options.table else (),
         details="" if _is_as_before(job) else details(view),
     )
 
 
-def _beside(view: View) -> str:
-    """What is opened beside a picture: `Beside it is A, Bottleneck`."""
+def _insets(view: View) -> str:
+    """The insets in words: `Beside it is A, Bottleneck`."""
     graph, names = view.graph, list[str]()
     for inset in view.insets:
         module = graph.modules.get(graph.calls[inset.calls[0]].module)
@@ -361,24 +322,23 @@ def _beside(view: View) -> str:
     return clean(f"Beside it {verb} {'; '.join(names)}", _MAX_PATH) if names else ""
 
 
-def _nested_drawings(views: Iterable[tuple[_JobView, Layout | TorchRecorderError]]) -> Iterator[NestedDrawing]:
-    """Those that were laid out, as many as have room; one within another that is left out is left out too."""
+def _nested_drawings(pictures: Sequence[_Picture]) -> Iterator[NestedDrawing]:
+    """The nested drawings, as many as have room; one within another that is left out is left out too."""
     room = MAX_NESTED_BYTES
-    there: set[int | None] = {None}
-    for one, layout in views:
-        it = one.nested
-        if it is None or it.parent not in there or isinstance(layout, TorchRecorderError):
+    drawn: set[int | None] = {None}
+    for picture in pictures:
+        job, layout = picture.job, picture.layout
+        if picture.parent not in drawn or not isinstance(layout, Layout):
             continue
-        path = clean(it.path, _MAX_PATH)
-        title = f"{path}, {clean(class_name(one.job.graph.modules[it.path]), _MAX_PATH)}"
-        uid = f"{_uid(one.job)}-i{it.call}"
-        picture = finished(layout, uid=uid, title=title, desc="", theme=one.options.theme, grey=one.options.grey)
-        length = len(neutral(picture))
+        path, uid, options = clean(picture.path, _MAX_PATH), f"{_uid(job)}-i{picture.call}", job.options
+        title = f"{path}, {clean(class_name(job.graph.modules[picture.path]), _MAX_PATH)}"
+        layout = finished(layout, uid=uid, title=title, desc="", theme=options.theme, grey=options.grey)
+        length = len(neutral(layout))
         room -= length
         if room < 0:
             return
-        there.add(it.call)
-        yield NestedDrawing(it.call, path, it.parent, picture, length, details(it.view))
+        drawn.add(picture.call)
+        yield NestedDrawing(picture.call, path, picture.parent, layout, length, details(picture.view))
 
 
 def _uid(job: DrawJob) -> str:

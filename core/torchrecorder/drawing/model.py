@@ -14,11 +14,9 @@ from torchrecorder.layout.model import Layout
 if TYPE_CHECKING:
     from torchrecorder.write.text import LayerRow
 
-VERSION = 6
-MAX_NESTED_BYTES = 64_000
-"""Of all nested drawings of a figure together."""
-_KINDS: dict[object, type] = {"int": int, "str": str}
-"""By the annotation of a field."""
+VERSION = 6  # of this format
+MAX_NESTED_BYTES = 64_000  # of all nested drawings of a figure together
+_KINDS: dict[object, type] = {"int": int, "str": str}  # by the annotation of a field
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +26,12 @@ class NestedDrawing:
     call: int
     """The number that the closed layer refers to it by."""
     path: str
-    """Of the layer."""
     parent: int | None
-    """The call of the nested drawing in which it is closed; None if that is the main picture."""
+    """The call of the nested drawing in which it is closed; None in the main picture."""
     layout: Layout
     svg_length: int
     """Characters of its SVG, which a page has no room for if they are too many."""
     details: str = ""
-    """As of a `Drawing`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,7 @@ class Drawing:
 
     @property
     def width(self) -> float:
-        """In CSS pixels, at its natural size."""
+        """CSS pixels."""
         return self.layout.size_px[0]
 
     @property
@@ -100,7 +96,6 @@ class Drawing:
 
     @property
     def uid(self) -> str:
-        """The prefix of the ids in its picture."""
         return self.layout.uid
 
     def to_bytes(self) -> bytes:
@@ -147,7 +142,7 @@ class Drawing:
             and _are((str,), self.text, self.alt, self.dot, *self.facts, *self.facts.values())
             and _are((str,), *self.notes, *self.foot, *self.weakened)
             and _are((str,), *(inside.path for inside in nested))
-            and all(map(_is_table, (self.details, *(one.details for one in nested))))
+            and all(map(_is_table, (self.details, *(inside.details for inside in nested))))
             and _are((int,), *(number for inside in nested for number in (inside.call, inside.svg_length)))
             and _is_nested(nested)
             and all(_are((_KINDS[f.type],), getattr(row, f.name)) for row in self.table for f in fields(row))
@@ -165,10 +160,10 @@ def _are(kinds: tuple[type, ...], *values: object) -> bool:
 def _is_nested(nested: tuple[NestedDrawing, ...]) -> bool:
     """Whether each call is there once, behind the one in which it is closed, so that following parents ends."""
     known: set[int | None] = {None}
-    for one in nested:
-        if one.parent not in known or one.call in known:
+    for inside in nested:
+        if inside.parent not in known or inside.call in known:
             return False
-        known.add(one.call)
+        known.add(inside.call)
     return True
 
 
@@ -183,10 +178,8 @@ def _is_table(details: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CachedDrawing:
-    """A drawing of the cache, of which is known what it is before it is read."""
+    """A drawing of the cache whose digest and classes are known before it is read."""
 
     digest: str
-    """As `Drawing.digest`."""
     classes: tuple[str, ...]
-    """As `Diagram.classes`."""
     load: Callable[[], Drawing]

@@ -40,7 +40,9 @@ How an error is made of its facts is in `torchrecorder.errors.base`.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import importlib.metadata
 from dataclasses import field
 from typing import Any
 
@@ -55,14 +57,6 @@ from torchrecorder.errors.base import near_miss as near_miss
 from torchrecorder.errors.base import shown_target as shown_target
 from torchrecorder.errors.base import shown_text as shown_text
 from torchrecorder.errors.base import text_of as text_of
-from torchrecorder.errors.worker import FailedInside as FailedInside
-from torchrecorder.errors.worker import TorchBroken as TorchBroken
-from torchrecorder.errors.worker import TorchMissing as TorchMissing
-from torchrecorder.errors.worker import TorchTooOld as TorchTooOld
-from torchrecorder.errors.worker import WorkerCrashed as WorkerCrashed
-from torchrecorder.errors.worker import WorkerError as WorkerError
-from torchrecorder.errors.worker import WorkerNotStarted as WorkerNotStarted
-from torchrecorder.errors.worker import WorkerTimeout as WorkerTimeout
 
 
 class OptionError(TorchRecorderError, ValueError):
@@ -95,7 +89,7 @@ class TargetNotFound(TargetError):
     """The rest of the name, if what was found is a class of modules: most likely a layer of it."""
 
     def summary(self) -> str:
-        """Which part of which name is missing."""
+        """Part of the name that is missing."""
         where = f"{self.parent} has no {self.missing!r}" if self.parent else f"no module {self.missing!r}"
         return f"cannot find {self.target}: {where}"
 
@@ -164,7 +158,7 @@ class TargetRefused(TargetError):
         return f"{shown_target(self.target)} is not called: {self.reason or rule}"
 
     def hint(self) -> str:
-        """How the site allows it."""
+        """Setting that allows it."""
         return f"to allow it, add {self.dotted!r} to the setting `allow`"
 
     def shared(self) -> str:
@@ -217,7 +211,7 @@ class ForwardError(TorchRecorderError, RuntimeError):
     _is_shown: bool = field(default=False, init=False, repr=False)
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints for it; above that a notebook shows what ran."""
+        """Lines that IPython prints for it; above them a notebook shows what ran."""
         ipython: Any = importlib.import_module("IPython")
         if self.diagram is not None and not self._is_shown:  # IPython asks again for what it stores of the cell
             self._is_shown = True
@@ -226,6 +220,97 @@ class ForwardError(TorchRecorderError, RuntimeError):
             type(self), self, self.__traceback__
         )
         return lines
+
+
+class WorkerError(TorchRecorderError, RuntimeError):
+    """The process that records could not do its job."""
+
+    kind = "worker"
+    target: str
+
+
+class TorchMissing(WorkerError):
+    """The Python that records has no torch."""
+
+    _summary = "cannot record {target}: {python} cannot import torch[ ({cause})]"
+    _hint = (
+        "install torch there, {python} -m pip install torch (a CPU build is enough), name another Python with"
+        " the setting `python`, or build with a cache made on a machine that has it"
+    )
+    python: str
+    cause: str = ""
+
+
+class TorchBroken(TorchMissing):
+    """The Python that records has a torch whose import raises."""
+
+    _hint = "{python} -m pip install --force-reinstall torch repairs it"
+
+
+class TorchTooOld(TorchMissing):
+    """The Python that records has a torch that is older than the oldest that is supported."""
+
+    _summary = "cannot record {target}: {python} has torch {version}, older than {oldest}"
+    _hint = "{python} -m pip install 'torch>={oldest}' installs one that is supported"
+    version: str = ""
+    oldest: str = ""
+
+
+class WorkerNotStarted(WorkerError):
+    """The process that records ended before it could say which torch it has."""
+
+    _summary = "cannot record {target}: {python} ended before it could record: {how}"
+    _details = "{log}"
+    python: str
+    how: str
+    log: str = ""
+
+
+class FailedInside(WorkerError):
+    """torchrecorder's own code raised an exception, not the user's."""
+
+    _summary = "cannot {doing} {target}: torchrecorder failed inside[, with torch {torch}]: {cause}[ ({origin})]"
+    _details = "{traceback}"
+    cause: str
+    """The exception as `Type: message`."""
+    origin: str = ""
+    """`file:line` of the innermost frame of torchrecorder."""
+    torch: str = ""
+    """The version of torch; empty before it is imported."""
+    traceback: str = ""
+    at_start: bool = False
+    """Whether nothing at all can be recorded, and not only this target."""
+    doing: str = "record"
+    """Or `draw`."""
+
+    def hint(self) -> str:
+        """Address to report it at: the issue tracker that the distribution's metadata names, if it names one."""
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            for link in importlib.metadata.metadata("torchrecorder-docs").get_all("Project-URL") or []:
+                label, _, address = link.partition(", ")
+                if label.lower() in ("issues", "issue tracker", "bug tracker"):
+                    return f"please report it: {address}"
+        return "please report it"
+
+
+class WorkerTimeout(WorkerError):
+    """The recording took longer than its time-out."""
+
+    _summary = "recording {target} took longer than {timeout_s:g} s and was stopped"
+    _hint = "a larger `timeout` gives it more time, unless a loop in it never ends"
+    _details = "{log}"
+    timeout_s: float
+    log: str = ""
+
+
+class WorkerCrashed(WorkerError):
+    """The recording process died without an answer."""
+
+    _summary = "recording {target} ended its process: {how}"
+    _details = "{log}"
+    how: str
+    """`exit status 3`, `signal SIGSEGV`, …."""
+    log: str = ""
 
 
 class EngineError(TorchRecorderError, RuntimeError):
@@ -250,7 +335,7 @@ class EngineNotFound(EngineError):
 
 
 class OutOfDate(TorchRecorderError, RuntimeError):
-    """What a cached diagram depended on has changed, and torch or a package is missing to record it again."""
+    """A cached diagram depends on something that has changed, and torch or a package is missing to record it again."""
 
     kind = "stale"
     _hint = "record it on a machine that has torch and the model's packages: torchrecorder update {docs}"

@@ -21,13 +21,7 @@ TEXT_LIMIT = 2000
 """Characters of a fact in a message; a model's error may have millions."""
 LOG_LIMIT = 50_000
 """The same for details, which go into the log."""
-OUT_OF_MEMORY = (
-    "MemoryError",
-    "OutOfMemoryError",
-    "can't allocate memory",
-    "out of memory",
-    "not enough memory",
-)
+OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "out of memory", "not enough memory")
 """Texts of exceptions that more memory was wanted than there is: Python's and torch's classes, and their messages."""
 _TARGET_LIMIT = 160
 """The same for a target: arguments that a program has computed may be tables."""
@@ -52,19 +46,19 @@ class TorchRecorderError(Exception):
         return f"{self.summary()}\n{hint}" if hint else self.summary()
 
     def summary(self) -> str:
-        """What happened and where, in one sentence."""
+        """Sentence on what happened and where."""
         return self._filled(self._summary)
 
     def hint(self) -> str:
-        """What to do next; empty where the summary says it."""
+        """Advice on what to do next; empty where the summary says it."""
         return self._filled(self._hint)
 
     def details(self) -> str:
-        """What a person who debugs wants besides: a traceback or the tail of a log."""
+        """A traceback or the tail of a log, for a person who debugs."""
         return self._filled(self._details)
 
     def shared(self) -> str:
-        """What is the same in all failures of one cause; empty if each has to be corrected where it is written."""
+        """Text that is the same in all failures of one cause; empty if each has to be corrected where it is written."""
         return str(self)
 
     def to_json(self) -> dict[str, Any]:

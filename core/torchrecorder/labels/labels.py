@@ -29,21 +29,16 @@ from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.view.op_families import DROPOUTS
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 
-MAX_NAME, MAX_LINE = 44, 60
-"""Caps on the first and the second line; a node wider than that breaks the picture."""
-MAX_DIFFERING = 76
-"""Cap on a second line that says in what layers differ, since no other place does."""
+MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
+MAX_DIFFERING = 76  # cap on a second line that says in what layers differ, since no other place does
 MAX_TITLE = MAX_NAME + MAX_LINE
-MAX_CLASS = 200
+MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
-_LONG_PATH, _LAST_PARTS = 32, 2
-"""Of a longer path the first parts are left out, but for so many."""
-_NAMED = 3
-"""More far ends than this are counted instead of named."""
+_LONG_PATH, _LAST_PARTS = 32, 2  # of a longer path the first parts are left out, but for so many
+_NAMED = 3  # more far ends than this are counted instead of named
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NUMBERS = re.compile(r"[\d.–]+")
-_LEAST_CLASS = 20
-"""What is left of the name of a class at least where there is no room for more."""
+_LEAST_CLASS = 20  # what is left of the name of a class at least where there is no room for more
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
 
 
@@ -53,7 +48,7 @@ class Label(NamedTuple):
     name: str
     line: str = ""
     is_sign: bool = False
-    """Whether it is a sign to be drawn in a circle."""
+    """Whether it is drawn in a circle."""
 
 
 class Labels:
@@ -69,11 +64,8 @@ class Labels:
         if is_loop(box):
             return clean(" · ".join((f"each step ×{box.repeat}", *box.differs)), MAX_NAME + MAX_LINE)
         module = self._module(box.calls[0])
-        name = (
-            self._run_name(box.calls, box.parent)
-            if box.period == 1
-            else relative(self._home(box), self._path(box.parent))
-        )
+        is_one = box.period == 1
+        name = self._run_name(box.calls, box.parent) if is_one else relative(self._home(box), self._path(box.parent))
         name = "" if _NUMBERS.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
@@ -128,7 +120,7 @@ class Labels:
         return "" if module is None else clean(module.cls, MAX_CLASS)
 
     def reference(self, node: Node) -> str:
-        """What a layer refers to: its class, and behind `#` its call if there may be something to see inside."""
+        """Reference of a layer: its class, and behind `#` its call if there may be something to see inside."""
         if node.kind != "call":
             return ""
         module, call = self._module(node.calls[0]), node.calls[0]
@@ -178,28 +170,28 @@ class Labels:
 
     @cached_property
     def _top(self) -> dict[int, str]:
-        """By call how many of a number of things an op in it chooses."""
-        found: dict[int, str] = {}
+        """By call the number of things that an op in it chooses."""
+        numbers: dict[int, str] = {}
         for op in self.graph.ops:
             at: int | None = op.call if op.name == "topk" else None
             number = op.attrs.get("1") or op.attrs.get("k", "")
-            while at is not None and at not in found:
-                found[at] = number if number.isdigit() else ""
+            while at is not None and at not in numbers:
+                numbers[at] = number if number.isdigit() else ""
                 at = self.graph.calls[at].parent
-        return found
+        return numbers
 
     @cached_property
     def _stacked(self) -> dict[str, list[tuple[int | str, ...]]]:
         """By module the shapes of its own parameters of three axes."""
-        found: dict[str, list[tuple[int | str, ...]]] = {}
+        shapes: dict[str, list[tuple[int | str, ...]]] = {}
         for value in self.graph.values:
             if value.kind == "param" and value.meta is not None and len(value.meta.shape) == 3 and value.name:
-                found.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
-        return found
+                shapes.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
+        return shapes
 
     def _lights(self, node: Node) -> list[str]:
         """The classes of the parts beside the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""
-        found = []
+        classes_of_parts = []
         for part in node.parts:
             if part.calls and part.calls == node.calls:
                 continue
@@ -208,8 +200,8 @@ class Labels:
                 continue
             classes = values_of(part.spans, "class") or ((class_name(module),) if module is not None else ())
             bare = [text.removesuffix("1d").removesuffix("2d").removesuffix("3d") for text in classes]
-            found.append(among(bare) or self.node(part).name)
-        return [text for text in found if text != "dropout"]
+            classes_of_parts.append(among(bare) or self.node(part).name)
+        return [text for text in classes_of_parts if text != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
         """`+ pos_embedding`, `+ · relu`."""
@@ -227,19 +219,19 @@ class Labels:
     @cached_property
     def _heads(self) -> dict[int, str]:
         """`MultiheadAttention 8 heads` by call: the number stands in the op that it ran, not in its `extra_repr`."""
-        found: dict[int, str] = {}
+        labels: dict[int, str] = {}
         for op in self.graph.ops:
             if op.name == "multi_head_attention_forward":
                 heads = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
-                found.setdefault(op.call, f"MultiheadAttention {heads} heads" if heads.isdigit() else "")
-        return found
+                labels.setdefault(op.call, f"MultiheadAttention {heads} heads" if heads.isdigit() else "")
+        return labels
 
     def _flops(self, calls: tuple[int, ...]) -> str:
         number = self.flops.get(calls[0], 0)
         return (flops(number) + (" each" if len(calls) > 1 else "")) if number else ""
 
     def _params(self, module: Module | None, thing: Box | Node) -> str:
-        """Its parameters, at the first of the things that are calls of the module; then which of its calls it is."""
+        """Its parameters, at the first of the things that are calls of the module; then its place among its calls."""
         if module is None or not module.params.total:
             return ""
         if values_of(thing.spans, "params") if isinstance(thing, Node) else thing.id in self._unequal:
@@ -255,14 +247,14 @@ class Labels:
     @cached_property
     def _unequal(self) -> set[int]:
         """The boxes around layers whose number of parameters is another one elsewhere, so theirs is, too."""
-        found: set[int] = set()
+        unequal: set[int] = set()
         for node in self.view.nodes:
             box = node.box if values_of(node.spans, "params") else None
             while box is not None and (parent := self.view.boxes[box].parent) is not None:
                 if len(self.view.boxes[box].calls) == 1:
-                    found.add(box)
+                    unequal.add(box)
                 box = parent
-        return found
+        return unequal
 
     def _again(self, module: Module, thing: Box | Node) -> str:
         """`2 of 5 · shared` if other calls of the module are drawn elsewhere."""
@@ -286,12 +278,12 @@ class Labels:
     @cached_property
     def _things_of(self) -> dict[str, list[Box | Node]]:
         """By module the boxes and nodes that stand for calls of it, in the order of the calls."""
-        found: dict[str, list[Box | Node]] = {}
+        by_module: dict[str, list[Box | Node]] = {}
         things: list[Box | Node] = [*(box for box in self.view.boxes if not box.around), *self.view.nodes]
         for thing in sorted((thing for thing in things if thing.calls), key=lambda thing: thing.calls[0]):
             for path in dict.fromkeys(self.graph.calls[call].module for call in thing.calls):
-                found.setdefault(path, []).append(thing)
-        return found
+                by_module.setdefault(path, []).append(thing)
+        return by_module
 
     @cached_property
     def _shared(self) -> list[str]:
@@ -369,7 +361,7 @@ def _shortened(path: str) -> str:
 
 
 def _repeated(text: str, thing: Box | Node) -> list[str]:
-    """What a thing is, how often, and in what its repeats differ."""
+    """A thing, its repeats, and their differences."""
     words = times(thing.repeat, thing.repetition)
     of_all = [word for word in thing.differs if word.startswith(("with ", "without "))]
     text = " ".join((text, *of_all))
@@ -378,19 +370,18 @@ def _repeated(text: str, thing: Box | Node) -> list[str]:
 
 
 def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
-    """The parts of a line with less of the class where it is too long, and at last without what stands at the end."""
-    found = [*filter(None, parts)]
-    over = len(" · ".join(found)) - limit
+    """The parts of a line with less of the class where it is too long, and at last without the last one."""
+    kept = [*filter(None, parts)]
+    over = len(" · ".join(kept)) - limit
     if over > 0 and len(cls) > _LEAST_CLASS:
         short = f"{cls[: max(len(cls) - over, _LEAST_CLASS) - 1]}…"
-        found[0] = found[0].replace(cls, short, 1)
-    if over > max(len(cls) - _LEAST_CLASS, 0) and len(found) > 2:
-        found.pop()
-    return found
+        kept[0] = kept[0].replace(cls, short, 1)
+    if over > max(len(cls) - _LEAST_CLASS, 0) and len(kept) > 2:
+        kept.pop()
+    return kept
 
 
 def is_loop(box: Box) -> bool:
-    """Whether it is around the turns of a loop."""
     return box.around and box.repetition == "loop"
 
 

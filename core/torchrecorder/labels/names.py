@@ -18,7 +18,7 @@ def class_name(module: Module) -> str:
 
 
 def kind_name(module: Module) -> str:
-    """Its class; of an entry in a list, which has no class of its own, the name of the list: `downs` of `downs.0`."""
+    """Its class; of an entry in a list the name of the list: `downs` of `downs.0`."""
     names = [part for part in module.fqn.split(".") if not part.isdigit()] if is_list(module.cls) else []
     return names[-1] if names else class_name(module)
 
@@ -81,14 +81,14 @@ def flops(number: int) -> str:
 
 def flops_by_call(graph: Graph) -> dict[int, int]:
     """Floating-point operations in each call and in those within it, where a rule for them is known."""
-    found: dict[int, int] = {}
+    by_call: dict[int, int] = {}
     for op in graph.ops:
         if op.flops:
-            found[op.call] = found.get(op.call, 0) + op.flops
+            by_call[op.call] = by_call.get(op.call, 0) + op.flops
     for call in reversed(graph.calls):
-        if call.parent is not None and call.id in found:
-            found[call.parent] = found.get(call.parent, 0) + found[call.id]
-    return found
+        if call.parent is not None and call.id in by_call:
+            by_call[call.parent] = by_call.get(call.parent, 0) + by_call[call.id]
+    return by_call
 
 
 def size(number: int) -> str:
@@ -102,7 +102,7 @@ def size(number: int) -> str:
 
 
 def tensor(meta: TensorMeta | None, show: Collection[str]) -> str:
-    """What is written of a tensor: its shape, and its type and size if asked for."""
+    """The shape of a tensor, with its type and size if asked for."""
     if meta is None:
         return ""
     memory = "memory" in show and meta.nbytes
@@ -111,7 +111,7 @@ def tensor(meta: TensorMeta | None, show: Collection[str]) -> str:
 
 
 def times(n: int, repetition: Repetition) -> str:
-    """How often something is drawn once: `×4`, `6 in parallel`, `called 5× · shared · loop`; empty for once."""
+    """Repeats of a thing drawn once: `×4`, `6 in parallel`, `called 5× · shared · loop`; empty for once."""
     if n < 2:
         return ""
     words = {"series": f"×{n}", "parallel": f"{n} in parallel", "shared": f"called {n}× · shared"}

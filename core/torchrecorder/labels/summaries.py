@@ -1,7 +1,7 @@
 """One line that says what a layer is: `Conv2d 3×3 /2 · 8→16`.
 
-A small rule per family of torch's own layers picks the two or three numbers that a reader of papers expects from its
-`extra_repr`, `8, 16, kernel_size=(3, 3), stride=(2, 2)`; a layer without a rule shows that text.
+A rule per family of torch's own layers picks the two or three numbers that a reader of papers expects from its
+`extra_repr`; a layer without a rule shows that text.
 """
 
 from __future__ import annotations
@@ -12,11 +12,8 @@ from torchrecorder.view import Span
 from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import SIZES, ReprArguments, read, split
 
-MAX_REST = 28
-"""Cap on the `extra_repr` of a layer without a rule."""
-_LISTED, _SIZES_LISTED = 5, 2
-"""Of more values that differ the first and the last are written."""
-_BEGINNING = 3
+MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
+_LISTED, _SIZES_LISTED, _BEGINNING = 5, 2, 3  # of more values that differ, the first ones and the last are written
 _UNTOLD = names(
     """
     padding output_padding padding_mode padding_idx eps momentum inplace bias affine track_running_stats
@@ -58,18 +55,17 @@ def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Spa
     """The facts of a layer with those of several in place of the one that a setting decides."""
     columns = [*zip(*(rule(args.changed(span.name, value)) for value in span.values), strict=False)]
     at = next((i for i, column in enumerate(columns) if len({*column}) > 1), None)
-    found = [*facts]
+    changed = [*facts]
     if at is not None:
         is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
-        found[at] = among([*dict.fromkeys(columns[at])], sizes=span.name == SIZES) if is_whole else setting(span)
-    return found
+        changed[at] = among([*dict.fromkeys(columns[at])], sizes=span.name == SIZES) if is_whole else setting(span)
+    return changed
 
 
 def _sizes_among(rule: _Rule, args: ReprArguments, spans: Sequence[Span]) -> list[str]:
-    """The fact that says sizes which differ."""
     facts = rule(args)
     of_sizes = (_with_span(facts, rule, args, span) for span in spans if span.name == SIZES)
-    return [fact for found in of_sizes for fact in found if fact not in facts]
+    return [fact for changed in of_sizes for fact in changed if fact not in facts]
 
 
 def setting(span: Span) -> str:
@@ -124,7 +120,6 @@ def _common(value: str) -> str:
 
 
 def _written(args: ReprArguments) -> list[str]:
-    """The text of a layer without a rule, each setting for itself."""
     return [_cut(", ".join(args.unnamed)), *(f"{name}={value}" for name, value in args.named.items())]
 
 

@@ -1,13 +1,13 @@
 """A finished layout as JSON, and back: what a cache keeps of a picture.
 
-It is read with care, since others may have written it: numbers, known words and plain texts only, so that nothing of a
-cache reaches a page but at its place. Rows are lists in the order of the fields.
+Others may have written it: it is read as numbers, known words and plain texts only, in rows by the order of fields.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchrecorder.layout.geometry import Curve, Point, Rect
@@ -17,12 +17,9 @@ if TYPE_CHECKING:
     from torchrecorder.request.requests import ThemeName
 
 _T = TypeVar("_T")
+_Reader = Callable[[Any], Any]
 
-_MAX = 1e8
-"""Points; no picture is so large."""
-_UID = re.compile(r"tr-[0-9a-f]{12}(?:-i\d+)?", re.ASCII)
-_KEY = re.compile(r"[A-Z]?b?\d*", re.ASCII)
-_COLOUR = re.compile(r"(?:#[0-9a-f]{6})?")
+_MAX = 1e8  # points; no picture is so large
 _STROKES = ("", "solid", "dashed", "dotted")
 _THEMES: tuple[ThemeName, ...] = ("modern", "classic")
 
@@ -42,76 +39,23 @@ def from_data(data: Any) -> Layout:
     Raises:
         ValueError: It gave something else; or another error that unpacking raises, TypeError.
     """
-    width, height, boxes, nodes, lines, titles, words, uid, title, description, theme, grey = data
-    return Layout(
-        _number(width),
-        _number(height),
-        _rows(_figure, boxes),
-        _rows(_figure, nodes),
-        _rows(_line, lines),
-        _rows(_title, titles),
-        _rows(_word, words),
-        _matching(_UID, uid),
-        _text(title),
-        _text(description),
-        theme=_among(_THEMES, theme),
-        grey=_bool(grey),
-    )
+    return _row(Layout, _LAYOUT, data)
 
 
-def _figure(row: Any) -> Figure:
-    flags, rect, is_round, words, reference, style, before, key = row
-    label, fill, line, ink, pen, stroke = style
-    if label is not None:
-        first, second = label
-        label = _text(first), _text(second)
-    changed = NodeStyle(label, _colour(fill), _colour(line), _colour(ink), _pen(pen), _among(_STROKES, stroke))
-    place, said = _rect(rect), tuple(_rows(_word, words))
-    return Figure(
-        _flags(flags), place, _bool(is_round), said, _text(reference), changed, _count(before), _matching(_KEY, key)
-    )
-
-
-def _line(row: Any) -> Line:
-    flags, curve, tip, word, style, (tail, head), at, seen = row
-    line, pen, stroke = style
-    changed = EdgeStyle(_colour(line), _pen(pen), _among(_STROKES, stroke))
-    ends = _matching(_KEY, tail), _matching(_KEY, head)
-    points = (None if point is None else _point(point) for point in (tip, at))
-    parts = None if seen is None else _rows(_curve, seen)
-    return Line(_flags(flags), _curve(curve), next(points), _text(word), changed, ends, next(points), parts)
-
-
-def _title(row: Any) -> Title:
-    left, word, rect, reference, before, ink, is_rest, key = row
-    place = _number(left), _word(word), _rect(rect)
-    return Title(*place, _text(reference), _count(before), _colour(ink), _bool(is_rest), _matching(_KEY, key))
-
-
-def _word(row: Any) -> Word:
-    x, y, size, text = row
-    return Word(_number(x), _number(y), _number(size), _text(text))
-
-
-def _rect(row: Any) -> Rect:
-    left, top, right, bottom = map(_number, row)
-    return Rect(left, top, right, bottom)
-
-
-def _curve(rows: Any) -> Curve:
-    curve = _rows(_point, rows)
-    if len(curve) != 2 and (len(curve) < 4 or len(curve) % 3 != 1):
-        raise ValueError(f"a curve has {len(curve)} points")
-    return curve
-
-
-def _point(row: Any) -> Point:
-    x, y = row
-    return _number(x), _number(y)
+def _row(made: Callable[..., _T], readers: Sequence[_Reader], row: Any) -> _T:
+    return made(*[read(value) for read, value in zip(readers, row, strict=True)])
 
 
 def _rows(read: Callable[[Any], _T], rows: Any) -> list[_T]:
     return [read(row) for row in _typed(list, rows)]
+
+
+def _optional(read: Callable[[Any], _T], value: Any) -> _T | None:
+    return None if value is None else read(value)
+
+
+def _pair(*values: _T) -> tuple[_T, ...]:
+    return values
 
 
 def _typed(kind: type[_T], value: Any) -> _T:
@@ -124,14 +68,6 @@ def _number(value: Any) -> float:
     if type(value) not in (float, int) or not -_MAX < value < _MAX:  # also if it is not a number
         raise ValueError("a number expected")
     return float(value)
-
-
-def _count(value: Any) -> int:
-    return _typed(int, value)
-
-
-def _bool(value: Any) -> bool:
-    return _typed(bool, value)
 
 
 def _text(value: Any) -> str:
@@ -152,13 +88,9 @@ def _flags(value: Any) -> frozenset[str]:
     return flags
 
 
-def _colour(value: Any) -> str:
-    return _matching(_COLOUR, value)
-
-
-def _matching(pattern: re.Pattern[str], value: Any) -> str:
-    if pattern.fullmatch(_text(value)) is None:
-        raise ValueError(f"{value!r} does not match {pattern.pattern}")
+def _matching(pattern: str, value: Any) -> str:
+    if re.fullmatch(pattern, _text(value), re.ASCII) is None:
+        raise ValueError(f"{value!r} does not match {pattern}")
     return str(value)
 
 
@@ -167,3 +99,33 @@ def _among(known: tuple[_T, ...], value: Any) -> _T:
         if item == value:
             return item
     raise ValueError(f"{value!r} is none of {known}")
+
+
+def _curve(rows: Any) -> Curve:
+    curve = _rows(_point, rows)
+    if len(curve) != 2 and (len(curve) < 4 or len(curve) % 3 != 1):
+        raise ValueError(f"a curve has {len(curve)} points")
+    return curve
+
+
+def _words(rows: Any) -> tuple[Word, ...]:
+    return tuple(_rows(_word, rows))
+
+
+_bool, _count = partial(_typed, bool), partial(_typed, int)
+_key, _colour = partial(_matching, r"[A-Z]?b?\d*"), partial(_matching, "(?:#[0-9a-f]{6})?")
+_point: Callable[[Any], Point] = partial(_row, _pair, (_number, _number))
+_place, _parts = partial(_optional, _point), partial(_optional, partial(_rows, _curve))
+_rect = partial(_row, Rect, 4 * (_number,))
+_word = partial(_row, Word, (_number, _number, _number, _text))
+_label, _stroke = partial(_optional, partial(_row, _pair, (_text, _text))), partial(_among, _STROKES)
+_node_style = partial(_row, NodeStyle, (_label, _colour, _colour, _colour, _pen, _stroke))
+_edge_style = partial(_row, EdgeStyle, (_colour, _pen, _stroke))
+_ends = partial(_row, _pair, (_key, _key))
+_figure = partial(_row, Figure, (_flags, _rect, _bool, _words, _text, _node_style, _count, _key))
+_line = partial(_row, Line, (_flags, _curve, _place, _text, _edge_style, _ends, _place, _parts))
+_title = partial(_row, Title, (_number, _word, _rect, _text, _count, _colour, _bool, _key))
+_placed: list[_Reader] = [partial(_rows, read) for read in (_figure, _figure, _line, _title, _word)]
+_uid = partial(_matching, r"tr-[0-9a-f]{12}(?:-i\d+)?")
+_LAYOUT: tuple[_Reader, ...] = (_number, _number, *_placed, _uid, _text, _text, partial(_among, _THEMES), _bool)
+"""Readers of the fields of a Layout."""

@@ -1,9 +1,9 @@
 """From a View to the text that a layout engine reads.
 
-The text carries no colours but a styler's: each thing says what it is in its class, and `svg` paints it. What is not
-for layout, the shapes on edges and the classes of layers, travels as a comment. Nodes stand in clusters and all edges
-at the root, where an edge cannot pull its end into the wrong cluster. Names are n0, n1, …, so nothing of the user's is
-ever a name, and every label is escaped and without HTML.
+Colours are only a styler's: each thing says in its class what it is. What is not for layout, the shapes on edges and
+the classes of layers, is a comment. Nodes stand in clusters and all edges at the root, where an edge cannot pull its
+end into the wrong cluster. Names are n0, n1, …, so nothing of the user's is ever a name; labels are escaped and without
+HTML.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import graphviz
 from torchrecorder.graph import symbolic
 from torchrecorder.labels.labels import EN_SPACE, Label, Labels, is_loop
 from torchrecorder.labels.names import tensor
+from torchrecorder.layout import tuning
 from torchrecorder.layout.model import PARTS, SHARED, EdgeStyle, NodeStyle, Styles
-from torchrecorder.layout.tuning import MANY, VERY_MANY
 from torchrecorder.layout.widths import BOLD, width
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Edge, Node, View
 
-_FONT_SIZE, _SMALL_SIZE = 10.5, 9
 _GRAPH = {
     "fontname": "Helvetica",
     "fontsize": "10.5",
@@ -41,16 +40,13 @@ _NODE = {"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize"
 _NODE |= {"margin": "0.13,0.06", "height": "0.3", "width": "0.8"}
 _MARGIN, _ROOMY = 10, 19
 """Room between the border of a box and what is in it, in points; a skip passes in the middle of the larger."""
-_UNSEEN = 3.0
-"""Points by which a bold name may come closer to the border of its node."""
+_UNSEEN = 3.0  # points by which a bold name may come closer to the border of its node
 _LOOSE = ("param", "buffer", "const", "from")
 _SIGN: dict[str, str | float] = {"shape": "circle", "width": 0.26, "height": 0.26, "fixedsize": "true", "margin": 0}
-_SMALL: dict[str, str | float] = {"width": 0.3, "height": 0.24, "margin": "0.1,0.03", "fontsize": _SMALL_SIZE}
+_SMALL: dict[str, str | float] = {"width": 0.3, "height": 0.24, "margin": "0.1,0.03", "fontsize": tuning.SMALL}
 
-NEXT_STEP = "next step"
-"""What is said, once in a loop, of data that the next turn reads."""
-Lines = tuple[str, ...]
-"""The lines of a label."""
+NEXT_STEP = "next step"  # what is said, once in a loop, of data that the next turn reads
+Lines = tuple[str, ...]  # the lines of a label
 _ALWAYS_QUOTED = frozenset(("label", "class", "comment", "style", "fillcolor", "fontcolor", "color"))
 _PLAIN = re.compile(r"[\w.]+")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;"})
@@ -79,10 +75,9 @@ class _DotWriter:
         self, view: View, labels: Labels, show: Collection[str], styles: Styles | None, letter: str = ""
     ) -> None:
         self.view, self.labels, self.styles = view, labels, styles
-        self.letter = letter
-        """Of an inset: what its names begin with."""
-        is_large = len(view.nodes) > MANY
-        care = "2" if len(view.nodes) <= VERY_MANY else "0.5"
+        self.letter = letter  # of an inset: what its names begin with
+        is_large = len(view.nodes) > tuning.MANY
+        care = "2" if len(view.nodes) <= tuning.VERY_MANY else "0.5"
         self.effort = {"nslimit": care, "mclimit": "0.3"} if is_large else {}
         self.groups = same_rank(view)
         if is_large and len(view.boxes) < 2 and not self.groups:
@@ -109,7 +104,6 @@ class _DotWriter:
         return dot
 
     def lines(self) -> Iterator[str]:
-        """Nodes, boxes and edges."""
         yield from self._figures()
         for nodes in self.groups:
             names = " -> ".join(map(self._name, nodes))
@@ -146,52 +140,52 @@ class _DotWriter:
         style = self.styles.boxes[box.id] if self.styles else NodeStyle()
         text = box_title(self.labels, box, style, self.letter)
         # layout measures a title in the regular face: spaces as wide as it grows when its name is bold
-        grows = (BOLD - 1) * width(text.partition(PARTS)[0], _FONT_SIZE)
-        found: dict[str, str | float] = {
-            "label": text + " " * math.ceil(grows / width(" ", _FONT_SIZE)),
+        grows = (BOLD - 1) * width(text.partition(PARTS)[0], tuning.SIZE)
+        row: dict[str, str | float] = {
+            "label": text + " " * math.ceil(grows / width(" ", tuning.SIZE)),
             "class": " ".join(flags(self.labels, "box", box, style)),
             "margin": _ROOMY if box.id in self.roomy else _MARGIN,
             "style": f"rounded,{style.stroke}" if style.stroke else "rounded",
             **_paint(style),
         }
         cls = self.labels.cls(box)
-        return found | ({"comment": cls} if cls else {})
+        return row | ({"comment": cls} if cls else {})
 
     def node(self, node: Node) -> dict[str, str | float | Lines]:
         style = self.styles.nodes[node.id] if self.styles else NodeStyle()
         label = Label(*style.label) if style.label else self.labels.node(node)
         kind = self.labels.kind(node)
         is_small = kind in ("data", "link")
-        found: dict[str, str | float | Lines] = {
+        row: dict[str, str | float | Lines] = {
             "label": (label.name, label.line) if label.line else label.name,
             "class": " ".join(flags(self.labels, kind, node, style)),
             **(_SIGN if label.is_sign else _SMALL if is_small else {}),
         }
         # layout measures the regular face: a node grows where a bold name would touch its border
-        size, margin = (_SMALL_SIZE, 7.2) if is_small else (_FONT_SIZE, 9.4)
+        size, margin = (tuning.SMALL, 7.2) if is_small else (tuning.SIZE, 9.4)
         bold = width(label.name, size, bold=True)
         grows = bold - max(width(label.name, size), width(label.line, size))
         if grows > _UNSEEN and not label.is_sign:
-            found["width"] = f"{(bold + 2 * margin) / 72:.2f}"
+            row["width"] = f"{(bold + 2 * margin) / 72:.2f}"
         if self.styles:
-            found["style"] = f"rounded,{style.stroke}" if style.stroke else "rounded"
-            found.update(_paint(style))
+            row["style"] = f"rounded,{style.stroke}" if style.stroke else "rounded"
+            row.update(_paint(style))
         reference = self.labels.reference(node)
-        return found | ({"comment": reference} if reference else {})
+        return row | ({"comment": reference} if reference else {})
 
     def edge(self, edge: Edge, style: EdgeStyle) -> dict[str, str | float]:
         is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
-        found: dict[str, str | float] = {"weight": 1 if is_loose else 0 if edge.skip else 4}
+        row: dict[str, str | float] = {"weight": 1 if is_loose else 0 if edge.skip else 4}
         if edge.back:
-            found = {"constraint": "false", "style": "dashed"}
+            row = {"constraint": "false", "style": "dashed"}
         if word := NEXT_STEP if edge in self.called else self.shapes.get((edge.tail, edge.head), ""):
-            found["comment"] = word
+            row["comment"] = word
         words = [word for word, is_so in (("back", edge.back), ("skip", edge.skip)) if is_so]
         words += [edge.mark] if edge.mark else []
         if any(style):
             words.append("styled")
-            found |= {"style": style.stroke or ("dashed" if edge.back else "solid"), **_paint(style)}
-        return found | ({"class": " ".join(words)} if words else {})
+            row |= {"style": style.stroke or ("dashed" if edge.back else "solid"), **_paint(style)}
+        return row | ({"class": " ".join(words)} if words else {})
 
 
 def box_title(labels: Labels, box: Box, style: NodeStyle, letter: str) -> str:
@@ -206,14 +200,14 @@ def flags(labels: Labels, kind: str, thing: Box | Node, style: NodeStyle) -> lis
     """The words by which `svg` knows how to paint it."""
     calls, failed = labels.graph.calls, labels.graph.info.failure is not None
     is_stack = thing.repetition == "series" or (isinstance(thing, Box) and is_loop(thing))
-    found = {"repeat": thing.repeat > 1 and is_stack}
-    found["error"] = failed and not all(calls[call].ok for call in thing.calls)
-    found["styled"] = any(style[1:])  # it brings colours or lines of its own
-    found["decides"] = isinstance(thing, Node) and thing.decides
+    states = {"repeat": thing.repeat > 1 and is_stack}
+    states["error"] = failed and not all(calls[call].ok for call in thing.calls)
+    states["styled"] = any(style[1:])  # it brings colours or lines of its own
+    states["decides"] = isinstance(thing, Node) and thing.decides
     marks = [thing.mark] if thing.mark else []
     shared = labels.shared(thing)
     tags = [] if shared is None else [SHARED[shared % len(SHARED)]]
-    return [kind, *(word for word, is_so in found.items() if is_so), *marks, *tags]
+    return [kind, *(word for word, is_so in states.items() if is_so), *marks, *tags]
 
 
 def _paint(style: NodeStyle | EdgeStyle) -> dict[str, str | float]:
@@ -243,9 +237,9 @@ def attributes(values: Mapping[str, str | float | Lines]) -> str:
 def same_rank(view: View) -> list[list[int]]:
     """Groups of nodes in one box that stand side by side, in the order in which they ran: query, key and value.
 
-    One and the same tensor feeds them, and nothing else, or each is fed by a step of its own and one node reads them
-    all. Layout would else place each as near to its reader as it can, in any order. Only calls of one class are
-    grouped, so a shortcut does not stand beside the first layer it leads past.
+    One tensor alone feeds them, or each is fed by a step of its own and one node reads them all: layout would place
+    each near its reader, in any order. They are calls of one class, so no shortcut stands beside the first layer it
+    leads past.
     """
     tails: dict[int, list[int]] = {}
     heads: dict[int, list[int]] = {}
@@ -277,7 +271,7 @@ def passed_inside(view: View) -> set[int]:
         for box in _around(node.box, parents):
             first.setdefault(box, node.id)
             last[box] = node.id
-    found: set[int] = set()
+    passed: set[int] = set()
     for edge in view.edges:
         if edge.skip:
             tails, heads = ([*_around(view.nodes[end].box, parents)] for end in (edge.tail, edge.head))
@@ -286,21 +280,21 @@ def passed_inside(view: View) -> set[int]:
                     if box in others:
                         break
                     if outermost[box] != at:
-                        found.add(box)
+                        passed.add(box)
                     at = outermost[box]
-    return found
+    return passed
 
 
 def edges_back(view: View) -> dict[int | None, list[int]]:
     """The positions of the edges to the next turn of a loop, by the innermost box around both their ends."""
     parents = {box.id: box.parent for box in view.boxes}
-    found: dict[int | None, list[int]] = {}
+    by_box: dict[int | None, list[int]] = {}
     for position, edge in enumerate(view.edges):
         if edge.back:
             outer = {*_around(view.nodes[edge.head].box, parents)}
             common = (box for box in _around(view.nodes[edge.tail].box, parents) if box in outer)
-            found.setdefault(next(common, None), []).append(position)
-    return found
+            by_box.setdefault(next(common, None), []).append(position)
+    return by_box
 
 
 def _around(box: int | None, parents: dict[int, int | None]) -> Iterator[int]:
@@ -312,13 +306,13 @@ def _around(box: int | None, parents: dict[int, int | None]) -> Iterator[int]:
 def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int], str]:
     """The text of each edge that has one, by tail and head.
 
-    An edge says the shape if it differs, in resolution or channels, from the shape that its tail got, once for each end
-    and shape, and once for steps alike in a box, such as those that turn queries and keys. Inputs, outputs and
-    constants say their shape themselves.
+    An edge says the shape if it differs, in resolution or channels, from what its tail got: once for each end and
+    shape, and once for steps alike in a box, such as those of queries and keys. Inputs, outputs and constants say
+    theirs themselves.
     """
     got: dict[int, str] = {}
     written: set[tuple[object, ...]] = set()
-    found: dict[tuple[int, int], str] = {}
+    texts: dict[tuple[int, int], str] = {}
     for edge in sorted(view.edges, key=lambda edge: (edge.head, edge.tail)):
         got.setdefault(edge.head, _shape(view, edge.value, show))
     for edge in sorted(view.edges, key=lambda edge: (edge.tail, edge.skip, edge.head)):
@@ -337,9 +331,9 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
             step = module.cls
         alike = (node.box, step, got.get(edge.tail), shape)
         if not news & written and alike not in written:
-            found[edge.tail, edge.head] = shape
+            texts[edge.tail, edge.head] = shape
             written |= {*news, alike}
-    return found
+    return texts
 
 
 def _without_examples(shape: str) -> str:

@@ -1,12 +1,8 @@
 """The last step of a layout: titles and the words of edges where they are read.
 
-Layout reserves a line for the title of a box but lets edges run through it, since every edge into the box comes from
-above. A title moves to the right end of its line if that is free; where no place is free, the edges have a gap there
-and pass behind the words.
-
-Layout could reserve room for a word on an edge, but then gives it a rank of its own: the picture grows by half and
-edges bend around words. The space between two ranks is high enough for one line, so words are put there afterwards, on
-the side of the edge where the least is in the way.
+A layered layout lets edges run through the line of a title: it moves to the right end if that is free, else edges have
+a gap there. A word on an edge would get a rank of its own from the engine, and the picture grows by half; so it is put
+afterwards into the space between two ranks, on the side of the edge where the least is in the way.
 """
 
 from __future__ import annotations
@@ -16,19 +12,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torchrecorder.layout.geometry import Curve, Curves, Point, Rect, Rects, along
+from torchrecorder.layout import tuning
+from torchrecorder.layout.geometry import Curve, Curves, Rect, Rects, along
 from torchrecorder.layout.model import PARTS, Layout, Line, Title, Word
-from torchrecorder.layout.tuning import LAYERED_INSET, WORD_FROM_BORDER, WORD_FROM_LINE, WORD_PLACES, WORD_SIZE
 from torchrecorder.layout.widths import width
 
 if TYPE_CHECKING:
     from torchrecorder.request.requests import ThemeName
 
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
-_DIGIT_HEIGHT = 0.72
-"""Height of a digit as a part of the size; shapes have no signs that are higher or reach lower."""
-_SHEETS = 6.0
-"""How far the sheets of what repeats reach to the right and down."""
+_DIGIT_HEIGHT = 0.72  # height of a digit as a part of the size; shapes have no signs that are higher or reach lower
+_HIGH = (_DIGIT_HEIGHT + 0.18) * tuning.SMALL  # height of a word, with air
 
 
 def finished(
@@ -42,82 +36,68 @@ def finished(
     taken = [title.rect for title in titles]
     words = _placed_words(layout, curves, taken)
     seen = curves.outside([*taken, *(node.inner for node in layout.nodes)])
-    lines = [
-        line if parts == [line.curve] else line._replace(seen=parts)
-        for line, parts in zip(layout.lines, seen, strict=True)
-    ]
-    return replace(
-        layout, lines=lines, titles=titles, words=words, uid=uid, title=title, description=desc, theme=theme, grey=grey
-    )
+    pairs = zip(layout.lines, seen, strict=True)
+    lines = [line if parts == [line.curve] else line._replace(seen=parts) for line, parts in pairs]
+    placed = replace(layout, lines=lines, titles=titles, words=words)
+    return replace(placed, uid=uid, title=title, description=desc, theme=theme, grey=grey)
 
 
 def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
-    """The titles of all boxes, each where the fewest edges are."""
-    found = []
+    titles = []
     for box in layout.boxes:
         for word in box.words[:1]:
             name, dot, rest = word.text.partition(PARTS)
             length = width(name, word.size, bold=True) + width(dot + rest, word.size)
-            left = box.rect.left + LAYERED_INSET
-            right = max(box.rect.right - LAYERED_INSET - length, left)
+            left = box.rect.left + tuning.TITLE_INSET
+            right = max(box.rect.right - tuning.TITLE_INSET - length, left)
             top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
             rect, at_right = (Rect(at - 3, top, at + length + 3, bottom) for at in (left, right))
             if (crossing := curves.through(rect)) and curves.through(at_right) < crossing:
                 left, rect = right, at_right
-            found.append(Title(left, word, rect, box.reference, box.before, box.style.ink, key=box.key))
-    return found
+            titles.append(Title(left, word, rect, box.reference, box.before, box.style.ink, key=box.key))
+    return titles
 
 
 def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
-    """The words of all edges, each at its place.
-
-    A word is left out where there is no room for it: the shape is said again further down.
-    """
+    """The words of edges; one without room is left out, since the shape is said again further down."""
     lines = [line for line in layout.lines if line.word]
     if not lines:
         return []
-    in_the_way = Rects([*_figures(layout), *taken, *_borders(layout)], is_wide=layout.is_wide)
+    in_the_way = Rects([*_obstacles(layout), *taken], is_wide=layout.is_wide)
     places = _places if layout.titles is None else _beside_ends
-    found = []
+    words = []
     for line in sorted(lines, key=lambda line: line.at is None):
-        for rect in places(line) if line.at is None else [_around_middle(line, line.at)]:
+        for rect in (
+            places(line) if line.at is None else [Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)]
+        ):
             is_inside = rect.left >= 0 and rect.right <= layout.width
             if is_inside and not in_the_way.meeting(rect) and not curves.through(rect):
                 in_the_way.add(rect)
-                middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * WORD_SIZE
-                found.append(Word(middle, base, WORD_SIZE, line.word))
+                middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * tuning.SMALL
+                words.append(Word(middle, base, tuning.SMALL, line.word))
                 break
-    return found
+    return words
 
 
-def _around_middle(line: Line, at: Point) -> Rect:
-    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
-    return Rect(at[0] - wide / 2, at[1] - high / 2, at[0] + wide / 2, at[1] + high / 2)
-
-
-def _figures(layout: Layout) -> Iterator[Rect]:
-    """The nodes, with the sheets behind them, and the bands of titles that have their places."""
+def _obstacles(layout: Layout) -> Iterator[Rect]:
+    """The nodes, with the sheets behind them, the bands of titles that have their places, and the lines of boxes."""
     for node in layout.nodes:
         left, top, right, bottom = node.rect
-        sheets = _SHEETS if "repeat" in node.flags else 0.0
+        sheets = tuning.STACK if "repeat" in node.flags else 0.0
         yield Rect(left, top, right + sheets, bottom + sheets)
     around = {box.key: box.rect for box in layout.boxes}
     for title in layout.titles or ():
         if title.key in around:
             left, top, right, _ = around[title.key]
             yield Rect(left, top, right, title.rect.bottom)
-
-
-def _borders(layout: Layout) -> Iterator[Rect]:
-    """The four lines of each box, with the air that a word needs beside a line."""
     for left, top, right, bottom in (box.rect for box in layout.boxes):
-        yield from (Rect(left, y - WORD_FROM_BORDER, right, y + WORD_FROM_BORDER) for y in (top, bottom))
-        yield from (Rect(x - WORD_FROM_BORDER, top, x + WORD_FROM_BORDER, bottom) for x in (left, right))
+        yield from (Rect(left, y - tuning.WORD_FROM_BORDER, right, y + tuning.WORD_FROM_BORDER) for y in (top, bottom))
+        yield from (Rect(x - tuning.WORD_FROM_BORDER, top, x + tuning.WORD_FROM_BORDER, bottom) for x in (left, right))
 
 
 def _beside_ends(line: Line) -> Iterator[Rect]:
     """Beside the first part of a line of right angles, or the last: elsewhere it is far from what gives the data."""
-    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
+    wide, high = width(line.word, tuning.SMALL), _HIGH
     whole = [*line.curve, line.tip] if line.tip else line.curve  # a word fits beside an arrow, too
     for points in (whole, line.curve[::-1]):
         x, y = points[0]
@@ -132,8 +112,8 @@ def _beside_ends(line: Line) -> Iterator[Rect]:
         middles = [(y + end) / 2] if abs(end - y) < 4 * high else [y + (1 if end > y else -1) * high, (y + end) / 2]
         for middle in middles:
             top, bottom = middle - high / 2, middle + high / 2
-            yield Rect(x + WORD_FROM_LINE, top, x + WORD_FROM_LINE + wide, bottom)
-            yield Rect(x - WORD_FROM_LINE - wide, top, x - WORD_FROM_LINE, bottom)
+            yield Rect(x + tuning.WORD_FROM_LINE, top, x + tuning.WORD_FROM_LINE + wide, bottom)
+            yield Rect(x - tuning.WORD_FROM_LINE - wide, top, x - tuning.WORD_FROM_LINE, bottom)
 
 
 def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
@@ -145,18 +125,18 @@ def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
         end = px
     if abs(end - x) >= wide:
         middle = (x + end) / 2
-        for top in (y - WORD_FROM_LINE - high, y + WORD_FROM_LINE):
+        for top in (y - tuning.WORD_FROM_LINE - high, y + tuning.WORD_FROM_LINE):
             yield Rect(middle - wide / 2, top, middle + wide / 2, top + high)
 
 
 def _places(line: Line) -> Iterator[Rect]:
-    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
-    points = along(line.curve, WORD_PLACES)
+    wide, high = width(line.word, tuning.SMALL), _HIGH
+    points = along(line.curve, tuning.WORD_PLACES)
     for x, y in points:
-        yield Rect(x + WORD_FROM_LINE, y - high / 2, x + WORD_FROM_LINE + wide, y + high / 2)
+        yield Rect(x + tuning.WORD_FROM_LINE, y - high / 2, x + tuning.WORD_FROM_LINE + wide, y + high / 2)
     for x, y in points:
-        yield Rect(x - WORD_FROM_LINE - wide, y - high / 2, x - WORD_FROM_LINE, y + high / 2)
+        yield Rect(x - tuning.WORD_FROM_LINE - wide, y - high / 2, x - tuning.WORD_FROM_LINE, y + high / 2)
     (x0, y0), (x1, y1) = line.curve[0], line.curve[-1]
     if abs(x1 - x0) > abs(y1 - y0):
         for x, y in points:
-            yield Rect(x - wide / 2, y - WORD_FROM_LINE - high, x + wide / 2, y - WORD_FROM_LINE)
+            yield Rect(x - wide / 2, y - tuning.WORD_FROM_LINE - high, x + wide / 2, y - tuning.WORD_FROM_LINE)

@@ -10,17 +10,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 Point = tuple[float, float]
-Curve = list[Point]
-"""The two ends of a straight line; or a start, then three points for each cubic Bézier segment."""
-_EVEN = 4.0
-"""Three times the sum of the distances of the inner points of a curve from the thirds of a line."""
-_HAIR = 0.35
-"""A distance that cannot be seen, in points."""
-_SLIM = 0.35
-"""Half the width of an arrow head, as a part of its length."""
-_PLACES = 32
-"""Points that stand for a segment where its length is measured."""
-_BAND = 64.0
+Curve = list[Point]  # the two ends of a straight line; or a start, then three points for each cubic Bézier segment
+_EVEN = 4.0  # three times the sum of the distances of the inner points of a curve from the thirds of a line
+_HAIR = 0.35  # a distance that cannot be seen, in points
+_SLIM = 0.35  # half the width of an arrow head, as a part of its length
+_PLACES = 32  # points that stand for a segment where its length is measured
+_BAND = 64.0  # points, about three rows of a picture
 
 
 class Rect(NamedTuple):
@@ -39,8 +34,24 @@ class Rect(NamedTuple):
     def height(self) -> float:
         return self.bottom - self.top
 
+    @property
+    def middle(self) -> Point:
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
     def contains(self, point: Point) -> bool:
         return self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom
+
+    def moved(self, x: float, y: float) -> Rect:
+        return Rect(self.left + x, self.top + y, self.right + x, self.bottom + y)
+
+    @staticmethod
+    def centred(x: float, y: float, width: float, height: float) -> Rect:
+        return Rect(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+    def meets(self, other: Rect) -> bool:
+        """Whether they overlap, not only touch."""
+        is_across = self.left < other.right and other.left < self.right
+        return is_across and self.top < other.bottom and other.top < self.bottom
 
     def grown(self, by: float) -> Rect:
         return Rect(self.left - by, self.top - by, self.right + by, self.bottom + by)
@@ -51,8 +62,7 @@ def around(points: Sequence[Point]) -> Rect:
     return Rect(min(xs), min(ys), max(xs), max(ys))
 
 
-Segment = Sequence[Point]
-"""The two ends of a straight line, or the four points of a cubic Bézier curve."""
+Segment = Sequence[Point]  # the two ends of a straight line, or the four points of a cubic Bézier curve
 
 
 def segments(curve: Curve) -> list[Segment]:
@@ -104,8 +114,8 @@ def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) 
         off = abs(3 * bx - 2 * ax - dx) + abs(3 * by - 2 * ay - dy)
         is_line = off + abs(3 * cx - ax - 2 * dx) + abs(3 * cy - ay - 2 * dy) < _EVEN
     if is_line:
-        found = _line_inside(segment[0], segment[-1], rect)
-        return [(start + first * (end - start), start + last * (end - start)) for first, last in found]
+        spans = _line_inside(segment[0], segment[-1], rect)
+        return [(start + first * (end - start), start + last * (end - start)) for first, last in spans]
     middle = (start + end) / 2
     first_half, last_half = _halves(segment, 0.5)
     return _inside(first_half, rect, start, middle) + _inside(last_half, rect, middle, end)
@@ -145,7 +155,6 @@ def _halves(segment: Segment, t: float) -> tuple[Segment, Segment]:
 
 
 def part(p: Point, q: Point, t: float) -> Point:
-    """The point at a part of the way from one to another."""
     return p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t
 
 
@@ -184,10 +193,7 @@ def extent(curves: Iterable[Curve]) -> Rect | None:
 
 
 class Rects:
-    """Rectangles, by the bands of the picture that they touch; bands lie across its longer side.
-
-    Thousands of words and edges are placed one after another; asking each about all others would take the square.
-    """
+    """Rectangles, by the bands that they touch: thousands of words are placed, and each asks about few others."""
 
     def __init__(self, rects: Iterable[Rect] = (), *, is_wide: bool = False) -> None:
         self._low, self._high = (0, 2) if is_wide else (1, 3)
@@ -204,12 +210,12 @@ class Rects:
     def meeting(self, rect: Rect) -> list[int]:
         left, top, right, bottom = rect
         near = dict.fromkeys(position for band in self._touched(rect) for position in self._bands.get(band, ()))
-        found = []
+        met = []
         for position in near:
             x0, y0, x1, y1 = self._rects[position]
             if x0 <= right and left <= x1 and y0 <= bottom and top <= y1:
-                found.append(position)
-        return found
+                met.append(position)
+        return met
 
     def touching(self, rect: Rect) -> list[Rect]:
         return [self._rects[position] for position in self.meeting(rect)]
@@ -231,7 +237,7 @@ class Curves:
         for rect in rects:
             for position in self._extents.meeting(rect):
                 near.setdefault(position, []).append(rect)
-        found = [[curve] for curve in self._curves]
+        parts = [[curve] for curve in self._curves]
         for position, behind in near.items():
-            found[position] = without(self._curves[position], behind)
-        return found
+            parts[position] = without(self._curves[position], behind)
+        return parts

@@ -1,11 +1,8 @@
 """The layered layout: what the engine laid out, read with care, and its skips led beside boxes.
 
-The engine writes JSON. Positions become numbers, classes are looked up in a list, and words are those that we gave it,
-so nothing of an engine's own reaches a page, whatever it writes.
-
-It gives a skip as much room as there is beside what it passes, and bends it widely: out of the box that it has
-entered and in again, along the border. Where it would leave a box that both its ends are in, or by the side one that it
-enters or leaves by the front, it is drawn anew, beside the border.
+Positions become numbers, classes are looked up in a list, and words are those that we gave, so nothing of an engine's
+own reaches a page. It bends a skip out of the box that it has entered and in again: such a skip is drawn anew, beside
+the border.
 """
 
 from __future__ import annotations
@@ -16,30 +13,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torchrecorder.errors import EngineError
+from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Curve, Point, Rect, Rects, along, around, extent, is_straight, part, passes
-from torchrecorder.layout.model import FLAGS, MAX_PEN, PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Word
-from torchrecorder.layout.tuning import BEND_ROUND, BENDS, SKIP_AIR
+from torchrecorder.layout.model import (
+    BASE,
+    FLAGS,
+    LINE_HEIGHT,
+    MAX_PEN,
+    PAD,
+    EdgeStyle,
+    Figure,
+    Layout,
+    Line,
+    NodeStyle,
+    Word,
+)
 
-_MAX_SUM = 1e8
-"""Of the numbers in a position or a curve."""
-_LINE_HEIGHT, _BASE = 1.2, 0.34
-"""Distance of base lines, and how far one lies under the middle of its line; as parts of the size."""
-_INCH = 72.0
-_USUAL_SIZE = 10.5
+_MAX_SUM = 1e8  # of the numbers in a position or a curve
+_INCH = 72.0  # points, in which the engine gives sizes
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
 _NAME = re.compile(r"n(([A-Z]?)(\d+))")
 _CLUSTER = re.compile(r"cluster_([A-Z]?)(\d+)")
 _HEX = re.compile(r"#[0-9a-f]{6}")
-_EDGE = 1.0
-"""Between an edge and the end of the picture: half of a thick line."""
+_EDGE = 1.0  # between an edge and the end of the picture: half of a thick line
 _SAMPLES = [i / 24 for i in range(25)]
 
 
 def arranged(text: str) -> Layout:
-    """What the engine laid out, with skips that pass beside boxes, and room for all edges.
-
-    Graphviz gives the place of nodes and boxes as that of the picture, and lets edges bow out of it.
-    """
+    """The layout of the engine's answer, with skips beside boxes, and room for edges that bow out of the picture."""
     layout = read_layout(text)
     _reroute_skips(layout)
     around_lines = extent(line.curve for line in layout.lines)
@@ -55,7 +56,9 @@ def arranged(text: str) -> Layout:
 
 
 def _reroute_skips(layout: Layout) -> None:
-    boxes, nodes = (Rects((it.rect for it in them), is_wide=layout.is_wide) for them in (layout.boxes, layout.nodes))
+    boxes, nodes = (
+        Rects((figure.rect for figure in figures), is_wide=layout.is_wide) for figures in (layout.boxes, layout.nodes)
+    )
     for i, line in enumerate(layout.lines):
         if "skip" in line.flags and len(line.curve) > 2:
             layout.lines[i] = line._replace(curve=_rerouted(line, boxes, nodes))
@@ -69,7 +72,7 @@ def _rerouted(line: Line, boxes: Rects, nodes: Rects) -> Curve:
     entered = [box for box in mine if all(box.contains(end) or not _is_beside(end, box, across) for end in ends)]
     points = along(line.curve, _SAMPLES)
     for side, sign in ((2, 1), (0, -1)):
-        limits = [(sign * box[across + side] - SKIP_AIR, box) for box in entered]
+        limits = [(sign * box[across + side] - tuning.SKIP_AIR, box) for box in entered]
         beyond = {at for at, box in limits if any(sign * p[across] > at for p in points if _is_beside(p, box, across))}
         if beyond:
             extent = around(line.curve)
@@ -81,7 +84,7 @@ def _rerouted(line: Line, boxes: Rects, nodes: Rects) -> Curve:
 
 
 def _is_beside(point: Point, box: Rect, across: int) -> bool:
-    """Whether the point is at the height of the box, or in a picture to the right, above or below it."""
+    """Whether the point is at the height of the box; in a picture to the right, above or below it."""
     return box[1 - across] <= point[1 - across] <= box[3 - across]
 
 
@@ -98,13 +101,13 @@ def _beside(curve: Curve, across: int, at: float, passed: Sequence[Rect]) -> Cur
 
 def _bend(end: Point, towards: Point, length: float, across: int, at: float, passed: Sequence[Rect]) -> Curve | None:
     step = towards[across] - end[across]
-    reach = max(BEND_ROUND * (at - end[across]) / step, 0.0) if step else 0.0
-    for bend in BENDS:
+    reach = max(tuning.BEND_ROUND * (at - end[across]) / step, 0.0) if step else 0.0
+    for bend in tuning.BENDS:
         meets = end[1 - across] + bend * length
-        before = meets - BEND_ROUND * bend * length
-        found = [end, part(end, towards, reach), _point(across, at, before), _point(across, at, meets)]
-        if _is_free(found, passed):
-            return found
+        before = meets - tuning.BEND_ROUND * bend * length
+        curve = [end, part(end, towards, reach), _point(across, at, before), _point(across, at, meets)]
+        if _is_free(curve, passed):
+            return curve
     return None
 
 
@@ -120,7 +123,7 @@ NO_ROOM = Rect(0, 0, 0, 0)
 
 
 def read_layout(text: str, room: Rect = NO_ROOM) -> Layout:
-    """What the engine laid out, with so much more room at each side than the engine says."""
+    """The layout of the engine's answer, with so much more room at each side than it says."""
     try:
         return _LayoutReader(json.loads(text), room).layout
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -137,11 +140,9 @@ class _LayoutReader:
         self.layout = Layout(right - left + 2 * PAD, top - bottom + 2 * PAD)
         # nodes in the order of the forward, in which the Tab key visits links; engines list them box by box
         names = ((row, _NAME.fullmatch(str(row.get("name")))) for row in data.get("objects", ()))
-        rows = [
-            row for row, _ in sorted(names, key=lambda pair: (pair[1][2], int(pair[1][3])) if pair[1] else ("", -1))
-        ]
+        ordered = sorted(names, key=lambda pair: (pair[1][2], int(pair[1][3])) if pair[1] else ("", -1))
+        rows = [row for row, _ in ordered]
         self.order = {row.get("_gvid"): i for i, row in enumerate(row for row in rows if "pos" in row)}
-        """The positions of the nodes by the engine's numbers."""
         self.keys = {row.get("_gvid"): name[1] for row in rows if (name := _NAME.fullmatch(str(row.get("name"))))}
         for row in rows:
             if "pos" in row:
@@ -152,13 +153,13 @@ class _LayoutReader:
         self.layout.lines.extend(self.line(row) for row in drawn)
 
     def node(self, row: Mapping[str, Any]) -> Figure:
-        place = f"{row['pos']},{row['width']},{row['height']},{row.get('fontsize', _USUAL_SIZE)}"
+        place = f"{row['pos']},{row['width']},{row['height']},{row.get('fontsize', tuning.SIZE)}"
         x, y, wide, high, size = _numbers(place, 5)
-        x, y, wide, high = x + self.dx, self.dy - y, wide * _INCH / 2, high * _INCH / 2
+        x, y = x + self.dx, self.dy - y
         # an escaped line break parts the lines of a label, an escaped backslash does not
-        label = re.sub(r"\\\\|\\n", lambda found: found[0] if found[0] == "\\\\" else "\n", row.get("label", ""))
+        label = re.sub(r"\\\\|\\n", lambda match: match[0] if match[0] == "\\\\" else "\n", row.get("label", ""))
         words = _words(x, y, size, map(_plain, label.split("\n")))
-        rect = Rect(x - wide, y - high, x + wide, y + high)
+        rect = Rect.centred(x, y, wide * _INCH, high * _INCH)
         is_round = row.get("shape") in ("circle", "ellipse")
         reference, key = _plain(row.get("comment", "")), self.keys.get(row.get("_gvid"), "")
         return Figure(_flags(row), rect, is_round, words, reference, _style(row), key=key)
@@ -169,7 +170,7 @@ class _LayoutReader:
         text = _plain(row.get("label", ""))
         ((x, y),) = self._points(row["lp"]) if text else ((0.0, 0.0),)
         first = min((self.order[node] for node in row.get("nodes", ()) if node in self.order), default=0)
-        words = _words(x, y, _USUAL_SIZE, [text])
+        words = _words(x, y, tuning.SIZE, [text])
         cluster = _CLUSTER.fullmatch(str(row["name"]))
         key = f"{cluster[1]}b{cluster[2]}" if cluster else ""
         return Figure(_flags(row), rect, False, words, _plain(row.get("comment", "")), _style(row), first, key)
@@ -192,10 +193,9 @@ class _LayoutReader:
 
 
 def _words(x: float, y: float, size: float, lines: Iterable[str]) -> tuple[Word, ...]:
-    """Lines of text around a middle."""
     seen = [line for line in lines if line]
-    step = size * _LINE_HEIGHT
-    top = y - (len(seen) - 1) / 2 * step + size * _BASE
+    step = size * LINE_HEIGHT
+    top = y - (len(seen) - 1) / 2 * step + size * BASE
     return tuple([Word(x, top + i * step, size, line) for i, line in enumerate(seen)])
 
 
@@ -204,7 +204,7 @@ def _flags(row: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _style(row: Mapping[str, Any]) -> NodeStyle:
-    """What a styler changed; read with care again, because an engine stands between."""
+    """A styler's changes; read with care again, because an engine stands between."""
     if "styled" not in _flags(row):
         return NodeStyle()
     return NodeStyle(fill=_hex(row, "fillcolor"), ink=_hex(row, "fontcolor"), **_line_style(row))
@@ -223,7 +223,7 @@ def _hex(row: Mapping[str, Any], name: str) -> str:
 
 def _plain(text: object) -> str:
     """The text that was escaped for the engine."""
-    return _ESCAPED.sub(lambda found: found[1] or "&", str(text)).strip()
+    return _ESCAPED.sub(lambda match: match[1] or "&", str(text)).strip()
 
 
 def _numbers(text: str, n: int | None = None) -> list[float]:

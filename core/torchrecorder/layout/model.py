@@ -1,11 +1,11 @@
-"""A layout as plain data: nodes, boxes, lines and words, each with its place; and the words that this room uses.
+"""A layout as plain data: nodes, boxes, lines and words, each with its place.
 
 y grows downwards; all numbers are points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +21,8 @@ PX = 4 / 3
 """CSS pixels in a point."""
 PARTS = " · "
 """Between the name in a title, which is bold, and the rest."""
+LINE_HEIGHT, BASE = 1.2, 0.34
+"""Distance of base lines, and how far one lies under the middle of its line; as parts of the size."""
 MAX_PEN = 6.0
 """Points of the widest line that a styler may ask for."""
 KINDS = ("conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data", "link")
@@ -29,22 +31,21 @@ SHARED = ("shared1", "shared2", "shared3", "shared4")
 """Modules whose calls are drawn apart, each with a tag of its own."""
 FLAGS = frozenset((*KINDS, *MARKS, *SHARED, "skip", "repeat", "box", "error", "styled", "decides", "back"))
 """What a node, a box or a line can be."""
-_BEHIND = 1.0
+_BEHIND = 1.0  # points, the width of an outline
 _CORNER = (1 - 0.5**0.5) / 2
 """How far the largest rectangle in an ellipse is from the one around it, as a part of each side."""
 
 
 class NodeStyle(NamedTuple):
-    """What is changed of a node or box; what is empty stays as the theme has it."""
+    """A styler's changes to a node or box; what is empty stays as the theme has it."""
 
     label: tuple[str, str] | None = None
     """Its two lines, the second perhaps empty."""
     fill: str = ""
     line: str = ""
     ink: str = ""
-    """Colour of its words."""
     pen: float = 0.0
-    """Width of the line, in points."""
+    """Points."""
     stroke: str = ""
     """`solid`, `dashed` or `dotted`."""
 
@@ -56,7 +57,7 @@ class EdgeStyle(NamedTuple):
 
 
 class Styles(NamedTuple):
-    """What is changed of a picture, in the order of its View."""
+    """A styler's changes to a picture, in the order of its View."""
 
     nodes: Sequence[NodeStyle]
     boxes: Sequence[NodeStyle]
@@ -69,6 +70,9 @@ class Word(NamedTuple):
     size: float
     text: str
 
+    def moved(self, x: float, y: float) -> Word:
+        return self._replace(x=self.x + x, y=self.y + y)
+
 
 class Figure(NamedTuple):
     flags: frozenset[str]
@@ -78,15 +82,14 @@ class Figure(NamedTuple):
     reference: str = ""
     """What it refers to, if it shows a layer: its class, with the call of a closed one behind `#`."""
     style: NodeStyle = NodeStyle()
-    """What a styler changed."""
     before: int = 0
-    """Of a box, the position of the first node in it; it is read before that one."""
+    """Of a box, the position of the first node in it."""
     key: str = ""
     """Names it within the picture, for its details: `3` for a node, `b3` for a box."""
 
     @property
     def inner(self) -> Rect:
-        """Where no edge is seen: one that leads on from behind a node was led through it by the engine."""
+        """The part that hides edges: one that leads on from behind a node was led through it by the engine."""
         left, top, right, bottom = self.rect
         corner = _CORNER if self.is_round else 0.0
         wide, high = _BEHIND + corner * self.rect.width, _BEHIND + corner * self.rect.height
@@ -109,7 +112,6 @@ class Line(NamedTuple):
 
     @property
     def parts(self) -> list[Curve]:
-        """What is seen of it."""
         return [self.curve] if self.seen is None else self.seen
 
 
@@ -121,11 +123,9 @@ class Title(NamedTuple):
     before: int
     """Position of the node that is read next."""
     ink: str = ""
-    """Colour of the words; that of the page if empty."""
     is_rest: bool = False
-    """Whether it goes on with a title that begins further to the left, so that nothing of it is a name."""
+    """Whether it continues a title that begins further to the left, so nothing of it is a name."""
     key: str = ""
-    """Of the box, as `Figure.key`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +142,11 @@ class Layout:
     words: list[Word] = field(default_factory=list)
     """Those beside lines."""
     uid: str = ""
-    """What the ids of the picture begin with."""
+    """Prefix of all ids."""
     title: str = ""
     description: str = ""
     theme: ThemeName = "modern"
     grey: bool = False
-    """Whether colours are grey, for print."""
 
     @property
     def is_wide(self) -> bool:
@@ -161,17 +160,5 @@ class Layout:
 
     @property
     def size_px(self) -> tuple[float, float]:
-        """Width and height in CSS pixels."""
+        """CSS pixels."""
         return round(self.width * PX, 1), round(self.height * PX, 1)
-
-    def in_reading_order(self) -> Iterator[Figure | list[Title]]:
-        """The nodes, each behind the titles of the boxes that begin with it."""
-        opening: dict[int, list[Title]] = {}
-        for title in self.titles or ():
-            opening.setdefault(title.before, []).append(title)
-        for i, node in enumerate(self.nodes):
-            if i in opening:
-                yield opening.pop(i)
-            yield node
-        if opening:
-            yield [title for titles in opening.values() for title in titles]

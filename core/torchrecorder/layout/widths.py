@@ -29,8 +29,7 @@ _BY_WIDTH = {
     1015: "@",
 }
 _WIDTHS = {sign: width for width, signs in _BY_WIDTH.items() for sign in signs}
-BOLD = 1.07
-"""How much wider the bold face is."""
+BOLD = 1.07  # how much wider the bold face is
 
 
 @lru_cache(maxsize=4096)  # a layout that is tried several ways asks for the same words again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import CachedDrawing, Drawing
 from torchrecorder.errors import OptionError
-from torchrecorder.page.picture import join_depths
 from torchrecorder.request.requests import DrawingOptions
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
     from torchrecorder.write.text import LayerRow
+
+MAX_BYTES = 100_000
+"""Size of all pictures of a switch together, as a server sends them: compressed."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,19 +44,19 @@ class Diagram:
     """The drawings to switch between, each with its depth, if there are several; the first is `origin`."""
 
     def __repr__(self) -> str:
-        """One line: a notebook keeps it beside the picture."""
+        """A single line: a notebook keeps it beside the picture."""
         name = self.facts.get("model", "a model")
         return f"<Diagram of {name}: {self.size[0]:.0f} × {self.size[1]:.0f} px>"
 
     @staticmethod
     def of_depths(diagrams: Sequence[tuple[str, Diagram]]) -> Diagram:
-        """One diagram of several of the same Graph, each with its depth; the first is shown first."""
+        """Diagram of several of the same Graph, each with its depth; the first is shown first."""
         return replace(diagrams[0][1], steps=tuple((depth, diagram.origin) for depth, diagram in diagrams))
 
     @cached_property
     def _shown(self) -> tuple[tuple[str, Drawing], ...]:
         origins = self.steps or (("", self.origin),)
-        return join_depths(
+        return _join_depths(
             [(depth, drawing if isinstance(drawing, Drawing) else drawing.load()) for depth, drawing in origins]
         )
 
@@ -234,6 +237,32 @@ class Diagram:
         with suppress(OptionError):  # no font has the signs of a name
             shown["application/pdf"] = b64encode(self.to_pdf()).decode()
         return shown, {kind: {"alt": self.alt} for kind in shown}
+
+
+def _join_depths(depths: Sequence[tuple[str, Drawing]]) -> tuple[tuple[str, Drawing], ...]:
+    """The depths to choose from that have room in a page, without those that show the same as the one before.
+
+    The first is shown first; the last has the notes of all.
+    """
+    if len(depths) == 1:
+        return tuple(depths)
+    joined: list[tuple[str, Drawing]] = []
+    notes: list[str] = []
+    room = MAX_BYTES
+    last = None
+    for depth, drawing in depths:
+        notes += drawing.notes
+        layout = replace(drawing.layout, uid="")
+        if layout == last:
+            continue
+        room -= len(zlib.compress(drawing.svg.encode()))
+        if room < 0 and joined:
+            notes.append(f"depth {depth} is too large for the switch; a picture of its own, with that depth, shows it")
+            break
+        joined.append((depth, drawing))
+        last = layout
+    depth, drawing = joined[-1]
+    return *joined[:-1], (depth, replace(drawing, notes=tuple(dict.fromkeys(notes))))
 
 
 def names_of_class(cls: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
     from torchrecorder.write.links import Links
     from torchrecorder.write.text import LayerRow
 
-_NUMBER_COLUMNS = (4, 5)
+_NUMBER_COLUMNS = (4, 5)  # of `TABLE_HEAD`: parameters and FLOPs
 
 
 class CopyNumbers:
-    """Counts the pictures of one page, because ids must be unique in it, and knows what stands in it already."""
+    """Figures of one page: it counts them, because ids must be unique, and knows what stands in the page already."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
@@ -44,58 +45,48 @@ class CopyNumbers:
         self._last.update(dict.fromkeys(names, copy))
         return copy
 
+    def contents(
+        self,
+        diagram: Diagram,
+        options: FigureOptions,
+        *,
+        copy: int = 1,
+        urls: Mapping[str, str] = MappingProxyType({}),
+        can_hide: bool = True,
+        save: Callable[[str], str] | None = None,
+        translate: Translate = in_english,
+    ) -> str:
+        """HTML inside of a figure, without its caption.
+
+        Args:
+            diagram: The diagram.
+            options: Alternative text, width, and whether readers can zoom.
+            copy: Its number by `add`.
+            urls: Addresses by class, for those of `diagram.classes` that have one.
+            can_hide: Whether the page has the style sheet; without it, the insides of layers would all be seen.
+            save: Makes a file of an SVG and gives its address, seen from the page; else an address holds the SVG.
+            translate: Gives the texts of `torchrecorder.page.words` in the language of the page.
+        """
+        if options.loading != "embed":
+            rows = diagram.drawing.table
+            return _image(diagram, options, save) + (_table(rows, translate) if rows else "")
+        is_live = can_hide and options.zoom
+        return "".join(_FigureWriter(diagram, options, copy, urls, translate, self, is_live=is_live).parts())
+
 
 def _base(diagram: Diagram, name: str) -> str:
     """Beginning of the ids in a figure; it does not change when the model does, so that addresses stay."""
     return "-".join((name or diagram.facts.get("model", "model")).split())
 
 
-def contents(
-    diagram: Diagram,
-    options: FigureOptions,
-    *,
-    copy: int = 1,
-    urls: Mapping[str, str] = MappingProxyType({}),
-    can_hide: bool = True,
-    save: Callable[[str], str] | None = None,
-    translate: Translate = in_english,
-    page: CopyNumbers | None = None,
-) -> str:
-    """The HTML inside of a figure, without its caption.
-
-    Args:
-        diagram: What it shows.
-        options: Alternative text, width, and whether readers can zoom.
-        copy: Its number by the `CopyNumbers` of the page.
-        urls: Addresses by class, for those of `diagram.classes` that have one.
-        can_hide: Whether the page has the style sheet; without it, the insides of layers would all be seen.
-        save: Makes a file of an SVG and gives its address, seen from the page; without it, an address holds the SVG.
-        translate: Gives the texts of `torchrecorder.page.words` in the language of the page.
-        page: That of the page, where what is written once counts for all figures.
-    """
-    if options.loading != "embed":
-        return _image(diagram, options, save or _as_address) + (
-            _table(rows, translate) if (rows := diagram.drawing.table) else ""
-        )
-    writer = _FigureWriter(
-        diagram, options, copy, urls, translate, page or CopyNumbers(), is_live=can_hide and options.zoom
-    )
-    return "".join(writer.parts())
-
-
-def _image(diagram: Diagram, options: FigureOptions, save: Callable[[str], str]) -> str:
+def _image(diagram: Diagram, options: FigureOptions, save: Callable[[str], str] | None) -> str:
     """The picture as a file: without links, zoom, and the insides of layers."""
     width, height = options.size(diagram.size[0])
     lazy = ' loading="lazy"' if options.loading == "lazy" else ""
     style = f"width:{width or 'auto'};max-width:100%;height:{height or 'auto'}"
-    address = escape(save(diagram.without_foot().standalone_svg()))
-    return f'<img src="{address}" alt="{escape(options.alt or diagram.alt)}"{lazy} style="{style}">'
-
-
-def _as_address(svg: str) -> str:
-    from base64 import b64encode
-
-    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
+    svg = diagram.without_foot().standalone_svg()
+    address = save(svg) if save else f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
+    return f'<img src="{escape(address)}" alt="{escape(options.alt or diagram.alt)}"{lazy} style="{style}">'
 
 
 def table_cells(row: LayerRow, translate: Translate = in_english) -> tuple[str, ...]:
@@ -167,7 +158,7 @@ class _FigureWriter:
         return self._frame(drawing, shown, self._details(drawing) + said, has_size=any(size))
 
     def _links(self, owner: Drawing, call: int | None) -> Links:
-        """Where the layers lead of a drawing, or of its inside of a call."""
+        """Links of the layers of a drawing, or of its inside of a call."""
         from torchrecorder.write.links import Links
 
         paths = {
@@ -230,7 +221,7 @@ class _FigureWriter:
 
 
 def _look(nested: NestedDrawing, links: Links) -> str:
-    """What is seen of an inside and said of it, but for what ids begin with."""
+    """Digest of what is seen of an inside and said of it, but for what ids begin with."""
     from torchrecorder.write.links import classes
 
     urls = [links.urls.get(cls) for cls in classes(nested.layout)]

@@ -22,7 +22,7 @@ _TREE = _DRAWN - {"direction", "grey", "theme", "styler"}
 
 @dataclass(frozen=True, slots=True)
 class FileType:
-    """One type of file: how it is named, what it is, and how a diagram is written as it."""
+    """Type of file: how it is named, what it is, and how a diagram is written as it."""
 
     name: str
     """What the name of such a file ends with, without the dot; `--format` takes it too."""
@@ -81,11 +81,7 @@ FILE_TYPES = (
 
 
 def type_of(path: Path) -> FileType:
-    """The type that the ending of a file's name says.
-
-    Raises:
-        OptionError: No type has that ending.
-    """
+    """Type that the ending of a file's name says; raises OptionError if none has that ending."""
     try:
         return file_type(path.suffix[1:])
     except OptionError as error:
@@ -93,11 +89,7 @@ def type_of(path: Path) -> FileType:
 
 
 def file_type(name: str) -> FileType:
-    """The type of that name.
-
-    Raises:
-        OptionError: There is none.
-    """
+    """Type of that name; raises OptionError if there is none."""
     by_name = {kind.name: kind for kind in FILE_TYPES}
     if (kind := by_name.get(name.lower())) is not None:
         return kind

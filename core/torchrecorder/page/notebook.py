@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from torchrecorder.page.figure import contents
-from torchrecorder.page.words import ASSETS, SCRIPT, STYLE
+from torchrecorder.page.figure import CopyNumbers
+from torchrecorder.page.words import assets
 from torchrecorder.request import FigureOptions
 from torchrecorder.write.svg import standalone
 
@@ -35,14 +35,14 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 def document(diagram: Diagram) -> str:
     """A page with the figure and nothing else, which loads nothing."""
-    style, script = _assets()
+    style, script = assets()
     title = escape(f"Architecture of {diagram.facts.get('model', 'a model')}")
     notes = "".join(f'<br><small class="torchrecorder-remark">{escape(note)}</small>' for note in diagram.notes)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         f"<title>{title}</title>\n<style>\n{_LOOK}\n{style}</style>\n</head>\n<body>\n"
-        f'<figure class="torchrecorder">{contents(diagram, FigureOptions())}\n'
+        f'<figure class="torchrecorder">{CopyNumbers().contents(diagram, FigureOptions())}\n'
         f"<figcaption>{escape(diagram.alt)}{notes}</figcaption></figure>\n"
         f'<script type="module">\n{script}</script>\n</body>\n</html>\n'
     )
@@ -53,22 +53,15 @@ def cell(diagram: Diagram) -> str:
     # a notebook is JSON, in which each double quote takes two bytes
     image = standalone(diagram.drawing.layout, dark=None, quotes="'")
     name = _NOT_IN_NAMES.sub("-", diagram.facts.get("model", "model"))
-    packed = _packed(contents(diagram, FigureOptions(name=name)), image.replace("'", '"'))
+    packed = _packed(CopyNumbers().contents(diagram, FigureOptions(name=name)), image.replace("'", '"'))
     address = image.replace("%", "%25").replace("#", "%23").replace("&", "&amp;").replace('"', "&quot;")
     shown = f'<img src="data:image/svg+xml,{address}" alt="{escape(diagram.alt)}" style="max-width:100%">'
-    script = _unpack() if _has_script() else "globalThis.torchrecorder?.()"
+    script = "globalThis.torchrecorder?.()"
+    if _has_script():
+        style, rest = assets()
+        script = _UNPACK.read_text(encoding="utf-8").replace("PACKED", _packed(f"{style}{_IN_CELLS}\0{rest}"))
     figure = f'<figure class="torchrecorder" style="margin:.5em 0" data-packed="{packed}">{shown}</figure>'
     return f"{figure}<script>{script}</script>"
-
-
-def _unpack() -> str:
-    style, script = _assets()
-    return _UNPACK.read_text(encoding="utf-8").replace("PACKED", _packed(f"{style}{_IN_CELLS}\0{script}"))
-
-
-def _assets() -> tuple[str, str]:
-    style, script = (ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT))
-    return style, script
 
 
 def _packed(text: str, known: str = "") -> str:

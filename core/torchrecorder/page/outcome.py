@@ -101,17 +101,12 @@ class Outcome:
         return not by_name and isinstance(self.error, _OF_THE_MODEL)
 
     def is_closed(self, place: str) -> bool:
-        """Whether an automatic diagram stands under a closed summary.
-
-        Args:
-            place: The setting `autodoc_place`.
-        """
+        """Whether an automatic diagram stands under a closed summary, by the setting `autodoc_place`."""
         if self.diagram is None:
             return False
         return place == "summary" or (place == "auto" and self.diagram.size[1] > OPEN_HEIGHT)
 
     def title(self, translate: Translate = in_english) -> str:
-        """The text of that summary."""
         name = self.request.recording.target
         return translate("Architecture of {}").format(self.diagram.facts.get("model", name) if self.diagram else name)
 
@@ -160,11 +155,3 @@ class Outcome:
             return False
         lines = _PLACE.search(note)
         return lines is None or lines[1] == parse_target(self.request.recording.target).dotted.partition(".")[0]
-
-
-def with_code(note: str) -> list[tuple[str, bool]]:
-    """The stretches of a note, and whether each is code, which stands between backticks."""
-    stretches = note.split("`")
-    if len(stretches) % 2 == 0:  # the code has a backtick of its own
-        return [(note, False)]
-    return [(text, i % 2 == 1) for i, text in enumerate(stretches) if text]

@@ -16,18 +16,15 @@ _LETTERS = 10.5
 _TRIED = (9.0, 8.0, 7.0, 6.0)
 """The sizes of letters that a layout is tried for, in points."""
 _SMALLEST = 4.5
+"""Points of letters, less than half of a paper's text: smaller ones are an error, as they cannot be read."""
 _PAGE = 648.0
 """Points that a page of print is high."""
 _POINTS = {"in": 72.0, "cm": 72 / 2.54, "mm": 7.2 / 2.54, "pt": 1.0, "px": 0.75}
-_PX = 4 / 3
+_PX = 4 / 3  # CSS pixels in a point
 
 
 def points(width: str) -> float:
-    """A width of print in points.
-
-    Raises:
-        OptionError: It is not valid, or depends on a page or its font.
-    """
+    """Points of a width of print; raises OptionError if it is not valid, or depends on a page or its font."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(\D*)", width, re.ASCII)
     if match is None:
         raise OptionError((f"width: {width!r} is not a valid width: write 3.25in or 8cm",))
@@ -61,11 +58,7 @@ def outcome_for_print(request: DiagramRequest, outcomes: Sequence[Outcome]) -> O
 
 
 def for_print(diagrams: Sequence[Diagram], width: str) -> Diagram:
-    """The diagram that is best read in a column so wide, made to fit.
-
-    Raises:
-        OptionError: In all of them the letters would be too small.
-    """
+    """The diagram that is best read in a column so wide, made to fit; raises OptionError if no letters can be read."""
     room = points(width)
     # one that is narrower than the column has letters no larger than those that were tried for
     scales = [min(room / (diagram.size[0] / _PX), _TRIED[0] / _LETTERS) for diagram in diagrams]

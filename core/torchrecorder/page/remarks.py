@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from torchrecorder.errors import (
     EngineNotFound,
@@ -32,17 +31,17 @@ Place = TypeVar("Place")
 """How a front end knows the directive or the fence that asks for a diagram."""
 
 _LOG_LINES = 5
+"""Lines of a dead process's log in a warning: its last exception is there, and one warning fits on a screen."""
 _LISTED = 20
-"""How many places of one cause are written out."""
+"""Places of one cause that are written out."""
 _LISTED_TIMES = 5
+"""Recordings in the list of times: those that are worth a look."""
 _FEW = 10
 """So few recordings need no list of times."""
 _SETTING = re.compile(r"the setting `(\w+)`")
-"""What errors call a setting, which each tool writes in its own way."""
-
-
+"""The words for a setting in errors, which each tool writes in its own way."""
 _NAMED = 5
-"""How many classes one line names of those that failed for one kind of reason."""
+"""Classes that one line names of those that failed for one kind of reason."""
 _WORDS: tuple[tuple[type[TorchRecorderError], str], ...] = (
     (InputError, "no inputs found for"),
     (TargetBuildFailed, "cannot be built without arguments:"),
@@ -54,24 +53,22 @@ _WORDS: tuple[tuple[type[TorchRecorderError], str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry(Generic[Place]):
-    """One message of a build about its diagrams."""
+class Message(NamedTuple):
+    """Message of a build in the log of its tool."""
 
     text: str
+    """Empty if there are only details."""
     kind: str = ""
     """Of a warning, the last part of its name, `torchrecorder.<kind>`; empty if it is information."""
-    place: Place | None = None
-    """Where a warning belongs; None if it concerns the whole build."""
+    place: str = ""
+    """Where a warning belongs, as the tool writes it; empty if that is the whole build."""
     details: str = ""
     """A traceback or the tail of a log, for those who debug; of information, what it sums up."""
-    also: tuple[Place, ...] = ()
-    """Further places of a warning, where the same cause has failed."""
 
 
 def log_entries(
-    results: Iterable[tuple[Place, Outcome]], problems: Mapping[str, str], notice: str
-) -> Iterator[LogEntry[Place]]:
+    results: Iterable[tuple[Place, Outcome]], problems: Mapping[str, str], notice: str, locate: Callable[[Place], str]
+) -> Iterator[Message]:
     """Messages of a build once its diagrams are drawn.
 
     Each failure is a warning at its place; one cause that fails at several is one warning. One that no page can be
@@ -81,36 +78,35 @@ def log_entries(
         results: What became of each directive or fence.
         problems: Of the pipeline, each with the kind of its warning.
         notice: Of the caches, as information.
+        locate: Where a directive or fence is, as the tool writes it.
     """
     results = list(results)
     tried, reasons = said_of_tried(result for _, result in results)
     results = _without_skipped(results)
-    for info in dict.fromkeys(result.info for _, result in results):
-        if info:
-            yield LogEntry(info)
+    for info in dict.fromkeys(result.info for _, result in results if result.info):
+        yield Message(info)
     located: dict[object, list[tuple[Place, Outcome]]] = {}
     build_wide: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
     for place, result in results:
         error = result.error
         if left_out := result.request.left_out:
             without = f"the diagram is drawn without {'it' if len(left_out) == 1 else 'them'}"
-            yield LogEntry("\n".join((*left_out, without)), OptionError.kind, place)
+            yield Message("\n".join((*left_out, without)), OptionError.kind, locate(place))
         if error is None or isinstance(error, NotDrawn):
             continue
         if is_build_wide(error):
             build_wide.setdefault(type(error), []).append(error)
         else:
             located.setdefault((type(error), error.shared() or (place, str(error))), []).append((place, result))
-    for (place, result), *same in located.values():
-        yield replace(_failure(result, place), also=tuple(dict.fromkeys(other for other, _ in same if other != place)))
+    for same in located.values():
+        yield _failure(same[0][1], [*dict.fromkeys(locate(place) for place, _ in same)])
     for first, *others in build_wide.values():
-        yield LogEntry(message(first, missing=1 + len(others)), first.kind, None, first.details())
-    for kind, text in problems.items():
-        yield LogEntry(text, kind)
+        yield Message(message(first, missing=1 + len(others)), first.kind, details=first.details())
+    yield from (Message(text, kind) for kind, text in problems.items())
     if notice:
-        yield LogEntry(notice)
+        yield Message(notice)
     if tried:
-        yield LogEntry(tried, details=reasons)
+        yield Message(tried, details=reasons)
 
 
 def _without_skipped(results: list[tuple[Place, Outcome]]) -> list[tuple[Place, Outcome]]:
@@ -126,19 +122,14 @@ def _without_skipped(results: list[tuple[Place, Outcome]]) -> list[tuple[Place, 
     ]
 
 
-def failure(error: TorchRecorderError, place: Place | None) -> LogEntry[Place]:
-    """The warning of a diagram that failed, at its place."""
-    return LogEntry(message(error), error.kind, place, error.details())
-
-
-def _failure(result: Outcome, place: Place) -> LogEntry[Place]:
-    assert result.error is not None
-    entry = failure(result.error, place)
-    if not result.request.pattern:
-        return entry
-    name = parse_target(result.request.recording.target).dotted
-    advice = f'the pattern {result.request.pattern!r} asks for it; "{name}": False leaves it out'
-    return replace(entry, text=f"{entry.text}\n{advice}")
+def _failure(result: Outcome, places: Sequence[str]) -> Message:
+    error = result.error
+    assert error is not None
+    text = message(error)
+    if result.request.pattern:
+        name = parse_target(result.request.recording.target).dotted
+        text += f'\nthe pattern {result.request.pattern!r} asks for it; "{name}": False leaves it out'
+    return Message(with_places(text, places[1:]), error.kind, places[0], error.details())
 
 
 def with_places(text: str, also: Sequence[str]) -> str:
@@ -148,21 +139,12 @@ def with_places(text: str, also: Sequence[str]) -> str:
 
 
 def with_setting(text: str, written: str) -> str:
-    """A warning that names settings as its tool does.
-
-    Args:
-        text: Of the warning.
-        written: How the tool writes a setting, with `{}` for its name.
-    """
+    """A warning that names settings as its tool does, which writes one as `written`, with `{}` for its name."""
     return _SETTING.sub(lambda match: written.format(match[1]), text)
 
 
 def slowest(seconds: Mapping[str, float]) -> str:
-    """List of the recordings that took longest; empty if there are few.
-
-    Args:
-        seconds: Of each recording, by target.
-    """
+    """List of the recordings that took longest, given the seconds of each by target; empty if there are few."""
     if len(seconds) <= _FEW:
         return ""
     most = sorted(seconds.items(), key=lambda pair: -pair[1])[:_LISTED_TIMES]
@@ -184,14 +166,10 @@ def is_build_wide(error: TorchRecorderError) -> bool:
 
 
 def message(error: TorchRecorderError, missing: int = 0) -> str:
-    """The text of a warning.
-
-    Args:
-        error: What happened. If a process died, the last lines of its log are added, since nothing else says why.
-        missing: How many diagrams it costs, if it is logged once for all of them.
-    """
+    """Text of a warning, with the number of diagrams that are missing if it is logged once for all of them."""
     lines = [str(error)]
     if isinstance(error, WorkerError):
+        # Nothing else says why a process died.
         lines += error.details().splitlines()[-_LOG_LINES:]
     if missing:
         lines[0] = f"{missing} diagram{' is' if missing == 1 else 's are'} missing: {lines[0]}"

@@ -19,6 +19,8 @@ CATALOG, LOCALE = "torchrecorder", Path(__file__).with_name("locale")
 ASSETS = Path(__file__).with_name("assets")
 """The folder with nothing but the style sheet and the script."""
 STYLE, SCRIPT = "torchrecorder.css", "torchrecorder.js"
+_INSET = re.compile("[A-Z]: ")
+"""Beginning of a note of an inset."""
 _SIMPLIFIED = ("zh", "zh_Hans")
 """What tools call the Chinese that gettext knows as `zh_CN`."""
 
@@ -27,18 +29,8 @@ FIGURE = ("Architecture of {}", "Layers as a table", "Layers", "Depth", "Depth {
 BOX = ("No diagram of {}", "No diagram", "It was not drawn.")
 SCRIPT_WORDS = (
     *("Details", "In", "Class", "Settings", "Parameters", "FLOPs", "Input", "Output", "Source", "Repeats", "Parts"),
-    *(
-        "Notes",
-        "all",
-        "Open",
-        "Documentation",
-        "Copy link",
-        "Link copied",
-        "Close",
-        "Find layer",
-        "{} found",
-        "{} of {}",
-    ),
+    *("Notes", "all", "Open", "Documentation", "Copy link", "Link copied", "Close", "Find layer", "{} found"),
+    "{} of {}",
     *("Zoom in", "Zoom out", "Show all", "Full screen", "link", "Save SVG", "Save PNG"),
     "This page does not allow it",
 )
@@ -86,8 +78,13 @@ NOTES = (
 """What is said under pictures, but for what only those read who look into an error."""
 
 
+def assets() -> tuple[str, str]:
+    """Contents of the style sheet and of the script."""
+    style, script = (ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT))
+    return style, script
+
+
 def in_english(text: str) -> str:
-    """No translation."""
     return text
 
 
@@ -112,10 +109,14 @@ def translated(note: str, translate: Translate) -> str:
     return note
 
 
-_INSET = re.compile("[A-Z]: ")
-"""What a note of an inset begins with."""
-
-
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
     return [(note, re.compile("(.*?)".join(map(re.escape, note.split("{}"))), re.DOTALL)) for note in NOTES]
+
+
+def with_code(note: str) -> list[tuple[str, bool]]:
+    """The stretches of a note, and whether each is code, which stands between backticks."""
+    stretches = note.split("`")
+    if len(stretches) % 2 == 0:  # the code has a backtick of its own
+        return [(note, False)]
+    return [(text, i % 2 == 1) for i, text in enumerate(stretches) if text]

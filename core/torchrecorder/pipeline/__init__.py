@@ -1,6 +1,374 @@
-"""The whole path of a batch of diagrams; what front ends and the command call."""
+"""The path of a batch of diagrams: find what is still true, record what is not, draw what is missing.
 
-from torchrecorder.pipeline.batch import Pipeline, Progress
-from torchrecorder.pipeline.collecting import Collected, collect, configuration_of, is_collecting
+    request --key--> manifest --fresh--> Graph --key--> drawing
 
-__all__ = ["Collected", "Pipeline", "Progress", "collect", "configuration_of", "is_collecting"]
+Each arrow that fails costs its step only: a changed depth is drawn again without torch, a changed comment is recorded
+again but, giving the same Graph, not drawn again. An error goes to its request; what failed for reasons of its own is
+remembered (`pipeline.failures`), and tried again when one of them changes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from torchrecorder.cache.layered import LayeredCache
+from torchrecorder.cache.store import Store
+from torchrecorder.drawing.model import CachedDrawing, Drawing
+from torchrecorder.errors import FormatError, InputError, NotDrawn
+from torchrecorder.faults import unforeseen
+from torchrecorder.installation import legacy_install
+from torchrecorder.page import Diagram, Outcome
+from torchrecorder.pipeline.collecting import VARIABLE, write_requests
+from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey, source_of
+from torchrecorder.pipeline.failures import TRIES
+from torchrecorder.pipeline.recordings import Recording, Recordings
+from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest
+from torchrecorder.request.settings import Settings
+from torchrecorder.trace.finder import ModuleFinder
+
+if TYPE_CHECKING:
+    from torchrecorder.graph import Graph
+    from torchrecorder.worker.client import Worker
+
+_FROM_NAMES = (
+    "its inputs can be guessed from the names of its parameters alone",
+    "say a `shape`, or write a directive or a fence, which draws it without sizes",
+)
+COPIES = "remote"
+"""The part of this machine's cache that holds copies from the remote one."""
+
+
+OnProgress = Callable[[str, str, int, int], object]
+"""Called with each step: `recording` or `drawing`, which is one step for all; the model that is recorded now; how many
+were before it, and how many there are."""
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """Draws diagrams; its parts are chosen here, so that tests can choose others."""
+
+    settings: Settings
+    open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
+    writes_committed: bool = False
+    """Whether what is made goes into the committed cache, which alone is read then."""
+    retries: bool = False
+    """Whether what failed before is tried again, though nothing that it read has changed."""
+    is_alone: bool = False
+    """Whether the builder forks no processes, so that what is expected can be recorded while others are still read."""
+    collects_into: str = field(init=False)
+    """The file that requests are only written to, if a command asks for them."""
+    store: Store = field(init=False)
+    cache: LayeredCache = field(init=False)
+    has_worked: bool = field(init=False, default=False)
+    """Whether anything had to be recorded or drawn."""
+    seconds: Mapping[str, float] = field(init=False, default_factory=dict)
+    """Seconds of each recording of the last run, by target."""
+    _looked: Recordings | None = field(init=False, default=None)
+    """Recordings that were looked at before the run."""
+    _early: ExitStack = field(init=False, default_factory=ExitStack)
+    _worker: Worker | None = field(init=False, default=None)
+    """The worker that was started before the run, or lasts for all of it."""
+    _keeps_worker: bool = field(init=False, default=False)
+    """Whether the worker that records waits for the drawings, since it is asked for the answers of stylers too."""
+
+    def __post_init__(self) -> None:
+        self.collects_into = os.environ.get(VARIABLE, "")
+        self.store = Store(self.settings.cache)
+        self.cache = self._layered()
+
+    def problems(self) -> dict[str, str]:
+        """Warnings for the whole build, by the last part of their names.
+
+        The old distribution is looked for only where there was something to do: a build without changes does not wait
+        for it, and does not warn again.
+        """
+        problems = {"cache": self.cache.problem, "install": legacy_install() if self.has_worked else ""}
+        return {kind: text for kind, text in problems.items() if text}
+
+    def recordings(self) -> Recordings:
+        return Recordings(self.cache, self.store, self.settings, self.open_worker_of_run, retries=self.retries)
+
+    def expect(self, request: DiagramRequest) -> None:
+        """Start the worker if the request is to be recorded, so that it imports torch while others are still read."""
+        if self.collects_into or (self._worker is not None and not self.is_alone):
+            return
+        with suppress(Exception):  # the run meets it again, and says so
+            self._looked = self._looked or self.recordings()
+            if self._looked.kept(request.recording, is_tried=request.is_tried) is None:
+                worker = self._started()
+                if self.is_alone:
+                    worker.submit(request.recording, request.timeout_s)
+
+    def expect_any(self) -> None:
+        """Start the worker before a request is known, if no build has been before: this one most likely needs it."""
+        known = self.settings.cache.exists() or self.settings.committed or self.settings.remote
+        if self.is_alone and not known and not self.collects_into:
+            self._started()
+
+    def _started(self) -> Worker:
+        if self._worker is None:
+            self._worker = self._early.enter_context(self._new_worker(self.settings.path))
+            with suppress(OSError):  # the run meets it again, and says so
+                self._worker.start()
+        return self._worker
+
+    def advance(self) -> None:
+        """Let the worker go on with what is expected; to be called now and then, for it never waits."""
+        if self._worker is not None and self.is_alone:
+            self._worker.advance()
+
+    def close(self) -> None:
+        """End a worker that was started before a run; a run does so itself."""
+        self._worker, self._keeps_worker = None, False
+        self._early.close()
+
+    def open_worker_of_run(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
+        """The worker of the whole run if there is one, else one for the caller."""
+        if self._worker is None and self._keeps_worker:
+            self._worker = self._early.enter_context(self._new_worker(path))
+        return self._new_worker(path) if self._worker is None else nullcontext(self._worker)
+
+    def _new_worker(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
+        if self.open_worker is not None:
+            return self.open_worker(path)
+        from torchrecorder.worker.client import Worker  # a build that records nothing does not wait for it
+
+        return Worker.of(self.settings, path)
+
+    def run(
+        self, requests: Iterable[DiagramRequest], on_progress: OnProgress = lambda *_: None
+    ) -> dict[DiagramRequest, Outcome]:
+        """Outcome of each request, in their order."""
+        singles = {request: request.singles() for request in requests}
+        switches = any(request.depths for request in singles)
+        each = list(dict.fromkeys(one for ones in singles.values() for one in ones)) if switches else [*singles]
+        if self.collects_into:
+            olds = (replace(it, recording=it.old, drawing=DrawingOptions()) for it in each if it.old is not None)
+            write_requests(self.collects_into, self.settings, [*dict.fromkeys((*each, *olds))])
+            return {request: Outcome(request, None, NotDrawn()) for request in singles}
+        recordings, self._looked = self._looked or self.recordings(), None
+        self._keeps_worker = any(one.drawing.styler for one in each)
+        try:
+            outcomes = self._outcomes(recordings, each, on_progress)
+        finally:
+            self.close()
+            self.cache.close()
+        self.seconds = recordings.seconds
+        if not switches:
+            return outcomes
+        return {
+            request: Outcome.of_depths(request, [outcomes[one] for one in ones]) for request, ones in singles.items()
+        }
+
+    def _outcomes(
+        self, recordings: Recordings, wanted: Sequence[DiagramRequest], on_progress: OnProgress
+    ) -> dict[DiagramRequest, Outcome]:
+        """Outcome of each request; where our own code raises, each by itself, with an error for that one."""
+        batch = _Batch(self, recordings, wanted, on_progress)
+        try:
+            return batch.outcomes()
+        except Exception as error:  # a cache or a file system that no check foresees ends no build
+            if len(wanted) == 1:
+                return {one: Outcome(one, None, unforeseen(one.recording.target, error)) for one in wanted}
+        finally:
+            self.has_worked = self.has_worked or batch.has_worked
+        each = (self._outcomes(recordings, [one], on_progress) for one in wanted)
+        return {one: outcome for outcomes in each for one, outcome in outcomes.items()}
+
+    def graphs(self, requests: Sequence[DiagramRequest]) -> list[Graph]:
+        """Graphs of some requests, recorded where nothing true is kept; raises what failed."""
+        recordings = self.recordings()
+        found = {request.recording: recordings.kept(request.recording) for request in requests}
+        missing = {it.recording: it.timeout_s for it in requests if not (kept := found[it.recording]) or kept.error}
+        try:
+            recorded = {**found, **recordings.make(missing, lambda *_: None)}
+            graphs = []
+            for request in requests:
+                recording = recorded[request.recording]
+                assert recording is not None
+                if recording.error is not None:
+                    raise recording.error
+                recordings.load(recording)
+                graphs.append(recording.graph())
+            return graphs
+        finally:
+            recordings.save_indexes()
+            self.cache.close()
+
+    def _layered(self) -> LayeredCache:
+        settings = self.settings
+        committed = [] if settings.committed is None else [Store(settings.committed, is_committed=True)]
+        remote = None
+        if settings.remote:
+            from torchrecorder.cache.remote import Remote
+
+            remote = Remote(settings.remote)
+        if self.writes_committed and committed:
+            return LayeredCache(committed[0], remote=remote, machine=self.store)
+        copies = [Store(settings.cache / COPIES, is_shared=True)] if remote else []
+        return LayeredCache(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
+
+
+def _to_try_again(kept: Mapping[RecordingRequest, Recording | None]) -> list[RecordingRequest]:
+    """The failures of which it is not known what would cure them, as many as a build tries; first the oldest."""
+    unsure = {it: found for it, found in kept.items() if found is not None and found.tried_ns}
+    ordered = sorted(unsure, key=lambda it: unsure[it].tried_ns)
+    for it in ordered[TRIES:]:
+        unsure[it].info = (
+            f"of the diagrams that fail on something outside of what was seen, a build tries {TRIES} again; "
+            "`sphinx-build -E` or `torchrecorder update --retry` tries all"
+        )
+    return ordered[:TRIES]
+
+
+def _timeouts(requests: Iterable[DiagramRequest]) -> dict[RecordingRequest, float]:
+    found: dict[RecordingRequest, float] = {}
+    for request in requests:
+        for recording in filter(None, (request.recording, request.old)):
+            found[recording] = max(request.timeout_s, found.get(recording, 0.0))
+    return found
+
+
+@dataclass(slots=True, eq=False)
+class _Item:
+    request: DiagramRequest
+    recording: Recording
+    old: Recording | None = None
+    key: RenderKey | None = None
+    """None without a Graph."""
+    drawing: Made | None = None
+
+
+class _Batch:
+    def __init__(
+        self, pipeline: Pipeline, recordings: Recordings, wanted: Sequence[DiagramRequest], on_progress: OnProgress
+    ) -> None:
+        self.wanted = wanted
+        self.has_worked = False
+        self.cache = pipeline.cache
+        self.on_progress = on_progress
+        self.recordings = recordings
+        finder = ModuleFinder(pipeline.settings.path)
+        open_worker = partial(pipeline.open_worker_of_run, pipeline.settings.path)
+        self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder, open_worker)
+        self.styler_source = cache(partial(source_of, finder=finder))
+        self.recorded: dict[RecordingRequest, Recording] = {}
+        self.tried = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_tried}
+
+    def outcomes(self) -> dict[DiagramRequest, Outcome]:
+        needed = _timeouts(self.wanted)
+        kept = {it: self.recordings.kept(it, is_tried=it in self.tried) for it in needed}
+        kept |= dict.fromkeys(_to_try_again(kept))
+        self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
+        if len(self.recorded) < len(kept):
+            self._record({request: seconds for request, seconds in needed.items() if kept[request] is None})
+        items = [self._item(request) for request in self.wanted]
+        self._find_drawings(items)
+        self.recordings.save_indexes()
+        self.drawings.index.save()
+        return {item.request: self._outcome(item) for item in items}
+
+    def _item(self, request: DiagramRequest) -> _Item:
+        recording = self.recorded[request.recording]
+        if request.is_tried and recording.is_from_names:
+            recording = Recording(error=InputError(*_FROM_NAMES), sources=recording.sources)
+        return _Item(request, recording, self.recorded[request.old] if request.old else None)
+
+    def _find_drawings(self, items: Sequence[_Item]) -> None:
+        missing: list[_Item] = []
+        for item in items:
+            item.key = self._key(item)
+            item.drawing = self.drawings.kept(item.key) if item.key else None
+            if item.drawing is None:
+                missing.append(item)
+        if missing:
+            self._draw(missing)
+
+    def _draw(self, items: Sequence[_Item]) -> None:
+        load = self.recordings.load
+        lost = [it for it in items if it.key and not (load(it.recording) and (it.old is None or load(it.old)))]
+        for item in lost:
+            item.drawing = self.drawings.of_others.get(item.key) if item.key else None
+        lost = [item for item in lost if item.drawing is None]
+        self._record(_timeouts([item.request for item in lost]))
+        for item in lost:
+            again = self._item(item.request)
+            item.recording, item.old = again.recording, again.old
+            item.key = self._key(item)
+        if not (missing := {item.key: item.recording for item in items if item.key and item.drawing is None}):
+            return
+        olds = {item.key: item.old for item in items if item.key and item.old is not None}
+        self.has_worked = True
+        self.on_progress("drawing", "", 0, len(missing))
+        targets = {item.key: item.request.recording.target for item in items if item.key}
+        made = self._made(missing, olds, targets)
+        for item in items:
+            if item.drawing is None and item.key:
+                item.drawing = made[item.key]
+
+    def _made(
+        self,
+        missing: Mapping[RenderKey, Recording],
+        olds: Mapping[RenderKey, Recording],
+        targets: Mapping[RenderKey, str],
+    ) -> dict[RenderKey, Made]:
+        """New drawings; where our own code raises in the midst of them, each by itself, with an error for that one."""
+        try:
+            return self.drawings.make(missing, olds)
+        except Exception as error:
+            if len(missing) == 1:
+                return {key: unforeseen(targets[key], error) for key in missing}
+        return {
+            key: drawing for one in missing.items() for key, drawing in self._made(dict([one]), olds, targets).items()
+        }
+
+    def _record(self, timeouts: Mapping[RecordingRequest, float]) -> None:
+        self.has_worked = self.has_worked or bool(timeouts)
+        self.recorded |= self.recordings.make(timeouts, partial(self.on_progress, "recording"), self.tried)
+
+    def _key(self, item: _Item) -> RenderKey | None:
+        old = item.old
+        if not item.recording.digest or (old is not None and (old.error is not None or not old.digest)):
+            return None
+        styler, options = item.request.drawing.styler, item.request.drawing
+        source = self.styler_source(styler) if styler else ""
+        return RenderKey(item.recording.digest, options, source, "" if old is None else old.digest)
+
+    def _outcome(self, item: _Item) -> Outcome:
+        request, recording, drawing = item.request, item.recording, item.drawing
+        sources = recording.sources if item.old is None else (*recording.sources, *item.old.sources)
+        if not isinstance(drawing, Drawing | CachedDrawing):
+            error = recording.error or (item.old.error if item.old is not None else None) or drawing
+            return Outcome(request, None, error, sources, recording.info)
+        if isinstance(cached := drawing, CachedDrawing):
+            drawing = CachedDrawing(drawing.digest, drawing.classes, lambda: self._load(item, cached))
+
+        def load_graph() -> Graph:
+            self.recordings.load(recording)
+            return recording.graph()
+
+        diagram = Diagram(drawing, sources, load_graph=load_graph, options=request.drawing)
+        return Outcome(request, diagram, recording.error, sources, recording.info)
+
+    def _load(self, item: _Item, kept: CachedDrawing) -> Drawing:
+        """The drawing; a new one, if it has left the cache or is damaged since it was found."""
+        try:
+            return kept.load()
+        except FormatError:
+            self.drawings.index.forget(kept.digest)
+        try:
+            self._find_drawings([item])
+        finally:
+            self.cache.close()
+        if isinstance(item.drawing, CachedDrawing):  # another build has put it back
+            return item.drawing.load()
+        if isinstance(item.drawing, Drawing):
+            return item.drawing
+        error = item.recording.error or item.drawing
+        assert error is not None
+        raise error

@@ -31,8 +31,6 @@ _PATHS = ("cache", "committed", "project")
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a project asks for."""
-
     settings: Settings
     requests: tuple[DiagramRequest, ...]
     retries: bool = False
@@ -40,7 +38,7 @@ class Collected:
     environment: Mapping[str, str | None] = field(default_factory=dict)
     """The variables that its configuration sets, as `conf.py` may; None for one that it removes."""
     remark: str = ""
-    """What users should know of how the requests were found."""
+    """Warning of how the requests were found."""
 
     @contextmanager
     def as_in_a_build(self) -> Iterator[None]:
@@ -62,7 +60,7 @@ def _set(variables: Mapping[str, str | None]) -> None:
 
 
 def collect(docs: Path) -> Collected:
-    """The requests of the documentation in a folder, or of a configuration file.
+    """Requests of the documentation in a folder, or of a configuration file.
 
     Raises:
         CollectFailed: There is no documentation, its tool failed, or it asked for nothing.
@@ -102,11 +100,6 @@ def configuration_of(docs: Path) -> Path | None:
     return next((file for file in places if file.is_file()), None)
 
 
-def is_collecting() -> bool:
-    """Whether requests are only written down."""
-    return VARIABLE in os.environ
-
-
 def write_requests(file: str, settings: Settings, requests: Sequence[DiagramRequest]) -> None:
     """Write down what a pipeline is asked for, as one line."""
     named = {one.name: getattr(settings, one.name) for one in fields(settings)}
@@ -129,7 +122,7 @@ def _command(configuration: Path, scratch: Path) -> list[str]:
 
 
 def _errors_in(log: str) -> str:
-    """The lines of a tool's log that name an error; else the last ones."""
+    """Lines of a tool's log that name an error; else the last ones."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     return "\n".join([line for line in lines if _ERROR.match(line)][-3:] or lines[-5:])
 

@@ -27,7 +27,6 @@ from torchrecorder.trace.finder import ModuleFinder
 
 if TYPE_CHECKING:
     from torchrecorder.comparison.compared import Diff
-    from torchrecorder.graph import Graph
     from torchrecorder.worker.client import Worker
 
 _AT_ONCE = 100
@@ -41,7 +40,7 @@ Made = Drawing | CachedDrawing | TorchRecorderError
 
 
 class RenderKey(NamedTuple):
-    """What decides a picture, but for the engine."""
+    """Key of a picture, but for the engine."""
 
     graph: str
     """Hash of the Graph's JSON."""
@@ -59,7 +58,7 @@ class RenderKey(NamedTuple):
 
 @lru_cache(maxsize=256)  # the diagrams of a site mostly share them
 def _options_text(options: DrawingOptions) -> str:
-    """What decides a picture besides its Graph, and how it is kept.
+    """Text of the options and versions in a key.
 
     Options with their usual values are left out, so that caches still serve when an option is added.
     """
@@ -69,11 +68,10 @@ def _options_text(options: DrawingOptions) -> str:
 
 
 class DrawingIndex:
-    """The drawings that caches hold: which of them are good, known without reading them at every build.
+    """Index of the drawings in caches that are good, so that not every build reads them.
 
-    A drawing is examined once: its hash, and every field of it, also of its layouts. An index on this machine remembers
-    that; a file whose stamp is as it was needs no second look. Its hash is checked again when it goes into a page.
-    Serves one build.
+    A drawing is examined once: its hash, and every field of it, also of its layouts; a file whose stamp is as it was
+    needs no second look. Its hash is checked again when it goes into a page. Serves one build.
     """
 
     def __init__(self, cache: LayeredCache, machine: Store) -> None:
@@ -81,7 +79,7 @@ class DrawingIndex:
         self._index = StampedIndex(machine, "layouts.json")
 
     def find(self, digest: str) -> CachedDrawing | None:
-        """The drawing of a hash; None if there is none, or it is damaged."""
+        """Drawing of a hash; None if there is none, or it is damaged."""
         file, stamp = self._cache.place(digest) or ("", [])
         known: tuple[str, list[str]] = self._index.get(file, stamp) or ("", [])
         examined, classes = known
@@ -100,7 +98,6 @@ class DrawingIndex:
             self._index.forget(place[0])
 
     def save(self) -> None:
-        """Leave to the next build what was examined."""
         self._index.save()
 
     def _load(self, digest: str) -> Drawing:
@@ -115,8 +112,6 @@ class DrawingIndex:
 
 
 class Drawings:
-    """Finds and makes drawings for one build."""
-
     def __init__(
         self,
         cache: LayeredCache,
@@ -128,7 +123,7 @@ class Drawings:
         """`open_worker` gives the worker that is asked for the answers of stylers."""
         self.index = DrawingIndex(cache, machine)
         self.of_others: dict[RenderKey, CachedDrawing] = {}
-        """Those that another version of this distribution made, which serve where the Graph is lost."""
+        """Drawings that another version of this distribution made, which serve where the Graph is lost."""
         self._cache = cache
         self._machine = machine
         self._finder = finder
@@ -160,7 +155,6 @@ class Drawings:
         return None if key.options.styler else failed_drawing(self._machine, digest)
 
     def _examined(self, key: RenderKey, digest: str, entry: Entry, is_local: bool) -> CachedDrawing | None:
-        """The drawing of an entry; None if it is not to be used."""
         if entry.get("key") != digest:  # it was made for another picture, and moved
             return None
         if is_local and isinstance(self._engine, Engine) and entry.get("engine") != self._engine.identity:
@@ -202,7 +196,9 @@ class Drawings:
         for key, recording in missing.items():
             try:
                 if key in olds:
-                    diffs[key] = _diff(olds[key].graph(), recording.graph())
+                    from torchrecorder.comparison.compared import Diff  # most sites compare nothing
+
+                    diffs[key] = Diff(olds[key].graph(), recording.graph())
                 job = diffs[key].job if key in diffs else partial(DrawJob, recording.graph())
                 orders[key] = job(key.digest(), key.options)
             except TorchRecorderError as error:
@@ -219,21 +215,17 @@ class Drawings:
                 # What ran of a forward that failed is of interest on this machine only.
                 cache = self._cache if missing[key].error is None else self._machine
                 data = drawing.to_bytes()
-                entry: dict[str, object] = {
-                    "key": order.digest,
-                    "engine": engine.identity,
-                    "version": __version__,
-                    "drawing": hashlib.sha256(data).hexdigest(),
-                }
+                entry: dict[str, object] = {"key": order.digest, "engine": engine.identity, "version": __version__}
+                entry["drawing"] = digest = hashlib.sha256(data).hexdigest()
                 if (styler := modules.get(key.options.styler)) is not None:
                     entry["styler"] = dict(styler)
                 cache.put_entry("drawing", order.digest, entry, data)
-                done[key] = self.index.find(str(entry["drawing"])) or drawing
+                done[key] = self.index.find(digest) or drawing
         return done
 
 
 def source_of(styler: str, finder: ModuleFinder) -> str:
-    """The digest of the file that a styler is written in; empty if there is none."""
+    """Digest of the file that a styler is written in; empty if there is none."""
     parts = parse_target(styler).dotted.split(".")
     names = [".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1)]
     return next((digest for name in names if (digest := _source(name, finder))), "")
@@ -245,9 +237,3 @@ def _source(module: str, finder: ModuleFinder) -> str:
         return "" if file is None else source_digest(file.read_bytes())
     except (OSError, ValueError):
         return ""
-
-
-def _diff(old: Graph, new: Graph) -> Diff:
-    from torchrecorder.comparison.compared import Diff  # most sites compare nothing
-
-    return Diff(old, new)

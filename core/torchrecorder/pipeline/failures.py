@@ -46,7 +46,7 @@ _OURS = Path(__file__).parents[1]
 
 
 class Failures:
-    """Finds and keeps failures for one build, in the cache of this machine only."""
+    """Failures of one build, in the cache of this machine only."""
 
     def __init__(self, machine: Store, freshness: Freshness, allow: Sequence[str]) -> None:
         self._machine = machine
@@ -55,7 +55,7 @@ class Failures:
         """The setting, of which it depends what is refused."""
 
     def of(self, request: RecordingRequest, *, is_tried: bool) -> tuple[Manifest, TorchRecorderError] | None:
-        """Why the request failed, with what that depended on; None if it is not known or something changed."""
+        """Failure of a request, with what it depended on; None if it is not known or something changed."""
         entry = dict(self._machine.entry("failure", request.key()) or {})
         if entry.pop("torchrecorder_failure", None) != _recorder():
             return None
@@ -73,13 +73,12 @@ class Failures:
         return (manifest, error) if is_fresh and (is_tried if was_tried else isinstance(error, REMEMBERED)) else None
 
     def tried_ns(self, request: RecordingRequest) -> int:
-        """When the request was last tried."""
         return (stamp_of(self._machine.entry_file("failure", request.key())) or [0])[0]
 
     def put(
         self, request: RecordingRequest, error: TorchRecorderError, manifest: Manifest, graph: bytes, *, was_tried: bool
     ) -> None:
-        """Remember a failure, with the Graph of what ran before it; `was_tried`: for those that a site only tries."""
+        """Remember a failure, with the Graph of what ran before it; `was_tried`: of a class that a site only tries."""
         entry = {
             **manifest.to_json(),
             "torchrecorder_failure": _recorder(),
@@ -92,7 +91,7 @@ class Failures:
 
 
 def failed_drawing(machine: Store, key: str) -> OptionError | None:
-    """Why the picture of a render key cannot be drawn with its options; None if it is not known."""
+    """Error of a picture that cannot be drawn with its options, by its key; None if none is known."""
     entry = machine.entry("failure", key) or {}
     written = entry.get("error")
     if entry.get("torchrecorder_failed_drawing") != _recorder():

@@ -2,57 +2,69 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shlex
-from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchrecorder.cache.index import stamp_of
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store, object_name
-from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError, shown_target
+from torchrecorder.errors import (
+    OUT_OF_MEMORY,
+    FormatError,
+    InputError,
+    OutOfDate,
+    TorchMissing,
+    TorchRecorderError,
+    shown_target,
+)
 from torchrecorder.faults import failed_inside
-from torchrecorder.pipeline.failures import Failures, files_of
-from torchrecorder.request import RecordingRequest
+from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
+from torchrecorder.request import RecordingRequest, parse_target
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
-from torchrecorder.trace.installed import Installed, what_changed
+from torchrecorder.trace.installed import Installed, remember, what_changed
 from torchrecorder.trace.manifest import Manifest, table_from_json
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
+    from torchrecorder.trace.observed import TraceResult
     from torchrecorder.worker.client import Worker
+    from torchrecorder.worker.messages import Answer
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_OF_THE_MACHINE = (*OUT_OF_MEMORY, "No space left on device", "Too many open files")
 
 
 @dataclass(slots=True)
 class Recording:
-    """What is known of the Graph of one request."""
+    """Graph of one request, as far as it is known."""
 
     digest: str = ""
     """Hash of the Graph's JSON; empty if there is none."""
     text: bytes | None = None
     """The JSON itself, once it is needed."""
     error: TorchRecorderError | None = None
-    """Why there is no Graph, or only the part of one that ran."""
+    """The reason why there is no Graph, or only the part of one that ran."""
     sources: tuple[Path, ...] = ()
     info: str = ""
-    """Why it may be out of date, though it most likely is not, or why it is not kept."""
+    """Remark that it may be out of date, though it most likely is not, or why it is not kept."""
 
     tried_ns: int = 0
-    """When it last failed for a cause that was not seen; 0 if all that it depended on was."""
+    """Time of the last failure whose cause was not seen; 0 if all that it depended on was."""
     is_from_names: bool = False
     """Whether its inputs were guessed from the names of parameters alone."""
 
     def graph(self) -> Graph:
-        """The Graph, from its text.
-
-        Raises:
-            FormatError: There is no text, or it is not a Graph.
-        """
+        """Graph of the text; raises FormatError if there is none, or it is not a Graph."""
         if self.text is None:
             raise FormatError("a Graph of the cache", f"the object {self.digest} is missing or damaged")
         from torchrecorder.graph import from_json
@@ -61,8 +73,6 @@ class Recording:
 
 
 class Recordings:
-    """Finds and makes recordings for one build."""
-
     def __init__(
         self,
         cache: LayeredCache,
@@ -74,12 +84,8 @@ class Recordings:
     ) -> None:
         """Make ready for a build.
 
-        Args:
-            cache: Where recordings are kept.
-            machine: The cache of this machine, which remembers failures and what files say.
-            settings: Those of the project.
-            open_worker: Gives a worker that imports from some folders.
-            retries: Whether what failed is tried again, though nothing that it read has changed.
+        `machine` is the cache that remembers failures and what files say; `open_worker` gives a worker that imports
+        from some folders; with `retries` what failed is tried again, though nothing that it read has changed.
         """
         self._cache = cache
         self._machine = machine
@@ -89,7 +95,7 @@ class Recordings:
         self._own_path: list[str] | None = None
         self._python = ""
         if settings.python:
-            from torchrecorder.worker.interpreter import ask
+            from torchrecorder.worker.client import ask
 
             if (interpreter := ask(settings.python, machine)) is not None:
                 self._own_path, self._python = interpreter
@@ -102,11 +108,13 @@ class Recordings:
             self._what_changed,
         )
         self._installed: tuple[Installed, str] | None = None
+        self._remembered = ""
+        """The digest of what was installed when the first of the new recordings was kept."""
         self._failures = Failures(machine, self._freshness, settings.allow)
         self._retries = retries
         self._kept: dict[tuple[RecordingRequest, bool], Recording] = {}
         self.seconds: dict[str, float] = {}
-        """How long each new recording took by the clock, by target."""
+        """Seconds of each new recording, by target."""
 
     def kept(self, request: RecordingRequest, *, is_tried: bool = False) -> Recording | None:
         """The kept recording, or failure; None if there is none or what it depended on has changed.
@@ -128,7 +136,7 @@ class Recordings:
         return found
 
     def failed(self, request: RecordingRequest, *, is_tried: bool = False) -> Recording | None:
-        """What is remembered of a recording that failed; None if it is to be tried again."""
+        """Failure that is remembered; None if the request is to be tried again."""
         if self._retries or (found := self._failures.of(request, is_tried=is_tried)) is None:
             return None
         manifest, error = found
@@ -137,7 +145,6 @@ class Recordings:
         return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)), tried_ns=tried_ns)
 
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
-        """The best that is known of a request, fresh or not."""
         best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
         key, is_of_machine = request.key(), False
         for entry, is_local in self._cache.entries("recording", key):
@@ -161,32 +168,24 @@ class Recordings:
         return best
 
     def save_indexes(self) -> None:
-        """Leave to the next build what this one read of files."""
         self._digests.save_indexes()
         self._cache.save_index()
 
     def make(
         self,
         requests: Mapping[RecordingRequest, float],
-        on_each: Callable[[str, int, int], None],
+        on_each: Callable[[str, int, int], object],
         tried: Container[RecordingRequest] = (),
     ) -> dict[RecordingRequest, Recording]:
-        """New recordings.
+        """New recordings of requests, each given with its time-out in seconds.
 
-        Args:
-            requests: The requests, each with its time-out in seconds.
-            on_each: Called as each begins with its target, how many began before it, and how many there are.
-            tried: Those that a site only tries: their failures are remembered, whatever the cause.
+        `on_each` is called as each begins: its target, how many began before it, and how many there are. Failures of
+        those that a site only tries are remembered, whatever the cause.
         """
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
             return made
-        from torchrecorder.graph.codec import is_from_names
-        from torchrecorder.pipeline.making import Keeper  # what a build needs that finds all as it was, ends here
-
-        keeper = Keeper(
-            self._cache, self._machine, self._settings, self._digests, self._failures, self._finder, self._installed_now
-        )
+        self._remembered = ""
         with self._open_worker(self._settings.path) as worker:
             worker.expect(requests)
             begun = count()
@@ -194,15 +193,62 @@ class Recordings:
                 requests, lambda request: on_each(shown_target(request.target), next(begun), len(requests))
             ):
                 try:
-                    digest, text, sources, info = keeper.keep(request, answer, is_tried=request in tried)
-                    made[request] = Recording(digest, text or None, answer.error, sources, info)
-                    made[request].is_from_names = is_from_names(text)
+                    made[request] = self._keep(request, answer, is_tried=request in tried)
                 except Exception as error:  # an answer is what the model's code made of it
                     made[request] = Recording(error=failed_inside(request.target, error))
                 name = shown_target(request.target)
                 self.seconds[name] = max(answer.seconds, self.seconds.get(name, 0.0))
                 made[request] = self._old(request, answer.error) or made[request]
         return {request: made[request] for request in requests}
+
+    def _keep(self, request: RecordingRequest, answer: Answer, *, is_tried: bool) -> Recording:
+        """A new recording; it leaves behind the Graph with all that it depended on, or the failure with all it did."""
+        # What a build that finds all as it was does not need.
+        from torchrecorder.graph.codec import is_from_names
+        from torchrecorder.trace.observed import ChangedWhileRecorded
+
+        # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
+        text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", answer.graph or "").encode()
+        made = Recording(hashlib.sha256(text).hexdigest() if text else "", text or None, answer.error)
+        made.sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
+        made.is_from_names = is_from_names(text)
+        try:
+            if answer.error is not None:
+                made.sources = (*made.sources, *files_of(answer.error))
+                if (lasts := _is_lasting(answer)) or (is_tried and not isinstance(answer.error, TorchMissing)):
+                    trace = _trace_of_failure(request, answer.trace, self._finder())
+                    manifest = self._manifest(request, made.digest, trace, self._machine)
+                    self._failures.put(request, answer.error, manifest, text, was_tried=not lasts)
+            elif text and answer.trace is not None:
+                manifest = self._manifest(request, made.digest, answer.trace, self._cache)
+                manifest = replace(manifest, is_from_names=made.is_from_names)
+                shared = manifest.shared()
+                self._cache.put_entry("recording", request.key(), manifest.to_json(), text, shared.to_json())
+        except ChangedWhileRecorded as changed:
+            made.info = (
+                f"{shown_target(request.target)}: {changed} changed while it was recorded, so the recording is not"
+                " kept, and the next build makes another"
+            )
+        return made
+
+    def _manifest(
+        self, request: RecordingRequest, digest: str, trace: TraceResult, objects: LayeredCache | Store
+    ) -> Manifest:
+        from torchrecorder.trace.observed import build_manifest
+
+        self._digests.forget()
+        self._remembered = self._remembered or remember(self._machine, self._installed_now())
+        return build_manifest(
+            request,
+            digest,
+            trace,
+            project=self._settings.root,
+            finder=self._finder(),
+            digests=self._digests,
+            put_object=objects.put_object,
+            salt=lambda: objects.salt,  # a cache without such digests needs none
+            installed=self._remembered,
+        )
 
     def load(self, recording: Recording) -> bool:
         """Load the text of a Graph; False if the cache has lost it."""
@@ -211,7 +257,7 @@ class Recordings:
         return recording.text is not None
 
     def _old(self, request: RecordingRequest, error: TorchRecorderError | None) -> Recording | None:
-        """What was recorded before, if it failed now for want of torch or of a package that the model is made of."""
+        """Recording of before, if the new one failed for want of torch or of a package that the model is made of."""
         if error is None:
             return None
         manifest, finding = self.look(request)
@@ -230,7 +276,7 @@ class Recordings:
         return Installed.on(self._settings.path, self._own_path, self._python)
 
     def _what_changed(self, then: str) -> str:
-        """What was installed or removed since a recording; nothing where none can be made, which needs other things."""
+        """Changes of what is installed; empty where nothing can be recorded, which needs other things."""
         if self._installed is None:
             now = self._installed_now()
             self._installed = now, now.digest()
@@ -238,10 +284,42 @@ class Recordings:
         return "" if then == digest or "torch" not in now.distributions else what_changed(self._machine, then, now)
 
     def _finder(self) -> ModuleFinder:
-        """Finds modules where the worker does."""
         path = self._settings.path
         if self._own_path is None:
             return ModuleFinder(path)
-        from torchrecorder.worker.interpreter import foreign_path
+        from torchrecorder.worker.client import foreign_path
 
         return ModuleFinder(foreign_path(path), self._own_path)
+
+
+def _is_lasting(answer: Answer) -> bool:
+    """Whether the failure is reproducible until a traced dependency changes."""
+    error, trace = answer.error, answer.trace
+    if trace is None or not isinstance(error, REMEMBERED) or trace.has_connected:
+        return False
+    if isinstance(error, InputError) and error.ran_out_of_time:
+        return False
+    said = f"{error}\n{error.details()}"
+    return not any(text in said for text in _OF_THE_MACHINE)
+
+
+def _trace_of_failure(request: RecordingRequest, trace: TraceResult | None, finder: ModuleFinder) -> TraceResult:
+    """Trace by which a failure is compared; without one, as after a time-out, the file of the model's module.
+
+    It has every name that was not found: the target's own is asked for by us, not by the user's code, and what
+    installed packages try to import counts too, since one of them may be what failed. Sources are compared as whole
+    files, because an error says lines of them.
+    """
+    from torchrecorder.trace.observed import TraceResult
+
+    if trace is None:
+        files = [str(file) for name in _prefixes(request.target) if (file := finder.file(name)) is not None]
+        trace = TraceResult({}, {}, None, {file: stamp_of(file) for file in files}, {}, {}, {}, (), (), {})
+    names = {*trace.missing, *trace.not_found, *_prefixes(request.target), *_prefixes(request.inputs)}
+    return replace(trace, executed=None, missing=tuple(sorted(names)))
+
+
+def _prefixes(target: str) -> Iterator[str]:
+    with suppress(ValueError):
+        parts = parse_target(target).dotted.split(".")
+        yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))

@@ -8,17 +8,16 @@ size that the model's code asks for is a `BatchSize`, so that it is known again 
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from torchrecorder.recording.axis_rules import FIXED, TAKING_SIZES, UNSURE, Axes, AxisRule, Called, NoBatch, axis_rule
 from torchrecorder.recording.batch_size import NO_SIZES, BatchSize, Origin, mapped, sizes_in
 from torchrecorder.recording.names import OpName
 from torchrecorder.recording.values import Values, running_transform
@@ -35,34 +34,6 @@ _TENSOR: str = Tensor.__reduce_ex__.__code__.co_filename
 _TIMES = 1009
 """How many batches the larger one holds: a prime, so that no size is a multiple of it by chance, and more than the
 numbers at which code cuts a batch."""
-
-
-class Axes(NamedTuple):
-    """What is known of a tensor."""
-
-    batch: frozenset[int]
-    """Axes whose sizes are multiples of the batch."""
-    is_all: bool
-    """Whether the sizes of all other axes do not depend on it."""
-
-
-FIXED, UNSURE = Axes(frozenset(), True), Axes(frozenset(), False)
-
-
-@dataclass(slots=True)
-class Called:
-    """A function of torch's that was called."""
-
-    func: Callable[..., object]
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
-    made: Sequence[Tensor]
-    sizes: Sequence[BatchSize] = ()
-    """Those among the arguments."""
-
-
-class NoBatch(Exception):
-    """The first axis of the inputs is not a batch: an operation relates the places along it with one another."""
 
 
 class BatchAxes:
@@ -102,8 +73,29 @@ class BatchAxes:
             return FIXED if self._values.is_met(tensor) and not self._values.is_known(tensor) else UNSURE
         return self._known.get(value, FIXED)
 
-    def grown(self, tensor: Tensor, larger: Tensor, is_all: bool) -> Axes:
-        """Which axes are as many times larger as the batch is."""
+    def _enlarge(self, call: Called) -> Sequence[Axes]:
+        """The axes that are larger where the function itself runs on a larger batch, without data."""
+        is_all = [bool(size.is_multiple) for size in call.sizes]
+
+        def larger(tensor: Tensor) -> Tensor:
+            axes = self.of(tensor)
+            is_all.append(axes.is_all or tensor.shape == (0,))  # that is a cache which is still empty
+            shape = [n * _TIMES if axis in axes.batch else n for axis, n in enumerate(tensor.shape)]
+            return torch.empty(shape, dtype=tensor.dtype, device="meta")
+
+        self.is_enlarging = True
+        try:
+            with torch_private.without_torch_function(), torch_private.without_dispatch():
+                args = mapped(tuple(call.args), _enlarged, larger)
+                kwargs = {name: mapped(item, _enlarged, larger) for name, item in call.kwargs.items()}
+                if len(is_all) == len(call.sizes) or "device" in kwargs:
+                    kwargs["device"] = "meta"
+                results = tensors_in((call.func(*args, **kwargs),), [])
+        finally:
+            self.is_enlarging = False
+        return [self._grown(*pair, all(is_all)) for pair in zip(call.made, results, strict=True)]
+
+    def _grown(self, tensor: Tensor, larger: Tensor, is_all: bool) -> Axes:
         pairs = [*enumerate(zip(tensor.shape, larger.shape, strict=True))]
         batch = frozenset(axis for axis, (size, more) in pairs if more == size * _TIMES and self._is_multiple(size))
         return Axes(batch, is_all and all(size == more for axis, (size, more) in pairs if axis not in batch))
@@ -174,7 +166,7 @@ class BatchAxes:
                 self._origin = None  # a rule was wrong of it
 
     def follow(
-        self, name: OpName, call: Called, attrs: Mapping[str, str], given: Sequence[Tensor], read: Sequence[int],
+        self, name: OpName, called: _Called, attrs: Mapping[str, str], given: Sequence[Tensor], read: Sequence[int],
         made_as: Sequence[int],
     ) -> None:  # fmt: skip
         """Learn where the batch is in what an operation made of the tensors given to it."""
@@ -186,35 +178,40 @@ class BatchAxes:
             values.constants.clear()
         is_own = values.reads_are_own and len(read) == len(given)
         axes = [*map(known.get, read)] if is_own else [self.of(tensor) for tensor in given]
-        rule = _rule(name)
-        sizes: list[bool | None] = []
+        rule = axis_rule(name)
+        sizes: Sequence[BatchSize] = ()
         if self.was_asked and not rule.is_of_shapes:
-            call.sizes = sizes_in(*call.args, *call.kwargs.values())
-            sizes = [size.origin is origin and size.is_multiple for size in call.sizes]
+            _, args, kwargs, _ = called
+            sizes = sizes_in(*args, *kwargs.values())
         if not any(axes) and not sizes and (given or rule.way is not None):
             return
         if running_transform() is not None:
             self.unsure(made_as)
             return
-        key = (name, *map(id, axes), *[id(values.rows[value].meta) for value in (*read, *made_as)])
+        rows = values.rows
+        key = (name, *map(id, axes), *[id(rows[value].meta) for value in (*read, *made_as)])
+        are_multiples = [size.origin is origin and size.is_multiple for size in sizes]
         if not rule.is_of_shapes:
-            key = (*key, origin.has_leaked, *attrs, *attrs.values(), *sizes)
+            key = (*key, origin.has_leaked, *attrs, *attrs.values(), *are_multiples)
         ruled = self._ruled.get(key)
         if ruled is None:
-            ruled = self._ruled[key] = self._by_rule(rule, call, sizes)
+            call = Called(*called, sizes, origin.has_leaked, self.of, self._enlarge)
+            ruled = self._ruled[key] = self._by_rule(rule, call, are_multiples)
             for value, of in zip(made_as, ruled, strict=True):
                 self.learn(value, of)
         else:
             known.update(zip(made_as, ruled, strict=True))
 
-    def _by_rule(self, rule: AxisRule, call: Called, sizes: Sequence[bool | None]) -> Sequence[Axes]:
+    def _by_rule(self, rule: AxisRule, call: Called, are_multiples: Sequence[bool | None]) -> Sequence[Axes]:
         ruled: Axes | Sequence[Axes] = UNSURE
         try:
             # Of one number that depends on the batch in some other way nothing follows.
-            if rule.way is not None and (not sizes or (rule.way in _TAKING_SIZES and False not in sizes)):
+            if rule.way is not None and (
+                not are_multiples or (rule.way in TAKING_SIZES and False not in are_multiples)
+            ):
                 if any(axis in self.of(tensor).batch for tensor, axis in rule.related(*call.args, **call.kwargs)):
                     raise NoBatch
-                ruled = rule.way(self, call)
+                ruled = rule.way(call)
         except NoBatch:
             self._origin = None
         except Exception:  # arguments of a form that the rule does not know
@@ -223,264 +220,17 @@ class BatchAxes:
         return [self._once.setdefault(axes, axes) for axes in each]
 
 
-def _is_pickled() -> bool:
-    """Whether it is torch's own code of tensors that asks: what it writes is read by others."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame = frame.f_back
-    return frame is not None and frame.f_code.co_filename == _TENSOR
-
-
-Way = Callable[[BatchAxes, Called], Axes | Sequence[Axes]]
-
-
-def _combined(b: BatchAxes, call: Called) -> Axes:
-    """Of tensors whose axes meet from the last one on."""
-    tensors, sizes = tensors_in([*call.args, *call.kwargs.values()], []), call.made[0].shape
-    batch: set[int] = set()
-    fixed: set[int] = set()
-    for tensor in tensors:
-        own, shift = b.of(tensor), len(sizes) - tensor.ndim
-        if shift < 0:  # so are the places that `where` finds
-            return UNSURE
-        batch |= {axis + shift for axis in own.batch}
-        fixed |= {axis + shift for axis, n in enumerate(tensor.shape) if own.is_all and n > 1 and axis not in own.batch}
-        if any(tensor.shape[axis] != sizes[axis + shift] for axis in own.batch):
-            raise NoBatch
-    if batch & fixed and not b.has_leaked:  # it runs with no other batch
-        raise NoBatch
-    return Axes(frozenset(batch), all(b.of(tensor).is_all for tensor in tensors))
-
-
-def _kept(b: BatchAxes, call: Called) -> Axes:
-    """Of the axes of the first tensor those whose sizes stay."""
-    x, *others = tensors_in([*call.args, *call.kwargs.values()], [])
-    own, sizes = b.of(x), call.made[0].shape
-    batch = frozenset(axis for axis in own.batch if sizes[axis : axis + 1] == x.shape[axis : axis + 1])
-    return Axes(batch, batch == own.batch and all(b.of(tensor).is_all for tensor in (x, *others)))
-
-
-def _weighted(b: BatchAxes, call: Called) -> Axes:
-    """The same with a weight for all examples."""
-    _, weight, *_ = tensors_in([*call.args, *call.kwargs.values()], [])
-    return _kept(b, call) if b.of(weight) == FIXED else UNSURE
-
-
-def _beside(axis: int) -> Way:
-    """The same for the first result, and the batch at another axis of what else is given: weights, states."""
-
-    def way(b: BatchAxes, call: Called) -> Sequence[Axes]:
-        own = b.of(call.args[0])
-        return [own, *[Axes(frozenset(own.batch and (axis,)), own.is_all)] * (len(call.made) - 1)]
-
-    return way
-
-
-def _larger(b: BatchAxes, call: Called) -> Sequence[Axes]:
-    """What the function itself gives for a larger batch, without data."""
-    is_all = [bool(size.is_multiple) for size in call.sizes]
-
-    def larger(tensor: Tensor) -> Tensor:
-        axes = b.of(tensor)
-        is_all.append(axes.is_all or tensor.shape == (0,))  # that is a cache which is still empty
-        shape = [n * _TIMES if axis in axes.batch else n for axis, n in enumerate(tensor.shape)]
-        return torch.empty(shape, dtype=tensor.dtype, device="meta")
-
-    b.is_enlarging = True
-    try:
-        with torch_private.without_torch_function(), torch_private.without_dispatch():
-            args = mapped(tuple(call.args), _enlarged, larger)
-            kwargs = {name: mapped(item, _enlarged, larger) for name, item in call.kwargs.items()}
-            if len(is_all) == len(call.sizes) or "device" in kwargs:
-                kwargs["device"] = "meta"
-            results = tensors_in((call.func(*args, **kwargs),), [])
-    finally:
-        b.is_enlarging = False
-    return [b.grown(*pair, all(is_all)) for pair in zip(call.made, results, strict=True)]
+_Called = tuple[Callable[..., object], Sequence[Any], Mapping[str, Any], Sequence[Tensor]]
+"""A function, its arguments and what it made."""
 
 
 def _enlarged(size: BatchSize) -> int:
     return size.__index__() * (_TIMES if size.is_multiple else 1)
 
 
-def _reshaped(b: BatchAxes, call: Called) -> Axes:
-    """The axes that the code says, or that of the rest, unless the plain numbers beside it may be of the batch."""
-    own = b.of(call.args[0])
-    numbers: Sequence[Any] = [*call.args[1:], *call.kwargs.values()]
-    numbers = next((item for item in numbers if isinstance(item, (tuple, list))), numbers)
-    by_code = frozenset(axis for axis, n in enumerate(numbers) if type(n) is BatchSize and n.is_multiple)
-    is_all = own.is_all and all(size.is_multiple for size in call.sizes)
-    left = len(own.batch) - len(by_code)
-    if left < 0 and own.is_all:  # a size from elsewhere
-        return UNSURE
-    rest = [axis for axis, n in enumerate(numbers) if type(n) is int and n == -1]
-    if left == 1 and rest and is_all and not b.has_leaked:
-        return Axes(by_code | {*rest}, True)
-    return Axes(by_code, is_all and not left)
-
-
-def _flattened(b: BatchAxes, call: Called) -> Axes:
-    (axes,), start = _larger(b, call), call.kwargs.get("start_dim", [*call.args, 0][1])
-    return axes if axes.is_all else Axes(axes.batch & {*range(start)}, False)
-
-
-def _item(b: BatchAxes, call: Called) -> Sequence[Axes]:
-    x, index = call.args
-    ends = [item.stop for item in (index if type(index) is tuple else (index,)) if type(item) is slice]
-    if BatchSize in map(type, ends) and b.of(x) == FIXED:
-        raise NoBatch  # a table that is cut to a length
-    return _larger(b, call)
-
-
-def _reduced(b: BatchAxes, call: Called) -> Axes:
-    if len(tensors := tensors_in(call.args, [])) > 1:
-        return _combined(b, call)
-    (x,), own = tensors, b.of(tensors[0])
-    dims = {axis for _, axis in _summed_over(*call.args, **call.kwargs)}
-    gone = set() if call.made[0].ndim == x.ndim else dims
-    return Axes(frozenset(axis - sum(dim < axis for dim in gone) for axis in own.batch - dims), own.is_all)
-
-
-def _joined(b: BatchAxes, call: Called) -> Axes:
-    parts = [b.of(tensor) for tensor in call.args[0] if tensor.shape != (0,)]  # that is a cache which is still empty
-    dim = call.kwargs.get("dim", call.kwargs.get("axis", [*call.args, 0][1])) % call.made[0].ndim
-    of_batch = [dim in part.batch for part in parts]
-    batch = frozenset[int]().union(*(part.batch for part in parts)) - (frozenset() if all(of_batch) else {dim})
-    return Axes(batch, all(part.is_all for part in parts) and any(of_batch) is all(of_batch))
-
-
-def _stacked(b: BatchAxes, call: Called) -> Axes:
-    """Of tensors that are alike, whose axes from the new one on are one further."""
-    first, *others = map(b.of, call.args[0])
-    dim = call.kwargs.get("dim", [*call.args, 0][1]) % call.made[0].ndim
-    if any(other != first for other in others):
-        return UNSURE
-    return Axes(frozenset(axis + (axis >= dim) for axis in first.batch), first.is_all)
-
-
-def _lettered(b: BatchAxes, call: Called) -> Axes | Sequence[Axes]:
-    """The axes whose letters stand for the batch in an equation."""
-    given, _, result = call.args[0].replace(" ", "").partition("->")
-    if "." in given or not result:
-        return _larger(b, call)
-    batch, fixed = set[str](), set[str]()
-    for word, tensor in zip(given.split(","), tensors := tensors_in(call.args[1:], []), strict=True):
-        own = b.of(tensor)
-        batch |= {word[axis] for axis in own.batch}
-        fixed |= {letter for axis, letter in enumerate(word) if axis not in own.batch and tensor.shape[axis] > 1}
-    if batch & fixed:
-        return UNSURE
-    is_all = all(b.of(tensor).is_all for tensor in tensors)
-    return Axes(frozenset(axis for axis, letter in enumerate(result) if letter in batch), is_all)
-
-
-def _counted(b: BatchAxes, call: Called) -> Axes:
-    """The axes of the first tensor, and behind them one for as many classes as the code says."""
-    return _kept(b, call) if call.kwargs.get("num_classes", [*call.args, -1][1]) > 0 else UNSURE
-
-
-def _multiplied(b: BatchAxes, call: Called) -> Axes | Sequence[Axes]:
-    x, y = call.args[-2:]
-    if b.of(y) == FIXED and y.ndim == 2 and x.ndim == call.made[0].ndim:  # a weight
-        return b.of(x)
-    return _larger(b, Called(torch.matmul, call.args[-2:], {}, call.made))
-
-
-Places = Iterable[tuple[Tensor, int]]
-
-
-def _summed_over(x: Tensor, *args: Any, dim: Any = None, **kwargs: Any) -> Places:
-    dim = kwargs.get("axis", next((arg for arg in args if type(arg) in (int, tuple, list)), dim))
-    return [(x, axis % x.ndim) for axis in ([dim] if type(dim) is int else range(x.ndim) if dim is None else dim)]
-
-
-def _alone(places: Places) -> Places:
-    """If it is one axis of several."""
-    return places if len(places := [*places]) == 1 < places[0][0].ndim else []
-
-
-def _summed(equation: str, *operands: Any) -> Places:
-    given, _, result = equation.replace(" ", "").partition("->")
-    pairs = zip(given.split(","), tensors_in(operands, []), strict=True)
-    return [(tensor, axis) for word, tensor in pairs for axis, letter in enumerate(word) if letter not in result]
-
-
-def _from(first: int) -> Callable[..., Places]:
-    return lambda x, *_, **__: [(x, axis) for axis in range(first, x.ndim)]
-
-
-class AxisRule(NamedTuple):
-    """How an operation carries the batch on."""
-
-    way: Way | None = None
-    """Gives what is known of all that is made, or of each; raises an error for arguments that it does not know."""
-    related: Callable[..., Places] = lambda *_, **__: ()
-    """From the arguments, axes along which places are related with one another, so that none of them is the batch."""
-    is_of_shapes: bool = False
-    """Whether what else the arguments say is nothing that the shapes do not."""
-
-
-_TAKING_SIZES = {_larger, _reshaped, _item}
-_NAMES = {
-    "dropout alpha_dropout softmax log_softmax normalize cumsum flip roll sort argsort contiguous clone detach to type "
-    "float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add index_copy "
-    "data masked_scatter zeros_like ones_like empty_like full_like rand_like randn_like gumbel_softmax embedding "
-    "dropout1d dropout2d dropout3d": AxisRule(_kept, is_of_shapes=True),
-    "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
-    "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate": AxisRule(
-        _kept, _from(2), True
-    ),
-    "batch_norm group_norm instance_norm local_response_norm pixel_shuffle pixel_unshuffle channel_shuffle unfold fold "
-    "grid_sample affine_grid lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": AxisRule(_kept, _from(1), True),
-    "layer_norm rms_norm": AxisRule(_kept, lambda x, sizes, *_, **__: _from(x.ndim - len(sizes))(x)),
-    "scaled_dot_product_attention": AxisRule(
-        _kept, lambda q, k, *_, **__: [(x, axis) for x in (q, k) for axis in (x.ndim - 2, x.ndim - 1)]
-    ),
-    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d": AxisRule(
-        _weighted, lambda x, weight, *_, **__: _from(x.ndim == weight.ndim)(x), True
-    ),
-    "linear grouped_mm": AxisRule(_weighted, lambda x, *_, **__: [(x, x.ndim - 1)], True),
-    "where floor_divide floordiv mod and or xor hardswish hardsigmoid rsub maximum minimum": AxisRule(
-        _combined, is_of_shapes=True
-    ),
-    "multi_head_attention_forward": AxisRule(
-        _beside(0), lambda q, *_, **__: [(q, axis) for axis in {0, 1, 2} - {q.ndim - 2} | {0}]
-    ),
-    "lstm gru rnn_tanh rnn_relu": AxisRule(  # of one example the time is the first axis
-        _beside(1), lambda x, _, __, ___, ____, _____, ______, _______, first: [(x, int(x.ndim == 3 and first)), (x, 2)]
-    ),
-    "matmul bmm mm": AxisRule(_multiplied, lambda x, y, **__: [(x, x.ndim - 1), (y, max(0, y.ndim - 2))], True),
-    "addmm baddbmm": AxisRule(_multiplied, lambda _, x, y, **__: [(x, x.ndim - 1), (y, y.ndim - 2)], True),
-    "einsum": AxisRule(_lettered, _summed),
-    "view reshape": AxisRule(_reshaped),
-    "flatten": AxisRule(_flattened),
-    "unflatten": AxisRule(lambda b, call: UNSURE if b.has_leaked else _larger(b, call)),
-    "mean sum prod amax amin max min all any argmax argmin var std var_mean std_mean logsumexp median": AxisRule(
-        _reduced, lambda *args, **kwargs: _alone(_summed_over(*args, **kwargs))
-    ),
-    "cat concat concatenate": AxisRule(_joined),
-    # On tensors without data, these three need torch's compiler, which is not loaded for that.
-    "stack": AxisRule(_stacked),
-    "glu": AxisRule(_kept),
-    "one_hot": AxisRule(_counted),
-    "getitem": AxisRule(_item),
-    "view_as reshape_as expand expand_as broadcast_to repeat zeros ones empty full rand randn randint arange new_zeros "
-    "new_ones new_empty new_full permute transpose swapaxes swapdims movedim t T mT select unbind unsqueeze squeeze "
-    "split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn ifftn": AxisRule(_larger),
-}
-_RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}
-
-
-@functools.cache
-def _rule(operation: OpName) -> AxisRule:
-    """The rule of an operation of torch's; what torch says is computed element by element needs none of its own."""
-    name, target = operation
-    if not target.startswith("torch.") or (
-        target.startswith("torch.ops.") and not target.startswith("torch.ops.aten.")
-    ):
-        return AxisRule()
-    name = name.rstrip("_")
-    packet = None if name in _RULES else getattr(torch.ops.aten, name, None)
-    if packet is not None and torch.Tag.pointwise in getattr(packet, packet.overloads()[0]).tags:
-        return _RULES["where"]
-    return _RULES.get(name, AxisRule())
+def _is_pickled() -> bool:
+    """Whether it is torch's own code of tensors that asks: what it writes is read by others."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename == _TENSOR

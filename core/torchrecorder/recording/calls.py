@@ -81,9 +81,6 @@ class Calls:
         with replaced(threading.Thread, "start", noticed), replaced(ThreadPoolExecutor, "submit", noticed):
             yield
 
-    def starts_threads(self) -> bool:
-        return bool(self._threads)
-
     def notes(self, unknown: dict[int, str]) -> Iterator[str]:
         """What is lost in threads: tensors of unknown origin that were first read after the thread was started.
 

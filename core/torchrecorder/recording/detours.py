@@ -21,8 +21,7 @@ from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
-from torchrecorder.running.handles import replaced
-from torchrecorder.running.on_import import OnImport
+from torchrecorder.running.handles import OnImport, replaced
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
-from torchrecorder.recording.batch_axes import ABOUT_SIZES, BatchAxes, Called
+from torchrecorder.recording.batch_axes import ABOUT_SIZES, BatchAxes
 from torchrecorder.recording.births import Births
 from torchrecorder.recording.control_flow import Watched, computed, is_control_flow
 from torchrecorder.recording.isolation.journal import Journal
@@ -320,7 +320,7 @@ class OpLog:
             self.batch.unsure(outputs if fresh else ())
         elif fresh:
             read = self.rows[-1].inputs
-            called = Called(running.func, args, kwargs, fresh)
+            called = running.func, args, kwargs, fresh
             self.batch.follow(name, called, facts[2], given, read, outputs[len(before) :])
 
     def _add(

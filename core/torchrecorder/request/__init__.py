@@ -1,20 +1,10 @@
 """What is asked: targets, shapes, options and settings, declared and read from text. Needs no torch."""
 
-from torchrecorder.request.automatic import (
-    DocstringField,
-    Rule,
-    Rules,
-    has_example,
-    obstacle_of,
-    obstacle_of_class,
-    read_rules,
-    take_field,
-)
+from torchrecorder.request.automatic import DocstringField, Rule, Rules, has_example, obstacle_of, obstacle_of_class
 from torchrecorder.request.options import Option
 from torchrecorder.request.reading import (
     Body,
     one_depth,
-    read_body,
     read_drawing,
     read_options,
     read_request,
@@ -51,14 +41,11 @@ __all__ = [
     "parse_shapes",
     "parse_target",
     "place",
-    "read_body",
     "read_drawing",
     "read_options",
     "read_request",
-    "read_rules",
     "read_settings",
     "read_values",
     "shapes_from",
     "site_options",
-    "take_field",
 ]

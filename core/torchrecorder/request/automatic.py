@@ -32,22 +32,14 @@ _OF_ONE_FIGURE = ("caption", "name")
 
 
 def has_example(name: str, docstring: str | None) -> bool:
-    """Whether a docstring shows how an object of a class is built, `>>> net = Net(width=16)`, as far as its text tells.
-
-    Args:
-        name: Of the class, without its module.
-        docstring: Of the class or its constructor.
-    """
+    """Whether a docstring shows by its text how an object of a class of that bare name is built, `>>> net = Net(3)`."""
     return re.search(rf"^[ \t]*(?:>>>|\.\.\.).*\b{re.escape(name)}\(", docstring or "", re.MULTILINE) is not None
 
 
 def obstacle_of(name: str, docstrings: Iterable[str | None], parameters: Iterable[str]) -> str:
-    """The reason why a class cannot be built without arguments; empty if it can, or an example shows how.
+    """Reason why a class cannot be built without arguments; empty if it can, or an example shows how.
 
-    Args:
-        name: Of the class, without its module.
-        docstrings: Of the class and its constructor.
-        parameters: Those of the constructor that have no defaults.
+    The name is that without its module, the parameters those of the constructor that have no defaults.
     """
     needed = ", ".join(parameters)
     return (
@@ -65,28 +57,26 @@ def obstacle_of_class(cls: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DocstringField:
-    """The field of a docstring, as written."""
-
     text: str
     line: int
-    """Where it stands in the docstring, counted from 0."""
+    """Line of the docstring, counted from 0."""
 
+    @staticmethod
+    def take(lines: list[str]) -> DocstringField | None:
+        """The field in the lines of a docstring; empty lines take its place, so that the others keep their numbers.
 
-def take_field(lines: list[str]) -> DocstringField | None:
-    """The field in the lines of a docstring; empty lines take its place, so that the others keep their numbers.
-
-    Only one that is not indented counts: an indented one is an example.
-    """
-    for start, line in enumerate(lines):
-        if (match := _FIELD.fullmatch(line.rstrip())) is None:
-            continue
-        end = start + 1
-        while end < len(lines) and lines[end][:1].isspace() and lines[end].strip():
-            end += 1
-        text = " ".join([match["text"] or "", *(more.strip() for more in lines[start + 1 : end])]).strip()
-        lines[start:end] = [""] * (end - start)
-        return DocstringField(text, start)
-    return None
+        Only one that is not indented counts: an indented one is an example.
+        """
+        for start, line in enumerate(lines):
+            if (match := _FIELD.fullmatch(line.rstrip())) is None:
+                continue
+            end = start + 1
+            while end < len(lines) and lines[end][:1].isspace() and lines[end].strip():
+                end += 1
+            text = " ".join([match["text"] or "", *(more.strip() for more in lines[start + 1 : end])]).strip()
+            lines[start:end] = [""] * (end - start)
+            return DocstringField(text, start)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +87,7 @@ class Rule:
     is_tried: bool = False
     """Whether a class that cannot be drawn is left out without a warning."""
     arguments: str = ""
-    """What stands in the brackets of the target."""
+    """Text in the brackets of the target."""
     options: Mapping[str, str | None] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     pattern: str = ""
@@ -114,12 +104,31 @@ class Rules:
 
     by_pattern: tuple[Rule, ...] = ()
 
+    @staticmethod
+    def read(written: object) -> tuple[Rules, tuple[str, ...]]:
+        """Rules of a setting, and what is wrong with it; what is wrong is left out."""
+        if isinstance(written, bool) or written is None:
+            return Rules((Rule(is_tried=True, pattern=_EVERYTHING),) if written else ()), ()
+        if not isinstance(written, Mapping):
+            return Rules(), (f'{written!r} is not valid: write True, or {{"pkg.models.*": {{"shape": "1,3"}}}}',)
+        rules: list[Rule] = []
+        problems: list[str] = []
+        for pattern, value in written.items():
+            if not isinstance(pattern, str) or _PATTERN.fullmatch(pattern) is None:
+                advice = "write a dotted name, in which * stands for any text"
+                problems.append(f"{pattern!r} is not a valid pattern: {advice}")
+                continue
+            rule = _read_rule(value)
+            problems += [f"{pattern!r}: {problem}" for problem in rule.problems]
+            rules.append(replace(rule, pattern=pattern, problems=()))
+        return Rules(tuple(rules)), tuple(problems)
+
     def body(self, names: Sequence[str], own: str | None, obstacle: str = "") -> Body | None:
         """Body for a documented class; None if it gets no diagram.
 
         Args:
             names: Its dotted name, then the others by which packages offer it.
-            own: What the field in its docstring says; None if it has none.
+            own: The field in its docstring; None if it has none.
             obstacle: Why it cannot be built without arguments, if that is known.
         """
         matching = (rule for rule in reversed(self.by_pattern) if any(matches(rule.pattern, name) for name in names))
@@ -132,11 +141,7 @@ class Rules:
         return Body(target, rule.options, rule.problems, (), rule.pattern, rule.is_tried, obstacle)
 
     def problems(self, classes: Mapping[str, bool]) -> Iterator[str]:
-        """Problems of the patterns.
-
-        Args:
-            classes: Whether it may be an `nn.Module`, for each documented class by its dotted name.
-        """
+        """Problems of the patterns, given each documented class and whether it may be an `nn.Module`."""
         tops = {name.partition(".")[0] for name in classes}
         unknown: dict[str, list[str]] = {}
         for rule in self.by_pattern:
@@ -154,24 +159,6 @@ class Rules:
             several = f"{', '.join(map(repr, patterns[:-1]))} and {patterns[-1]!r} match"
             first = f"{patterns[0]!r} matches" if len(patterns) == 1 else several
             yield f"{first} no documented class{_near(patterns[0], classes)}"
-
-
-def read_rules(written: object) -> tuple[Rules, tuple[str, ...]]:
-    """The rules that a setting says, and what is wrong with it; what is wrong is left out."""
-    if isinstance(written, bool) or written is None:
-        return Rules((Rule(is_tried=True, pattern=_EVERYTHING),) if written else ()), ()
-    if not isinstance(written, Mapping):
-        return Rules(), (f'{written!r} is not valid: write True, or {{"pkg.models.*": {{"shape": "1,3"}}}}',)
-    rules: list[Rule] = []
-    problems: list[str] = []
-    for pattern, value in written.items():
-        if not isinstance(pattern, str) or _PATTERN.fullmatch(pattern) is None:
-            problems.append(f"{pattern!r} is not a valid pattern: write a dotted name, in which * stands for any text")
-            continue
-        rule = _read_rule(value)
-        problems += [f"{pattern!r}: {problem}" for problem in rule.problems]
-        rules.append(replace(rule, pattern=pattern, problems=()))
-    return Rules(tuple(rules)), tuple(problems)
 
 
 def _read_rule(value: object) -> Rule:
@@ -239,7 +226,6 @@ def _assignments(text: str) -> tuple[dict[str, str], list[str]]:
 
 
 def _checked_arguments(text: str) -> tuple[str, tuple[str, ...]]:
-    """Arguments of a target, and what is wrong with them."""
     try:
         parse_target(f"pkg.Net({text})")
     except ValueError as error:

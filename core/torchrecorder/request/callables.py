@@ -10,11 +10,9 @@ _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def parameters_of(function: Any, *, evaluated: bool = False) -> tuple[inspect.Parameter, ...] | None:
-    """The parameters of a callable; None if it does not say them, as code in C and some mocks do not.
+    """Parameters of a callable; None if it does not say them, as code in C and some mocks do not.
 
-    Args:
-        function: What is called.
-        evaluated: Whether annotations that are text are made objects, where that is possible.
+    If `evaluated`, annotations that are text are made objects, where that is possible.
     """
     try:
         try:
@@ -28,7 +26,7 @@ def parameters_of(function: Any, *, evaluated: bool = False) -> tuple[inspect.Pa
 
 
 def required(parameters: Iterable[inspect.Parameter] | None) -> list[inspect.Parameter]:
-    """Those of some parameters for which something has to be given."""
+    """Parameters for which something has to be given."""
     return [it for it in parameters or () if it.default is it.empty and it.kind not in _ANY_NUMBER]
 
 

@@ -20,14 +20,15 @@ from torchrecorder.request.shapes import format_shapes, parse_shapes
 from torchrecorder.request.targets import parse_target
 
 MAX_DEPTHS = 5
-"""How many depths a reader may switch between."""
+"""Depths that a reader may switch between: so many buttons fit into a line."""
 
 Stage = Literal["recording", "drawing", "figure"]
 Value = str | int | float | bool | tuple[str, ...] | tuple[int, ...]
 Depth = int | Literal["auto", "all"]
 Fact = Literal["shapes", "params", "flops", "memory", "dtypes", "weights"]
-"""What a picture says besides names and classes. `memory` is that of a tensor, said with its shape; `weights` draws
-each parameter as a node."""
+"""Facts in a picture besides names and classes. `memory` is that of a tensor, said with its shape; `weights` draws
+each parameter as a node.
+"""
 T = TypeVar("T")
 
 COLUMN = 720
@@ -37,15 +38,13 @@ NARROWEST, WIDEST = 240, 1600
 FEWEST_PIXELS = 16
 """The least width that a number without a unit may mean: a letter is as wide, so less stands for inches."""
 MAX_SCALE = 1000
-"""In percent."""
+"""In percent: ten times is a poster; more is a slip of the keyboard."""
 _PIXELS = {"px": 1, "em": 16, "rem": 16, "ex": 8, "ch": 8, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96}
-"""In a unit; the others are parts of the page."""
+"""Pixels in each unit; the other units are parts of the page."""
 _DEPTH = re.compile(r"(?P<first>[0-9]{1,9})(?: ?- ?(?P<last>[0-9]{1,9}))?")
 
 
 class Option(NamedTuple):
-    """One option: how it is written, read and explained."""
-
     name: str
     read: Callable[[str], Value]
     """From text to value; raises ValueError with what is wrong."""
@@ -54,7 +53,7 @@ class Option(NamedTuple):
     site: bool = True
     """Whether it can be set for a whole site."""
     stage: Stage = "drawing"
-    """What it changes: the recording, its drawing, or only the figure around it."""
+    """The part that it changes: the recording, its drawing, or only the figure around it."""
 
     def written(self) -> str:
         """Word for its value in help, or its choices: `SHAPES`, `{eval,train}`."""
@@ -72,15 +71,9 @@ def option(
     site: bool = True,
     join: Callable[..., object] = lambda value: value,
 ) -> T:
-    """A field of a dataclass that one option sets.
+    """A field of a dataclass that one option sets, named otherwise than the field if `name` is given.
 
-    Args:
-        default: The value that holds if none is written.
-        read: From text to value.
-        help: A sentence.
-        name: Of the option, if it is not that of the field.
-        site: Whether it can be set for a whole site.
-        join: Makes the value of the field.
+    `join` makes the value of the field from that of the option.
     """
     return several(default, Option(name, read, cast("Value", default), help, site), join=join)
 
@@ -92,14 +85,13 @@ def several(default: T, *options: Option, join: Callable[..., object]) -> T:
 
 
 def options_of(cls: type, stage: Stage) -> Iterator[Option]:
-    """The options that the fields of a dataclass declare."""
     for at in fields(cls):
         for declared in at.metadata.get("options", ()):
             yield declared._replace(name=declared.name or at.name, stage=stage)
 
 
 def taken(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the fields of a dataclass that options set, by name of the field."""
+    """Values of those fields of a dataclass that options set, by name of the field."""
     joined: dict[str, Any] = {}
     for at in fields(cls):
         if options := at.metadata.get("options"):
@@ -109,17 +101,15 @@ def taken(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def read_shape(text: str) -> str:
-    """Shapes of inputs, in one spelling."""
     return format_shapes(parse_shapes(text))
 
 
 def read_dotted_name(text: str) -> str:
-    """A dotted name, perhaps with literal arguments."""
     return str(parse_target(text))
 
 
 def read_depth(text: str) -> Depth | tuple[int, ...]:
-    """One depth, or those of a range such as `1-3`."""
+    """Depth, or those of a range such as `1-3`."""
     if text in ("auto", "all"):
         return "auto" if text == "auto" else "all"
     match = _DEPTH.fullmatch(text)
@@ -148,11 +138,11 @@ def _near_depth(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A reader that takes these words only."""
+    """A reader that takes some words only."""
 
     words: tuple[str, ...]
     spelled: Callable[[str], str] = str
-    """How a text is written before it is looked for."""
+    """Makes the spelling that is looked for."""
 
     def __call__(self, text: str) -> str:
         word = self.spelled(text)
@@ -163,12 +153,12 @@ class OneOf:
 
 
 def one_of(words: object, spelled: Callable[[str], str] = str) -> OneOf:
-    """A reader that takes the words of a `Literal` only."""
+    """The reader for the words of a `Literal`."""
     return OneOf(tuple(word for word in get_args(words) if word), spelled)
 
 
 def read_yes_no(text: str) -> bool:
-    """Whether it is so; an option without a value means yes."""
+    """Yes or no; an option without a value means yes."""
     if text.lower() in ("", "true", "yes", "on", "1"):
         return True
     if text.lower() in ("false", "no", "off", "0"):
@@ -177,14 +167,12 @@ def read_yes_no(text: str) -> bool:
 
 
 def read_whole_number(text: str) -> int:
-    """A number of digits only."""
     if text.isascii() and text.isdigit():
         return int(text)
     raise ValueError(f"{text!r} is not a whole number")
 
 
 def read_seconds(text: str) -> float:
-    """A positive number of seconds, up to a day."""
     try:
         seconds = float(text.removesuffix("s").strip())
     except ValueError:
@@ -200,7 +188,6 @@ def read_words(text: str) -> tuple[str, ...]:
 
 
 def read_facts(text: str) -> tuple[str, ...]:
-    """Facts to show or hide."""
     return tuple(one_of(Fact)(word) for word in read_words(text))
 
 
@@ -226,7 +213,6 @@ def _length(text: str, what: str, other: str, relative: str) -> str:
 
 
 def read_scale(text: str) -> int:
-    """A percentage of the usual size."""
     digits = text.removesuffix("%").strip()
     if digits.isascii() and digits.isdigit() and 1 <= int(digits) <= MAX_SCALE:
         return int(digits)
@@ -234,7 +220,6 @@ def read_scale(text: str) -> int:
 
 
 def read_figwidth(text: str) -> str:
-    """The width of a figure, or the word for that of its picture."""
     if text == "image":
         return text
     try:
@@ -253,7 +238,6 @@ def pixels(width: str) -> int:
 
 
 def read_text(text: str) -> str:
-    """Any text that is not empty."""
     if not text:
         raise ValueError("a text is expected")
     return text
@@ -270,4 +254,4 @@ _WRITTEN: dict[object, str] = {
     read_facts: "FACTS",
     str: "PATH",
 }
-"""What stands for a value in a line of help, by its reader."""
+"""Word for a value in a line of help, by its reader."""

@@ -51,11 +51,49 @@ class Body:
     fault: str = ""
     """Why nothing of it can be read."""
 
+    @staticmethod
+    def read(
+        lines: Iterable[str], target: str = "", options: Mapping[str, str | None] | None = None, *, described: str = ""
+    ) -> Body:
+        """Body of some lines, below a target and options that are given already.
+
+        `described` is the class in whose description they stand: the target, unless the first line names a model.
+        """
+        written, problems = dict(options or {}), []
+        last, last_indent = "", 0  # the option that an indented line continues
+        all_lines = [line.expandtabs() for line in lines]
+        if described and not (all_lines and _names_model(all_lines[0])):
+            target, all_lines = described, ["", *all_lines]
+        is_apart = False
+        for number, line in enumerate(all_lines):
+            text, indent = line.strip(), len(line) - len(line.lstrip())
+            option = _OPTION_LINE.fullmatch(text)
+            if not text:
+                is_apart = True
+                continue
+            if option and is_apart and target and option["key"] and option["key"].lower() not in _BY_NAME:
+                option = None  # a sentence such as "Note: …"
+            if option:
+                last, last_indent = (option["field"] or option["key"]).lower(), indent
+                if last in written:
+                    problems.append(f"{last} is given twice")
+                written[last] = option["value"]
+            elif last and indent > last_indent:
+                written[last] = f"{written[last] or ''} {text}".strip()
+            elif target and is_apart:
+                return Body(target, written, tuple(problems), tuple(all_lines[number:]))
+            elif target:
+                last = ""
+                problems.append(f"cannot read {text!r}: the model is {target}, and an option is written `:depth: 2`")
+            else:
+                last, target = "", text
+            is_apart = False
+        return Body(target, written, tuple(problems))
+
     def request(self, site: Mapping[str, str] | None = None) -> DiagramRequest:
         """The diagram it asks for; options that are wrong, but change only its look, are left out.
 
-        Args:
-            site: Options that hold where the body says nothing.
+        `site` has the options that hold where the body says nothing.
 
         Raises:
             OptionError: With every problem there is.
@@ -82,12 +120,9 @@ class Body:
 def read_request(
     target: str | None, written: Mapping[str, str | None], site: Mapping[str, str] | None = None
 ) -> DiagramRequest:
-    """The request of a command or a program, in which nothing may be wrong.
+    """Request of a command or a program, in which nothing may be wrong.
 
-    Args:
-        target: The name of the model; None or empty if none was given.
-        written: The options as text by name; None for an option without a value.
-        site: Options of the whole site, used where `written` says nothing.
+    `written` and `site` are options as text by name.
 
     Raises:
         OptionError: With every problem there is.
@@ -115,11 +150,9 @@ def _given(written: tuple[tuple[str, str | None], ...]) -> tuple[tuple[str, ...]
 
 
 def read_values(given: Mapping[str, object], *further: str) -> dict[str, Any]:
-    """The value of every option, of which a program gives some, each read as a directive would have it written.
+    """Value of every option, of which a program gives some, each read as a directive would have it written.
 
-    Args:
-        given: Values by name of the option.
-        further: What else is wrong with what the program was called with.
+    `further` says what else is wrong with what the program was called with.
 
     Raises:
         OptionError: With every problem there is.
@@ -134,11 +167,7 @@ def read_values(given: Mapping[str, object], *further: str) -> dict[str, Any]:
 
 
 def read_drawing(given: Mapping[str, object], *further: str) -> DrawingOptions:
-    """The drawing options alone, of one picture.
-
-    Raises:
-        OptionError: With every problem there is, also of the other options.
-    """
+    """The drawing options alone; raises as `read_values`, also for the other options."""
     return _drawing(read_values(given, *further))
 
 
@@ -157,12 +186,12 @@ def one_depth(depths: tuple[int, ...]) -> str:
 
 
 def read_options(written: Mapping[str, str | None], problems: list[str], left_out: list[str]) -> dict[str, Any]:
-    """The value of every option, its default where nothing usable was written.
+    """Value of every option, its default where nothing usable was written.
 
     Args:
         written: The options as text by name.
-        problems: What is wrong with options of the recording, or with near misses of one, is added here.
-        left_out: What is wrong with the others is added here.
+        problems: Takes what is wrong with options of the recording, or with near misses of one.
+        left_out: Takes what is wrong with the others.
     """
     values: dict[str, Any] = {**_DEFAULTS}
     for name, text in written.items():
@@ -198,49 +227,6 @@ def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[st
         if not problems:
             good[name] = text
     return good, wrong
-
-
-def read_body(
-    lines: Iterable[str], target: str = "", options: Mapping[str, str | None] | None = None, *, described: str = ""
-) -> Body:
-    """Body of some lines, together with what stands above them.
-
-    Args:
-        lines: The body.
-        target: Given if the target is not to be looked for.
-        options: Those that are given already.
-        described: The class in whose description they stand; the target, unless the first line names a model.
-    """
-    written, problems = dict(options or {}), []
-    last, last_indent = "", 0  # the option that an indented line continues
-    all_lines = [line.expandtabs() for line in lines]
-    if described and not (all_lines and _names_model(all_lines[0])):
-        target, all_lines = described, ["", *all_lines]
-    is_apart = False
-    for number, line in enumerate(all_lines):
-        text, indent = line.strip(), len(line) - len(line.lstrip())
-        option = _OPTION_LINE.fullmatch(text)
-        if not text:
-            is_apart = True
-            continue
-        if option and is_apart and target and option["key"] and option["key"].lower() not in _BY_NAME:
-            option = None  # a sentence such as "Note: …"
-        if option:
-            last, last_indent = (option["field"] or option["key"]).lower(), indent
-            if last in written:
-                problems.append(f"{last} is given twice")
-            written[last] = option["value"]
-        elif last and indent > last_indent:
-            written[last] = f"{written[last] or ''} {text}".strip()
-        elif target and is_apart:
-            return Body(target, written, tuple(problems), tuple(all_lines[number:]))
-        elif target:
-            last = ""
-            problems.append(f"cannot read {text!r}: the model is {target}, and an option is written `:depth: 2`")
-        else:
-            last, target = "", text
-        is_apart = False
-    return Body(target, written, tuple(problems))
 
 
 def _names_model(line: str) -> bool:

@@ -41,6 +41,7 @@ REVISION = 1
 """Raised when the same model and request give another Graph than before."""
 
 TIMEOUT_S = 120.0
+"""Seconds of a recording, most of which take about one: a loop without end must not hold up a build for long."""
 
 Run = Literal["auto", "real", "fake", "meta"]
 Mode = Literal["eval", "train"]
@@ -64,7 +65,7 @@ def shown(show: Collection[str], hide: Collection[str]) -> tuple[Fact, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RecordingRequest:
-    """One model and how it is called. Texts are in the one spelling their grammar gives back."""
+    """A model and the way it is called. Texts are in the spelling that their grammar gives back."""
 
     target: str
     """A worker answers a pattern in its place with the names that match."""
@@ -74,9 +75,7 @@ class RecordingRequest:
     inputs: str = option("", read_dotted_name, "Dotted name of its inputs, or of a function that makes them.")
     mode: Mode = option("eval", one_of(Mode), "Whether the model runs in `eval` or `train` mode.")
     run: Run = option(
-        "auto",
-        one_of(Run),
-        "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size.",
+        "auto", one_of(Run), "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size."
     )
     seed: int = option(0, read_whole_number, "Seed of the random weights and inputs.")
     # It is part of the key, because another forward runs: `classic` records with gradients on.
@@ -108,14 +107,11 @@ class RecordingRequest:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> RecordingRequest:
-        """The request that `to_json` wrote, perhaps without what is empty."""
         return RecordingRequest(**{**data, "depends": tuple(data.get("depends", ()))})
 
 
 @dataclass(frozen=True, slots=True)
 class DrawingOptions:
-    """Options of the picture of a Graph."""
-
     depth: Depth = option(
         "auto",
         read_depth,
@@ -193,8 +189,7 @@ class FigureOptions:
     def size(self, natural: float) -> tuple[str, str]:
         """Width and height of the picture as CSS has them; one that follows from the other or from neither is empty.
 
-        Args:
-            natural: The width of the drawing in CSS pixels.
+        `natural` is the width of the drawing in CSS pixels.
         """
         if self.scale == 100:
             return self.width, self.height
@@ -209,8 +204,6 @@ def _scaled(length: str, percent: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DiagramRequest:
-    """One diagram to draw."""
-
     recording: RecordingRequest
     drawing: DrawingOptions = field(default_factory=DrawingOptions)
     figure: FigureOptions = field(default_factory=FigureOptions)
@@ -218,7 +211,7 @@ class DiagramRequest:
     depths: tuple[int, ...] = ()
     """The depths that readers can switch between; `drawing` has the first, which is shown to begin with."""
     left_out: tuple[str, ...] = ()
-    """What is wrong with options that were written and do not hold, because a diagram can be drawn without them."""
+    """Problems of options that were written and do not hold, because a diagram can be drawn without them."""
     pattern: str = ""
     """The one of the settings that asks for it; empty if a page or a docstring does."""
     is_tried: bool = False
@@ -230,7 +223,7 @@ class DiagramRequest:
         return replace(self.recording, target=self.drawing.diff) if self.drawing.diff else None
 
     def singles(self) -> tuple[DiagramRequest, ...]:
-        """One request for each depth, or only itself."""
+        """A request for each depth, or only itself."""
         if not self.depths:
             return (self,)
         return tuple(replace(self, drawing=replace(self.drawing, depth=depth), depths=()) for depth in self.depths)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from torchrecorder.errors import OptionError, near_miss
-from torchrecorder.request.automatic import Rules, read_rules
+from torchrecorder.request.automatic import Rules
 from torchrecorder.request.options import one_of
 from torchrecorder.request.reading import site_options
 
@@ -34,11 +34,7 @@ _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.ASCII)
 
 
 def read_memory(text: str) -> int | None:
-    """The bytes that a text such as `16G` or `800M` means; None, for no limit, if it is 0.
-
-    Raises:
-        ValueError: It means nothing.
-    """
+    """Bytes that a text such as `16G` or `800M` means; None, for no limit, if it is 0. Raises ValueError."""
     match = _MEMORY.fullmatch(text.strip().upper())
     if match is None:
         raise ValueError(f"{text!r} is not a valid amount of memory: write 16G, 800M, or 0 for no limit")
@@ -56,7 +52,7 @@ def _text(written: object, *_: object) -> str:
 
 
 def _texts(written: object, *_: object) -> tuple[str, ...]:
-    """A list as it is written, or the one text that stands for it."""
+    """A list, or the text that stands for a list of one."""
     texts = [written] if isinstance(written, str) else [*map(str, written)] if isinstance(written, Sequence) else None
     if texts is None or not all(map(_is_name, texts)):
         raise ValueError(f"{written!r} is not a list of texts")
@@ -64,7 +60,6 @@ def _texts(written: object, *_: object) -> tuple[str, ...]:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a file could be called so."""
     try:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
@@ -92,7 +87,7 @@ def _options(written: object, _: Path, problems: list[str]) -> dict[str, str]:
 
 
 def _rules(written: object, _: Path, problems: list[str]) -> Rules:
-    rules, wrong = read_rules(written)
+    rules, wrong = Rules.read(written)
     problems += wrong
     return rules
 
@@ -103,7 +98,7 @@ def _words(literal: object) -> Callable[..., Any]:
 
 
 class SiteSetting(NamedTuple):
-    """One setting of a documentation project: how it is written, read and explained."""
+    """Setting of a documentation project: how it is written, read and explained."""
 
     name: str
     default: SettingValue
@@ -122,15 +117,10 @@ def setting(
     name: str = "",
     in_sphinx: bool = True,
 ) -> T:
-    """A field of `Settings` that a site sets.
+    """A field of `Settings` that a site sets, by another name if one is given.
 
-    Args:
-        default: As a configuration writes it.
-        read: Makes the value of what is written in the configuration of a project in a folder. What is wrong with a
-            part of it is added to a list; where nothing of it can be used, ValueError says why, and the default holds.
-        help: A sentence.
-        name: Of the setting, if it is not that of the field.
-        in_sphinx: Whether Sphinx has it.
+    `read` makes its value of what is written in the configuration of a project in a folder. What is wrong with a part
+    of it is added to a list; where nothing of it can be used, ValueError says why, and the default holds.
     """
     declared = SiteSetting(name, default, read, help, in_sphinx)
     value: T = field(default_factory=lambda: read(default, Path(), []), metadata={"setting": declared})
@@ -190,9 +180,7 @@ class Settings:
         " program.",
     )
     options: Mapping[str, str] = setting(
-        {},
-        _options,
-        "Options for every diagram that does not set them itself, by name.",
+        {}, _options, "Options for every diagram that does not set them itself, by name."
     )
     rules: Rules = setting(
         False,
@@ -214,7 +202,7 @@ class Settings:
         in_sphinx=False,  # it has -W
     )
     jobs: int = 0
-    """How many models are recorded at once; 0: as many as there are processors."""
+    """Models that are recorded at once; 0: as many as there are processors."""
     project: Path | None = None
     """The folder that files are named from in the cache; where the cache lies, if it is not given."""
 
@@ -225,7 +213,7 @@ class Settings:
 
     @property
     def shown_root(self) -> str:
-        """The project's folder as a command names it; without a path of this machine, since pages show it."""
+        """Name of the project's folder in a command, without a path of this machine, since pages show it."""
         here = Path.cwd()
         return self.root.relative_to(here).as_posix() if self.root.is_relative_to(here) else self.root.name
 
@@ -242,27 +230,20 @@ class Settings:
         return settings
 
 
-SETTINGS: tuple[SiteSetting, ...] = tuple(
-    at.metadata["setting"]._replace(name=at.metadata["setting"].name or at.name)
-    for at in fields(Settings)
-    if "setting" in at.metadata
-)
+_DECLARED: dict[str, SiteSetting] = {at.name: at.metadata["setting"] for at in fields(Settings) if at.metadata}
+"""By name of the field."""
+SETTINGS = tuple(declared._replace(name=declared.name or name) for name, declared in _DECLARED.items())
 """Every setting of a site, in the order of the reference."""
-_FIELDS = tuple(at.name for at in fields(Settings) if "setting" in at.metadata)
 
 
 def read_settings(root: Path, written: Mapping[str, object]) -> tuple[Settings, dict[str, tuple[str, ...]]]:
-    """The settings that a site's configuration says, and what is wrong with it, by name of the setting.
+    """Settings of a site, and what is wrong with them, by name.
 
-    A wrong value is left out, and the default holds.
-
-    Args:
-        root: The project's folder.
-        written: Values by name of the setting; one that is empty or absent is the default.
+    The default holds for one that is wrong, empty or absent.
     """
     values: dict[str, Any] = {}
     wrong: dict[str, tuple[str, ...]] = {}
-    for field_name, (name, default, read, *_) in zip(_FIELDS, SETTINGS, strict=True):
+    for field_name, (name, default, read, *_) in zip(_DECLARED, SETTINGS, strict=True):
         value, problems = written.get(name), list[str]()
         try:
             values[field_name] = read(default if value in (None, "") else value, root, problems)

@@ -21,13 +21,7 @@ DTYPES = (
     *("float32", "float64", "float16", "bfloat16", "complex64", "complex128"),
     *("int64", "int32", "int16", "int8", "uint8", "bool"),
 )
-ALIASES = {
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
-    "long": "int64",
-    "int": "int32",
-}
+ALIASES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
 """torch's own second names."""
 
 _INPUT = re.compile(
@@ -41,8 +35,6 @@ _INPUT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """One tensor to make."""
-
     shape: tuple[int, ...]
     dtype: str = "float32"
     name: str | None = None
@@ -58,11 +50,7 @@ class InputSpec:
 
 
 def parse_shapes(text: str) -> tuple[InputSpec, ...]:
-    """The inputs that the text describes.
-
-    Raises:
-        ValueError: It does not follow the grammar; the message says where.
-    """
+    """Inputs that the text describes. Raises ValueError where it does not follow the grammar."""
     text = text.strip()
     if not text:
         raise ValueError("no shape is given")
@@ -84,9 +72,7 @@ def parse_shapes(text: str) -> tuple[InputSpec, ...]:
 
 
 def shapes_from(value: str | Sequence[int] | Sequence[Sequence[int] | str]) -> tuple[InputSpec, ...]:
-    """The inputs for a `shape` given in Python: `(1, 3)`, `[(1, 3), (1, 8)]`, or the text that `parse_shapes` reads.
-
-    Of several, each may be text: `[(1, 3), "int64[1,16]<100"]`.
+    """Inputs for a `shape` given in Python: `(1, 3)`, `[(1, 3), "int64[1,16]<100"]`, or the text of `parse_shapes`.
 
     Raises:
         ValueError: It is neither.
@@ -100,7 +86,7 @@ def shapes_from(value: str | Sequence[int] | Sequence[Sequence[int] | str]) -> t
 
 
 def format_shapes(specs: Sequence[InputSpec]) -> str:
-    """The one spelling of these inputs that `parse_shapes` gives back."""
+    """Spelling of inputs that `parse_shapes` gives back."""
     return "; ".join(map(str, specs))
 
 
@@ -109,8 +95,6 @@ def _from_python(value: object) -> tuple[InputSpec, ...] | None:
         return None
     if all(_is_size(size) for size in value):
         return (InputSpec(tuple(value)),)
-    if all(isinstance(shape, (tuple, list)) and all(map(_is_size, shape)) for shape in value):
-        return tuple(InputSpec(tuple(shape)) for shape in value)
     if all(
         isinstance(shape, str) or (isinstance(shape, (tuple, list)) and all(map(_is_size, shape))) for shape in value
     ):

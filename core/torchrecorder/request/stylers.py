@@ -57,7 +57,6 @@ class StylerInput:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> StylerInput:
-        """What `asdict` made plain."""
         nodes, boxes = (
             tuple(StyledNode(**{**row, "shape": tuple(row["shape"])}) for row in data[name])
             for name in ("nodes", "boxes")
@@ -76,7 +75,7 @@ class StylerRequest:
     """It runs no forward, and no random numbers are drawn for it."""
 
     def root_module(self) -> str:
-        """No package is imported beforehand for it."""
+        """Of no package that could be imported beforehand."""
         return ""
 
     def to_json(self) -> dict[str, Any]:

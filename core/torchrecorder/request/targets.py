@@ -34,7 +34,7 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """The target that the text names.
+    """Target that the text names.
 
     Raises:
         ValueError: It is not a dotted name, or its arguments are not literals.

@@ -17,7 +17,7 @@ from torchrecorder.running.handles import Handles
 
 @dataclass(slots=True, eq=False)
 class ModuleCall:
-    """One call of a module: where it stands in the log, and in which call it was made."""
+    """A call of a module: where it stands in the log, and in which call it was made."""
 
     id: int
     module: Any
@@ -28,11 +28,7 @@ CallT = TypeVar("CallT", bound=ModuleCall)
 
 
 class CallLog(Generic[CallT]):
-    """The calls of modules in the order in which they began.
-
-    Args:
-        kind: The class of its entries.
-    """
+    """Calls of modules in the order in which they began; `kind` is the class of its entries."""
 
     def __init__(self, kind: type[CallT]) -> None:
         self.entries: list[CallT] = []
@@ -41,7 +37,6 @@ class CallLog(Generic[CallT]):
 
     @property
     def current(self) -> CallT | None:
-        """The innermost call that runs."""
         return self._running[-1] if self._running else None
 
     def enter(self, module: object) -> CallT:

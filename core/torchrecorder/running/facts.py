@@ -20,7 +20,7 @@ from torchrecorder.running import torch_private
 
 _module, _count = quick(Module), quick(ParamCount)
 _MANGLED = re.compile(r"^__torch__\.|___torch_mangle_\d+\.")
-"""What TorchScript adds to the names of classes."""
+"""Parts of class names that TorchScript adds."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
 
 
@@ -96,7 +96,7 @@ def under_every_path(model: nn.Module) -> NamedModules:
 
 
 _HELD: dict[ValueKind, str] = {"param": "_parameters", "buffer": "_buffers"}
-"""Where a module keeps its own tensors."""
+"""Attributes in which a module keeps its own tensors."""
 
 
 def _tensors(modules: NamedModules, held: str) -> list[tuple[str, Tensor]]:
@@ -157,11 +157,11 @@ def argument_names(module: nn.Module) -> tuple[tuple[str, ...], str]:
 
 
 _DECORATORS = 8
-"""As many around a forward are looked through here."""
+"""Decorators around a forward that are looked through."""
 _SPEAKS = {"__signature__", "_partialmethod", "__partialmethod__"}
 """Attributes of a function with which it says its parameters itself."""
 _KIND = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
-"""Of an argument in TorchScript, by whether it has to be named."""
+"""Kind of an argument in TorchScript, by whether it has to be named."""
 
 
 def class_of(module: nn.Module) -> str:
@@ -197,7 +197,7 @@ def hides_layers(module: nn.Module) -> bool:
 
 
 _GENERATED = ("torch.fx.graph_module.", "torch.jit._", "torch.export.unflatten.")
-"""Where torch's classes are that hold code which it made of a model."""
+"""Modules of torch with classes that hold code which it made of a model."""
 
 
 def is_native(cls: str) -> bool:
@@ -206,7 +206,7 @@ def is_native(cls: str) -> bool:
 
 
 def describe_tensor(tensor: Tensor) -> TensorMeta:
-    """What is known of a tensor without its data; the sizes of a nested or lazy one cannot be asked for."""
+    """Facts of a tensor without its data; the sizes of a nested or lazy one cannot be asked for."""
     try:
         shape = tuple(n if type(n) is int else str(n) for n in tensor.shape)
         countable = tensor.layout is torch.strided and all(type(n) is int for n in tensor.shape)
@@ -258,7 +258,7 @@ def _sizes(module: nn.Module) -> tuple[dict[int, int], dict[int, int]]:
 
 
 def _extra_repr(module: nn.Module) -> str:
-    """What the module says of itself, without addresses: they would differ from run to run."""
+    """Words of a module about itself, without addresses: they would differ from run to run."""
     try:
         text = module.extra_repr()
     except Exception:  # it is the user's code, and only a decoration

@@ -1,21 +1,24 @@
-"""Hooks that are always taken off again, and attributes that always get back what they were."""
+"""Hooks that are always taken off again, attributes that always get back what they were, and waiting for an import."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, Protocol, Self
+from contextlib import AbstractContextManager, contextmanager
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, Protocol
 
 
 class Handle(Protocol):
-    """What registering a hook gives: torch's `RemovableHandle`, or anything that can be removed."""
+    """Handle of a hook: torch's `RemovableHandle`, or anything that can be removed."""
 
     def remove(self) -> None:
         """Take the hook off; doing so twice does no harm."""
 
 
-class Handles:
+class Handles(AbstractContextManager["Handles"]):
     """The handles of hooks that belong together; a context manager that removes them, also after an exception."""
 
     def __init__(self) -> None:
@@ -29,12 +32,7 @@ class Handles:
         while self._handles:
             self._handles.pop().remove()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.remove()
 
     def __len__(self) -> int:
@@ -59,3 +57,44 @@ def replaced(owner: Any, name: str, make: Callable[[Any], object]) -> Iterator[N
             delattr(owner, name)
         else:
             setattr(owner, name, own)
+
+
+class OnImport:
+    """Calls a function once a module has been imported, if that happens within the block, and another one before."""
+
+    def __init__(self, name: str, then: Callable[[], object], first: Callable[[], object] = lambda: None) -> None:
+        self._name = name
+        self._then = then
+        self._first = first
+        self._is_asking = False
+
+    def __enter__(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *exception: object) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name != self._name or self._is_asking:
+            return None
+        self._is_asking = True
+        try:
+            spec = find_spec(name)
+        finally:
+            self._is_asking = False
+        loader: Any = None if spec is None else spec.loader
+        if loader is not None:
+            execute = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                self._first()
+                execute(module)
+                self.__exit__()
+                self._then()
+
+            loader.exec_module = exec_module
+        return spec
+
+    def find_distributions(self, *context: object) -> tuple[()]:
+        return ()  # `importlib.metadata` asks everything on `sys.meta_path`

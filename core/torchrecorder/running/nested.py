@@ -34,7 +34,7 @@ _NO_CONTAINER = {int, float, str, bool, type(None), torch.dtype, torch.device, t
 
 
 def tensors_in(items: Iterable[Any], tensors: list[Tensor]) -> list[Tensor]:
-    """Append the tensors among the arguments of an operation to `found`, and give it back.
+    """Append the tensors among the arguments of an operation to `tensors`, and give it back.
 
     Operations take tensors, lists of them and slices only. It runs for each of them, hence the order of the tests, and
     hence a walk of its own.
@@ -59,15 +59,10 @@ def tensors_in(items: Iterable[Any], tensors: list[Tensor]) -> list[Tensor]:
 def named_tensors(
     obj: object, path: str = "", *, objects: bool = False, private: bool = True, depth: int = _DEPTH
 ) -> Iterator[tuple[str, Tensor]]:
-    """Each tensor in `obj` with its path, `states.0`; the path of `obj` itself is `path`.
+    """Each tensor in `obj` with its path, `states.0`; that of `obj` itself is `path`.
 
-    Args:
-        obj: What to walk.
-        path: What to call it.
-        objects: Also look into sets and into the attributes of objects that are not containers, such as caches of
-            keys and values.
-        private: Also look into those of their attributes that begin with `_`, where others hold tensors.
-        depth: Levels to go down.
+    With `objects`, also in sets and in the attributes of objects that are not containers, such as caches of keys and
+    values; with `private`, also in those that begin with `_` where others hold tensors.
     """
     return walk(obj, Tensor, _opens_objects(private) if objects else None, path, depth)
 
@@ -75,7 +70,7 @@ def named_tensors(
 def named(
     obj: object, wanted: type[_Wanted], path: str = "", *, objects: bool = False, depth: int = _DEPTH
 ) -> Iterator[tuple[str, _Wanted]]:
-    """As `named_tensors`, but of another class."""
+    """Objects of another class, as `named_tensors`."""
     return walk(obj, wanted, _opens_objects() if objects else None, path, depth)
 
 
@@ -89,13 +84,7 @@ def walk(
 ) -> Iterator[tuple[str, _Wanted]]:
     """Each object of a class in nested values, with its path.
 
-    Args:
-        obj: What to walk.
-        wanted: The class.
-        opens: Opens what is not a container.
-        path: What to call `obj`.
-        depth: Levels to go down.
-        above: The `id` of each container that `obj` is in: a list may hold itself.
+    `opens` opens what is not a container; `above` are the `id`s of those that `obj` is in: a list may hold itself.
     """
     kind = type(obj)  # not `isinstance`, which asks an object for its `__class__`
     if issubclass(kind, wanted):
@@ -110,7 +99,7 @@ def walk(
 
 
 def items_of(obj: Any, opens: Opens | None = None) -> Items:
-    """What a container holds, each with its key: a name or a position."""
+    """Items of a container, each with its key: a name or a position."""
     kind = type(obj)
     if kind is tuple or kind is list:  # nearly always
         return enumerate(obj)

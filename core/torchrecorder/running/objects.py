@@ -19,7 +19,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 def answer(question: Callable[[], AnswerT], otherwise: AnswerT) -> AnswerT:
-    """What an object of the user's answers where it has to be asked; `otherwise`, if it refuses."""
+    """Answer of an object of the user's where it has to be asked; `otherwise`, if it refuses."""
     try:
         return question()
     except Exception:
@@ -84,7 +84,7 @@ def _is_open(cls: type) -> bool:
 
 
 def native_items(obj: Any) -> Iterator[Any]:
-    """What Python stored in a sequence or set, or the keys of a dictionary, whatever its class makes of that."""
+    """Items that Python stored in a sequence or set, or the keys of a dictionary, whatever its class makes of that."""
     items: Iterator[Any] = native_base(type(obj)).__iter__(obj)  # type: ignore[attr-defined]
     return items
 
@@ -104,7 +104,6 @@ def attributes(obj: object) -> Iterator[tuple[str, object]]:
 
 
 def dictionary(obj: object) -> dict[str, Any]:
-    """The `__dict__` of an object; an empty one, if it has none."""
     try:
         held = object.__getattribute__(obj, "__dict__")
     except AttributeError:
@@ -113,7 +112,6 @@ def dictionary(obj: object) -> dict[str, Any]:
 
 
 def members(cls: type) -> tuple[MemberDescriptorType, ...]:
-    """The slots of a class and of its bases."""
     return tuple(
         member
         for base in cls.__mro__

@@ -15,7 +15,7 @@ from torch.nn.parameter import is_lazy
 
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules
-from torchrecorder.running.on_import import OnImport
+from torchrecorder.running.handles import OnImport
 
 
 @contextmanager
@@ -29,8 +29,8 @@ def restored(
     """Run a model and leave it and the process as they were, also after an exception.
 
     Restored are each module's training flag, buffers, whether parameters require grad, and what
-    `preserved_process_state` restores. Not restored: what a forward writes into the data of a parameter, and
-    attributes of the user's own.
+    `preserved_process_state` restores. Not restored: what a forward writes into the data of a parameter, and attributes
+    of the user's own.
 
     Args:
         net: The model.
@@ -114,13 +114,10 @@ def _put(module: nn.Module, held: dict[str, Any], name: str, tensor: Tensor) -> 
 
 @contextmanager
 def preserved_process_state(seed: int | None) -> Iterator[None]:
-    """Run code that draws the random numbers of `seed` and leaves the process as it was, also if it raises.
+    """Run code that draws the random numbers of `seed`, if one is given, and leaves the process as it was.
 
     Restored are random numbers, grad mode, default dtype and device, autocast, precision, determinism, the number of
     threads, anomaly detection and the stacks of modes. Compiled functions and script modules run as they are written.
-
-    Args:
-        seed: Where random numbers start; None: where they are.
     """
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     numpy: Any = sys.modules.get("numpy")  # torch works without it

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from types import CodeType
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 _found: dict[str, Any] = {}
-"""What has been looked up; None is missing."""
+"""Parts that have been looked up; None is missing."""
 
 
 class Part:
@@ -56,13 +56,13 @@ PARTS: dict[str, Part] = {}
 
 
 def notes() -> tuple[str, ...]:
-    """For the Graph: what is lost, of all that was looked up in this process."""
+    """Notes for the Graph: what is lost, of all that was looked up in this process."""
     missing = [part for part in PARTS.values() if _found.get(part.path, part) is None]
     return tuple(f"torch {torch.__version__} has no {part.path.replace(':', '.')}: {part.lost}" for part in missing)
 
 
 def _first(paths: tuple[str, ...]) -> object:
-    """What the first path leads to that leads anywhere."""
+    """Object of the first path that leads anywhere."""
     *others, last = paths
     for path in others:
         with contextlib.suppress(ImportError, AttributeError):
@@ -77,10 +77,7 @@ def _code_named(name: str, code: CodeType) -> CodeType:
     return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
 
 
-MODULE_CALL = Part(
-    "torch.nn:Module._call_impl.__code__",
-    "operations are placed by the `forward` methods that run",
-)
+MODULE_CALL = Part("torch.nn:Module._call_impl.__code__", "operations are placed by the `forward` methods that run")
 """The code of what runs a module."""
 HOOKED_CALL = Part(
     "torch.nn:Module._call_impl.inner",
@@ -95,14 +92,12 @@ FUNCTION_CALL = Part(
 )
 """The code of what applies a custom autograd function, as far as it is written in Python."""
 FUNCTION_CONTEXT = Part(
-    "torch.autograd.function:BackwardCFunction",
-    "a custom autograd function that torch applies from C has no box",
+    "torch.autograd.function:BackwardCFunction", "a custom autograd function that torch applies from C has no box"
 )
 """The base class of the `ctx` of custom autograd functions, one of which is made whenever one is applied."""
 
 BACKWARD_HOOK = Part(
-    "torch.nn.modules._functions:BackwardHookFunction",
-    "layers with hooks for gradients show a function of torch's",
+    "torch.nn.modules._functions:BackwardHookFunction", "layers with hooks for gradients show a function of torch's"
 )
 """What torch puts around layers that have full backward hooks."""
 
@@ -124,24 +119,16 @@ HIGHER_ORDER = Part(
 """Their class, the key of what is written in Python, the innermost mode, and what takes it off; empty if modes see
 them, as they do since torch 2.9."""
 STATELESS = Part(
-    "torch.nn.utils.stateless",
-    "a module from outside of the model that is called by `functional_call` is not put back",
+    "torch.nn.utils.stateless", "a module from outside of the model that is called by `functional_call` is not put back"
 )
 """The module that lets a module run with other tensors."""
-TRACES = Part(
-    "torch.jit._trace",
-    "what `torch.jit.trace` runs to compare is drawn, too",
-)
+TRACES = Part("torch.jit._trace", "what `torch.jit.trace` runs to compare is drawn, too")
 """The module of `torch.jit.trace`."""
 NO_DISPATCH = Part("torch._C:_DisableTorchDispatch", "sizes that follow the batch are found in fewer operations")
 NO_TORCH_FUNCTION = Part(
-    "torch._C:DisableTorchFunction",
-    "tensors of the user's own classes see what is asked of them by the recording",
+    "torch._C:DisableTorchFunction", "tensors of the user's own classes see what is asked of them by the recording"
 )
-NO_SUBCLASS_FUNCTION = Part(
-    "torch._C:DisableTorchFunctionSubclass",
-    "a recorder tensor is made slower",
-)
+NO_SUBCLASS_FUNCTION = Part("torch._C:DisableTorchFunctionSubclass", "a recorder tensor is made slower")
 FUNCTION_MODES = Part(
     "torch.overrides:_get_current_function_mode_stack",
     "modes that a forward enters and does not leave stay on",
@@ -154,14 +141,8 @@ DISPATCH_MODES = Part(
     find=lambda: _functions_of_stack("dispatch"),
 )
 """The same for modes that see kernels."""
-SCHEMA = Part(
-    "torch:ops.aten.add_.Tensor._schema",
-    "operations in place are not seen, and parameters are copied",
-)
-FLOP_RULES = Part(
-    "torch.utils.flop_counter:flop_registry",
-    "FLOPs are known of few operations",
-)
+SCHEMA = Part("torch:ops.aten.add_.Tensor._schema", "operations in place are not seen, and parameters are copied")
+FLOP_RULES = Part("torch.utils.flop_counter:flop_registry", "FLOPs are known of few operations")
 SKIPPED_CODE = Part(
     "torch._C._dynamo.eval_frame:set_code_exec_strategy",
     "a compiler that the forward loads may compile the recorder",
@@ -169,17 +150,13 @@ SKIPPED_CODE = Part(
 )
 """A function that keeps the compiler away from a code object."""
 OPTIMIZED_MODULE = Part(
-    "torch._dynamo.eval_frame:OptimizedModule",
-    "a module that was compiled runs itself, not its copy",
+    "torch._dynamo.eval_frame:OptimizedModule", "a module that was compiled runs itself, not its copy"
 )
 STANCE = Part(
     "torch.compiler:set_stance",
     "functions that were compiled run as they were compiled, and their operations are not seen",
 )
-UNFUSED = Part(
-    "torch.jit:optimized_execution",
-    "script modules may run fused",
-)
+UNFUSED = Part("torch.jit:optimized_execution", "script modules may run fused")
 SCRIPT_CLASS = Part(
     "torch._C:ScriptModule._type",
     "script modules are called by the classes that torch wraps them in",
@@ -198,10 +175,7 @@ FUNCTORCH = Part(
     find=lambda: _functorch(),
 )
 """The three functions that see through what the transforms put around tensors."""
-FUNCTIONAL = Part(
-    "torch:_is_functional_tensor",
-    "what is written to tensors inside `torch.func.functionalize` is lost",
-)
+FUNCTIONAL = Part("torch:_is_functional_tensor", "what is written to tensors inside `torch.func.functionalize` is lost")
 
 HIGHER_ORDER_CLASS = Part(
     "torch._ops:HigherOrderOperator",
@@ -217,35 +191,21 @@ COMPUTE = Part(
 # Tensors and their memory.
 
 FAKE_MODE = Part(
-    "torch._subclasses.fake_tensor:FakeTensorMode",
-    "no forward is followed on fake tensors, but on the meta device",
+    "torch._subclasses.fake_tensor:FakeTensorMode", "no forward is followed on fake tensors, but on the meta device"
 )
-FAKE_MODES = Part(
-    "torch._C:_unset_dispatch_mode",
-    "forwards on fake tensors take longer",
-    find=lambda: _fake_modes(),
-)
+FAKE_MODES = Part("torch._C:_unset_dispatch_mode", "forwards on fake tensors take longer", find=lambda: _fake_modes())
 """What says how many modes see kernels, takes the one of fake tensors off, and puts it on."""
 ACTIVE_FAKE_MODE = Part(
-    "torch._guards:active_fake_mode",
-    "a model cannot be recorded inside of a FakeTensorMode of the user's",
+    "torch._guards:active_fake_mode", "a model cannot be recorded inside of a FakeTensorMode of the user's"
 )
-FAKE_TENSOR = Part(
-    "torch._subclasses.fake_tensor:FakeTensor",
-    "fake tensors of the user's are taken to hold numbers",
-)
+FAKE_TENSOR = Part("torch._subclasses.fake_tensor:FakeTensor", "fake tensors of the user's are taken to hold numbers")
 STORAGE_ADDRESS = Part(
-    "torch:UntypedStorage._cdata",
-    "views are not connected with what was written to them, and parameters are copied",
+    "torch:UntypedStorage._cdata", "views are not connected with what was written to them, and parameters are copied"
 )
-ARCHIVE = Part(
-    "torch._C:PyTorchFileReader",
-    "pages cannot name saved models, since what they hold is not looked into",
-)
+ARCHIVE = Part("torch._C:PyTorchFileReader", "pages cannot name saved models, since what they hold is not looked into")
 """Reads the records of a saved model, as what loads it does."""
 SIZE_FUNCTIONS = Part(
-    "torch._export.serde.serialize:_SYM_OPS",
-    "pages cannot name exported programs that compute sizes",
+    "torch._export.serde.serialize:_SYM_OPS", "pages cannot name exported programs that compute sizes"
 )
 """Functions of Python and of torch that an exported program calls for its sizes."""
 SWAP = Part(
@@ -253,13 +213,9 @@ SWAP = Part(
     "tensors that a forward swaps get their data back, but not what autograd knows of them",
 )
 """Exchanges what two tensors are."""
-BASE = Part(
-    "torch:Tensor._base",
-    "the hook recorders do not see the gradient of a view that is overwritten",
-)
+BASE = Part("torch:Tensor._base", "the hook recorders do not see the gradient of a view that is overwritten")
 VERSION = Part(
-    "torch:Tensor._version",
-    "the classic recorder and the hook recorders do not see that a tensor is overwritten",
+    "torch:Tensor._version", "the classic recorder and the hook recorders do not see that a tensor is overwritten"
 )
 SET_VERSIONS = Part(
     "torch:_C._autograd._unsafe_set_version_counter",
@@ -267,8 +223,7 @@ SET_VERSIONS = Part(
 )
 """Puts the counter of writes back, with what was written."""
 DEFAULT_DEVICE = Part(
-    "torch:_GLOBAL_DEVICE_CONTEXT",
-    "a default device that a forward sets is put back as one that was set",
+    "torch:_GLOBAL_DEVICE_CONTEXT", "a default device that a forward sets is put back as one that was set"
 )
 
 # Hooks and backward passes.
@@ -278,8 +233,7 @@ HOOKS_WITH_KWARGS = Part(
     "torch may warn of our hooks when a module is compiled afterwards",
 )
 BACKWARD_PASS = Part(
-    "torch._C:_current_graph_task_id",
-    "the hook recorders do not tell one backward pass from the next",
+    "torch._C:_current_graph_task_id", "the hook recorders do not tell one backward pass from the next"
 )
 AT_END_OF_PASS = Part(
     "torch.autograd:Variable._execution_engine.queue_callback",
@@ -331,19 +285,19 @@ def _skipper() -> Callable[[CodeType], None]:
 
 
 def without_torch_function() -> AbstractContextManager[object]:
-    """In this, tensor subclasses and modes do not see what is asked of tensors."""
+    """A block in which tensor subclasses and modes do not see what is asked of tensors."""
     return (NO_TORCH_FUNCTION.get() or contextlib.nullcontext)()
 
 
 @contextlib.contextmanager
 def without_modes() -> Iterator[None]:
-    """In this, neither tensor subclasses nor any mode sees what is done to tensors."""
+    """A block in which neither tensor subclasses nor any mode sees what is done to tensors."""
     with without_torch_function(), without_kernel_modes():
         yield
 
 
 def without_kernel_modes() -> AbstractContextManager[object]:
-    """In this, no mode sees kernels."""
+    """A block in which no mode sees kernels."""
     return (NO_MODES.get() or contextlib.nullcontext)()
 
 
@@ -353,12 +307,12 @@ def without_dispatch() -> AbstractContextManager[object]:
 
 
 def without_subclass_function() -> AbstractContextManager[object]:
-    """In this, tensor subclasses do not see what is asked of tensors."""
+    """A block in which tensor subclasses do not see what is asked of tensors."""
     return (NO_SUBCLASS_FUNCTION.get() or contextlib.nullcontext)()
 
 
 def outside_of_fake_mode() -> AbstractContextManager[object]:
-    """In this, modes of the user are off if one of them makes fake tensors; the recording makes its own."""
+    """A block in which modes of the user are off if one of them makes fake tensors; the recording makes its own."""
     active, no_modes = ACTIVE_FAKE_MODE.get(), NO_MODES.get()
     return contextlib.nullcontext() if active is None or no_modes is None or active() is None else no_modes()
 
@@ -380,15 +334,10 @@ def optimized_module() -> type[nn.Module] | None:
 
 
 def base_of(tensor: Tensor) -> Tensor | None:
-    """What the tensor is a view of, for autograd."""
+    """Tensor that another one is a view of, for autograd."""
     return None if BASE.get() is None else tensor._base
 
 
 def version_of(tensor: Tensor) -> int:
     """Counts the writes in place; 0 for tensors of inference mode, which do not count."""
     return tensor._version if VERSION.get() is not None and not tensor.is_inference() else 0
-
-
-def versions_of(tensors: Iterable[Tensor]) -> list[int]:
-    """The same of many."""
-    return [*map(version_of, tensors)]

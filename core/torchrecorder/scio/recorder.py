@@ -15,8 +15,8 @@ from typing import Any, ParamSpec, TypeVar
 from torch import nn
 from torch.fx import Tracer
 
-from torchrecorder.running import Handles
 from torchrecorder.running.facts import forward_parameters
+from torchrecorder.running.handles import Handles
 from torchrecorder.scio.passes import Beginning, Current, Orphan, Pass, Postprocessor
 from torchrecorder.scio.table import (
     DepthIdx,

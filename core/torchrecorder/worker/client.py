@@ -7,18 +7,23 @@ of the batch.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from torchrecorder.cache.index import Stamp, StampedIndex, stamp_of
+from torchrecorder.cache.store import Store
 from torchrecorder.errors import (
     TorchMissing,
     TorchRecorderError,
@@ -27,21 +32,24 @@ from torchrecorder.errors import (
     WorkerNotStarted,
     WorkerTimeout,
 )
-from torchrecorder.processes import LineProcess, tail
+from torchrecorder.processes import LineProcess, import_path, tail
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import MEMORY_BYTES, Settings
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
-from torchrecorder.worker.interpreter import environment, foreign_path
-from torchrecorder.worker.messages import Answer, Greeting, Job
+from torchrecorder.trace.ownership import is_installed, is_stdlib
+from torchrecorder.worker.messages import Answer, Job
 
 Request = RecordingRequest | StylerRequest
 RequestT = TypeVar("RequestT", bound=Request)
 
 START_TIMEOUT_S = 180.0
-"""How long importing torch may take; a cold disk on a shared machine needs a minute."""
+"""Seconds that importing torch may take; a cold disk on a shared machine needs a minute."""
 _GRACE_S = 30.0
-"""How much longer than a job's own time-out its answer is waited for, before the whole process is given up."""
+"""Seconds beyond a job's own time-out until its answer is given up, and the whole process with it."""
+_ASK = "import json, platform, sys; print(json.dumps([sys.path, platform.python_version()]))"
+_ASK_LIMIT_S = 60
+"""Seconds that another Python may take to start and say where it imports from, on a cold disk too."""
 _FORKS = sys.platform == "linux"
 
 
@@ -56,7 +64,7 @@ class _Sent:
     """By the clock of `time.monotonic`."""
 
 
-class Worker:
+class Worker(AbstractContextManager["Worker"]):
     """Records requests in another process; a context manager that ends the process. Not thread-safe."""
 
     def __init__(
@@ -83,12 +91,12 @@ class Worker:
         self._sent: dict[int, _Sent] = {}
         """The jobs that are in the process, by number."""
         self._waiting: deque[Any] = deque()
-        """Those that no job has been sent for."""
+        """Requests that no job has been sent for."""
         self._alone: deque[Request] = deque()
         """The process died while they and others were in it."""
         self._timeouts_s: dict[Any, float] = {}
         self._answers: dict[Any, Answer] = {}
-        """Those that came before they were asked for."""
+        """Answers that came before they were asked for."""
         self._is_ahead = False
         """Whether it was given requests before it is known which there are in all."""
         self._needs_compiler = False
@@ -98,9 +106,9 @@ class Worker:
         self._process: LineProcess | None = None
         self._is_greeted = False
         self._absent: WorkerError | None = None
-        """Why no process can be started here."""
+        """The reason why no process can be started here."""
         self._problem: TorchRecorderError | None = None
-        """Why one that was started can record nothing; it can ask a styler, which may need no torch."""
+        """The reason why one that was started can record nothing; it can ask a styler, which may need no torch."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     @staticmethod
@@ -114,15 +122,7 @@ class Worker:
             allow=settings.allow,
         )
 
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -138,11 +138,7 @@ class Worker:
         return self._process is not None and self._process.is_running
 
     def start(self) -> None:
-        """Start the process without waiting for it, so that it imports torch while other things are done.
-
-        Raises:
-            OSError: It cannot be started.
-        """
+        """Start the process without waiting for it, so that it imports torch while others work; raises OSError."""
         if self._process is None:
             folder = self._folder()
             once = [] if self._forks else ["--once"]
@@ -191,9 +187,7 @@ class Worker:
             self._alone.extend(lost)
 
     def record_all(
-        self,
-        requests: Mapping[RequestT, float],
-        on_start: Callable[[RequestT], None] = lambda request: None,
+        self, requests: Mapping[RequestT, float], on_start: Callable[[RequestT], object] = lambda request: None
     ) -> Iterator[tuple[RequestT, Answer]]:
         """Record requests, several at once, each with its time-out in seconds; the answers come as they are ready.
 
@@ -217,7 +211,7 @@ class Worker:
                 yield from ((request, answer) for request, answer in answered if request in requests)
                 self._alone.extend(lost)
 
-    def _fill(self, on_start: Callable[[Any], None]) -> Iterator[tuple[Any, Answer]]:
+    def _fill(self, on_start: Callable[[Any], object]) -> Iterator[tuple[Any, Answer]]:
         """Send as many jobs as run at once; the answers of those that cannot be sent."""
         while len(self._sent) < (1 if self._alone else self._at_once) and (self._alone or self._waiting):
             is_again = bool(self._alone)
@@ -310,11 +304,7 @@ class Worker:
         return folder
 
     def _started(self, request: Request) -> LineProcess:
-        """The process, once it is ready.
-
-        Raises:
-            WorkerError: It cannot record, now or when it was tried before.
-        """
+        """The process, once it is ready; raises WorkerError if it cannot record, now or when it was tried before."""
         is_recording = isinstance(request, RecordingRequest)
         # starting a Python for each of a hundred diagrams takes a minute
         if not self._is_greeted and self._absent is None and not (is_recording and self._problem):
@@ -336,7 +326,7 @@ class Worker:
         assert self._process is not None
         python = self._python or sys.executable
         try:
-            self._problem = Greeting.from_json(self._process.next(START_TIMEOUT_S)).problem
+            self._problem = Answer.from_json(self._process.next(START_TIMEOUT_S)).error
         except TimeoutError:
             raise TorchMissing(target, python, f"importing it took longer than {START_TIMEOUT_S:g} s") from None
         except EOFError:
@@ -352,5 +342,63 @@ class Worker:
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def environment(python: str, folder: Path) -> dict[str, str]:
+    """The builder's environment for a process that imports torchrecorder, with what every recording runs with.
+
+    For another `python` than that of the build, `folder` holds a link to the package as long as the process lives.
+    """
+    package = Path(__file__).resolve().parents[1]
+    own = package.parent
+    if python:  # a folder that holds nothing else that is installed beside torchrecorder
+        own = folder / "own"
+        own.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            try:
+                (own / package.name).symlink_to(package, target_is_directory=True)
+            except OSError:  # Windows lets only some users make links
+                shutil.copytree(package, own / package.name)
+    return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": import_path(str(own))}
+
+
+def foreign_path(path: Sequence[str]) -> list[str]:
+    """The folders that are not part of the running Python, from whose folders another one must not import."""
+    return [folder for folder in path if not is_installed(folder) and not is_stdlib(os.path.join(folder, ""))]
+
+
+class Interpreter(NamedTuple):
+    """Another Python than that of the build."""
+
+    path: list[str]
+    version: str
+
+
+def ask(python: str, machine: Store) -> Interpreter | None:
+    """Facts of another Python; None if it cannot be asked.
+
+    The cache of this machine keeps the answer, so that a build that has nothing to record starts no process.
+    """
+    program = shutil.which(python)
+    stamp = None if program is None else stamp_of(program)
+    if program is None or stamp is None:
+        return None
+    index = StampedIndex(machine, "interpreters.json")
+    if (known := index.get(program, stamp)) is not None and _stamps(known["path"]) == known["stamps"]:
+        return Interpreter(list(known["path"]), str(known.get("version", "")))
+    command = [program, "-P", "-c", _ASK]
+    try:
+        done = subprocess.run(command, capture_output=True, check=True, timeout=_ASK_LIMIT_S, stdin=subprocess.DEVNULL)
+        path, version = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    found = Interpreter([entry for entry in path if entry], version)
+    index.put(program, stamp, {"path": found.path, "stamps": _stamps(found.path), "version": version})
+    index.save()
+    return found
+
+
+def _stamps(folders: Sequence[str]) -> list[Stamp | None]:
+    return [stamp_of(folder) for folder in folders]

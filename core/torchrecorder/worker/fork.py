@@ -14,13 +14,12 @@ from collections.abc import Callable, Collection, Sequence
 
 from torchrecorder.processes import bound, children, ending, kill, kill_group
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # of linux/prctl.h
 _stat = os.stat
 """Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
 _TIDIED_S = 10.0
-"""How long a builder that closed its pipe may take to end; the kernel closes the pipes of a killed one before."""
-_DESCRIPTORS = 256
+"""Seconds that a builder that closed its pipe may take to end; the kernel closes the pipes of a killed one before."""
+_DESCRIPTORS = 256  # more than a server has open: two for each job, and as many for its packages
 MUTE = 117
 """The exit status of a child that could not answer."""
 
@@ -132,7 +131,7 @@ def _is_gone(pid: int) -> bool:
 
 
 def threads() -> int:
-    """How many threads this process has, also those that Python does not know of; 1 where that cannot be found out."""
+    """Number of threads of this process, also of those that Python does not know of; 1 where nothing tells it."""
     try:
         return _stat("/proc/self/task").st_nlink - 2
     except OSError:

@@ -14,14 +14,7 @@ from importlib.machinery import PathFinder
 import torch
 from torch import nn
 
-from torchrecorder.errors import (
-    FailedInside,
-    ForwardError,
-    InputError,
-    TargetError,
-    TorchRecorderError,
-    WorkerCrashed,
-)
+from torchrecorder.errors import FailedInside, ForwardError, InputError, TargetError, TorchRecorderError, WorkerCrashed
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.recording.constructing import constructed
@@ -97,23 +90,18 @@ def answer_line(job: Job, trace: Trace | None = None) -> bytes:
             sys.stderr.flush()
 
 
-def _root() -> tuple[int, int]:
-    found = _stat(os.sep)
-    return found.st_dev, found.st_ino
-
-
 _GROUND: Mapping[str, Callable[[], object]] = {
     "took torch out of sys.modules, or put another module there": lambda: id(sys.modules.get("torch")),
     "took what finds modules out of sys.meta_path": lambda: PathFinder in sys.meta_path,
-    "changed the root of the file system": _root,
+    "changed the root of the file system": lambda: _stat(os.sep)[1:3],
     "changed the user that it runs as": lambda: getattr(os, "getuid", int)(),
 }
-"""What nothing here works without, by what a model's code did to it."""
+"""Ground that everything here stands on, by what a model's code did to it."""
 _THEN = {what: of() for what, of in _GROUND.items()}
 
 
 def _broken() -> str:
-    """What the model's code took away from us; empty if all is there, so that a fault is our own."""
+    """Ground that the model's code took away from us; empty if all is there, so that a fault is our own."""
     now = (what for what, of in _GROUND.items() if of() != _THEN[what])
     return next((f"its code {what}" for what in now), "")
 
@@ -174,19 +162,14 @@ def _recorded(request: RecordingRequest, model: nn.Module, inputs: Inputs, run: 
         # With gradients no forward takes less memory.
         if (is_on or not wants_memory(first)) and (not inputs.guessed or "grad" in first.cause):
             with contextlib.suppress(ForwardError), torch.set_grad_enabled(not is_on):
-                graph = captured()
-                return _with_ordinary_names(graph, first) if is_on else graph
+                cause = first.cause.partition("\n")[0]
+                note = f"operations have their ordinary names, since with autograd the forward failed: {cause}"
+                return _with_notes(captured(), after=[note] if is_on else [])
         raise
 
 
-def _with_ordinary_names(graph: Graph, error: ForwardError) -> Graph:
-    cause = error.cause.partition("\n")[0]
-    note = f"operations have their ordinary names, since with autograd the forward failed: {cause}"
-    return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, note)))
-
-
-def _with_notes(graph: Graph, notes: Iterable[str]) -> Graph:
-    return replace(graph, info=replace(graph.info, notes=(*notes, *graph.info.notes)))
+def _with_notes(graph: Graph, notes: Iterable[str] = (), after: Iterable[str] = ()) -> Graph:
+    return replace(graph, info=replace(graph.info, notes=(*notes, *graph.info.notes, *after)))
 
 
 def _graph_or_error(request: RecordingRequest, allow: Sequence[str]) -> tuple[Graph | None, Answer]:

@@ -36,40 +36,30 @@ class PersistentWorker:
             self._made_for = now
         yield self._worker
 
+    @staticmethod
+    @contextmanager
+    def of_process(settings: Settings) -> Iterator[Worker]:
+        """The one worker of this process, given to one thread at a time.
+
+        For a caller that is made anew for each page and does not know which is the last. It ends with the process; if
+        that is killed, at the end of its own input.
+        """
+        with _turn:
+            pid = os.getpid()
+            if (lasting := _of_process.get(pid)) is None:  # a forked child shares nothing with it
+                lasting = _of_process[pid] = PersistentWorker()
+                atexit.register(lambda: lasting.close() if os.getpid() == pid else None)
+            with lasting.open(settings) as worker:
+                yield worker
+
     def close(self) -> None:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
 
 
-class _ProcessWorker:
-    """The one worker of a process, given to one thread at a time."""
-
-    def __init__(self) -> None:
-        self._lasting: PersistentWorker | None = None
-        self._pid = 0
-        self._turn = threading.Lock()
-
-    @contextmanager
-    def open(self, settings: Settings) -> Iterator[Worker]:
-        with self._turn:
-            if self._lasting is None or self._pid != os.getpid():  # a forked child shares nothing with it
-                self._lasting, self._pid = PersistentWorker(), os.getpid()
-                atexit.register(self._close, self._lasting, self._pid)
-            with self._lasting.open(settings) as worker:
-                yield worker
-
-    @staticmethod
-    def _close(lasting: PersistentWorker, pid: int) -> None:
-        if pid == os.getpid():
-            lasting.close()
-
-
-worker_of_process = _ProcessWorker().open
-"""Opens the worker of this process, for a caller that is made anew for each page and does not know which is the last.
-
-It is as lasting as a `PersistentWorker`. It ends with the process; if that is killed, at the end of its own input.
-"""
+_of_process: dict[int, PersistentWorker] = {}
+_turn = threading.Lock()
 
 
 def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:
@@ -78,7 +68,7 @@ def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:
 
 
 def _made_of(settings: Settings, path: Sequence[str]) -> tuple[object, ...]:
-    """What a worker is made of: another one serves other settings."""
+    """Settings that a worker is made of: another one serves other settings."""
     return (*path, settings.python, settings.memory_bytes, settings.jobs, settings.allow)
 
 
@@ -86,7 +76,7 @@ _here = threading.local()
 
 
 def worker_of_thread(settings: Settings) -> Callable[[Sequence[str]], AbstractContextManager[Worker]]:
-    """What gives a pipeline the worker of this thread, so that a thread of an executor imports torch once.
+    """A function that gives a pipeline the worker of this thread, so that a thread of an executor imports torch once.
 
     The worker ends with the thread, or with the process, also with one that an executor forked.
     """

@@ -14,22 +14,8 @@ from torchrecorder.trace.observed import TraceResult
 
 
 @dataclass(frozen=True, slots=True)
-class Greeting:
-    problem: TorchRecorderError | None = None
-    """Why it cannot record; None if it is ready."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {"problem": None if self.problem is None else self.problem.to_json()}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Greeting:
-        problem = data["problem"]
-        return Greeting(None if problem is None else TorchRecorderError.from_json(problem))
-
-
-@dataclass(frozen=True, slots=True)
 class Job:
-    """One request, with all that the process that answers it must know of the build."""
+    """A request, with all that the process that answers it must know of the build."""
 
     request: RecordingRequest | StylerRequest
     path: tuple[str, ...]
@@ -62,6 +48,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """Result of a job; the first, before any job, says by its error why nothing can be recorded."""
+
     graph: str | None = None
     """The Graph as JSON text; a partial one beside an error of the forward."""
     error: TorchRecorderError | None = None
@@ -81,31 +69,17 @@ class Answer:
     """By the clock, from sending the job to its answer; not sent."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "job": self.job,  # the first, where it is read without the rest
-            "needed_compiler": self.needed_compiler,
-            "graph": self.graph,
-            "error": None if self.error is None else self.error.to_json(),
-            "trace": None if self.trace is None else self.trace.to_json(),
-            "names": self.names,
-            "styles": self.styles,
-            "modules": self.modules,
-        }
+        written: dict[str, Any] = {"job": self.job}  # the first, where it is read without the rest
+        written |= {name: getattr(self, name) for name in self.__slots__ if name != "seconds"}
+        written |= {name: written[name] and written[name].to_json() for name in ("error", "trace")}
+        return written
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Answer:
         error, trace = data["error"], data["trace"]
-        return Answer(
-            data["graph"],
-            None if error is None else TorchRecorderError.from_json(error),
-            None if trace is None else TraceResult.from_json(trace),
-            data["job"],
-            data["needed_compiler"],
-            data["names"],
-            tuple(data["styles"]),
-            dict(data["modules"]),
-        )
+        read = {"error": error and TorchRecorderError.from_json(error), "trace": trace and TraceResult.from_json(trace)}
+        return Answer(**{**data, **read, "styles": tuple(data["styles"])})
 
 
-def line_of(message: Greeting | Job | Answer) -> bytes:
+def line_of(message: Job | Answer) -> bytes:
     return json.dumps(message.to_json()).encode() + b"\n"

@@ -22,10 +22,10 @@ import sys
 from torchrecorder.errors import TorchRecorderError
 from torchrecorder.faults import failed_inside, torch_problem
 from torchrecorder.worker import fork
-from torchrecorder.worker.messages import Greeting, Job, line_of
+from torchrecorder.worker.messages import Answer, Job, line_of
 
 _WARM = ("numpy.random", "torch.utils.flop_counter", "torchrecorder.worker.serving")
-"""What every job imports."""
+"""Modules that every job imports."""
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
             _import_what_jobs_need()
         except Exception as error:
             problem = failed_inside("", error, at_start=True)
-    send(line_of(Greeting(problem)))
+    send(line_of(Answer(error=problem)))
     if "--once" in sys.argv[1:] or problem is not None:
         if not (line := jobs.readline()):
             return

@@ -30,16 +30,17 @@ from torchrecorder.worker.job import answer_line, begin
 from torchrecorder.worker.messages import Answer, Job, line_of
 
 _GRACE_S = 10.0
+"""Seconds beyond the time-out of a job until a preloaded process, which ends it itself, counts as hanging."""
 _PROBE_S = 5.0
-"""How long a child of a process with threads may take for a moment's work before it counts as hanging."""
-_CHUNK = 1 << 16
+"""Seconds that a child of a process with threads may take for a moment's work before it counts as hanging."""
+_CHUNK = 1 << 16  # bytes, what a pipe of Linux holds
 _ENOUGH_BYTES = 2 << 30
 """Memory that must be left for another job to begin while one is running."""
 _NUMBER = re.compile(rb'\{"job": (\d+)')
 
 
 class _Part(Protocol):
-    """What the loop waits for."""
+    """Process that the loop waits for."""
 
     reader: int
     pid: int
@@ -77,7 +78,9 @@ class Serving:
     def serve(self) -> None:
         received = b""
         while True:
-            for descriptor in self._ready():
+            until = min((part.deadline() for part in self._parts.values()), default=math.inf)
+            wait = None if until == math.inf else max(0.0, until - time.monotonic())
+            for descriptor in select.select([self._jobs, *self._parts], [], [], wait)[0]:
                 if descriptor != self._jobs:
                     if (part := self._parts.get(descriptor)) is not None:  # one before it may have ended it
                         part.read()
@@ -117,23 +120,19 @@ class Serving:
         os.close(part.reader)
 
     def descriptors(self) -> Iterator[int]:
-        """What a child must not hold open."""
+        """Descriptors that a child must not hold open."""
         yield from (self._jobs, self._answers, *self._parts)
         yield from (part.writer for part in self._parts.values() if isinstance(part, _Preloaded))
 
     def _add(self, part: _Part) -> None:
         self._parts[part.reader] = part
 
-    def _ready(self) -> list[int]:
-        until = min((part.deadline() for part in self._parts.values()), default=math.inf)
-        wait = None if until == math.inf else max(0.0, until - time.monotonic())
-        return select.select([self._jobs, *self._parts], [], [], wait)[0]
-
     def _start_jobs(self) -> None:
         while self._queue and self._has_room():
             job = self._queue.popleft()
-            if job.needs_compiler:
-                _load_compiler()
+            if job.needs_compiler:  # once for all jobs to come: it takes as long as torch itself
+                with contextlib.suppress(Exception):
+                    importlib.import_module("torch._dynamo")
             if not job.package or self.trace is not None:
                 self.run(job)
                 continue
@@ -332,12 +331,12 @@ class _Preloaded:
 
 
 def _state_key(job: Job) -> tuple[object, ...]:
-    """What the state after the import depends on, besides its own files; what else it read may differ by build."""
+    """Key of the state after the import, besides its own files; what else it read may differ by build."""
     return job.build, job.package, job.request.seed, job.path, job.environment, job.memory_bytes
 
 
 def _again(number: int) -> bytes:
-    """What a preloaded process says in place of an answer: the job is to import for itself."""
+    """Line of a preloaded process in place of an answer: the job is to import for itself."""
     return json.dumps({"job": number, "again": True}).encode() + b"\n"
 
 
@@ -380,9 +379,3 @@ def _computes_in_a_child(descriptors: tuple[int, int]) -> bool:
     finally:
         os.close(reader)
         fork.end(pid)
-
-
-def _load_compiler() -> None:
-    """Load torch's compiler once for all jobs to come: fake tensors need it, and it takes as long as torch itself."""
-    with contextlib.suppress(Exception):
-        importlib.import_module("torch._dynamo")

@@ -48,7 +48,7 @@ class StylerRaised(Exception):
 
 
 def run_styler(styler: object, given: StylerInput) -> dict[str, list[object]]:
-    """What the styler answers for each node, box and edge, unchecked."""
+    """Answers of a styler for each node, box and edge, unchecked."""
     styler = _guarded("creating it", styler) if isinstance(styler, type) else styler
     of_node, of_edge = (getattr(styler, name, None) for name in ("style_node", "style_edge"))
     if not callable(of_node) and not callable(of_edge):

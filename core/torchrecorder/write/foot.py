@@ -28,7 +28,6 @@ def sides(layout: Layout, notes: Sequence[str]) -> tuple[str, str]:
 
 
 def described(layout: Layout, notes: Sequence[str]) -> str:
-    """The description of a picture with notes at its foot."""
     return f"{layout.description}. {said}" if (said := _joined(notes)).strip() else layout.description
 
 
@@ -37,7 +36,6 @@ def _joined(notes: Sequence[str]) -> str:
 
 
 def _lines(text: str, room: float) -> Iterator[str]:
-    """The text in lines; a word that is longer than a line is broken."""
     line = ""
     for word in text.split():
         if line and width(f"{line} {word}", SIZE) > room:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from torchrecorder.layout.model import Figure, Layout
+from torchrecorder.layout.model import Figure, Layout, Title
 
 XLINK = "http://www.w3.org/1999/xlink"
 _CLASS = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
@@ -24,7 +24,7 @@ _SAFE = frozenset(("http", "https", "mailto"))
 
 
 class Reference(NamedTuple):
-    """What a node or a title refers to."""
+    """A node's or title's reference."""
 
     cls: str
     """Its dotted class; empty for one that no page can have, such as a class of a function."""
@@ -40,9 +40,22 @@ class Reference(NamedTuple):
         return None if (sign and call is None) or not (cls or sign) else Reference(cls, call)
 
 
+def in_reading_order(layout: Layout) -> Iterator[Figure | list[Title]]:
+    """The nodes, each behind the titles of the boxes that begin with it."""
+    opening: dict[int, list[Title]] = {}
+    for title in layout.titles or ():
+        opening.setdefault(title.before, []).append(title)
+    for i, node in enumerate(layout.nodes):
+        if i in opening:
+            yield opening.pop(i)
+        yield node
+    if opening:
+        yield [title for titles in opening.values() for title in titles]
+
+
 def classes(layout: Layout) -> Iterator[str]:
     """The classes that a picture refers to, in reading order."""
-    for item in layout.in_reading_order():
+    for item in in_reading_order(layout):
         for thing in (item,) if isinstance(item, Figure) else item:
             if (reference := Reference.of(thing.reference)) is not None and reference.cls:
                 yield reference.cls
@@ -52,10 +65,8 @@ def classes(layout: Layout) -> Iterator[str]:
 class Links:
     """The links of one picture in its page.
 
-    They take the colour of the text around the picture, not that of the page's links: colours tell kinds.
-
-    They are written as `xlink:href`, which browsers read as well: scripts of pages, such as the instant navigation of
-    Material for MkDocs, take everything with `href` for a link of HTML, and fail at those of SVG.
+    They take the colour of the text, not that of the page's links: colours tell kinds. They are written as
+    `xlink:href`: scripts of pages, such as the instant navigation of Material for MkDocs, fail at an `href` of SVG.
     """
 
     urls: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +79,6 @@ class Links:
     """The layers that have their id in the page already."""
 
     def opens(self, reference: Reference) -> bool:
-        """Whether it leads to the inside of a closed layer."""
         return reference.call in self.paths
 
     def tag(self, reference: Reference) -> str:
@@ -103,7 +113,6 @@ def layer_id(prefix: str, path: str) -> str:
 
 
 def fragment(id_: str) -> str:
-    """The end of an address that leads to the id."""
     from urllib.parse import quote  # which few pages need
 
     return "#" + quote(id_, safe=_KEPT)

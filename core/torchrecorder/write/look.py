@@ -50,10 +50,8 @@ _DASHES = {"dashed": "5 3", "dotted": "1.5 2"}
 _MARK_DASHES: dict[Mark, str] = {"removed": "4 3", "moved": "1.5 2"}
 _BACK_DASHES = "3.5 2.5"
 """Of data that the next turn of a loop reads: as short as lets the hook of a small node show two dashes."""
-_BOX_OPACITY = ".2"
-"""A box is tinted only: what stands in it has the colours of the page."""
-_MIDDLE = 0.18
-"""The luminance on which black and white words are seen equally well."""
+_BOX_OPACITY = ".2"  # a box is tinted only: what stands in it has the colours of the page
+_MIDDLE = 0.18  # the luminance on which black and white words are seen equally well
 
 
 def variable(kind: str) -> str:
@@ -135,8 +133,7 @@ THEMES: Mapping[ThemeName, Theme] = {
     ),
 }
 BOXES = Look(line="currentColor", line_opacity=".3")
-NODES = Look(width="1.2")
-"""What all boxes and all nodes of a picture have in common."""
+NODES = Look(width="1.2")  # what all boxes and all nodes of a picture have in common
 _ERROR = Look(line="error", line_opacity="1", width="2", dashes="5 3")
 
 
@@ -167,17 +164,12 @@ class NodeLook(NamedTuple):
     kind: str
     outline: Look
     sheets: str
-    """The line of the sheets behind it."""
     ink: str
-    """Of its words; that of the page if empty."""
     is_oval: bool
 
 
 def node_look(node: Figure, theme: Theme, *, is_diff: bool) -> NodeLook:
-    """A node as its theme has it, then as a styler changed it.
-
-    A node that is filled with a colour has words that are seen on it, since the page's may not be.
-    """
+    """A node as its theme has it, then as a styler changed it; its words are seen on the colour it is filled with."""
     kind = next((flag for flag in sorted(node.flags) if flag in KINDS or flag == "skip"), "op")
     mark = mark_of(node.flags)
     paint = look = theme.paint((mark or "op") if is_diff else kind, bool(node.reference))
@@ -201,7 +193,7 @@ def line_kind(line: Line) -> str:
 
 
 def line_look(kind: str, mark: Mark | None, style: EdgeStyle, theme: Theme, *, is_diff: bool) -> Look:
-    """What lines of a kind have in common that have the same mark and style."""
+    """The look of lines of one kind, mark and style."""
     look = Look(line="currentColor", line_opacity=".55")
     if is_diff:
         look = Look(line=mark, line_opacity=".9") if mark else look
@@ -221,7 +213,6 @@ def luminance(colour: str) -> float:
 
 
 def _grey(colour: str) -> str:
-    """A colour as it is seen in grey."""
     light = luminance(colour)
     shade = round(255 * (12.92 * light if light <= 0.0031308 else 1.055 * light ** (1 / 2.4) - 0.055))
     return "#" + f"{shade:02x}" * 3

@@ -1,6 +1,6 @@
 """From a View to a flowchart of Mermaid, which code forges draw where they show Markdown.
 
-Nodes are n0, n1, …, boxes b0, b1, …, so nothing of the user's is ever a name; in labels every sign that could mean
+Nodes are n0, n1, …, boxes b0, b1, …, so nothing of the user's is ever a name; in labels every character that could mean
 something to Mermaid, to its Markdown or to HTML is written as a number.
 """
 
@@ -17,10 +17,8 @@ from torchrecorder.view import Box, Node, View
 from torchrecorder.write.look import COLOURS
 from torchrecorder.write.text import describe
 
-MAX_NODES = 60
-"""Forges give the picture the width of a page and no zoom worth the name."""
-_TINT = "29"
-"""The opacity of a node, after its colour: the text has that of the page."""
+MAX_NODES = 60  # forges give the picture the width of a page and no zoom worth the name
+_TINT = "29"  # the opacity of a node, after its colour: the text has that of the page
 _LETTERS = r"[^\W_]"
 _MEANS = re.compile(rf"(?<!{_LETTERS})[._-]|[._-](?!{_LETTERS})|[^\w .,:()\[\]=/–×·→←−÷…-]")
 _APART = "#8203;"
@@ -63,7 +61,6 @@ def _lines(view: View, options: DrawingOptions, notes: list[str]) -> Iterator[st
 
 
 def _things(view: View, labels: Labels) -> Iterator[str]:
-    """The nodes and boxes, each box around its own."""
     content: dict[int | None, list[Box | Node]] = {None: []}
     for node in view.nodes:  # a box stands where its first node does
         thing: Box | Node = node
@@ -95,5 +92,4 @@ def _node(node: Node, labels: Labels) -> str:
 
 
 def _text(text: str) -> str:
-    """A label between quotes."""
     return _MEANS.sub(lambda sign: f"#{ord(sign[0])};" + (_APART if sign[0] in "$\\" else ""), text)

@@ -7,25 +7,29 @@ they are written.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from fontTools.ttLib import TTFont, TTLibError
 from fpdf import FPDF
 
+from torchrecorder.errors import OptionError
 from torchrecorder.layout.model import Layout
-from torchrecorder.write.fonts import OURS, faces_for
 from torchrecorder.write.foot import foot_lines, sides
 from torchrecorder.write.svg import FileWriter, Lettering, document
 
-_MAX_SIDE = 14_400.0
-"""Points; readers show no longer page."""
+_MAX_SIDE = 14_400.0  # points; readers show no longer page
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 """Characters that control others."""
-_SAME_TAG = b"MPDFAA+"
-"""What fpdf2 writes before the name of each font."""
+_SAME_TAG = b"MPDFAA+"  # what fpdf2 writes before the name of each font
 
 
 def to_pdf(layout: Layout, alt: str = "", scale: float = 1.0, notes: Sequence[str] = ()) -> bytes:
@@ -67,8 +71,7 @@ class _PdfWriter(FileWriter):
         others = faces_for({letter for text in texts for letter in _plain(text)})
         for style, file in OURS.items():
             pdf.add_font("ours", style, file)
-        self.family: dict[str, str] = {}
-        """By character, for those that are not in ours."""
+        self.family: dict[str, str] = {}  # by character, for those that are not in ours
         for i, (face, letters) in enumerate(others.items()):
             pdf.add_font(f"other{i}", "", face.file, collection_font_number=face.number)
             self.family |= dict.fromkeys(letters, f"other{i}")
@@ -105,7 +108,6 @@ class _PdfWriter(FileWriter):
         )
 
     def _runs(self, text: str) -> Iterator[tuple[str, str]]:
-        """The text in parts of one font each, with the name of the font."""
         last, part = "", ""
         for letter in text:
             family = self.family.get(letter, "ours")
@@ -120,3 +122,102 @@ class _PdfWriter(FileWriter):
 def _plain(text: str) -> str:
     """The characters that are seen, accents joined with their letters as fonts have them."""
     return _UNSEEN.sub("", unicodedata.normalize("NFC", text))
+
+
+OURS = {style: Path(__file__).with_name("fonts") / name for style, name in (("", "sans.ttf"), ("B", "sans-bold.ttf"))}
+_ODD = re.compile("bold|italic|oblique|light|thin|black|medium|mono|serif|condensed|narrow|emoji", re.IGNORECASE)
+"""Fonts that are taken last."""
+_RESTRICTED = 2  # of the licence bits of a font: it may not be embedded
+_SHAPED = ((0x0900, 0x0DFF), (0x0E00, 0x109F), (0x1780, 0x18AF))
+"""Blocks of scripts whose signs change with their neighbours: of India, South East Asia, Mongolia."""
+
+
+class Face(NamedTuple):
+    file: Path
+    number: int  # in a file of several
+
+
+def faces_for(signs: Iterable[str]) -> dict[Face, frozenset[str]]:
+    """Fonts of this machine that have the signs which ours lacks, each with those that it is to set.
+
+    Raises:
+        OptionError: No font has one of them, or its script is not set sign by sign.
+    """
+    regular, bold = (_signs_of(file)[1] for file in OURS.values())
+    ours = regular & bold
+    left = {sign for sign in signs if ord(sign) not in ours}
+    unset = {sign for sign in left if _needs_shaping(sign)}
+    faces: dict[Face, frozenset[str]] = {}
+    for file in _files() if left > unset else ():
+        face, has = _signs_of(file)
+        if here := frozenset(sign for sign in left - unset if ord(sign) in has):
+            faces[face] = here
+            left -= here
+            if left == unset:
+                break
+    problems = []
+    if unset:
+        shaped = "which needs text shaping or right-to-left layout"
+        problems.append(f"a PDF or PNG cannot show {_named(unset)}, {shaped}; write a .svg")
+    if lacking := left - unset:
+        kinds = {(unicodedata.east_asian_width(sign), unicodedata.category(sign)) for sign in lacking}
+        problems.append(
+            f"no font of this machine has {_named(lacking)}, and a PDF or PNG holds its fonts; install one,"
+            f" such as Noto Sans{' CJK' if ('W', 'Lo') in kinds else ''}, or write a .svg"
+        )
+    if problems:
+        raise OptionError(tuple(problems))
+    return faces
+
+
+def _named(signs: set[str]) -> str:
+    first = sorted(signs)[:8]
+    codes = ", ".join(f"U+{ord(sign):04X}" for sign in first[:3])
+    return f"{''.join(first)}{'…' if len(signs) > len(first) else ''} ({codes}{', …' if len(signs) > 3 else ''})"
+
+
+def _needs_shaping(sign: str) -> bool:
+    runs_left = unicodedata.bidirectional(sign) in ("R", "AL")
+    return runs_left or any(first <= ord(sign) <= last for first, last in _SHAPED)
+
+
+@lru_cache(maxsize=1)
+def _files() -> tuple[Path, ...]:
+    """Every file of fonts, plain ones first; in the same order each time."""
+    files = {
+        file for folder in _folders() for file in folder.rglob("*") if file.suffix.lower() in (".ttf", ".otf", ".ttc")
+    }
+    return tuple(sorted(files, key=lambda file: (len(_ODD.findall(file.name)), file.name, str(file))))
+
+
+def _folders() -> list[Path]:
+    home, system = Path.home(), Path("/usr/share")
+    if sys.platform == "darwin":
+        return [Path("/System/Library/Fonts"), Path("/Library/Fonts"), home / "Library/Fonts"]
+    if sys.platform == "win32":
+        local = Path(os.environ.get("LOCALAPPDATA", home / "AppData/Local"))
+        return [Path(os.environ.get("WINDIR", "C:/Windows"), "Fonts"), local / "Microsoft/Windows/Fonts"]
+    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local/share")
+    return [data / "fonts", home / ".fonts", Path("/usr/local/share/fonts"), system / "fonts"]
+
+
+@lru_cache(maxsize=1024)
+def _signs_of(file: Path) -> tuple[Face, frozenset[int]]:
+    """The characters that a font can set: none if it is damaged, has pictures for outlines, or must not be embedded.
+
+    Of several in a file it is the one for simplified Chinese, if there is one: all have the same characters.
+    """
+    number = 0
+    try:
+        with file.open("rb") as data:
+            for i in range(getattr(TTFont(data, fontNumber=0, lazy=True).reader, "numFonts", 1)):
+                if (TTFont(data, fontNumber=i, lazy=True)["name"].getBestFamilyName() or "").endswith(" SC"):
+                    number = i
+                    break
+            font = TTFont(data, fontNumber=number, lazy=True)
+            rights: Any = font["OS/2"]  # whose fields fonttools makes while it reads
+            may = not rights.fsType & _RESTRICTED and ("glyf" in font or "CFF " in font)
+            signs = frozenset(font.getBestCmap() or ()) if may else frozenset()
+    except (TTLibError, OSError, KeyError, AttributeError, ValueError):
+        signs = frozenset()
+    return Face(file, number), signs

@@ -12,13 +12,12 @@ from torchrecorder.errors import OptionError
 from torchrecorder.layout.model import Layout
 from torchrecorder.write.pdf import to_pdf
 
-DPI = 192
-_MAX_PIXELS = 100_000_000
-"""A larger picture is painted more coarsely, since its pixels must fit into memory."""
+DPI = 192  # two dots in a CSS pixel
+_MAX_PIXELS = 100_000_000  # a larger picture is painted more coarsely, since its pixels must fit into memory
 
 
 def pdfium() -> Any:
-    """What paints.
+    """The module that paints.
 
     Raises:
         OptionError: It is not installed.

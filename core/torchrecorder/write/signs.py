@@ -13,11 +13,9 @@ from torchrecorder.write.look import Look, decimal, mark_of
 
 DECIDES = "the code takes one branch or another because of these numbers"
 """What a pointer over the rhomb of a node shows."""
-_RHOMB = 4.0
-"""Half of a diagonal of the rhomb, in points."""
-_RADIUS = 5.5
-_INSET = 2.0
-"""Of the middle of a badge from the corner of its figure, in points."""
+_RHOMB = 4.0  # half of a diagonal of the rhomb, in points
+_RADIUS = 5.5  # points, around the paths below
+_INSET = 2.0  # of the middle of a badge from the corner of its figure, in points
 _BADGES = {
     "added": "M-3 0h6M0 -3v6",
     "removed": "M-3 0h6",
@@ -36,20 +34,16 @@ _TAGS = {
 
 class SignPart(NamedTuple):
     look: Look
-    path: str = ""
-    """Path data as in an SVG; empty for a circle."""
-    circle: tuple[str, str, str] = ("", "", "")
-    """Middle and radius."""
+    path: str = ""  # path data as in an SVG; empty for a circle
+    circle: tuple[str, str, str] = ("", "", "")  # middle and radius
 
 
 class Sign(NamedTuple):
-    name: str
-    """What a pointer over it shows."""
+    name: str  # what a pointer over it shows
     parts: tuple[SignPart, ...]
 
 
 def signs(figure: Figure) -> Iterator[Sign]:
-    """The signs at the corners of a node or a box."""
     rect = figure.rect
     inset = (1 - 0.5**0.5) / 2 * rect.width
     if "decides" in figure.flags:

@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 from torchrecorder.layout.geometry import Curve, arrow
 from torchrecorder.layout.model import PARTS, PX, EdgeStyle, Figure, Layout, Line, Title
 from torchrecorder.write.foot import SIZE, described, foot_lines, sides
-from torchrecorder.write.links import XLINK, Links, Reference, References
+from torchrecorder.write.links import XLINK, Links, Reference, References, in_reading_order
 from torchrecorder.write.look import (
     BOXES,
     FONT,
@@ -37,19 +37,16 @@ from torchrecorder.write.signs import signs
 if TYPE_CHECKING:
     from torchrecorder.view.model import Mark
 
-MUTED = ".9"
-"""Enough for a contrast of 4.5:1 in every theme that is tested, also where text is dark grey."""
-FOOT_MUTED = ".75"
-"""A contrast of 7:1 on white, less than that of the words in the picture."""
-_STACK = 3.0
-"""Points between the sheets behind what repeats."""
+MUTED = ".9"  # enough for a contrast of 4.5:1 in every theme that is tested, also where text is dark grey
+FOOT_MUTED = ".75"  # a contrast of 7:1 on white, less than that of the words in the picture
+_STACK = 3.0  # points between the sheets behind what repeats
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _INK = {False: ("#1f2328", "#ffffff"), True: ("#e6edf3", "#16181d"), None: ("#767b82", "")}
 """Text and background of a picture that stands alone, by `dark`: a middle grey is read on white and on near-black."""
 
 
 class Lettering(NamedTuple):
-    """How the words of a group are set."""
+    """The setting of the words of a group."""
 
     size: float = 10.5
     anchor: str = "middle"
@@ -61,18 +58,14 @@ FOOT = Lettering(SIZE, "start", FOOT_MUTED)
 
 
 class SvgWriter:
-    """The elements of one picture."""
-
     def __init__(self, layout: Layout, colours: Colours, links: Links | References) -> None:
         self.layout, self.colours, self.links = layout, colours, links
         self.theme, self.is_diff = THEMES[layout.theme], layout.is_diff
-        self.has_links = False
-        """Whether a link of a page was written."""
+        self.has_links = False  # whether a link of a page was written
         self._has_keys = True
         self._escapes: dict[str, str] = {}
 
     def opening(self, label: str, size: str, id_: str = "") -> str:
-        """The first tag."""
         first = (f" id={quoteattr(id_)}" if id_ else "") + (f' xmlns:xlink="{XLINK}"' if self.has_links else "")
         return (
             f'<svg{first} xmlns="http://www.w3.org/2000/svg" class="torchrecorder" {label} {size}'
@@ -81,16 +74,13 @@ class SvgWriter:
         )
 
     def called(self, uid: str, description: str) -> str:
-        """The title and the description."""
         title = self._text(self.layout.title)
         return f'<title id="{uid}-t">{title}</title><desc id="{uid}-d">{self._text(description)}</desc>'
 
     def body(self) -> str:
-        """The picture itself."""
-        return "".join((*self._boxes(), *self._lines(), *self._words(), *self._nodes()))
+        return "".join((*self._boxes(), *self._lines(), self._words(), *self._nodes()))
 
     def foot(self, notes: Sequence[str]) -> str:
-        """The group of notes below the picture."""
         said = "".join(self.text(FOOT, x, y, [(line, False)]) for x, y, line in foot_lines(self.layout, notes))
         look = f'text-anchor="{FOOT.anchor}" font-size="{FOOT.size:g}" fill-opacity="{FOOT.opacity}"'
         return f'<g class="foot" {look}>{said}</g>' if said else ""
@@ -114,24 +104,22 @@ class SvgWriter:
                 continue
             look = line_look(kind, mark, style, self.theme, is_diff=self.is_diff)
             curves = "".join([_curve(part) for line in lines for part in line.parts])
-            heads = "".join([_head(line) for line in lines])
+            heads = "".join([_head(line) for line in lines if line.tip])
             joins = any(all(line.ends) for line in lines) and self._has_keys
             ends = f' data-ends="{",".join(map(_ends, lines))}"' if joins else ""
             yield f'<g class="{kind}"{ends}><path fill="none"{self._attributes(look)} d="{curves}"/>'
             yield f'<path fill="{self.colours(look.line)}" fill-opacity="{look.line_opacity}" d="{heads}"/></g>'
 
-    def _words(self) -> Iterator[str]:
-        words = self.layout.words
-        if words:
-            setting = Lettering(words[0].size, opacity=MUTED)
-            yield f'<g class="shapes" font-size="{decimal(setting.size)}" fill-opacity="{MUTED}">'
-            for word in words:
-                yield self.text(setting, decimal(word.x), decimal(word.y), [(word.text, False)])
-            yield "</g>"
+    def _words(self) -> str:
+        if not (words := self.layout.words):
+            return ""
+        setting = Lettering(words[0].size, opacity=MUTED)
+        texts = "".join(self.text(setting, decimal(word.x), decimal(word.y), [(word.text, False)]) for word in words)
+        return f'<g class="shapes" font-size="{decimal(setting.size)}" fill-opacity="{MUTED}">{texts}</g>'
 
     def _nodes(self) -> Iterator[str]:
         yield f'<g class="nodes"{self._attributes(NODES)}>'
-        items = [*self.layout.in_reading_order()]
+        items = [*in_reading_order(self.layout)]
         last = [items.pop()] if items and isinstance(items[-1], list) else []
         for item in items:
             yield from (self._node(item),) if isinstance(item, Figure) else self._titles(item)
@@ -146,8 +134,7 @@ class SvgWriter:
             name, dot, rest = ("", "", title.word.text) if title.is_rest else title.word.text.partition(PARTS)
             place = decimal(title.left), decimal(title.word.y)
             text = self.text(TITLES, *place, [(name, True), (dot + rest, False)], ink=title.ink, key=title.key)
-            reference = Reference.of(title.reference)
-            yield self._linked(text, reference)
+            yield self._linked(text, Reference.of(title.reference))
         yield "</g>"
 
     def _node(self, node: Figure) -> str:
@@ -180,18 +167,9 @@ class SvgWriter:
         key: str = "",
         is_in_node: bool = False,
     ) -> str:
-        """One line of words.
+        """A line of words in the setting of its group; `x` begins it, or is its middle.
 
-        Args:
-            setting: That of its group.
-            x: Where it begins, or its middle.
-            y: Its base line.
-            spans: Its parts, each with whether it is bold.
-            size: Its own, in points.
-            opacity: Its own.
-            ink: The colour, if it is not the page's.
-            key: Of the box that it is the title of.
-            is_in_node: Whether an outline's line is around it.
+        Each span says whether it is bold; size, opacity and ink are its own; `key` is that of the box which it titles.
         """
         look = f' font-size="{decimal(size)}"' if size and size != setting.size else ""
         look += ' font-weight="600"' if is_in_node and spans[0][1] else ""
@@ -310,7 +288,6 @@ def stand_in(layout: Layout, label: str, same: str, address: str) -> str:
 
 
 def foot(layout: Layout, notes: Sequence[str]) -> str:
-    """The group at the foot of a picture; empty if there are no notes."""
     return SvgWriter(layout, Colours(), Links()).foot(notes)
 
 
@@ -334,8 +311,6 @@ def standalone(
 
 
 class FileWriter(SvgWriter):
-    """The elements of a picture that stands alone."""
-
     def __init__(self, layout: Layout, dark: bool | None = False, quotes: str = '"') -> None:
         ink, self.paper = _INK[dark]
         super().__init__(layout, Colours(ink, are_fixed=True, are_grey=layout.grey), Links())
@@ -344,7 +319,6 @@ class FileWriter(SvgWriter):
 
 
 def document(writer: FileWriter, scale: float, notes: Sequence[str]) -> str:
-    """A file of the writer's picture."""
     layout = writer.layout
     wide, high = sides(layout, notes)
     if scale == 1:
@@ -370,7 +344,7 @@ def _size(layout: Layout) -> str:
 
 
 def sheets(figure: Figure, radius: float) -> Iterator[tuple[float, float, float, float]]:
-    """The edges of the sheets behind what repeats: where each begins, how far it goes down, and back to the left."""
+    """The edges of the sheets behind what repeats: its start, the way down, and back to the left."""
     left, top, right, bottom = figure.rect
     for by in (_STACK, 2 * _STACK) if "repeat" in figure.flags else ():
         y = top + by + radius / 2
@@ -388,15 +362,13 @@ def head_of(line: Line) -> tuple[tuple[int, int], ...]:
 
 
 def _head(line: Line) -> str:
-    if not line.tip:
-        return ""
     (x0, y0), (x1, y1), (x2, y2) = head_of(line)
     steps = " ".join(map(tenths, (x1 - x0, y1 - y0, x2 - x1, y2 - y1)))
     return f"M{tenths(x0)} {tenths(y0)}l{steps}z".replace(" -", "-")
 
 
 def _ends(line: Line) -> str:
-    """What an edge joins, for scripts that look for its curves in the path of all.
+    """Ends of an edge, for scripts that look for its curves in the path of all.
 
     Between the nodes 0 and 1 it is `0 1`; `0 1 2` if it is in two parts, `0 1 1 0` if it has no arrow.
     """

@@ -34,8 +34,7 @@ _SPACES = {"\u00a0": "~", "\u2002": "\\enspace{}", "\u2003": "\\quad{}", "\u2009
 _QUOTES = {"‘": "`", "’": "'", "“": "``", "”": "''", "–": "--", "—": "---"}
 _MARKS = _SPACES | _QUOTES
 _TABLE = str.maketrans({**_ESCAPES, **_MARKS, **{sign: f"${{{text}}}$" for sign, text in _MATHS.items()}})
-_LATIN = 0x17F
-"""The last sign that LaTeX has letters for in every font."""
+_LATIN = 0x17F  # the last sign that LaTeX has letters for in every font
 _OTHER = re.compile(f"[^\x00-{chr(_LATIN)}{''.join(map(re.escape, (*_MATHS, *_MARKS)))}]+")
 _FONTS = (
     "Noto Sans CJK SC",
@@ -85,14 +84,13 @@ def escaped(text: str) -> str:
         sign for sign in unicodedata.normalize("NFC", text) if unicodedata.category(sign) not in ("Cc", "Cf")
     )
     parts, end = [], 0
-    for found in _OTHER.finditer(text):
-        parts += [text[end : found.start()].translate(_TABLE), f"\\trother{{{found[0]}}}"]
-        end = found.end()
+    for match in _OTHER.finditer(text):
+        parts += [text[end : match.start()].translate(_TABLE), f"\\trother{{{match[0]}}}"]
+        end = match.end()
     return "".join(parts) + text[end:].translate(_TABLE)
 
 
 def document(title: str, alt: str, lines: Sequence[str], wide: float, high: float) -> str:
-    """A whole file around the lines of a picture, which is so many points wide and high."""
     is_other = any("\\trother{" in line for line in lines)
     tried = "\n    ".join(f"\\trtry{{{font}}}" for font in _FONTS)
     head = _ALONE.replace("OTHER", _OTHER_FONTS.replace("TRIED", tried) if is_other else "")

@@ -26,21 +26,14 @@ from torchrecorder.view import View
 from torchrecorder.view.node_kinds import torch_kind
 from torchrecorder.view.plan.repeats import CallRun, call_runs
 
-MAX_LINES = 400
-MAX_ROWS = 1000
-_NAME_WIDTH = 100
-_MAX_NAME = 200
-_LISTED = 3
-"""How many inputs or outputs are named in a sentence."""
+MAX_LINES = 400  # as many as ten pages
+MAX_ROWS = 1000  # a page carries them all
+_NAME_WIDTH, _MAX_NAME = 100, 200  # characters of a name in a line, and in a table, which can break it
+_LISTED = 3  # how many inputs or outputs are named in a sentence
 
 
 def describe(graph: Graph, *, name: str = "") -> tuple[str, str]:
-    """A title and a description: `ResNet` and `21 layers, 11.7 M parameters; input 1×3×224×224, output 1×1000`.
-
-    Args:
-        graph: The Graph.
-        name: What the model is called; its class if empty.
-    """
+    """A title and a description: `ResNet` and `21 layers, 11.7 M parameters; input 1×3×224×224, output 1×1000`."""
     model = graph.modules.get("")
     title = clean(name or (class_name(model) if model else "model"), 80)
     called = [graph.modules[path] for path in {c.module for c in graph.calls if c.kind == "module"} & {*graph.modules}]
@@ -67,7 +60,7 @@ def _ends(graph: Graph, word: str, ends: Mapping[str, int]) -> str:
 
 
 def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
-    """What a caption can state in a word or two, by a short name, in the order a reader wants it."""
+    """Facts for a caption, by a short name, in the order a reader wants them."""
     model = graph.modules[""]
     facts = {
         "model": class_name(model),
@@ -143,13 +136,13 @@ def _outermost(view: View) -> int:
 
 def _opened(view: View) -> set[int]:
     """The calls that something drawn in a picture, or in its insets, is in."""
-    graph, found = view.graph, set[int]()
-    for one in (view, *(inset.view for inset in view.insets)):
-        drawn = [graph.calls[call].parent for node in one.nodes for call in node.calls]
-        drawn += [graph.ops[node.op].call for node in one.nodes if node.op is not None]
+    graph, opened = view.graph, set[int]()
+    for shown in (view, *(inset.view for inset in view.insets)):
+        drawn = [graph.calls[call].parent for node in shown.nodes for call in node.calls]
+        drawn += [graph.ops[node.op].call for node in shown.nodes if node.op is not None]
         for call in drawn:
-            found.update(around.id for around in graph.around(call))
-    return found
+            opened.update(around.id for around in graph.around(call))
+    return opened
 
 
 def _branched(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
@@ -174,7 +167,7 @@ def _cells(
     show: Collection[str],
     work: Mapping[int, int],
 ) -> tuple[str, str, str, str, str]:
-    """The columns of one line: name, layer, output, parameters, operations; empty where nothing is to be said."""
+    """The columns of one line: name, layer, output, parameters, operations."""
     name, module = _name_and_module(graph, run, _NAME_WIDTH)
     repeated = times(len(run.calls), run.repetition)
     again = "".join(f" {word}" if word.startswith("×") else f" · {word}" for word in (repeated, *run.differs) if word)
@@ -202,7 +195,7 @@ def _name_and_module(graph: Graph, run: CallRun, limit: int) -> tuple[str, Modul
 
 @dataclass(frozen=True, slots=True)
 class LayerRow:
-    """One layer, or several that are the same again."""
+    """A layer, or several that are the same again."""
 
     label: str
     """Its depth and its number among all of that depth, `2-1`; `0` for the model."""
@@ -210,19 +203,16 @@ class LayerRow:
     name: str
     """Its path from the layer around it."""
     layer: str
-    """Its class."""
     repeat: int
     output: str
-    """The shapes it gives."""
     params: int
-    """Parameters of one of them."""
     flops: int
-    """Floating-point operations of one of them; 0 where no rule is known."""
+    """0 where no rule is known."""
 
 
 def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[LayerRow, ...]:
     """The rows of the model, a layer before those in it, up to `MAX_ROWS`."""
-    work, found = flops_by_call(graph), []
+    work, rows = flops_by_call(graph), []
     numbers: dict[int, int] = {}
     for run in call_runs(graph, depth)[:MAX_ROWS]:
         number = numbers[run.level] = numbers.get(run.level, 0) + 1
@@ -239,5 +229,5 @@ def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[L
             params=module.params.total if module else 0,
             flops=work.get(call.id, 0),
         )
-        found.append(row)
-    return tuple(found)
+        rows.append(row)
+    return tuple(rows)

@@ -18,6 +18,7 @@ from torchrecorder.layout.geometry import Curve, Point, Rect, segments
 from torchrecorder.layout.model import PARTS, Figure, Layout, Line, Title
 from torchrecorder.layout.widths import width
 from torchrecorder.write.foot import foot_lines, sides
+from torchrecorder.write.links import in_reading_order
 from torchrecorder.write.look import (
     BOXES,
     COLOURS,
@@ -39,10 +40,8 @@ from torchrecorder.write.tex import document, escaped
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_]+")
 _TOKEN = re.compile(r"[A-Za-z]|-?\d*\.?\d+")
 _TAKES = {"M": 2, "l": 2, "h": 1, "v": 1, "c": 6}
-_NEAR = 0.3
-"""Points between the end of a line and its arrow, of which both are rounded."""
-_ARROW = 6.0
-"""Length of an arrow in points, where a picture has none."""
+_NEAR = 0.3  # points between the end of a line and its arrow, of which both are rounded
+_ARROW = 6.0  # length of an arrow in points, where a picture has none
 _Look = dict[str, str]
 
 _MACROS = r"""\def\trline#1{\setbox0=\hbox{\strut #1}\dimen0=\dimexpr\pgfkeysvalueof{/pgf/minimum width}-2bp\relax
@@ -67,7 +66,7 @@ def to_tikz(layout: Layout, details: str = "", alt: str = "", scale: float = 1.0
 
 @dataclass(frozen=True, slots=True)
 class _StyledPart:
-    """What is drawn in the style of its kind, but for what is its own."""
+    """A thing in the style of its kind, but for its own options."""
 
     kind: str
     look: _Look
@@ -82,12 +81,10 @@ class _TikzWriter:
         self.theme, self.is_diff = THEMES[layout.theme], layout.is_diff
         self.arrow = _ARROW
         self.items: list[_StyledPart | str] = []
-        self.colours: dict[str, str] = {}
-        """The name of each, by six hexadecimal digits."""
+        self.colours: dict[str, str] = {}  # names by six hexadecimal digits
         self.paint = Colours(are_fixed=True, are_grey=layout.grey)
         self.wanted: Counter[str] = Counter()
-        self.keys: dict[str, str] = {}
-        """Names of nodes by their keys."""
+        self.keys: dict[str, str] = {}  # names of nodes by their keys
         self.names: list[str] = []
         for node in layout.nodes:
             said = node.words[0].text if node.words else ""
@@ -101,7 +98,6 @@ class _TikzWriter:
         return name if self.wanted[name] == 1 else self.name(f"{name}-{self.wanted[name]}")
 
     def write(self, notes: Sequence[str]) -> None:
-        """Everything, from the back to the front."""
         layout = self.layout
         if layout.boxes:
             self.items.append("% boxes")
@@ -116,7 +112,7 @@ class _TikzWriter:
             self.word("shape", setting, (word.x, word.y), escaped(word.text), plain=word.text)
         self.items.append("% nodes")
         names = iter(self.names)
-        for item in layout.in_reading_order():
+        for item in in_reading_order(layout):
             if isinstance(item, Figure):
                 self.node(item, next(names))
                 continue
@@ -138,7 +134,6 @@ class _TikzWriter:
         self.signs(node)
 
     def shape(self, kind: str, figure: Figure, radius: float, look: Look, name: str, words: str, ink: str = "") -> None:
-        """The outline of a node or a box, with its words."""
         place = _place(figure)
         style = {
             "shape": "rectangle" if not figure.is_round else "circle" if place.width == place.height else "ellipse",
@@ -149,13 +144,10 @@ class _TikzWriter:
             "text": self.colour(ink),
         }
         size = f"minimum width={self.bp(place.width)}, minimum height={self.bp(place.height)}"
-        rest = (
-            f"({name}) at {self.point(((place.left + place.right) / 2, (place.top + place.bottom) / 2))} {{{words}}};"
-        )
+        rest = f"({name}) at {self.point(place.middle)} {{{words}}};"
         self.items.append(_StyledPart(kind, style, "\\node", rest, size))
 
     def sheets(self, figure: Figure, radius: float, look: Look) -> None:
-        """What is seen of the sheets behind a node or a box that repeats."""
         for right, top, down, back in sheets(figure, radius):
             x, y, r = _tenth(right), _tenth(top) + _tenth(down), _tenth(radius)
             corner = (x, y + 2 / 3 * r), (x - r / 3, y + r), (x - r, y + r)
@@ -163,7 +155,6 @@ class _TikzWriter:
             self.items.append(_StyledPart("sheet", self.line(look), "\\draw", f"{self.steps(steps)};"))
 
     def signs(self, figure: Figure) -> None:
-        """What a corner of a node or a box says."""
         for sign in signs(figure):
             for look, path, (cx, cy, r) in sign.parts:
                 fill = self.colour(look.fill)
@@ -177,7 +168,6 @@ class _TikzWriter:
                     self.items += [f"\\fill[{fill}] {self.steps(part)} -- cycle;" for part in _parts(path)]
 
     def box_name(self, box: Figure) -> str:
-        """A name after the title."""
         said = next((title.word.text for title in self.layout.titles or () if title.key == box.key), "")
         return self.name(f"box-{said.partition(PARTS)[0]}" if said else "box")
 
@@ -187,7 +177,6 @@ class _TikzWriter:
         self.word("title", TITLES, (title.left, title.word.y), text, ink=title.ink)
 
     def word(self, kind: str, setting: Lettering, place: Point, text: str, *, ink: str = "", plain: str = "") -> None:
-        """A title, a line of the foot, or the shape beside an edge."""
         size = setting.size * self.scale
         look = {"font": _font(size), "text": self.colour(ink), "text opacity": _opacity(setting.opacity)}
         own = ""
@@ -197,7 +186,6 @@ class _TikzWriter:
         self.items.append(_StyledPart(kind, look, "\\node", f"at {at} {{{text}}};", own))
 
     def edges(self) -> None:
-        """Each curve as a line of its own, with its arrow."""
         groups: dict[str, dict[tuple[object, ...], list[Line]]] = {"edges": {}, "skips": {}, "backs": {}}
         for line in self.layout.lines:
             groups[line_kind(line)].setdefault((mark_of(line.flags), line.style), []).append(line)
@@ -252,7 +240,7 @@ class _TikzWriter:
         return _bp(points * self.scale)
 
     def steps(self, path: Sequence[Sequence[Point]]) -> str:
-        """Where a path begins, then one point for a line, three for a curve."""
+        """The commands of a path: a point for a line, three for a curve."""
         text = self.point(path[0][0])
         for step in path[1:]:
             *controls, end = map(self.point, step)
@@ -260,7 +248,6 @@ class _TikzWriter:
         return text
 
     def lines(self, wide: float, high: float) -> Iterator[str]:
-        """Colours, styles, and the picture."""
         looks: dict[str, Counter[tuple[tuple[str, str], ...]]] = {}
         for item in self.items:
             if isinstance(item, _StyledPart):

@@ -28,7 +28,8 @@ from tests.models.one_layer import net
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cli.projects import update
 from torchrecorder.errors import OutOfDate, TorchMissing
-from torchrecorder.pipeline import Collected, Pipeline
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline.collecting import Collected
 from torchrecorder.pipeline.recordings import Recordings
 from torchrecorder.request import DiagramRequest, RecordingRequest, Settings, read_request
 from torchrecorder.worker.client import Worker

@@ -22,7 +22,8 @@ from torchrecorder.cli import main
 from torchrecorder.cli.doctor import watched
 from torchrecorder.cli.projects import update
 from torchrecorder.errors import CollectFailed
-from torchrecorder.pipeline import Collected, Pipeline, collect
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline.collecting import Collected, collect
 from torchrecorder.request import Settings, read_request
 
 NETS = """from torch import nn

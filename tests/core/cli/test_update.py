@@ -22,8 +22,8 @@ from tests.entries import entries, facts_of
 from tests.folders import contents
 from torchrecorder.cli import main
 from torchrecorder.cli.projects import update
-from torchrecorder.pipeline import Collected
-from torchrecorder.pipeline.batch import Pipeline
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline.collecting import Collected
 from torchrecorder.request import Settings, read_request
 from torchrecorder.trace.freshness import Verdict
 

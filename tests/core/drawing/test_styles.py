@@ -13,8 +13,7 @@ from tests.core.drawing.engines import NASTY, SVG, finish, laid_out, parsed, wor
 from tests.core.graph.building import residual_block, transformer
 from tests.core.write.test_svg import check
 from torchrecorder.drawing import StyledNode, Styler
-from torchrecorder.drawing.styler import styler_input
-from torchrecorder.drawing.styles import check_styles
+from torchrecorder.drawing.styler import check_styles, styler_input
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
 from torchrecorder.layout.dot import to_dot

@@ -111,7 +111,7 @@ class TestRunning:
     def test_too_much_memory_harms_only_itself(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         # The limit comes when the process already runs. The engine may by then have a second thread with a stack of
         # 64 MiB or not, so a small picture takes 16 to 80 MiB of addresses; the large one takes 400.
-        monkeypatch.setattr("torchrecorder.engine.process.MEMORY_BYTES", 160 << 20)
+        monkeypatch.setattr("torchrecorder.engine.MEMORY_BYTES", 160 << 20)
         large = "digraph {" + "".join(f"n{i} [label=x{i}];n{i}->n{i + 1};" for i in range(30_000)) + "}"
         good, greedy, other = engine.layout([GOOD, large, GOOD], timeout_s=30)
         assert good == other

@@ -22,7 +22,7 @@ from torchrecorder.errors import (
 from torchrecorder.graph import Graph
 from torchrecorder.layout.model import Layout
 from torchrecorder.page import Diagram, Outcome
-from torchrecorder.page.remarks import LogEntry, log_entries
+from torchrecorder.page.remarks import Message, log_entries
 from torchrecorder.request import read_request
 
 
@@ -39,8 +39,8 @@ def tried(name: str, error: TorchRecorderError | None = None) -> Outcome:
     return Outcome(request, None if error else diagram(), error)
 
 
-def entries(*outcomes: Outcome) -> list[LogEntry[str]]:
-    return list(log_entries([("place", outcome) for outcome in outcomes], {}, ""))
+def entries(*outcomes: Outcome) -> list[Message]:
+    return list(log_entries([("place", outcome) for outcome in outcomes], {}, "", str))
 
 
 def test_what_was_tried_in_vain_is_one_line_of_information() -> None:
@@ -53,7 +53,7 @@ def test_what_was_tried_in_vain_is_one_line_of_information() -> None:
         tried("E", NotAModule("pkg.E")),
         tried("F", WorkerTimeout("pkg.F", 2.0)),
     )
-    assert (entry.kind, entry.place) == ("", None)
+    assert (entry.kind, entry.place) == ("", "")
     assert entry.text == (
         "automatic diagrams: 2 drawn, 10 not: no inputs found for pkg.C; cannot be built without arguments:"
         " pkg.D0, pkg.D1, pkg.D2, pkg.D3, pkg.D4 and 2 more; cannot be built with these arguments: pkg.G;"

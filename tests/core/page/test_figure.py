@@ -18,7 +18,7 @@ from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
 from torchrecorder.page import Diagram
-from torchrecorder.page.figure import CopyNumbers, contents
+from torchrecorder.page.figure import CopyNumbers
 from torchrecorder.page.words import ASSETS, SCRIPT, STYLE
 from torchrecorder.request import DrawingOptions, FigureOptions
 from torchrecorder.write.svg import neutral
@@ -35,7 +35,7 @@ def switched(graph: Graph, *depths: int) -> Diagram:
 
 
 def html(diagram: Diagram, *, copy: int = 1, urls: Mapping[str, str] | None = None, **options: Any) -> str:
-    text = contents(diagram, FigureOptions(**options), copy=copy, urls=urls or {})
+    text = CopyNumbers().contents(diagram, FigureOptions(**options), copy=copy, urls=urls or {})
     seen = see(text)
     assert (seen.wrong, seen.twice) == ([], set())
     addresses = (str(it.attributes.get("href") or it.attributes.get("xlink:href") or "") for it in seen.elements)
@@ -63,7 +63,7 @@ def test_a_picture_in_a_file() -> None:
     diagram = drawn(mlp(), table=True)
     files = {diagram.standalone_svg(): "../net.svg"}
     options = FigureOptions(loading="lazy", height="200px", alt='A "net"')
-    text = contents(diagram, options, save=files.__getitem__)
+    text = CopyNumbers().contents(diagram, options, save=files.__getitem__)
     style = "width:auto;max-width:100%;height:200px"
     assert text.startswith(f'<img src="../net.svg" alt="A &quot;net&quot;" loading="lazy" style="{style}">')
     assert "<summary>Layers as a table</summary>" in text
@@ -90,7 +90,7 @@ def test_the_same_diagram_twice_in_a_page_has_different_ids() -> None:
 
 def test_no_insides_without_zoom_or_style_sheet() -> None:
     diagram = drawn(transformer(2), depth=1)
-    for text in (html(diagram, zoom=False), contents(diagram, FigureOptions(), can_hide=False)):
+    for text in (html(diagram, zoom=False), CopyNumbers().contents(diagram, FigureOptions(), can_hide=False)):
         assert "door" not in text
         assert text.count("<svg") == 1
 
@@ -188,7 +188,7 @@ def test_depths_that_show_the_same_are_one() -> None:
 
 
 def test_a_switch_is_bounded_and_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchrecorder.page.picture.MAX_BYTES", 2000)
+    monkeypatch.setattr("torchrecorder.page.diagram.MAX_BYTES", 2000)
     diagram = switched(transformer(2), 0, 1, 2, 3)
     assert 0 < len(diagram.drawings) < 4
     assert any("too large for the switch" in note for note in diagram.notes)
@@ -239,7 +239,7 @@ def test_a_picture_of_a_switch_stands_alone_in_the_same_page() -> None:
     assert [number for _, number in numbers] == [1, 2, 1, 3]
     assert copies.add(drawn(mlp(), "f" * 12)) == 2, "other pictures of the same model"
     assert copies.add(drawn(mlp(), "e" * 12), "of its own name") == 1
-    page = see("".join(contents(diagram, FigureOptions(), copy=number) for diagram, number in numbers))
+    page = see("".join(CopyNumbers().contents(diagram, FigureOptions(), copy=number) for diagram, number in numbers))
     assert (page.wrong, page.twice) == ([], set())
     names = [e.attributes["name"] for e in page.elements if e.attributes.get("type") == "radio"]
     assert len(set(names)) == 2
@@ -249,12 +249,12 @@ def test_the_same_inside_of_two_figures_stands_in_a_page_once() -> None:
     graph = transformer(2)
     page = CopyNumbers()
     one, other = drawn(graph, "0" * 12, depth=1), drawn(graph, "1" * 12, depth=1, table=True)
-    texts = [contents(it, FigureOptions(), copy=page.add(it), page=page) for it in (one, other)]
+    texts = [page.contents(it, FigureOptions(), copy=page.add(it)) for it in (one, other)]
     seen = see("".join(texts))
     assert (seen.wrong, seen.twice) == ([], set())
     ids = {element.attributes.get("id") for element in seen.elements}
     repeated = re.findall(r'data-same="([^"]*)"[^>]*><use xlink:href="#([^"]*)"/></svg>', texts[1])
-    alone = contents(other, FigureOptions(), copy=2)
+    alone = CopyNumbers().contents(other, FigureOptions(), copy=2)
     assert len(repeated) == alone.count('class="torchrecorder-inside"') > 0
     assert all(same == unquote(href) and same in ids for same, href in repeated)
     assert "data-same" not in texts[0] + alone
@@ -266,7 +266,7 @@ def test_insides_that_differ_stand_in_a_page_each() -> None:
     page = CopyNumbers()
     graph = transformer(2)
     figures = [drawn(graph, "0" * 12, depth=1), drawn(graph, "1" * 12, depth=1, show=("flops",))]
-    texts = [contents(it, FigureOptions(), copy=page.add(it), page=page) for it in figures]
+    texts = [page.contents(it, FigureOptions(), copy=page.add(it)) for it in figures]
     assert all('class="torchrecorder-inside"' in text for text in texts)
     assert "data-same" not in "".join(texts)
 
@@ -275,6 +275,6 @@ def test_a_name_that_addresses_write_in_another_way_shares_nothing() -> None:
     page = CopyNumbers()
     diagram = drawn(transformer(2), depth=1)
     options = FigureOptions(name="größe & more")
-    texts = [contents(diagram, options, copy=page.add(diagram, options.name), page=page) for _ in range(2)]
+    texts = [page.contents(diagram, options, copy=page.add(diagram, options.name)) for _ in range(2)]
     assert "data-same" not in "".join(texts)
     assert see("".join(texts)).twice == set()

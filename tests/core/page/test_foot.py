@@ -15,7 +15,7 @@ from torchrecorder.drawing.model import Drawing
 from torchrecorder.engine import find_engine
 from torchrecorder.layout.widths import width
 from torchrecorder.page import Diagram
-from torchrecorder.page.figure import contents
+from torchrecorder.page.figure import CopyNumbers
 from torchrecorder.page.files import FILE_TYPES
 from torchrecorder.page.printed import for_print
 from torchrecorder.request import DrawingOptions, FigureOptions, read_drawing
@@ -78,11 +78,11 @@ def test_every_format_that_leaves_a_page_has_it_unless_it_is_switched_off(tmp_pa
 
 def test_a_page_has_no_foot_since_its_notes_stand_below() -> None:
     drawn, files = diagram(NOTE), list[str]()
-    shown = contents(drawn, FigureOptions())
+    shown = CopyNumbers().contents(drawn, FigureOptions())
     assert 'class="foot"' not in shown
     assert shown.count('data-foot="&lt;g class=&quot;foot&quot;') == 1, "for files that a reader saves"
-    assert "data-foot" not in contents(diagram(NOTE, foot="no"), FigureOptions())
-    contents(drawn, FigureOptions(loading="link"), save=lambda svg: files.append(svg) or "net.svg")  # type: ignore[func-returns-value]
+    assert "data-foot" not in CopyNumbers().contents(diagram(NOTE, foot="no"), FigureOptions())
+    CopyNumbers().contents(drawn, FigureOptions(loading="link"), save=lambda svg: files.append(svg) or "net.svg")  # type: ignore[func-returns-value]
     assert foot(files[0]) == []
 
 

@@ -23,9 +23,8 @@ from torchrecorder.graph import Graph
 from torchrecorder.layout.model import Layout
 from torchrecorder.page import Diagram, Outcome
 from torchrecorder.page.figure import CopyNumbers
-from torchrecorder.page.outcome import with_code
 from torchrecorder.page.remarks import (
-    LogEntry,
+    Message,
     fatal_messages,
     is_build_wide,
     log_entries,
@@ -34,7 +33,7 @@ from torchrecorder.page.remarks import (
     with_places,
     with_setting,
 )
-from torchrecorder.page.words import translation
+from torchrecorder.page.words import translation, with_code
 from torchrecorder.request import Body, read_request
 
 
@@ -115,7 +114,10 @@ def test_one_cause_is_one_warning_with_its_places() -> None:
         ("b:4", absent("Two")),
         ("b:5", broken("pkg.b")),
     ]
-    found = [(entry.place, entry.also, entry.text.partition("\n")[0]) for entry in log_entries(results, {}, "")]
+    found = []
+    for entry in log_entries(results, {}, "", str):
+        text, _, also = entry.text.partition("\nthe same at\n  ")
+        found.append((entry.place, tuple(also.split("\n  ")) if also else (), text.partition("\n")[0]))
     assert found == [
         ("a:1", ("b:1", "b:5"), "cannot import pkg.a: RuntimeError: no (pkg/__init__.py:3)"),
         ("a:2", (), "cannot find pkg.Nett: pkg has no 'Nett'"),
@@ -147,7 +149,7 @@ def test_the_slowest_of_many_recordings() -> None:
 def test_a_wrong_option_of_a_diagram_that_is_drawn_is_a_warning() -> None:
     drawn = Outcome(Body("pkg.Net", {"dpeth": "2"}).request(), None)
     text = "unknown option 'dpeth', did you mean depth?\nthe diagram is drawn without it"
-    assert list(log_entries([("a:1", drawn)], {}, "")) == [LogEntry(text, "option", "a:1")]
+    assert list(log_entries([("a:1", drawn)], {}, "", str)) == [Message(text, "option", "a:1")]
 
 
 def test_a_failure_is_logged_at_its_place_and_what_no_page_can_be_blamed_for_once() -> None:
@@ -160,16 +162,16 @@ def test_a_failure_is_logged_at_its_place_and_what_no_page_can_be_blamed_for_onc
         ("b:2", outcome(crashed)),
         ("b:3", outcome(engine)),
     ]
-    assert list(log_entries(results, {}, "")) == [
-        LogEntry("unknown option 'x'", "option", "a:2"),
-        LogEntry(message(crashed), crashed.kind, "b:2", "the log"),
-        LogEntry(message(engine, missing=2), engine.kind),
-        LogEntry(message(missing, missing=1), missing.kind),
+    assert list(log_entries(results, {}, "", str)) == [
+        Message("unknown option 'x'", "option", "a:2"),
+        Message(message(crashed), crashed.kind, "b:2", "the log"),
+        Message(message(engine, missing=2), engine.kind),
+        Message(message(missing, missing=1), missing.kind),
     ]
 
 
 def test_what_is_drawn_or_only_collected_is_not_logged() -> None:
-    assert list(log_entries([("a:1", outcome()), ("a:2", outcome(NotDrawn()))], {}, "")) == []
+    assert list(log_entries([("a:1", outcome()), ("a:2", outcome(NotDrawn()))], {}, "", str)) == []
 
 
 def test_information_comes_once_and_the_cache_after_the_diagrams() -> None:
@@ -179,11 +181,11 @@ def test_information_comes_once_and_the_cache_after_the_diagrams() -> None:
         ("a:2", error),
         ("a:3", outcome(info="it may be old")),
     ]
-    assert list(log_entries(results, {"cache": "cannot write"}, "the remote cache is slow")) == [
-        LogEntry("it may be old"),
-        LogEntry("no model is named", "option", "a:2"),
-        LogEntry("cannot write", "cache"),
-        LogEntry("the remote cache is slow"),
+    assert list(log_entries(results, {"cache": "cannot write"}, "the remote cache is slow", str)) == [
+        Message("it may be old"),
+        Message("no model is named", "option", "a:2"),
+        Message("cannot write", "cache"),
+        Message("the remote cache is slow"),
     ]
 
 

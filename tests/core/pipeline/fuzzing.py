@@ -17,7 +17,7 @@ from tests.core.answering import NoTorch, OneByOne
 from tests.entries import behind, entries, facts_of, rewrite
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cache.store import Kind, Store
-from torchrecorder.page.figure import contents
+from torchrecorder.page.figure import CopyNumbers
 from torchrecorder.page.remarks import log_entries
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, FigureOptions, RecordingRequest, Settings, read_request
@@ -128,7 +128,7 @@ class FuzzedSite:
         shutil.rmtree(self.root / "machine", ignore_errors=True)
         pipeline = Pipeline(self.settings("machine", is_remote=is_remote), lambda path: NoTorch(path))
         outcomes = {request: outcome.loaded() for request, outcome in pipeline.run(self.requests).items()}
-        for entry in log_entries(outcomes.items(), pipeline.problems(), pipeline.cache.notice):
+        for entry in log_entries(outcomes.items(), pipeline.problems(), pipeline.cache.notice, str):
             f"{entry.text}\n{entry.details}".encode()
         pages = {}
         for request, outcome in outcomes.items():
@@ -137,7 +137,9 @@ class FuzzedSite:
                 assert outcome.error is not None
                 pages[request] = ""
                 continue
-            page = "\n".join([contents(diagram, FigureOptions()), diagram.text, diagram.alt, *diagram.notes])
+            page = "\n".join(
+                [CopyNumbers().contents(diagram, FigureOptions()), diagram.text, diagram.alt, *diagram.notes]
+            )
             page.encode()
             assert "<script" not in page
             pages[request] = page

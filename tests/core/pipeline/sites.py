@@ -49,7 +49,7 @@ class Counted(Worker):
     def record_all(
         self,
         requests: Mapping[RequestT, float],
-        on_start: Callable[[RequestT], None] = lambda request: None,
+        on_start: Callable[[RequestT], object] = lambda request: None,
     ) -> Iterator[tuple[RequestT, Answer]]:
         Counted.jobs += sum(isinstance(request, RecordingRequest) for request in requests)
         return super().record_all(requests, on_start)

@@ -77,7 +77,7 @@ def test_where_nothing_forks_models_are_recorded_while_others_are_read(site: Sit
         early.advance()
         time.sleep(0.02)
     begun: list[str] = []
-    outcomes = early.run(requests, lambda progress: begun.append(progress.target))
+    outcomes = early.run(requests, lambda stage, target, *_: begun.append(target))
     assert [type(outcomes[request].error).__name__ for request in requests] == [
         "NoneType",
         "WorkerCrashed",

@@ -22,7 +22,7 @@ from torchrecorder.errors import (
     TargetNotFound,
     TorchMissing,
 )
-from torchrecorder.pipeline import Pipeline, Progress
+from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import Settings
 
 
@@ -233,14 +233,14 @@ def test_without_torch_what_was_recorded_is_shown(site: Site, monkeypatch: pytes
 
 
 def test_progress_names_each_recording(site: Site) -> None:
-    seen: list[Progress] = []
+    seen: list[tuple[str, str, int, int]] = []
     settings = Settings.for_project(site.root, path=["src"])
     Pipeline(settings, open_worker=Counted).run(
-        [ask(), ask(depth="0"), ask("pip_nets.other.Other(5, 7)", "2,5")], seen.append
+        [ask(), ask(depth="0"), ask("pip_nets.other.Other(5, 7)", "2,5")], lambda *step: seen.append(step)
     )
-    recordings = [(p.target, p.done, p.total) for p in seen if p.stage == "recording"]
+    recordings = [step[1:] for step in seen if step[0] == "recording"]
     assert recordings == [("pip_nets.net.Net", 0, 2), ("pip_nets.other.Other(5, 7)", 1, 2)]
-    assert [(p.done, p.total) for p in seen if p.stage == "drawing"] == [(0, 3)]
+    assert [step[2:] for step in seen if step[0] == "drawing"] == [(0, 3)]
 
 
 def test_equal_in_every_process(site: Site) -> None:

@@ -17,8 +17,7 @@ from tests.core.answering import NoTorch
 from tests.core.pipeline.fuzzing import TARGETS, FuzzedSite, Recorded, graph_of, limited
 from tests.entries import entries, facts_of
 from torchrecorder.drawing.model import Drawing, NestedDrawing
-from torchrecorder.pipeline import Pipeline
-from torchrecorder.pipeline.batch import _Batch
+from torchrecorder.pipeline import Pipeline, _Batch
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +125,7 @@ def test_what_no_check_foresees_of_a_key_costs_its_own_diagram(
     assert "unforeseen" in str(outcomes[site.spoilt].error)
 
 
-@pytest.mark.parametrize("where", ["recordings.Recordings.kept", "drawings.Drawings.kept", "batch._Batch._outcome"])
+@pytest.mark.parametrize("where", ["recordings.Recordings.kept", "drawings.Drawings.kept", "_Batch._outcome"])
 def test_what_no_check_foresees_anywhere_is_an_error_of_each_diagram(
     site: FuzzedSite, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

@@ -7,11 +7,11 @@ import re
 import pytest
 
 from torchrecorder.errors import OptionError
-from torchrecorder.request import DiagramRequest, Rules, has_example, read_rules, take_field
+from torchrecorder.request import DiagramRequest, DocstringField, Rules, has_example
 
 
 def rules(written: object) -> Rules:
-    found, problems = read_rules(written)
+    found, problems = Rules.read(written)
     assert problems == ()
     return found
 
@@ -143,7 +143,7 @@ def test_what_is_wrong_in_a_field_is_said(own: str, problems: str) -> None:
 
 
 def test_what_is_wrong_in_a_setting_is_said_and_left_out() -> None:
-    found, problems = read_rules(
+    found, problems = Rules.read(
         {
             "pkg.models.*": {"shap": "1,3", "depth": 2, "arguments": "width="},
             "pkg models": True,
@@ -165,7 +165,7 @@ def test_what_is_wrong_in_a_setting_is_said_and_left_out() -> None:
     assert request is not None
     assert (request.recording.target, request.drawing.depth, request.pattern) == ("pkg.models.Net", 2, "pkg.models.*")
     assert requested(found, "pkg.Net", None) is None
-    assert read_rules("pkg.*")[1] == ("""'pkg.*' is not valid: write True, or {"pkg.models.*": {"shape": "1,3"}}""",)
+    assert Rules.read("pkg.*")[1] == ("""'pkg.*' is not valid: write True, or {"pkg.models.*": {"shape": "1,3"}}""",)
 
 
 CLASSES = {"pkg.models.Net": True, "pkg.models.unet.UNet": True, "pkg.Config": False, "pkg.Other": False}
@@ -188,7 +188,7 @@ CLASSES = {"pkg.models.Net": True, "pkg.models.unet.UNet": True, "pkg.Config": F
     ],
 )
 def test_patterns_that_match_nothing(pattern: str, value: object, problems: list[str]) -> None:
-    found, wrong = read_rules({pattern: value})
+    found, wrong = Rules.read({pattern: value})
     assert list(found.problems(CLASSES)) == problems
     assert bool(wrong) is ("?" in pattern or "[" in pattern)
 
@@ -207,11 +207,11 @@ def test_patterns_of_classes_that_are_no_modules_and_without_classes() -> None:
 
 def test_a_field_is_taken_out_of_a_docstring() -> None:
     lines = ["A net.", "", ":torchrecorder: shape=1,3", "  depth=2", ":param x: what", "", "    :torchrecorder: no"]
-    field = take_field(lines)
+    field = DocstringField.take(lines)
     assert field is not None
     assert (field.text, field.line) == ("shape=1,3 depth=2", 2)
     assert lines == ["A net.", "", "", "", ":param x: what", "", "    :torchrecorder: no"]
-    assert take_field(lines) is None
-    bare = take_field([":torchrecorder:"])
+    assert DocstringField.take(lines) is None
+    bare = DocstringField.take([":torchrecorder:"])
     assert bare is not None
     assert bare.text == ""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from torchrecorder.errors import OptionError
-from torchrecorder.request import Body, read_body
+from torchrecorder.request import Body
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,11 @@ from torchrecorder.request import Body, read_body
     ],
 )
 def test_body(text: str, body: Body) -> None:
-    assert read_body(text.split("\n")) == body
+    assert Body.read(text.split("\n")) == body
 
 
 def test_what_stands_above_counts() -> None:
-    body = read_body(["depth: 2", "pkg.Other"], "pkg.Net", {"depth": "1"})
+    body = Body.read(["depth: 2", "pkg.Other"], "pkg.Net", {"depth": "1"})
     assert body.target == "pkg.Net"
     assert body.problems == (
         "depth is given twice",
@@ -41,16 +41,16 @@ def test_what_stands_above_counts() -> None:
 
 
 def test_all_problems_of_a_request_are_told_at_once() -> None:
-    body = read_body(["depht: 2", "shape: x", "shape: y"])
+    body = Body.read(["depht: 2", "shape: x", "shape: y"])
     with pytest.raises(OptionError) as caught:
         body.request({"fold": "yes"})
     assert len(caught.value.problems) == 4
     with pytest.raises(OptionError, match=r"^depth is given twice$"):
-        read_body(["pkg.Net", "depth: 1", "depth: 2"]).request()
+        Body.read(["pkg.Net", "depth: 1", "depth: 2"]).request()
 
 
 def test_a_wrong_option_of_the_look_is_left_out() -> None:
-    request = read_body(["pkg.Net", "dpeth: 2", "width: broad", "fold: no"]).request()
+    request = Body.read(["pkg.Net", "dpeth: 2", "width: broad", "fold: no"]).request()
     assert request.left_out == (
         "unknown option 'dpeth', did you mean depth?",
         "width: 'broad' is not a valid width: write 400px or 80%",
@@ -61,15 +61,15 @@ def test_a_wrong_option_of_the_look_is_left_out() -> None:
 @pytest.mark.parametrize("line", ["shpae: 1,3", "shape: 1,x", "mode: evil", "timeout: soon"])
 def test_a_wrong_option_of_the_recording_is_not(line: str) -> None:
     with pytest.raises(OptionError) as caught:
-        read_body(["pkg.Net", line, "zzz: 2"]).request()
+        Body.read(["pkg.Net", line, "zzz: 2"]).request()
     assert len(caught.value.problems) == 2
 
 
 def test_the_legend_is_a_part_of_the_figure() -> None:
-    request = read_body(["pkg.Net", "", "One.", "", "Two."]).request()
+    request = Body.read(["pkg.Net", "", "One.", "", "Two."]).request()
     assert request.figure.legend == "One.\n\nTwo."
 
 
 def test_a_site_says_what_the_body_does_not() -> None:
-    request = read_body(["pkg.Net", "depth: 1"]).request({"depth": "2", "fold": "no"})
+    request = Body.read(["pkg.Net", "depth: 1"]).request({"depth": "2", "fold": "no"})
     assert (request.drawing.depth, request.drawing.fold) == (1, False)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrecorder.request import SETTINGS, Settings, read_rules, read_settings
+from torchrecorder.request import SETTINGS, Rules, Settings, read_settings
 from torchrecorder.request.settings import read_memory
 
 
@@ -83,7 +83,7 @@ def test_what_a_site_says(tmp_path: Path) -> None:
         allow=("legacy.zoo",),
         engine="pure",
         options={"depth": "2"},
-        rules=read_rules({"pkg.*": {"shape": "1,3"}})[0],
+        rules=Rules.read({"pkg.*": {"shape": "1,3"}})[0],
         place="end",
         on_error="raise",
         project=tmp_path,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from torchrecorder.running import Handles
+from torchrecorder.running.handles import Handles
 
 
 def hooks_on(net: nn.Module) -> int:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import torchrecorder
-from torchrecorder.running import map_tensors, named_tensors
+from torchrecorder.running.nested import map_tensors, named_tensors
 from torchrecorder.torchfunc.hooks import recorders
 
 

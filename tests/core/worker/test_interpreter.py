@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from torchrecorder.cache.store import Store
-from torchrecorder.worker.interpreter import ask
+from torchrecorder.worker.client import ask
 
 
 def path_of(python: str, machine: Store) -> list[str] | None:

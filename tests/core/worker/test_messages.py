@@ -10,7 +10,7 @@ import pytest
 from torchrecorder.errors import ForwardError, TorchMissing, WorkerTimeout
 from torchrecorder.request import RecordingRequest
 from torchrecorder.trace.observed import TraceResult
-from torchrecorder.worker.messages import Answer, Greeting, Job, line_of
+from torchrecorder.worker.messages import Answer, Job, line_of
 
 JOB = Job(
     RecordingRequest("pkg.Net(3)", "1,3; 2", mode="train", seed=7, depends=("data", "$HOME")),
@@ -68,5 +68,5 @@ def test_a_job() -> None:
 
 @pytest.mark.parametrize("problem", [None, TorchMissing("", "python", "ImportError: no torch")])
 def test_a_greeting(problem: TorchMissing | None) -> None:
-    found = Greeting.from_json(json.loads(line_of(Greeting(problem)))).problem
+    found = Answer.from_json(json.loads(line_of(Answer(error=problem)))).error
     assert (found and found.to_json()) == (problem and problem.to_json())

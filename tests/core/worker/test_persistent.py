@@ -60,11 +60,11 @@ ALONE = """
 import os, sys, time
 from pathlib import Path
 from torchrecorder.request import RecordingRequest, Settings
-from torchrecorder.worker.lasting import worker_of_process
+from torchrecorder.worker.lasting import PersistentWorker
 
 pids = []
 for _ in range(2):
-    with worker_of_process(Settings(Path("cache"))) as worker:
+    with PersistentWorker.of_process(Settings(Path("cache"))) as worker:
         assert worker.record(RecordingRequest("torch.nn.Linear(3, 4)", "1,3"), timeout_s=60).error is None
         pids.append(worker._process._process.pid)
 print(*pids, worker._scratch.name, flush=True)

@@ -18,7 +18,7 @@ from tests.core.graph.building import Net, mlp, residual_block, transformer
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
 from torchrecorder.layout.model import Layout
-from torchrecorder.write import fonts
+from torchrecorder.write import pdf
 from torchrecorder.write.pdf import to_pdf
 from torchrecorder.write.png import to_png
 
@@ -48,8 +48,8 @@ def fonts_of(pdf: bytes) -> tuple[set[str], int]:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The folder of the fonts of a machine that has no others."""
-    monkeypatch.setattr(fonts, "_folders", lambda: [tmp_path])
-    monkeypatch.setattr(fonts, "_files", fonts._files.__wrapped__)
+    monkeypatch.setattr(pdf, "_folders", lambda: [tmp_path])
+    monkeypatch.setattr(pdf, "_files", pdf._files.__wrapped__)
     return tmp_path
 
 

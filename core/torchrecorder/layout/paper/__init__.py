@@ -7,24 +7,30 @@ than a page. Graphviz gives ranks and orders; the coordinates are ours.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from torchrecorder.errors import EngineError
-from torchrecorder.layout.model import Layout, Styles
-from torchrecorder.layout.paper.check import Placement, price, too_many_crossings
-from torchrecorder.layout.paper.page import on_page
-from torchrecorder.layout.paper.ranks import CyclicPanel
-from torchrecorder.layout.paper.sheet import Sheet
-from torchrecorder.layout.tuning import ABOVE_INSETS, BESIDE_INSETS, PAGE
+from torchrecorder.labels.labels import Labels
+from torchrecorder.layout import tuning
+from torchrecorder.layout.dot import box_title, edge_shapes
+from torchrecorder.layout.model import Layout, NodeStyle, Styles
+from torchrecorder.layout.paper.backs import NoWayBack
+from torchrecorder.layout.paper.cards import Card, Cards
+from torchrecorder.layout.paper.columns import Columns
+from torchrecorder.layout.paper.compose import Composer
+from torchrecorder.layout.paper.figures import Figures
+from torchrecorder.layout.paper.lanes import Blocked
+from torchrecorder.layout.paper.page import Placement, on_page, placement, price, too_many_crossings
+from torchrecorder.layout.paper.panels import Panels
+from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking
+from torchrecorder.layout.paper.ushape import NoWayAcross
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
 
-__all__ = ["PAGE", "PaperLayout"]
-
-_MAX_NODES = 300
-_MAX_NESTED = 40
-"""Boxes in one another; more leave no room for a page, and the layout goes through them by recursion."""
+_TRIES = 20  # a limit of time; each try lets one more line come to a box from above
+_MAX_NESTED = 40  # boxes in one another; more leave no room for a page, and the layout goes through them by recursion
 
 
 class _Page(NamedTuple):
@@ -34,7 +40,7 @@ class _Page(NamedTuple):
 
 
 class PaperLayout:
-    """One View with its insets, laid out in two steps: what the engine is asked, and the placement from its answers."""
+    """The layout of a View with its insets: what the engine is asked, then the placement from its answers."""
 
     def __init__(
         self,
@@ -42,69 +48,185 @@ class PaperLayout:
         *,
         show: Collection[str] = USUAL,
         styles: Sequence[Styles | None] = (),
-        width: float = PAGE[0],
+        width: float = tuning.PAGE[0],
         is_sideways: bool = False,
     ) -> None:
         self._width = width
-        self.reason = ""
-        """Why there is none."""
-        self._sheets: list[Sheet] = []
+        self.reason = ""  # why there is none
+        self._sketches: list[_Sketch] = []
         n = len(view.nodes) + sum(len(inset.view.nodes) for inset in view.insets)
-        if n > _MAX_NODES or not view.nodes:
+        if n > tuning.MANY or not view.nodes:
             self.reason = f"{n} nodes"
             return
-        if (nested := _nested(view)) > _MAX_NESTED:
+        levels: dict[int | None, int] = {None: 0}
+        for box in view.boxes:  # what is in a box stands behind it
+            levels[box.id] = levels[box.parent] + 1
+        if (nested := max(levels.values())) > _MAX_NESTED:
             self.reason = f"{nested} boxes in one another"
             return
         try:
             views = [(view, ""), *((inset.view, inset.letter) for inset in view.insets)]
-            for (one, letter), style in zip_longest(views, styles[: len(views)]):
-                self._sheets.append(Sheet(one, show, style, letter, is_sideways=is_sideways))
+            for (shown, letter), style in zip_longest(views, styles[: len(views)]):
+                self._sketches.append(_Sketch(shown, show, style, letter, is_sideways=is_sideways))
         except CyclicPanel:
             self.reason = "boxes feed each other"
 
     @property
     def dots(self) -> list[str]:
-        """What the engine is asked, in one run with everything else."""
-        return [] if self.reason else [dot for sheet in self._sheets for dot in sheet.dots]
+        """Questions to the engine."""
+        return [] if self.reason else [dot for sketch in self._sketches for dot in sketch.ranking.dots]
 
     def place(self, answers: Sequence[str | EngineError]) -> Layout | None:
         """The layout; None, with `reason`, where the layered one is better."""
         if self.reason:
             return None
         left = iter(answers)
-        for sheet in self._sheets:
-            sheet.read([*islice(left, len(sheet.dots))])
+        for sketch in self._sketches:
+            sketch.ranking.read([*islice(left, len(sketch.ranking.dots))])
         # with insets the picture may be in columns above them, or one high column beside them
-        heights = (ABOVE_INSETS, BESIDE_INSETS) if len(self._sheets) > 1 else (PAGE[1],)
-        picture, *others = self._sheets
+        heights = (tuning.ABOVE_INSETS, tuning.BESIDE_INSETS) if len(self._sketches) > 1 else (tuning.PAGE[1],)
+        picture, *others = self._sketches
         pictures = picture.best(self._width, heights)
-        insets = [sheet.best(self._width, PAGE[1:])[0] for sheet in others]
-        page = min((self._page(one, insets) for one in pictures), key=lambda page: page.price)
-        if page.layout.height > PAGE[1]:
+        insets = [sketch.best(self._width, tuning.PAGE[1:])[0] for sketch in others]
+        page = min((self._page(placed, insets) for placed in pictures), key=lambda page: page.price)
+        if page.layout.height > tuning.PAGE[1]:
             pictures += picture.narrow(self._width, heights)
-            narrow = [
-                (sheet.narrow(self._width, PAGE[1:]) or [inset])[0] for sheet, inset in zip(others, insets, strict=True)
-            ]
-            pages = [self._page(one, beside) for beside in (insets, narrow) for one in pictures]
+            pairs = zip(others, insets, strict=True)
+            narrow = [(sketch.narrow(self._width, tuning.PAGE[1:]) or [inset])[0] for sketch, inset in pairs]
+            pages = [self._page(placed, beside) for beside in (insets, narrow) for placed in pictures]
             page = min(pages, key=lambda page: page.price)
         self.reason = "; ".join(page.faults)
         return None if page.faults else page.layout
 
     def _page(self, picture: Placement, insets: Sequence[Placement]) -> _Page:
-        """A picture with its insets, and what a reader pays for both."""
         all_of_it = [picture, *insets]
         layout = on_page(picture.layout, [inset.layout for inset in insets], self._width)
-        wrong = [fault for one in all_of_it for fault in one.faults]
-        cost = price(layout, sum(one.crossings for one in all_of_it), wrong, self._width)
+        wrong = [fault for placed in all_of_it for fault in placed.faults]
+        cost = price(layout, sum(placed.crossings for placed in all_of_it), wrong, self._width)
         if too_many := too_many_crossings(all_of_it):
             wrong.append(too_many)
         return _Page(layout, wrong, cost)
 
 
-def _nested(view: View) -> int:
-    """How many boxes stand in one another."""
-    levels: dict[int | None, int] = {None: 0}
-    for box in view.boxes:  # what is in a box stands behind it
-        levels[box.id] = levels[box.parent] + 1
-    return max(levels.values())
+class _Sketch:
+    def __init__(
+        self,
+        view: View,
+        show: Collection[str],
+        styles: Styles | None = None,
+        letter: str = "",
+        *,
+        is_sideways: bool = False,
+    ) -> None:
+        self._view, self._styles = view, styles
+        self._letter = letter
+        self._is_sideways = is_sideways
+        self._is_plain = is_sideways  # whether nothing is laid out as a U
+        self._is_narrow = False  # whether words are broken into more lines
+        self._has_u = False
+        self._panels = Panels(view)
+        self.ranking = Ranking(self._panels)
+        self._labels = Labels(view, show=show)
+        self._shapes = edge_shapes(view, show) if "shapes" in show else {}
+        pairs = zip(view.boxes, styles.boxes if styles else [NodeStyle()] * len(view.boxes), strict=True)
+        self._titles = [box_title(self._labels, box, style, letter) for box, style in pairs]
+
+    def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
+        """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
+        placements = self._placements(width, heights)
+        while any(placement.is_poor for placement in placements) and self._simplify():
+            simpler = self._placements(width, heights)
+            if self._is_plain:
+                simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
+            placements = [min(pair, key=lambda way: way.price) for pair in zip(placements, simpler, strict=True)]
+        return placements
+
+    def narrow(self, width: float, heights: Sequence[float]) -> list[Placement]:
+        """The placements with words in more lines; none if that was tried."""
+        if self._is_narrow:
+            return []
+        self._simplify()
+        return self._placements(width, heights)
+
+    def _simplify(self) -> bool:
+        """Gives up what makes pictures wide or hard to read, a step at a time; whether that changed anything."""
+        if not self._is_narrow:
+            self._is_narrow = True
+            del self._cards
+            return True
+        if not self._is_plain:
+            self._is_plain = True
+            if self._has_u:
+                return True
+        rows = {**self.ranking.rows}
+        if not self.ranking.is_stacked and self._panels.has_late and self.ranking.stack() and self.ranking.rows != rows:
+            return True
+        if not self._panels.has_late:
+            return False
+        self._panels.all_from_above = True
+        return self.ranking.stack()
+
+    def _placements(self, width: float, heights: Sequence[float]) -> list[Placement]:
+        placements: list[Placement] = []
+        plans: list[Columns] = []
+        for height in heights:
+            columns = Columns(self._panels, self.ranking.rows, self._cards)
+            along, across = (width, height) if self._is_sideways else (height, width)
+            columns.plan(along, across, with_u=not self._is_plain)
+            plan = columns.cuts, columns.shapes
+            same = next((i for i, other in enumerate(plans) if (other.cuts, other.shapes) == plan), None)
+            placements.append(self._placed(columns, width) if same is None else placements[same])
+            plans.append(columns)
+        self._has_u = any(columns.shapes for columns in plans)
+        return placements
+
+    def _placed(self, columns: Columns, width: float) -> Placement:
+        rows, cards, words = self.ranking.rows, self._cards, self._shapes
+        composer = Composer(
+            self._panels,
+            rows,
+            cards,
+            self._titles,
+            words,
+            columns,
+            is_narrow=self._is_narrow,
+            is_sideways=self._is_sideways,
+        )
+        for _ in range(_TRIES):
+            try:
+                piece = composer.compose(is_inset=bool(self._letter))
+            except Blocked as blocked:
+                self._panels.not_late.add((blocked.box, blocked.source))
+                try:
+                    self.ranking.again_around(blocked.box)
+                except CyclicPanel:
+                    break
+            except NoWayAcross:  # `_simplify` does without the U
+                break
+            except NoWayBack:
+                return Placement.failed("something stands in the way back to the next step")
+            else:
+                figures = Figures(
+                    self._view,
+                    self._labels,
+                    self._styles,
+                    words,
+                    self._letter,
+                    self._panels.ends,
+                    is_sideways=self._is_sideways,
+                )
+                return placement(figures.layout(piece), width, is_sideways=self._is_sideways)
+        return Placement.failed("data cannot come in by the side")
+
+    @cached_property
+    def _cards(self) -> dict[int, Card]:
+        is_inset = bool(self._letter)
+        cards = Cards(
+            self._panels,
+            self._labels,
+            self._styles,
+            are_ends_bare=is_inset,
+            is_narrow=self._is_narrow,
+            is_sideways=self._is_sideways,
+        )
+        return cards.in_rows(self.ranking.rows)

@@ -11,34 +11,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import NEXT_STEP
 from torchrecorder.layout.geometry import Point, Rect, around
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
-from torchrecorder.layout.tuning import (
-    BACK_ABOVE,
-    BACK_AIR,
-    BACK_BELOW,
-    BACK_BEND_COSTS,
-    BACK_CLOSE,
-    BACK_CROSSING_COSTS,
-    BACK_OFF,
-    BACK_OFF_ACROSS,
-    BACK_PAST,
-    BACK_REACH,
-    BACK_WIDER_COSTS,
-    DOWN_COSTS,
-    JOINED_SAVES,
-    LANE,
-    OTHER_SIDE_COSTS,
-    SMALL,
-    STACK,
-    UP_COSTS,
-    WORD_FROM_BACK,
-)
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Edge
 
-_FAR = 1e5
+_FAR = 1e5  # points: beyond every picture
 
 
 class NoWayBack(Exception):
@@ -56,32 +36,29 @@ class _Spot:
     @property
     def rect(self) -> Rect:
         assert self.item.card is not None
-        half, body = self.item.half, self.item.card.body
-        return Rect(self.x - half, self.y - body, self.x + half, self.y + body)
+        return Rect.centred(self.x, self.y, 2 * self.item.half, 2 * self.item.card.body)
 
 
 class _End(NamedTuple):
-    """One way to leave a node, or to come to it: from there along the flow's normal, or first along it."""
+    """A way to leave or reach a node."""
 
     points: Sequence[Point]
     low: float
-    high: float
-    """Where the lane may be."""
+    high: float  # limits of the lane
     price: float
 
 
 @dataclass(slots=True)
 class _Room:
-    """What is in the way."""
+    """Obstacles."""
 
     solid: list[Rect] = field(default_factory=list)
     lines: list[tuple[Point, Point]] = field(default_factory=list)
-    back: dict[int, list[list[Point]]] = field(default_factory=dict)
-    """The lines back that have their way, by the node that they leave."""
+    back: dict[int, list[list[Point]]] = field(default_factory=dict)  # placed lines back, by the node that they leave
     spots: dict[int, _Spot] = field(default_factory=dict)
 
     def add(self, piece: Piece, x: float, y: float, ends: Sequence[int]) -> None:
-        """What is in a box; another box in it without an end of a line back is solid."""
+        """Adds a box; one inside without an end of a line back is solid."""
         for item in piece.items:
             if item.card:
                 self._add_card(item, x + item.x, y + item.y + item.card.above)
@@ -106,14 +83,12 @@ class _Room:
         assert item.card is not None
         spot = self.spots[item.key.id] = _Spot(item, x, y)
         own = spot.rect
-        by = STACK if "repeat" in item.card.figure.flags else 0.0
+        by = tuning.STACK if "repeat" in item.card.figure.flags else 0.0
         self.solid.append(Rect(own.left, own.top, own.right + by, own.bottom + by))
         for beside, (dx, dy) in zip(item.card.beside, item.card.places, strict=True):
             middle = x - dx if item.card.is_to_left else x + dx
             self.lines.append(((middle, y + dy), (x, y + dy)))
-            self.solid.append(
-                Rect(middle - beside.half, y + dy - beside.body, middle + beside.half, y + dy + beside.body)
-            )
+            self.solid.append(Rect.centred(middle, y + dy, 2 * beside.half, 2 * beside.body))
 
     def parts(self, but: int | None = None) -> Iterator[tuple[Point, Point]]:
         """The straight parts of all lines, but for those back from one node."""
@@ -123,43 +98,30 @@ class _Room:
                 yield from pairwise(points)
 
     def crossed(self, start: Point, end: Point, tail: int, *own: Rect) -> float:
-        """How many lines a straight part crosses; very many if it lies on one, or passes a thing too closely.
+        """Number of lines that a straight part crosses; `_FAR` if it lies on one, or passes a thing too closely.
 
-        Args:
-            start: Its start.
-            end: Its end.
-            tail: What gives the data; lines from one node may part on the way.
-            own: The nodes that it begins or ends at.
+        Lines from the same `tail` may part on the way; `own` are the nodes that it begins or ends at.
         """
         part = around((start, end))
         is_along = part.width < part.height
-        air = Rect(
-            part.left - (BACK_AIR if is_along else BACK_PAST), part.top - BACK_PAST, part.right, part.bottom + BACK_PAST
-        )
-        air = air._replace(right=part.right + part.left - air.left)
+        beside = tuning.BACK_AIR if is_along else tuning.BACK_PAST
+        air = Rect(part.left - beside, part.top - tuning.BACK_PAST, part.right + beside, part.bottom + tuning.BACK_PAST)
         for rect in self.solid:
-            if _meet(rect, air) and not any(_holds(rect, node) for node in own):
+            if rect.meets(air) and not any(rect.contains(node[:2]) and rect.contains(node[2:]) for node in own):
                 return _FAR
         n = 0
         for line in self.parts(tail):
             other = around(line)
             if (other.width < other.height) == is_along:
-                close = other.grown(BACK_CLOSE)
-                if _meet(close, part):
+                if other.grown(tuning.BACK_CLOSE).meets(part):
                     return _FAR
             else:
-                n += _meet(other, part)
+                n += other.meets(part)
         return n
 
 
 def lead_back(piece: Piece, edges: Sequence[tuple[int, Edge]], *, is_sideways: bool) -> None:
-    """Adds lines back to a box that has its coordinates, which grows at its sides, and says what they are.
-
-    Args:
-        piece: The box, without its border.
-        edges: Their positions in the View, and the edges.
-        is_sideways: Whether data flows to the right.
-    """
+    """Adds lines back, with their word, to a box that has its coordinates; it grows at its sides."""
     room = _Room()
     room.add(piece, 0.0, 0.0, [end for _, edge in edges for end in (edge.tail, edge.head)])
     if piece.box is not None:
@@ -170,17 +132,17 @@ def lead_back(piece: Piece, edges: Sequence[tuple[int, Edge]], *, is_sideways: b
     if any(end not in room.spots for _, edge in edges for end in (edge.tail, edge.head)):
         raise NoWayBack
     spots = room.spots
-    found = []
+    wires = []
     for position, edge in sorted(edges, key=lambda pair: abs(spots[pair[1].tail].y - spots[pair[1].head].y)):
         tail, head = spots[edge.tail], spots[edge.head]
         wire = Wire(tail.item, head.item, edge.tail, [position], is_skip=False)
         wire.points = _way(room, piece, tail, head)
         room.back.setdefault(_source(tail, head), []).append(wire.points)
-        found.append(wire)
-    for x, _ in (point for wire in found for point in wire.points):
+        wires.append(wire)
+    for x, _ in (point for wire in wires for point in wire.points):
         piece.left, piece.right = max(piece.left, -x), max(piece.right, x)
-    piece.wires += found
-    _say(room, piece, found[::-1], is_sideways=is_sideways)
+    piece.wires += wires
+    _say(room, piece, wires[::-1], is_sideways=is_sideways)
 
 
 def nodes_in(piece: Piece) -> Iterator[int]:
@@ -196,10 +158,9 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
     usual = LEFT if tail is head else RIGHT
     lanes = _lanes(room, tail, head)
     source = _source(tail, head)
-    known = {(points[0], x) for points in room.back.get(source, ()) for x, _ in points[1:-1]}
     tried = []
-    for leaving in _leaving(tail, usual):
-        for coming in _coming(head, usual):
+    for leaving in _ends(tail, usual, is_leaving=True):
+        for coming in _ends(head, usual, is_leaving=False):
             (x0, y0), (x1, y1) = leaving.points[-1], coming.points[0]
             low, high = max(leaving.low, coming.low), min(leaving.high, coming.high)
             if tail is head and (y0 <= y1 or len(leaving.points) + len(coming.points) > 2):
@@ -207,12 +168,11 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
             for x in lanes if leaving.low < leaving.high else [x0]:
                 if low <= x <= high and (x, x) != (x0, x1):
                     long = abs(x - x0) + abs(y1 - y0) + abs(x - x1)
-                    wider = max(-piece.left - x, x - piece.right, 0.0) * BACK_WIDER_COSTS
-                    joins = JOINED_SAVES if (leaving.points[0], x) in known else 0.0
-                    tried.append((long + wider + leaving.price + coming.price - joins, x, leaving, coming))
-    best, found = _straight(room, tail, head, source)
+                    wider = max(-piece.left - x, x - piece.right, 0.0)  # each point of it is as dear as one of length
+                    tried.append((long + wider + leaving.price + coming.price, x, leaving, coming))
+    best, way = _straight(room, tail, head, source)
     crossed: dict[tuple[Point, Point], float] = {}
-    for cost, x, leaving, coming in sorted(tried, key=lambda one: one[:2]):
+    for cost, x, leaving, coming in sorted(tried, key=lambda candidate: candidate[:2]):
         if cost >= best:
             break
         points = [*leaving.points, (x, leaving.points[-1][1]), (x, coming.points[0][1]), *coming.points]
@@ -221,78 +181,71 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
             own = (tail.rect,) if not i else (head.rect,) if i == len(parts) - 1 else ()
             if (p, q) not in crossed:
                 crossed[p, q] = room.crossed(p, q, source, *own)
-            cost += BACK_CROSSING_COSTS * crossed[p, q]
+            cost += tuning.BACK_CROSSING_COSTS * crossed[p, q]
         if cost < best:
-            best, found = cost, points
-    if not found:
+            best, way = cost, points
+    if not way:
         raise NoWayBack
-    return found
+    return way
 
 
 def _straight(room: _Room, tail: _Spot, head: _Spot, source: int) -> tuple[float, list[Point]]:
-    """A straight line between two nodes beside each other, and its price; none if there is nothing to be had."""
+    """Price and points of a straight line between two nodes beside each other, if there is room."""
     left, right = (tail, head) if tail.x < head.x else (head, tail)
     top, bottom = max(left.rect.top, right.rect.top), min(left.rect.bottom, right.rect.bottom)
-    best, found = _FAR, list[Point]()
+    best, line = _FAR, list[Point]()
     if left.rect.right < right.rect.left and not (tail.item.is_sign or head.item.is_sign):
-        for by in _offsets((bottom - top) / 2, BACK_OFF):
+        for by in _offsets((bottom - top) / 2, tuning.BACK_OFF):
             points = [(x, (top + bottom) / 2 + by) for x in (left.rect.right, right.rect.left)]
             points = points if tail is left else points[::-1]
             price = right.rect.left - left.rect.right + abs(by) / 4
-            price += BACK_CROSSING_COSTS * room.crossed(points[0], points[1], source, tail.rect, head.rect)
+            price += tuning.BACK_CROSSING_COSTS * room.crossed(points[0], points[1], source, tail.rect, head.rect)
             if price < best:
-                best, found = price, points
-    return best, found
+                best, line = price, points
+    return best, line
 
 
 def _source(tail: _Spot, head: _Spot) -> int:
-    """What lines that part on the way have in common; a hook is alone, as its arrow would end on the others."""
+    """A key that lines share which part on the way; a hook has its own, as its arrow would end on the others."""
     return -1 - tail.item.key.id if tail is head else tail.item.key.id
 
 
 def _lanes(room: _Room, tail: _Spot, head: _Spot) -> list[float]:
-    found = {
-        end + side * BACK_REACH for it in (tail, head) for side, end in ((LEFT, it.rect.left), (RIGHT, it.rect.right))
-    }
+    ends = [(side, spot.x + side * spot.item.half) for spot in (tail, head) for side in (LEFT, RIGHT)]
+    lanes = {end + side * tuning.BACK_REACH for side, end in ends}
     for rect in room.solid:
-        found |= {rect.left - BACK_AIR - 0.1, rect.right + BACK_AIR + 0.1}
+        lanes |= {rect.left - tuning.BACK_AIR - 0.1, rect.right + tuning.BACK_AIR + 0.1}
     for (x0, y0), (x1, y1) in room.parts():
         if abs(x0 - x1) < abs(y0 - y1):
-            found |= {x0 - LANE, x0, x0 + LANE}
-    return sorted(x for x in found if abs(x) < _FAR / 2)
+            lanes |= {x0 - tuning.LANE, x0, x0 + tuning.LANE}
+    return sorted(x for x in lanes if abs(x) < _FAR / 2)
 
 
-def _leaving(spot: _Spot, usual: int) -> Iterator[_End]:
+def _ends(spot: _Spot, usual: int, *, is_leaving: bool) -> Iterator[_End]:
+    """Ends at the sides; then at the bottom and the top, along which the line leads to its lane."""
     yield from _at_sides(spot, usual)
-    x = spot.x
-    for by in _offsets(spot.item.half, BACK_OFF_ACROSS):
-        bottom, top = spot.rect.bottom, spot.rect.top
-        if spot.item.card and "repeat" in spot.item.card.figure.flags:
-            bottom += STACK
-        if not (spot.item.is_sign and by):
-            start = (x + by, spot.rect.bottom)
-            yield _End(
-                [start, (x + by, bottom + BACK_BELOW)], -_FAR, _FAR, DOWN_COSTS + 2 * BACK_BEND_COSTS + abs(by) / 4
-            )
-            yield _End([(x + by, top)], x + by, x + by, UP_COSTS + abs(by) / 4)
-
-
-def _coming(spot: _Spot, usual: int) -> Iterator[_End]:
-    yield from _at_sides(spot, usual)
-    for by in _offsets(spot.item.half, BACK_OFF_ACROSS):
-        if not (spot.item.is_sign and by):
-            x, top = spot.x + by, spot.rect.top
-            yield _End([(x, top - BACK_ABOVE), (x, top)], -_FAR, _FAR, DOWN_COSTS + 2 * BACK_BEND_COSTS + abs(by) / 4)
+    top, bottom = spot.rect.top, spot.rect.bottom
+    is_stack = spot.item.card is not None and "repeat" in spot.item.card.figure.flags
+    for by in _offsets(spot.item.half, [lane * tuning.LANE for lane in (0, 1, -1, 2, -2)]):
+        if spot.item.is_sign and by:
+            continue
+        x, price = spot.x + by, 3 * tuning.BACK_BEND_COSTS + abs(by) / 4
+        if is_leaving:
+            below = bottom + (tuning.STACK if is_stack else 0.0) + tuning.ARRIVING_TRACK
+            yield _End([(x, bottom), (x, below)], -_FAR, _FAR, price)
+            yield _End([(x, top)], x, x, tuning.UP_COSTS + abs(by) / 4)
+        else:
+            yield _End([(x, top - tuning.TRACK), (x, top)], -_FAR, _FAR, price)
 
 
 def _at_sides(spot: _Spot, usual: int) -> Iterator[_End]:
     half = spot.item.half
     for side in (LEFT, RIGHT):
-        for by in _offsets(spot.rect.height / 2, BACK_OFF):
+        for by in _offsets(spot.rect.height / 2, tuning.BACK_OFF):
             reach = (half**2 - by**2) ** 0.5 if spot.item.is_sign else half
             x = spot.x + side * reach
-            low, high = sorted((spot.x + side * (half + BACK_REACH), side * _FAR))
-            price = (0.0 if side == usual else OTHER_SIDE_COSTS) + BACK_BEND_COSTS + abs(by) / 4
+            low, high = sorted((spot.x + side * (half + tuning.BACK_REACH), side * _FAR))
+            price = (0.0 if side == usual else tuning.OTHER_SIDE_COSTS) + tuning.BACK_BEND_COSTS + abs(by) / 4
             yield _End([(x, spot.y + by)], low, high, price)
 
 
@@ -302,44 +255,36 @@ def _offsets(half: float, offsets: Sequence[float]) -> list[float]:
 
 def _say(room: _Room, piece: Piece, wires: Sequence[Wire], *, is_sideways: bool) -> None:
     """Puts the word beside a line back, where the box grows the least."""
-    sides = width(NEXT_STEP, SMALL), 0.9 * SMALL
+    sides = width(NEXT_STEP, tuning.SMALL), 0.9 * tuning.SMALL
     across, along = sides[::-1] if is_sideways else sides
     best: tuple[float, Wire, Rect] | None = None
     corners = [
         (x, y)
-        for y in (piece.band + along / 2 + WORD_FROM_BACK, piece.height - along / 2 - WORD_FROM_BACK)
+        for y in (piece.band + along / 2 + tuning.WORD_FROM_BACK, piece.height - along / 2 - tuning.WORD_FROM_BACK)
         for x in (piece.right - across / 2, across / 2 - piece.left)
     ]
     for wire in wires:
         for x, y in (*_places(wire, across, along), *corners):
-            rect = Rect(x - across / 2, y - along / 2, x + across / 2, y + along / 2)
+            rect = Rect.centred(x, y, across, along)
             near = rect.grown(1.5)
-            is_taken = any(_meet(near, it) for it in room.solid) or any(_meet(near, around(it)) for it in room.parts())
+            is_taken = any(map(near.meets, room.solid)) or any(map(near.meets, map(around, room.parts())))
             wider = max(-rect.left - piece.left, rect.right - piece.right, 0.0)
             if not is_taken and (best is None or wider < best[0] - 1.0):
                 best = wider, wire, rect
     if best is not None:
         _, wire, rect = best
-        wire.word, wire.at = NEXT_STEP, ((rect.left + rect.right) / 2, (rect.top + rect.bottom) / 2)
+        wire.word, wire.at = NEXT_STEP, rect.middle
         piece.left, piece.right = max(piece.left, -rect.left), max(piece.right, rect.right)
 
 
 def _places(wire: Wire, across: float, along: float) -> Iterator[Point]:
-    """The middles of words beside a line: beside its lane, then beside its other parts."""
+    """Middles of words: beside the lane, then beside other parts."""
     for (x0, y0), (x1, y1) in sorted(pairwise(wire.points), key=lambda part: -abs(part[0][1] - part[1][1])):
         for at in (0.5, 0.3, 0.7, 0.1, 0.9):
             x, y = x0 + (x1 - x0) * at, y0 + (y1 - y0) * at
             if abs(x1 - x0) < abs(y1 - y0):
-                yield x + across / 2 + WORD_FROM_BACK, y
-                yield x - across / 2 - WORD_FROM_BACK, y
+                yield x + across / 2 + tuning.WORD_FROM_BACK, y
+                yield x - across / 2 - tuning.WORD_FROM_BACK, y
             else:
-                yield x, y - along / 2 - WORD_FROM_BACK
-                yield x, y + along / 2 + WORD_FROM_BACK
-
-
-def _holds(rect: Rect, own: Rect) -> bool:
-    return rect.contains(own[:2]) and rect.contains(own[2:])
-
-
-def _meet(a: Rect, b: Rect) -> bool:
-    return a.left < b.right and b.left < a.right and a.top < b.bottom and b.top < a.bottom
+                yield x, y - along / 2 - tuning.WORD_FROM_BACK
+                yield x, y + along / 2 + tuning.WORD_FROM_BACK

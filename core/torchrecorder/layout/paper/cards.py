@@ -7,56 +7,29 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from torchrecorder.labels.labels import Label, Labels
+from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Rect
-from torchrecorder.layout.model import PARTS, Figure, NodeStyle, Styles, Word
+from torchrecorder.layout.model import BASE, LINE_HEIGHT, PARTS, Figure, NodeStyle, Styles, Word
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
-from torchrecorder.layout.tuning import (
-    BESIDE,
-    BETWEEN_BESIDE,
-    BOX_AROUND,
-    CARD_MARGIN,
-    CARDS_APART,
-    LEAST_HIGH,
-    LEAST_SMALL,
-    LEAST_WIDE,
-    NARROW_LINES,
-    SIDEWAYS_LINES,
-    SIGN,
-    SIZE,
-    SMALL,
-    STACK,
-    TAG_WIDE,
-    USUAL_LINES,
-)
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Node
 from torchrecorder.view.node_kinds import Kind
 
-_LINE_HEIGHT, _BASE = 1.2, 0.34
-_LIGHT = ("norm", "act", "pool", "op")
-"""Kinds that say all in one line."""
+_LIGHT = ("norm", "act", "pool", "op")  # kinds that say all in one line
 
 
 @dataclass(slots=True)
 class Card:
-    figure: Figure
-    """Around 0, 0."""
-    beside: list[Card] = field(default_factory=list)
-    """To its right, from top to bottom; each around the middle of its place."""
-    places: list[tuple[float, float]] = field(default_factory=list)
-    """The middle of each of those."""
-    node: int = -1
-    """Which node it is; -1 for the name of one that is drawn elsewhere."""
-    shows: int = -1
-    """Which node it names."""
-    is_to_left: bool = False
-    """Whether what is beside it is at its left."""
-    is_bare: bool = False
-    """Whether only a line is seen that begins or ends there."""
-    is_sideways: bool = False
-    """Whether data flows to the right through it."""
+    figure: Figure  # around 0, 0
+    beside: list[Card] = field(default_factory=list)  # to its right, from top to bottom
+    places: list[tuple[float, float]] = field(default_factory=list)  # their middles
+    node: int = -1  # its node; -1 for the name of one that is drawn elsewhere
+    shows: int = -1  # the node that it names
+    is_to_left: bool = False  # whether `beside` is at its left
+    is_bare: bool = False  # whether only a line is seen that begins or ends there
+    is_sideways: bool = False  # whether data flows to the right
 
     @property
     def is_sign(self) -> bool:
@@ -74,7 +47,7 @@ class Card:
 
     @property
     def right(self) -> float:
-        stack = STACK if "repeat" in self.figure.flags else 0.0
+        stack = tuning.STACK if "repeat" in self.figure.flags else 0.0
         beside = [x + card.half for card, (x, _) in zip(self.beside, self.places, strict=True)]
         return max([self.half + stack, *beside])
 
@@ -84,7 +57,7 @@ class Card:
 
     @property
     def below(self) -> float:
-        stack = STACK if "repeat" in self.figure.flags else 0.0
+        stack = tuning.STACK if "repeat" in self.figure.flags else 0.0
         beside = [y + card.body for card, (_, y) in zip(self.beside, self.places, strict=True)]
         return max([self.body + stack, *beside])
 
@@ -100,56 +73,42 @@ class Cards:
         is_narrow: bool = False,
         is_sideways: bool = False,
     ) -> None:
-        """Begin.
-
-        Args:
-            panels: What is drawn.
-            labels: The words of nodes.
-            styles: What a styler changed.
-            are_ends_bare: Whether an only input or output is only the end of a line.
-            is_narrow: Whether words are broken into more lines.
-            is_sideways: Whether data flows to the right; what is in one line takes room along the flow then.
-        """
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
-        self._long = SIDEWAYS_LINES if is_sideways else NARROW_LINES if is_narrow else USUAL_LINES
-        self._bare: set[int] = set()
-        """Inputs and outputs that are only the ends of lines."""
+        self._long = tuning.SIDEWAYS_LINES if is_sideways else tuning.NARROW_LINES if is_narrow else tuning.USUAL_LINES
+        self._bare: set[int] = set()  # inputs and outputs that are only the ends of lines
         for kind in ("input", "output") if are_ends_bare else ():
             ends = [node.id for node in panels.view.nodes if node.kind == kind]
             self._bare.update(ends if len(ends) == 1 else ())
 
     def in_rows(self, rows: Mapping[int | None, Rows]) -> dict[int, Card]:
-        """The cards of all nodes in rows.
-
-        A node that has a row for itself says all in one line, if that is not too long, or no wider than other rows.
-        """
-        found: dict[int, Card] = {}
+        """The cards of all nodes; a single one of a row says all in one line, if that makes no row wider."""
+        cards: dict[int, Card] = {}
         wide: dict[Key, float] = {}
         for box in (*(box.id for box in reversed(self._view.boxes)), None):  # a parent has a smaller id
             own = [[key for key in row if not key.is_port] for row in rows[box]]
             alone = [row[0] for row in own if len(row) == 1 and row[0].kind == "node"]
             shared = [row for row in own if row and row[0] not in alone]
             for key in (key for row in shared for key in row if key.kind == "node"):
-                found[key.id] = card = self._of(self._view.nodes[key.id])
+                cards[key.id] = card = self._of(self._view.nodes[key.id])
                 wide[key] = card.half + card.right
-            widest = max((sum(wide[key] + CARDS_APART for key in row) - CARDS_APART for row in shared), default=0.0)
+            widest = max((sum(wide[key] + tuning.APART for key in row) - tuning.APART for row in shared), default=0.0)
             for key in alone:
-                room = self._long[0] if self._is_narrow else max(widest - 2 * CARD_MARGIN, self._long[0])
-                found[key.id] = card = self._of(self._view.nodes[key.id], room)
+                room = self._long[0] if self._is_narrow else max(widest - 2 * tuning.CARD_MARGIN, self._long[0])
+                cards[key.id] = card = self._of(self._view.nodes[key.id], room)
                 widest = max(widest, card.half + card.right)
             if box is not None:
-                wide[Key("box", box)] = widest + BOX_AROUND
-        return found
+                wide[Key("box", box)] = widest + tuning.BOX_WIDE
+        return cards
 
     def _of(self, node: Node, one_line: float = 0.0) -> Card:
         card = self._card(node, one_line)
         beside = self._panels.beside.get(node.id, [])
         card.beside = [self._beside(self._view.nodes[other]) for other in beside]
-        top = -(sum(2 * it.body for it in card.beside) + BETWEEN_BESIDE * (len(beside) - 1)) / 2
-        for it in card.beside:
-            card.places.append((card.half + BESIDE + it.half, top + it.body))
-            top += 2 * it.body + BETWEEN_BESIDE
+        top = -(sum(2 * other.body for other in card.beside) + tuning.BETWEEN_BESIDE * (len(beside) - 1)) / 2
+        for other in card.beside:
+            card.places.append((card.half + tuning.BESIDE + other.half, top + other.body))
+            top += 2 * other.body + tuning.BETWEEN_BESIDE
         return card
 
     def _card(self, node: Node, one_line: float = 0.0) -> Card:
@@ -162,13 +121,12 @@ class Cards:
         kind = self._labels.kind(node)
         marks = frozenset(flags(self._labels, kind, node, style))
         if label.is_sign:
-            half = SIGN / 2
-            words: tuple[Word, ...] = (Word(0.0, SIZE * _BASE, SIZE, label.name),)
-            figure = Figure(marks, Rect(-half, -half, half, half), True, words, style=style)
+            words: tuple[Word, ...] = (Word(0.0, tuning.SIZE * BASE, tuning.SIZE, label.name),)
+            figure = Figure(marks, Rect.centred(0.0, 0.0, tuning.SIGN, tuning.SIGN), True, words, style=style)
             return self._shown(figure, node)
         one_line = max(one_line, self._long[0] if kind in _LIGHT else 0.0)
         wide, high, words = _written(label, kind, one_line, self._long[1])
-        rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
+        rect = Rect.centred(0.0, 0.0, wide, high)
         figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
         return self._shown(figure, node)
 
@@ -179,9 +137,9 @@ class Cards:
         if node.id in self._panels.single:
             return self._card(node)
         name = "".join(self._tags[node.id])
-        wide, high = width(name, SMALL, bold=True) + 2 * 5.0, SMALL * 1.4
-        words = (Word(0.0, SMALL * _BASE, SMALL, name),)
-        rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
+        wide, high = width(name, tuning.SMALL, bold=True) + 2 * 5.0, tuning.SMALL * 1.4
+        words = (Word(0.0, tuning.SMALL * BASE, tuning.SMALL, name),)
+        rect = Rect.centred(0.0, 0.0, wide, high)
         return replace(self._shown(Figure(frozenset(("data",)), rect, False, words), node), node=-1)
 
     def _label(self, node: Node) -> Label:
@@ -190,36 +148,35 @@ class Cards:
 
     @cached_property
     def _tags(self) -> dict[int, tuple[str, str]]:
-        """What stands at each reader of a hub: its name, cut if it is long, and its number if others have that name."""
-        found: dict[int, str] = {}
+        """Name and number for the readers of a hub: the name cut if long, a number if others have that name."""
+        names: dict[int, str] = {}
         for hub in sorted(self._panels.hubs):
             name = self._label(self._view.nodes[hub]).name
-            while width(name, SMALL) > TAG_WIDE:
+            while width(name, tuning.SMALL) > tuning.TAG_WIDE:
                 name = name.rstrip("…")[:-1].rstrip("._ ") + "…"
-            found[hub] = name
-        alike = {name: [hub for hub, other in found.items() if other == name] for name in found.values()}
+            names[hub] = name
+        alike = {name: [hub for hub, other in names.items() if other == name] for name in names.values()}
         numbers = {hub: f" #{i}" for hubs in alike.values() if len(hubs) > 1 for i, hub in enumerate(hubs, 1)}
-        return {hub: (name, numbers.get(hub, "")) for hub, name in found.items()}
+        return {hub: (name, numbers.get(hub, "")) for hub, name in names.items()}
 
 
 def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[float, float, tuple[Word, ...]]:
-    """Width, height, and the words around the middle."""
     is_small = kind in ("data", "link")
-    size = SMALL if is_small else SIZE
+    size = tuning.SMALL if is_small else tuning.SIZE
     bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)
     is_one = bool(label.line) and bold + dot + line < one_line
     lines = [text for text in (label.name, *_broken(label.line, size, most)) if text]
-    high = size * _LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
-    high = high + 4.5 if is_small else max(LEAST_HIGH, high + 6.6)
+    high = size * LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
+    high = high + 4.5 if is_small else max(tuning.LEAST_HIGH, high + 6.6)
     inner = bold + dot + line if is_one else max(bold, *(width(text, size) for text in lines[1:]), 0.0)
-    wide = max(LEAST_SMALL if is_small else LEAST_WIDE, inner + 2 * (7.0 if is_small else CARD_MARGIN))
+    wide = inner + 2 * 7.0 if is_small else max(tuning.LEAST_WIDE, inner + 2 * tuning.CARD_MARGIN)
     if is_one:
-        left, base = -inner / 2, size * _BASE
+        left, base = -inner / 2, size * BASE
         said = PARTS.lstrip() + label.line  # without the space, which stands between the two words
         rest = Word(left + bold + dot + line - width(said, size) / 2, base, size, said)
         return wide, high, (Word(left + bold / 2, base, size, label.name), rest)
-    step = size * _LINE_HEIGHT
-    top = size * _BASE - (len(lines) - 1) / 2 * step
+    step = size * LINE_HEIGHT
+    top = size * BASE - (len(lines) - 1) / 2 * step
     return wide, high, tuple([Word(0.0, top + i * step, size, text) for i, text in enumerate(lines)])
 
 

@@ -7,39 +7,23 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.ushape import UShape, find_u
-from torchrecorder.layout.tuning import (
-    BOX_HIGH,
-    BOX_WIDE,
-    COLUMN_BESIDE,
-    COLUMN_GAP,
-    COLUMN_GUTTER,
-    COLUMN_SIDE,
-    COLUMNS_WIDER,
-    KEPT,
-    LANE,
-    LEAST_CHAIN,
-    TOO_HIGH,
-    U_WIDER,
-)
 
 
 class Columns:
-    """The rows after which the panels are cut."""
+    """The rows after which panels are cut."""
 
     def __init__(self, panels: Panels, rows: dict[int | None, Rows], cards: dict[int, Card]) -> None:
         self._panels, self._rows, self._cards = panels, rows, cards
         self._sizes: dict[Key, tuple[float, float]] = {}
-        self.cuts: dict[int | None, list[int]] = {}
-        """For each panel the rows that are the last of a column."""
-        self.shapes: dict[int | None, UShape] = {}
-        """Those of them that are a U."""
+        self.cuts: dict[int | None, list[int]] = {}  # by panel the rows that are the last of a column
+        self.shapes: dict[int | None, UShape] = {}  # the panels that are a U
 
     def plan(self, high: float, wide: float, *, with_u: bool = True) -> None:
-        """Finds where to cut."""
         pending: list[tuple[int | None, float, float]] = [(None, high, wide)]
         for box, available, room in pending:
             rows = self._rows[box]
@@ -48,47 +32,43 @@ class Columns:
             if with_u and not is_loop and (shape := self._u_shape(box, sum(highs), room)):
                 self.shapes[box], self.cuts[box] = shape, [shape.cut]
                 continue
-            cuts = self.cuts[box] = [] if is_loop else self._cut(box, highs, max(available, LEAST_CHAIN), room)
+            cuts = self.cuts[box] = [] if is_loop else self._cut(box, highs, max(available, tuning.LEAST_CHAIN), room)
             column = [sum(cut < r for cut in cuts) for r in range(len(rows))]
             for r, row in enumerate(rows):
                 beside = sum(h for q, h in enumerate(highs) if column[q] == column[r]) - highs[r]
-                inside = available - beside - COLUMN_BESIDE, (room - 30.0) / (len(cuts) + 1)
+                inside = available - beside - tuning.COLUMN_BESIDE, (room - 30.0) / (len(cuts) + 1)
                 pending += [(key.id, *inside) for key in row if key.kind == "box"]
 
-    def is_same(self, other: Columns) -> bool:
-        """Whether another plan cuts in the same places."""
-        return (self.cuts, self.shapes) == (other.cuts, other.shapes)
-
     def _u_shape(self, box: int | None, high: float, room: float) -> UShape | None:
-        if high < LEAST_CHAIN or self._has_late(box) or (found := find_u(self._panels, self._rows, box)) is None:
+        if high < tuning.LEAST_CHAIN or self._has_late(box) or (shape := find_u(self._panels, self._rows, box)) is None:
             return None
         rows = self._rows[box]
-        parts = rows[: found.cut + 1], rows[found.cut + 1 :]
-        wide = sum(max(sum(self._size(key)[1] + COLUMN_SIDE for key in row) for row in part) for part in parts)
-        return found if wide <= U_WIDER * room else None
+        parts = rows[: shape.cut + 1], rows[shape.cut + 1 :]
+        wide = sum(max(sum(self._size(key)[1] + tuning.APART for key in row) for row in part) for part in parts)
+        return shape if wide <= tuning.U_WIDER * room else None
 
     def _size(self, key: Key) -> tuple[float, float]:
-        """About how high and wide it is."""
+        """Estimated height and width."""
         if key.is_port:
             return 4.0, 10.0
         if key not in self._sizes:
             if key.kind == "node":
                 card = self._cards[key.id]
-                self._sizes[key] = (card.above + card.below + COLUMN_GAP, card.half + card.right)
+                self._sizes[key] = (card.above + card.below + tuning.COLUMN_GAP, card.half + card.right)
             else:
                 rows = self._rows[key.id]
-                high = BOX_HIGH + sum(max(self._size(it)[0] for it in row) for row in rows)
-                wide = max((sum(self._size(it)[1] + COLUMN_SIDE for it in row) for row in rows), default=60.0)
-                lanes = LANE * len(self._panels.back.get(key.id, ()))
-                self._sizes[key] = (high, wide + lanes + BOX_WIDE)
+                high = tuning.BOX_HIGH + sum(max(self._size(inner)[0] for inner in row) for row in rows)
+                wide = max((sum(self._size(inner)[1] + tuning.APART for inner in row) for row in rows), default=60.0)
+                lanes = tuning.LANE * len(self._panels.back.get(key.id, ()))
+                self._sizes[key] = (high, wide + lanes + tuning.BOX_WIDE)
         return self._sizes[key]
 
     def _cut(self, box: int | None, highs: Sequence[float], available: float, room: float) -> list[int]:
         rows, total = self._rows[box], sum(highs)
-        if total <= TOO_HIGH * available or self._has_late(box):
+        if total <= available or self._has_late(box):
             return []
         able = self._places(box)
-        wides = [sum(self._size(key)[1] + COLUMN_SIDE for key in row) for row in rows]
+        wides = [sum(self._size(key)[1] + tuning.APART for key in row) for row in rows]
         for columns in range(math.ceil(total / available), 1, -1):
             cuts: list[int] = []
             reached = 0.0
@@ -99,17 +79,17 @@ class Columns:
                     cuts.append(r)
             ends = [0, *[cut + 1 for cut in cuts], len(rows)]
             parts = [range(a, b) for a, b in pairwise(ends)]
-            wide = sum(max(wides[r] for r in part) + COLUMN_GUTTER for part in parts)
+            wide = sum(max(wides[r] for r in part) + tuning.COLUMN_GUTTER for part in parts)
             if (
                 cuts
-                and wide <= COLUMNS_WIDER * room
-                and max(sum(highs[r] for r in part) for part in parts) <= KEPT * total
+                and wide <= tuning.COLUMNS_WIDER * room
+                and max(sum(highs[r] for r in part) for part in parts) <= tuning.KEPT * total
             ):
                 return cuts
         return []
 
     def _has_late(self, box: int | None) -> bool:
-        sources = {it.source for it in self._panels.by_box[box].segments if it.tail.kind == "in"}
+        sources = {segment.source for segment in self._panels.by_box[box].segments if segment.tail.kind == "in"}
         return box is not None and any(self._panels.is_late(box, source) for source in sources)
 
     def _places(self, box: int | None) -> set[int]:
@@ -117,8 +97,8 @@ class Columns:
         rows = self._rows[box]
         at = {key: r for r, row in enumerate(rows) for key in row}
         passing: dict[int, set[tuple[Key, int]]] = defaultdict(set)
-        for it in self._panels.by_box[box].segments:
-            for r in range(at[it.tail], at[it.head]):
-                passing[r].add((it.tail, it.source))
+        for segment in self._panels.by_box[box].segments:
+            for r in range(at[segment.tail], at[segment.head]):
+                passing[r].add((segment.tail, segment.source))
         is_inner = [not any(key.is_port for key in row) for row in rows]
         return {r for r in range(1, len(rows) - 1) if len(passing[r]) == 1 and is_inner[r] and is_inner[r + 1]}

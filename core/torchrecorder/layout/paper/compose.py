@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
+from torchrecorder.layout import tuning
+from torchrecorder.layout.model import PARTS, Word
 from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
@@ -13,10 +16,10 @@ from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.strips import Strip
-from torchrecorder.layout.paper.titles import set_title, set_title_beside
-from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turned_piece
-from torchrecorder.layout.tuning import BAND, BOX_MARGIN, GUTTER, NAMED, TURN, WORD_SIZE
+from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turn_over
 from torchrecorder.layout.widths import width
+
+_AT_TOP = 0.01  # points: rounding
 
 
 class Composer:
@@ -35,15 +38,12 @@ class Composer:
         self._panels, self._rows, self._cards = panels, rows, cards
         self._titles, self._words = titles, words
         self._is_narrow, self._is_sideways = is_narrow, is_sideways
-        self._band = 0.0 if is_sideways else BAND
-        """What the title of a box takes along the flow."""
+        self._band = 0.0 if is_sideways else tuning.BAND  # room for a title along the flow
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
         self._early: dict[int | None, set[int]] = defaultdict(set)
-        self._lifted: int | None = None
-        """A box whose data leaves at the top."""
-        self._to_left: set[int] = set()
-        """Nodes with what belongs to them at their left, since a line leaves at the right."""
+        self._lifted: int | None = None  # a box whose data leaves at the top
+        self._to_left: set[int] = set()  # nodes with a line that leaves at the right
         for shape in columns.shapes.values():
             for tail, _, source in shape.bridges:
                 self._to_left.add(source if tail.kind == "box" else tail.id)
@@ -51,7 +51,6 @@ class Composer:
                 self._early[box].add(source)
 
     def compose(self, *, is_inset: bool) -> Piece:
-        """The whole picture, or an inset."""
         pieces: dict[int, Piece] = {}
         frame = self._frame() if is_inset else None
         self._lifted = None if is_inset else self._only_u()
@@ -78,10 +77,7 @@ class Composer:
         if [[key.kind for key in row] for row in rows] != [["node"], ["box"], ["node"]]:
             return None
         (entered,), (box,), (left,) = rows
-        is_chain = [(it.tail, it.head) for it in around] in (
-            [(entered, box), (box, left)],
-            [(box, left), (entered, box)],
-        )
+        is_chain = sorted((part.tail, part.head) for part in around) == sorted([(entered, box), (box, left)])
         return box.id if is_chain and box.id in self._shapes and not self._cuts[None] else None
 
     def _open_ends(self, piece: Piece) -> None:
@@ -98,9 +94,10 @@ class Composer:
                 wire.is_open = True
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
                 heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
-                heads = heads if len(heads) < NAMED else [heads[0], "…", heads[-1]]
+                heads = heads if len(heads) < tuning.NAMED else [heads[0], "…", heads[-1]]
                 wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
-        around = {it.source: it.edges for it in self._panels.by_box[None].segments if it.head.kind == "box"}
+        segments = self._panels.by_box[None].segments
+        around = {segment.source: segment.edges for segment in segments if segment.head.kind == "box"}
         for source, side in piece.late.items():
             way = LEFT if LEFT in side.ends else RIGHT
             border = -piece.left if way == LEFT else piece.right
@@ -114,9 +111,9 @@ class Composer:
         items = {key: self._item(key, pieces) for key in self._panels.by_box[box].keys}
         wires, late = self._wires(box, items)
         late_ports = {Key("in", source) for source in late}
-        early = [it for it in self._panels.by_box[box].segments if it.head == Key("out", it.source)]
-        early = [it for it in early if it.source in self._early[box]]
-        late_ports |= {it.head for it in early if self._leaves_by_side_only(box, it.source)}
+        early = [segment for segment in self._panels.by_box[box].segments if segment.head == Key("out", segment.source)]
+        early = [segment for segment in early if segment.source in self._early[box]]
+        late_ports |= {segment.head for segment in early if self._leaves_by_side_only(box, segment.source)}
         rows = [[items[key] for key in row if key not in late_ports] for row in self._rows[box]]
         known = {item for row in rows for item in row}
         missing = [item for key, item in items.items() if item not in known and key not in late_ports]
@@ -125,7 +122,8 @@ class Composer:
                 rows.insert(0, [])
             rows[0] = [*missing, *rows[0]]
         rows = [row for row in rows if row] or [[RowItem(Key("node", -1), 20.0, 20.0, 1.0)]]
-        bridges = [wire for wire in wires if self._is_bridge(box, wire)]
+        across = self._shapes[box].bridges if box in self._shapes else ()
+        bridges = [wire for wire in wires if (wire.tail.key, wire.head.key, wire.source) in across]
         strips = self._strips(rows, [wire for wire in wires if wire not in bridges], late, box)
         for i, strip in enumerate(strips):
             if i and bridges:  # level with what they read
@@ -137,29 +135,35 @@ class Composer:
                 lift(strip)
         left = [item for item in items.values() if item.key not in late_ports]
         piece = self._framed(box, strips, left, bridges, is_frame=is_frame)
-        for it in early:
-            tail = items[it.tail]
-            x, y = tail.piece.early[it.source] if tail.piece else (tail.half, tail.middle)
-            piece.early[it.source] = tail.x + x, tail.y + y
+        for segment in early:
+            tail = items[segment.tail]
+            x, y = tail.piece.early[segment.source] if tail.piece else (tail.half, tail.middle)
+            piece.early[segment.source] = tail.x + x, tail.y + y
         return piece
 
     def _wires(self, box: int | None, items: Mapping[Key, RowItem]) -> tuple[list[Wire], Mapping[int, list[Wire]]]:
-        """The ways of data in a panel, and those of what comes in by the side, by its source."""
+        """Wires of a panel, and those of what comes in by the side, by its source."""
         late: dict[int, list[Wire]] = defaultdict(list)
         wires = []
-        for it in self._panels.by_box[box].segments:
-            tail, head = items[it.tail], items[it.head]
-            if it.tail.kind == "in" and box is not None and self._panels.is_late(box, it.source):
-                late[it.source].append(Wire(tail, head, it.source, it.edges, it.is_skip, is_late=True))
+        for segment in self._panels.by_box[box].segments:
+            tail, head = items[segment.tail], items[segment.head]
+            if segment.tail.kind == "in" and box is not None and self._panels.is_late(box, segment.source):
+                late[segment.source].append(
+                    Wire(tail, head, segment.source, segment.edges, segment.is_skip, is_late=True)
+                )
                 continue
-            if it.head.kind == "out" and it.source in self._early[box] and self._leaves_by_side_only(box, it.source):
+            if (
+                segment.head.kind == "out"
+                and segment.source in self._early[box]
+                and self._leaves_by_side_only(box, segment.source)
+            ):
                 continue
-            is_late = head.piece is not None and it.source in head.piece.late
-            wires.append(Wire(tail, head, it.source, it.edges, it.is_skip, is_late))
-            edges = [self._panels.view.edges[position] for position in it.edges]
-            if not it.is_skip and it.head.kind != "out":
+            is_late = head.piece is not None and segment.source in head.piece.late
+            wires.append(Wire(tail, head, segment.source, segment.edges, segment.is_skip, is_late))
+            edges = [self._panels.view.edges[position] for position in segment.edges]
+            if not segment.is_skip and segment.head.kind != "out":
                 said = [self._words.get((edge.tail, edge.head), "") for edge in edges]
-                long = max(width(word, WORD_SIZE) for word in said) if self._is_sideways else 1.0
+                long = max(width(word, tuning.SMALL) for word in said) if self._is_sideways else 1.0
                 tail.word = max([tail.word, *(long for word in said if word)])
         return wires, late
 
@@ -168,16 +172,15 @@ class Composer:
         if box is None:
             return False
         outer = self._panels.around(box)[-2]
-        wires = [it for it in self._panels.by_box[outer].segments if (it.tail, it.source) == (Key("box", box), source)]
+        segments = self._panels.by_box[outer].segments
         bridges = self._shapes[outer].bridges if outer in self._shapes else frozenset()
+        is_further = source in self._early[outer]
         return all(
-            (it.tail, it.head, source) in bridges
-            or (it.head.kind == "out" and source in self._early[outer] and self._leaves_by_side_only(outer, source))
-            for it in wires
+            (Key("box", box), part.head, source) in bridges
+            or (part.head.kind == "out" and is_further and self._leaves_by_side_only(outer, source))
+            for part in segments
+            if (part.tail, part.source) == (Key("box", box), source)
         )
-
-    def _is_bridge(self, box: int | None, wire: Wire) -> bool:
-        return box in self._shapes and (wire.tail.key, wire.head.key, wire.source) in self._shapes[box].bridges
 
     def _item(self, key: Key, pieces: dict[int, Piece]) -> RowItem:
         order = self._panels.order(key)
@@ -230,19 +233,19 @@ class Composer:
         wires = [wire for strip in strips for wire in strip.wires]
         height = first.height
         if bridges:
-            lead, is_lifted = BAND if box is not None else 0.0, box is not None and box == self._lifted
+            lead, is_lifted = tuning.BAND if box is not None else 0.0, box is not None and box == self._lifted
             height = join(strips, bridges, wires, lead, leaves_at_top=is_lifted)
         elif len(strips) > 1:
             height = self._side_by_side(strips, wires, self._band if box is not None else 0.0)
         left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
         piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
-        piece.band = BAND if box is not None and not self._is_sideways else 0.0
+        piece.band = tuning.BAND if box is not None and not self._is_sideways else 0.0
         if box in self._panels.back:
             edges = self._panels.view.edges
             back = [(position, edges[position]) for position in self._panels.back[box]]
             lead_back(piece, back, is_sideways=self._is_sideways)
         if box is not None:
-            piece.left, piece.right = piece.left + BOX_MARGIN, piece.right + BOX_MARGIN
+            piece.left, piece.right = piece.left + tuning.BOX_MARGIN, piece.right + tuning.BOX_MARGIN
             if self._is_sideways:
                 set_title_beside(piece, self._titles[box])
                 return piece
@@ -251,22 +254,22 @@ class Composer:
             if box in self._turned:
                 for wire in wires:
                     if wire.head.key.kind == "out":
-                        wire.points.append((wire.points[-1][0], height + BAND))
-                piece.height += BAND
-                turned_piece(piece)
+                        wire.points.append((wire.points[-1][0], height + tuning.BAND))
+                piece.height += tuning.BAND
+                turn_over(piece.items, piece.wires, piece.height)  # but for lines from the side
             set_title(piece, self._titles[box], [] if is_frame else sorted(ports), is_narrow=self._is_narrow)
         return piece
 
     @staticmethod
     def _side_by_side(strips: list[Strip], wires: list[Wire], lead: float) -> float:
-        """Moves columns beside each other and leads lines from one to the next; gives the height of all."""
+        """Height of columns that are moved beside each other, with lines from one to the next."""
         down = lead + 14.0
         ends: list[float] = []
         for strip, after in pairwise(strips):
-            gutter = strip.right + GUTTER / 2
-            by = strip.right + GUTTER - after.left
-            _move(after, by, down)
-            low = strip.height + (down if ends else 0.0) + TURN - 3.0
+            gutter = strip.right + tuning.GUTTER / 2
+            by = strip.right + tuning.GUTTER - after.left
+            after.move(by, down)
+            low = strip.height + (down if ends else 0.0) + tuning.TURN - 3.0
             ends.append(low)
             for source, x in strip.exits.items():
                 to = after.entries[source]
@@ -276,7 +279,7 @@ class Composer:
                 wire.points = [(x, begin), (x, low), (gutter, low), (gutter, down - 8.0), (to, down - 8.0), (to, down)]
                 wires.append(wire)
         last = strips[-1]
-        height = max(last.height + down, *(end + BOX_MARGIN for end in ends))
+        height = max(last.height + down, *(end + tuning.BOX_MARGIN for end in ends))
         for wire in last.wires:
             if wire.head.key.kind == "out":
                 wire.points[-1] = (wire.points[-1][0], height)
@@ -284,10 +287,131 @@ class Composer:
         return height
 
 
-def _move(strip: Strip, x: float, y: float) -> None:
-    for row in strip.rows:
-        for item in row:
-            item.x, item.y = item.x + x, item.y + y
-    for wire in strip.wires:
-        wire.points = [(px + x, py + y) for px, py in wire.points]
-    strip.left, strip.right = strip.left + x, strip.right + x
+class _Words(NamedTuple):
+    """A title in at most two lines at the left of what enters, and two at the right."""
+
+    left: tuple[Sequence[str], ...]
+    right: tuple[Sequence[str], ...]
+
+    @property
+    def lines(self) -> int:
+        return max(len(self.left), len(self.right))
+
+    @property
+    def price(self) -> float:
+        split = tuning.SPLIT_COSTS if self.left and self.right else 0.0
+        return split + (0.0 if self.left else tuning.REST_COSTS) + tuning.SECOND_LINE_COSTS * (self.lines - 1)
+
+
+def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool = False) -> None:
+    """Puts words left and right of the lines that enter; the box grows where they need more room.
+
+    A narrow box may grow in height instead, by a second line.
+    """
+    parts = text.split(PARTS)
+    if room := _between(xs, _long(parts, bold=True), piece):
+        piece.title.append((Word(room[0], tuning.TITLE_BASE, tuning.SIZE, text), room[1], False))
+        return
+    ways = [(words, *_sides(piece, words, xs)) for words in _ways(parts, is_narrow=is_narrow) if xs or not words.right]
+    words, piece.left, piece.right = min(ways, key=lambda way: way[1] + way[2] + way[0].price)
+    is_rest = False
+    for lines, is_right in ((words.left, False), (words.right, True)):
+        for i, line in enumerate(lines):
+            long = _long(line, bold=not is_rest)
+            x = piece.right - tuning.TITLE_INSET - long if is_right else -piece.left + tuning.TITLE_INSET
+            base = tuning.TITLE_BASE + i * tuning.TITLE_LINE
+            piece.title.append((Word(x, base, tuning.SIZE, PARTS.join(line)), long, is_rest))
+            is_rest = True
+    if words.lines > 1:
+        _lower(piece)
+
+
+def set_title_beside(piece: Piece, text: str) -> None:
+    """Puts a title where data flows to the right: left of the stream, which is above it in the picture.
+
+    Its words have places across and along in this order turned: as they lie in the picture.
+    """
+    lines: list[list[str]] = [[]]
+    room = piece.height - 2 * tuning.TITLE_INSET
+    for part in text.split(PARTS):
+        if lines[-1] and _long([*lines[-1], part], bold=len(lines) == 1) > room:
+            lines.append([])
+        lines[-1].append(part)
+    longs = [_long(line, bold=not i) for i, line in enumerate(lines)]
+    height = max(longs) + 2 * tuning.TITLE_INSET
+    for wire in piece.wires if height > piece.height else ():
+        if wire.head.key.kind == "out" and wire.head in piece.items:  # what leaves the box does so at its new end
+            wire.points[-1] = (wire.points[-1][0], height)
+            wire.head.y = height
+    piece.height = max(piece.height, height)
+    piece.left += tuning.BAND - tuning.BOX_MARGIN + 4.0 + tuning.TITLE_LINE * (len(lines) - 1)
+    for i, (line, long) in enumerate(zip(lines, longs, strict=True)):
+        base = -piece.left + tuning.TITLE_BASE + i * tuning.TITLE_LINE
+        piece.title.append((Word(tuning.TITLE_INSET, base, tuning.SIZE, PARTS.join(line)), long, i > 0))
+
+
+def _ways(parts: Sequence[str], *, is_narrow: bool) -> Iterator[_Words]:
+    n = len(parts)
+    for k in range(n + 1):
+        yield _Words((parts[:k],) if k else (), (parts[k:],) if k < n else ())
+    if not is_narrow:
+        return
+    for k in range(n + 1):
+        for left in _halves(parts[:k]):
+            yield from (_Words(left, right) for right in _halves(parts[k:]) if len(left) > 1 or len(right) > 1)
+
+
+def _halves(parts: Sequence[str]) -> Iterator[tuple[Sequence[str], ...]]:
+    yield (parts,) if parts else ()
+    yield from ((parts[:i], parts[i:]) for i in range(1, len(parts)))
+
+
+def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, float]:
+    """Distances of the borders from the spine, with a title."""
+    left = max((_long(line, bold=not i) for i, line in enumerate(words.left)), default=0.0)
+    right = max((_long(line, bold=not i and not words.left) for i, line in enumerate(words.right)), default=0.0)
+    if not xs:
+        return piece.left, max(piece.right, left + 2 * tuning.TITLE_INSET - piece.left)
+    room = tuning.TITLE_INSET + tuning.TITLE_FROM_LINE
+    left = max(piece.left, left + room - xs[0] if left else 0.0)
+    right = max(piece.right, right + room + xs[-1] if right else 0.0)
+    return _balanced(piece, left, right) if len(xs) == 1 else (left, right)
+
+
+def _between(xs: Sequence[float], long: float, piece: Piece) -> tuple[float, float] | None:
+    """The leftmost place of a whole title between two lines that enter."""
+    if not xs or xs[0] + piece.left >= long + tuning.TITLE_INSET + tuning.TITLE_FROM_LINE:
+        return None
+    pairs = pairwise([*xs, piece.right - tuning.TITLE_INSET + tuning.TITLE_FROM_LINE])
+    left = next((left for left, right in pairs if right - left >= long + 2 * tuning.TITLE_FROM_LINE), None)
+    return None if left is None or left == xs[-1] else (left + tuning.TITLE_FROM_LINE, long)
+
+
+def _lower(piece: Piece) -> None:
+    """Makes room for a second line; what enters or leaves at the top still does."""
+    for item in piece.items:
+        item.y += tuning.TITLE_LINE if item.y > _AT_TOP or not item.is_port else 0.0
+    for wire in piece.wires:
+        wire.points = [(x, y + tuning.TITLE_LINE if y > _AT_TOP else y) for x, y in wire.points]
+        wire.at = wire.at and (wire.at[0], wire.at[1] + tuning.TITLE_LINE)
+    piece.late = {source: side._replace(y=side.y + tuning.TITLE_LINE) for source, side in piece.late.items()}
+    piece.height += tuning.TITLE_LINE
+    piece.band += tuning.TITLE_LINE
+
+
+def _long(words: Sequence[str], *, bold: bool) -> float:
+    rest = PARTS.join(["", *words[1:]])
+    return width(words[0], tuning.SIZE, bold=bold) + width(rest, tuning.SIZE) if words else 0.0
+
+
+def _balanced(piece: Piece, left: float, right: float) -> tuple[float, float]:
+    """The sides of a box with one entry that has grown for its title, not too far from equal."""
+    if left + right > tuning.NAME_WIDE:  # for a name, not for what is in the box
+        return left, right
+    if right > piece.right:
+        left = max(left, tuning.SYMMETRY * right)
+    elif left > piece.left:
+        right = max(right, tuning.SYMMETRY * left)
+    if abs(left - right) < tuning.ALMOST:
+        left = right = max(left, right)
+    return left, right

@@ -8,37 +8,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from torchrecorder.labels.labels import Labels
+from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Curve, Point, Rect, part
 from torchrecorder.layout.model import PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Styles, Title, Word
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.model import Piece, Wire
-from torchrecorder.layout.tuning import ARROW, RADIUS, ROUNDNESS
 from torchrecorder.view import View
 
-_EDGE = 2.0
-"""Half of a line, and what a stack reaches beyond its node."""
+_EDGE = 2.0  # points: half of a line, and what a stack reaches beyond its node
 
 
 @dataclass(slots=True)
 class _Path:
     source: int
     points: list[Point]
-    look: tuple[frozenset[str], EdgeStyle]
-    """The words by which it is painted, and what a styler changed."""
-    is_end: bool
-    """Whether it ends with an arrow."""
+    look: tuple[frozenset[str], EdgeStyle]  # flags, and a styler's changes
+    is_end: bool  # whether it ends with an arrow
     begins_at_port: bool
     ends: tuple[int, int]
-    """The nodes that it joins."""
     word: str = ""
-    at: Point | None = None
-    """The middle of the word, if its place is settled."""
+    at: Point | None = None  # the middle of the word, if settled
 
 
 class Figures:
-    """Collects what is drawn, piece by piece."""
-
     def __init__(
         self,
         view: View,
@@ -52,11 +45,8 @@ class Figures:
     ) -> None:
         self._view, self._labels, self._styles, self._shapes = view, labels, styles, shapes
         self._ends = ends
-        """The nodes that each edge joins as it is drawn."""
         self._letter = letter
-        """What the keys of an inset begin with."""
         self._is_sideways = is_sideways
-        """Whether data flows to the right: across is then down, along to the right."""
         self._nodes: list[tuple[float, Figure]] = []
         self._boxes: dict[int, Figure] = {}
         self._titles: list[Title] = []
@@ -71,7 +61,16 @@ class Figures:
                 box = view.boxes[box].parent
 
     def layout(self, piece: Piece) -> Layout:
-        self._put(piece, piece.left + PAD, PAD)
+        pending = [(piece, piece.left + PAD, PAD)]
+        for inside, left, top in pending:
+            for item in inside.items:
+                if item.card:
+                    self._put_card(item.card, left + item.x, top + item.y + item.card.above, item.key.id)
+                elif item.piece:
+                    self._put_box(item.piece, left + item.x, top + item.y)
+                    pending.append((item.piece, left + item.x, top + item.y))
+            for wire in inside.wires:
+                self._put_wire(wire, left, top)
         self._nodes.sort(key=lambda pair: pair[0])
         place = {order: i for i, (order, _) in reversed([*enumerate(self._nodes)])}
         ids = sorted(place)
@@ -88,26 +87,14 @@ class Figures:
     def _at(self, across: float, along: float) -> Point:
         return (along, across) if self._is_sideways else (across, along)
 
-    def _put(self, piece: Piece, x: float, y: float) -> None:
-        pending = [(piece, x, y)]
-        for inside, left, top in pending:
-            for item in inside.items:
-                if item.card:
-                    self._put_card(item.card, left + item.x, top + item.y + item.card.above, item.key.id)
-                elif item.piece:
-                    self._put_box(item.piece, left + item.x, top + item.y)
-                    pending.append((item.piece, left + item.x, top + item.y))
-            for wire in inside.wires:
-                self._put_wire(wire, left, top)
-
     def _put_card(self, card: Card, x: float, y: float, order: float) -> None:
         if card.is_bare:
             return
         figure = card.figure
         left, top = self._at(x, y)
-        words = tuple([word._replace(x=word.x + left, y=word.y + top) for word in figure.words])
+        words = tuple([word.moved(left, top) for word in figure.words])
         key = f"{self._letter}{card.node}" if card.node >= 0 else ""
-        self._nodes.append((order, figure._replace(rect=_moved(figure.rect, left, top), words=words, key=key)))
+        self._nodes.append((order, figure._replace(rect=figure.rect.moved(left, top), words=words, key=key)))
         for i, (beside, (dx, dy)) in enumerate(zip(card.beside, card.places, strict=True)):
             own = float(beside.node) if beside.node >= 0 else order - 0.5 + i / 1000
             self._put_card(beside, x - dx if card.is_to_left else x + dx, y + dy, own)
@@ -160,10 +147,6 @@ class Figures:
         self._paths.append(path)
 
 
-def _moved(rect: Rect, x: float, y: float) -> Rect:
-    return Rect(rect.left + x, rect.top + y, rect.right + x, rect.bottom + y)
-
-
 def _joined(paths: Sequence[_Path]) -> list[_Path]:
     """Lines that go on from one panel to the next without a break."""
     begins: dict[tuple[int, int, int], list[_Path]] = defaultdict(list)
@@ -171,14 +154,16 @@ def _joined(paths: Sequence[_Path]) -> list[_Path]:
         if path.begins_at_port:
             begins[_place(path.source, path.points[0])].append(path)
     gone: set[int] = set()
-    found = []
+    joined = []
     for path in sorted(paths, key=lambda path: path.begins_at_port):
         if id(path) in gone:
             continue
         gone.add(id(path))
         while not path.is_end:
             follows = [
-                it for it in begins[_place(path.source, path.points[-1])] if id(it) not in gone and it.look == path.look
+                next_path
+                for next_path in begins[_place(path.source, path.points[-1])]
+                if id(next_path) not in gone and next_path.look == path.look
             ]
             if not follows:
                 break
@@ -190,8 +175,8 @@ def _joined(paths: Sequence[_Path]) -> list[_Path]:
                 ends=(path.ends[0], follows[0].ends[1]),
                 word=path.word or follows[0].word,
             )
-        found.append(path)
-    return found
+        joined.append(path)
+    return joined
 
 
 def _place(source: int, point: Point) -> tuple[int, int, int]:
@@ -204,7 +189,7 @@ def _line(path: _Path, letter: str) -> Line:
     if path.is_end:
         tip, before = points[-1], points[-2]
         long = math.dist(before, tip)
-        points[-1] = part(tip, before, min(ARROW / long, 0.9) if long else 0.0)
+        points[-1] = part(tip, before, min(tuning.ARROW / long, 0.9) if long else 0.0)
     tail, head = (f"{letter}{end}" for end in path.ends)
     return Line(marks, rounded(points), tip, path.word, style, (tail, head), path.at)
 
@@ -224,17 +209,17 @@ def rounded(points: Sequence[Point]) -> Curve:
             i += 1
     if len(kept) < 3:
         return [kept[0], kept[-1]] if len(kept) == 2 else [kept[0], kept[0]]
-    found, at = [kept[0]], kept[0]
+    curve, at = [kept[0]], kept[0]
     for i in range(1, len(kept) - 1):
         corner, after = kept[i], kept[i + 1]
         before, long = math.dist(at, corner), math.dist(corner, after)
-        radius = min(RADIUS, before, long / (2 if i < len(kept) - 2 else 1))
+        radius = min(tuning.RADIUS, before, long / (2 if i < len(kept) - 2 else 1))
         start, end = part(corner, at, radius / before if before else 0.0), part(corner, after, radius / long)
         if math.dist(at, start) > 0.05:
-            found += _straight(at, start)
-        found += [part(start, corner, ROUNDNESS), part(end, corner, ROUNDNESS), end]
+            curve += _straight(at, start)
+        curve += [part(start, corner, tuning.ROUNDNESS), part(end, corner, tuning.ROUNDNESS), end]
         at = end
-    return found + _straight(at, kept[-1]) if math.dist(at, kept[-1]) > 0.05 else found
+    return curve + _straight(at, kept[-1]) if math.dist(at, kept[-1]) > 0.05 else curve
 
 
 def _straight(start: Point, end: Point) -> list[Point]:

@@ -1,8 +1,7 @@
 """The way of each wire by rows, before heights are known: from which side it comes in, its lane, its tracks.
 
-Straight if it can be; else the cheapest free place for a lane: in line with the tail or the head, or beside something
-that stands in the rows it passes. A lane is never behind a thing; if all places beside other lanes are taken, it may
-lie on one of those, and the check of the finished picture sees it.
+Straight if it can be; else the cheapest free lane: in line with the tail or the head, or beside something in the rows
+it passes. It is never behind a thing; where all places are taken, it may lie on another lane, and the check sees it.
 """
 
 from __future__ import annotations
@@ -12,19 +11,11 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Wire
 from torchrecorder.layout.paper.tracks import Tracks
-from torchrecorder.layout.tuning import (
-    BEND_COSTS,
-    FAN,
-    LANE,
-    LANE_AIR,
-    LINE_INSET,
-    SERIES,
-    WRONG_SIDE_COSTS,
-)
 
-_FAR = 1e6
+_FAR = 1e6  # points: beyond every picture
 Span = tuple[float, float]
 
 
@@ -46,28 +37,21 @@ class _TakenLane(NamedTuple):
 class Router:
     def __init__(self, rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], prefer: int) -> None:
         self._rows, self._runs = rows, wires
-        self._prefer = prefer
-        """The side on which skips pass."""
+        self._prefer = prefer  # the side on which skips pass
         self._lanes: list[_TakenLane] = []
-        self._taken: dict[tuple[RowItem, int], list[Wire]] = defaultdict(list)
-        """What ends at each side of an item."""
+        self._taken: dict[tuple[RowItem, int], list[Wire]] = defaultdict(list)  # by item and side
         self._into: dict[RowItem, list[Wire]] = defaultdict(list)
         self._high = [item for row in rows for item in row if item.last > item.row]
         self._from = Counter(wire.tail for wire in wires)
         for wire in wires:
             self._into[wire.head].append(wire)
         early = [wire for wire in wires if wire.head.key.kind == "out" and wire.head.row - wire.tail.last > 1]
-        self._are_in_series = len(early) >= SERIES
+        self._are_in_series = len(early) >= tuning.SERIES
         self.tracks: dict[int, tuple[int, int]] = {}
-        """By the row above a gap: how many tracks it has for leaving wires and for arriving ones."""
+        """By the row above a gap, the number of tracks of leaving and of arriving wires."""
 
     def route(self, spine: Iterable[Wire], reserved: Iterable[tuple[RowItem, int]]) -> None:
-        """Sets side, lane and tracks of all wires.
-
-        Args:
-            spine: Runs that are routed first.
-            reserved: Sides of items at which something comes from outside.
-        """
+        """Sets side, lane and tracks of all wires, those of the spine first; `reserved` sides are taken."""
         main = {id(wire) for wire in spine}
         self._reserved = set(reserved)
         for wire in sorted(self._runs, key=lambda wire: (id(wire) not in main, abs(wire.head.row - wire.tail.last))):
@@ -126,9 +110,9 @@ class Router:
         self._lanes.append(_TakenLane(wire.lane, first, last, wire.source))
 
     def _place_at_top(self, wire: Wire) -> float:
-        """Where it ends at the top of a node: below its beginning if it can, else beside those that do."""
+        """The end of a wire at the top of a node: below its beginning if it can, else beside others."""
         head = wire.head
-        inset = min(LINE_INSET, head.half)
+        inset = min(tuning.LINE_INSET, head.half)
         reach = 1.0 if head.is_sign else head.half - inset
         if abs(wire.start - head.x) <= reach:
             return wire.start
@@ -140,10 +124,10 @@ class Router:
         place = others.index(wire)
         straight = [i for i, other in enumerate(others) if abs(begins[id(other)] - head.x) <= reach]
         if not straight or head.is_sign:
-            step = min(FAN, 2 * (head.half - inset) / (len(others) - 1))
+            step = min(tuning.FAN, 2 * (head.half - inset) / (len(others) - 1))
             return head.x + (place - (len(others) - 1) / 2) * step
         near = straight[0] if place < straight[0] else straight[-1]
-        at = begins[id(others[near])] + (place - near) * FAN
+        at = begins[id(others[near])] + (place - near) * tuning.FAN
         return min(max(at, head.x - reach), head.x + reach)
 
     # from the side
@@ -160,9 +144,9 @@ class Router:
                 continue
             low, high = self._beside(head, side)
             if tail.last >= head.row and tail.x < head.x:  # between towers
-                low = max(low, tail.x + tail.right + LANE_AIR)
+                low = max(low, tail.x + tail.right + tuning.LANE_AIR)
             elif tail.last >= head.row:
-                high = min(high, tail.x - tail.left - LANE_AIR)
+                high = min(high, tail.x - tail.left - tuning.LANE_AIR)
             if low <= high:
                 allowed.append((low, high))
         if not allowed:
@@ -180,15 +164,14 @@ class Router:
         return True
 
     def _beside(self, head: RowItem, side: int) -> Span:
-        """Where a lane can be from which a line leads straight to a side of an item."""
+        """The span of lanes from which a line leads straight to a side of an item."""
         row = [*self._rows[head.row], *(item for item in self._high if item.row < head.row <= item.last)]
+        reach = head.half if not head.piece else head.left if side == LEFT else head.right
         if side == LEFT:
             others = [other.x + other.right for other in row if other.x < head.x and not other.is_port]
-            return max(others, default=-_FAR - LANE_AIR) + 6.0, head.x - (
-                head.left if head.piece else head.half
-            ) - LANE_AIR
+            return max(others, default=-_FAR - tuning.LANE_AIR) + 6.0, head.x - reach - tuning.LANE_AIR
         others = [other.x - other.left for other in row if other.x > head.x and not other.is_port]
-        return head.x + (head.right if head.piece else head.half) + LANE_AIR, min(others, default=_FAR + LANE_AIR) - 6.0
+        return head.x + reach + tuning.LANE_AIR, min(others, default=_FAR + tuning.LANE_AIR) - 6.0
 
     @staticmethod
     def _spread(wires: list[Wire]) -> None:
@@ -205,16 +188,16 @@ class Router:
         return not any(low < x < high for low, high in self._blocked(wire, first, last))
 
     def _blocked(self, wire: Wire, first: float, last: float, *, lanes: bool = True) -> list[Span]:
-        found = []
+        spans = []
         for row in self._rows[int(first + 1) // 2 : int(last) // 2 + 1]:
-            found += [_around(item) for item in row if not item.is_port and item is not wire.head]
+            spans += [_around(item) for item in row if not item.is_port and item is not wire.head]
         for item in self._high:
             if item is not wire.head and 2 * item.row < first <= 2 * item.last:
-                found.append(_around(item))
+                spans.append(_around(item))
         for lane in self._lanes if lanes else ():
             if lane.source != wire.source and lane.first <= last and first <= lane.last:
-                found += [(lane.x - LANE + 0.1, lane.x + LANE - 0.1)]
-        return found
+                spans += [(lane.x - tuning.LANE + 0.1, lane.x + tuning.LANE - 0.1)]
+        return spans
 
     def _anywhere(self, wire: Wire, first: float, last: float, prefer: int = 0) -> float:
         lane = self._cheapest(wire, first, last, [(-_FAR, _FAR)], prefer)
@@ -231,21 +214,21 @@ class Router:
             places = [wire.start, wire.end]
             for low, high in (*blocked, *allowed):
                 places += [low, high]
-            found = [
+            free = [
                 x
                 for x in places
                 if any(low <= x <= high for low, high in allowed)
                 and abs(x) < _FAR / 2
                 and not any(low < x < high for low, high in blocked)
             ]
-            if found:
-                return min(found, key=lambda x: (self._price(wire, x, way), x))
+            if free:
+                return min(free, key=lambda x: (self._price(wire, x, way), x))
         return None
 
     def _price(self, wire: Wire, x: float, prefer: int) -> float:
         price = abs(x - wire.start) + abs(x - wire.end)
         if abs(x - wire.start) > 0.5 and (wire.side or abs(x - wire.end) > 0.5 or wire.head.is_sign):
-            price += BEND_COSTS + (WRONG_SIDE_COSTS if (x - wire.end) * prefer < 0 else 0.0)
+            price += tuning.BEND_COSTS + (tuning.WRONG_SIDE_COSTS if (x - wire.end) * prefer < 0 else 0.0)
         return price
 
     # tracks
@@ -263,4 +246,4 @@ class Router:
 
 
 def _around(item: RowItem) -> Span:
-    return item.x - item.left - LANE_AIR + 0.1, item.x + item.right + LANE_AIR - 0.1
+    return item.x - item.left - tuning.LANE_AIR + 0.1, item.x + item.right + tuning.LANE_AIR - 0.1

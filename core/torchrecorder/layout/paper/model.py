@@ -1,7 +1,7 @@
-"""What placing works on: things in rows, the ways of data between them, and finished insides of boxes.
+"""What placing works on: items in rows, wires between them, and finished insides of boxes.
 
-Coordinates grow to the right and in the direction in which data flows. A thing is at its spine, the vertical line on
-which its stream enters and leaves.
+Coordinates grow to the right and in the direction in which data flows. A thing is at its spine, the line on which its
+stream enters and leaves.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ from torchrecorder.layout.model import Word
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.panels import Key
 
-LEFT, RIGHT = -1, 1
+LEFT, RIGHT = -1, 1  # factors of what grows to the right
 
 
 class Side(NamedTuple):
-    """Where a line comes in beside the stream."""
+    """The end of a line that comes in beside the stream."""
 
-    ends: dict[int, float]
-    """How far it leads, by the sides it may come from."""
+    ends: dict[int, float]  # its place across, by the sides it may come from
     y: float
-    is_end: bool = True
-    """Whether it ends at a node there; else it goes on to several."""
+    is_end: bool = True  # whether it ends at a node; else it goes on to several
 
 
 @dataclass(slots=True, eq=False)
@@ -33,23 +31,18 @@ class RowItem:
 
     key: Key
     left: float = 0.0
-    right: float = 0.0
-    """How far it reaches from its spine."""
+    right: float = 0.0  # how far it reaches from its spine
     height: float = 0.0
     order: int = 0
-    weight: float = 0.1
-    """How many nodes it holds."""
+    weight: float = 0.1  # number of nodes in it
     card: Card | None = None
     piece: Piece | None = None
     x: float = 0.0
     y: float = 0.0
     row: int = 0
-    last: int = 0
-    """The row that it ends in; a high one beside the spine takes several."""
-    is_hooked: bool = False
-    """Whether a line back to the next turn of a loop begins or ends there."""
-    word: float = 0.0
-    """How much room words need along the flow that stand at a line to what reads it; 0 if there are none."""
+    last: int = 0  # the row that it ends in; a high one beside the spine takes several
+    is_hooked: bool = False  # whether a line back begins or ends there
+    word: float = 0.0  # room along the flow for words at a line to what reads it; 0 without
 
     @property
     def is_port(self) -> bool:
@@ -61,17 +54,16 @@ class RowItem:
 
     @property
     def middle(self) -> float:
-        """Of the node itself, from the top of what it takes."""
+        """Middle of the node itself, from the top of its room."""
         return self.card.above if self.card else self.height / 2
 
     @property
     def half(self) -> float:
-        """How far the node itself reaches."""
         return self.card.half if self.card else self.left
 
     @property
     def sides(self) -> tuple[int, ...]:
-        """From where a line can come to it."""
+        """The sides from which a line can come."""
         if self.card and self.card.beside:
             return (RIGHT,) if self.card.is_to_left else (LEFT,)
         return LEFT, RIGHT
@@ -84,21 +76,20 @@ class RowItem:
 
     @property
     def top(self) -> float:
-        """Where a line from above ends, from the top of what it takes."""
+        """End of a line from above, from the top of its room."""
         return self.card.above - self.card.body if self.card else 0.0
 
     @property
     def bottom(self) -> float:
-        """Where a line downwards begins."""
+        """Start of a line downwards."""
         return self.card.above + self.card.body if self.card else self.height
 
 
 @dataclass(slots=True, eq=False)
 class Wire:
-    """The way of data from one thing to another in a panel.
+    """The way of data in a panel.
 
-    Down from the tail, along a track in the gap between two rows, down a lane, perhaps along another track, and into
-    the head from above or from the side.
+    It leads down from the tail, along a track in the gap, down a lane, perhaps along another track, and into the head.
     """
 
     tail: RowItem
@@ -107,22 +98,16 @@ class Wire:
     edges: list[int]
     is_skip: bool
     is_late: bool = False
-    side: int = 0
-    """The side of the head at which it ends; 0 at the top."""
+    side: int = 0  # the side of the head at which it ends; 0 at the top
     start: float = 0.0
     end: float = 0.0
     lane: float = 0.0
     leaving: int | None = None
-    arriving: int | None = None
-    """Positions of its tracks in the gap below the tail and in that above the head."""
-    shift: float = 0.0
-    """How far from the middle of the side it ends."""
-    is_open: bool = False
-    """Whether it ends at a border, as data does that leaves an inset."""
+    arriving: int | None = None  # positions of its tracks in the gap below the tail and in that above the head
+    shift: float = 0.0  # distance of its end from the middle of the side
+    is_open: bool = False  # whether it ends at the border of an inset
     word: str = ""
-    """What enters or leaves there, or what is said beside it."""
-    at: Point | None = None
-    """The middle of the word, if its place is settled."""
+    at: Point | None = None  # the middle of the word, if settled
     points: list[Point] = field(default_factory=list)
 
 
@@ -139,10 +124,7 @@ class Piece:
     entries: dict[int, float]
     exits: dict[int, float]
     late: dict[int, Side]
-    """In the direction of the flow."""
-    band: float = 0.0
-    """Height of the band of its title."""
-    early: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """Where data leaves by the side."""
+    band: float = 0.0  # height of the band of its title
+    early: dict[int, tuple[float, float]] = field(default_factory=dict)  # places where data leaves by the side
     title: list[tuple[Word, float, bool]] = field(default_factory=list)
-    """The words of its title, each with its width, and whether it goes on with the one before."""
+    """Words, each with its width, and whether it continues the one before."""

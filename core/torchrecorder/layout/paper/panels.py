@@ -1,29 +1,40 @@
 """Cutting a View into panels: the inside of each box, with ports where data enters and leaves it.
 
 An edge becomes one segment in each panel it passes. Ports are named after the node whose data they carry, so several
-readers in a box share one entry. What only one node reads, such as a weight, and what many read one after another, such
-as the embedding of a time step, is drawn beside its readers and is not a part of any panel.
+readers in a box share one entry. What one node alone reads, such as a weight, and what many read one after another,
+such as the embedding of a time step, is drawn beside its readers and is in no panel.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import edges_back
-from torchrecorder.layout.tuning import BUNDLED, HUB, SEVERAL
 from torchrecorder.view import View
 
-LOOSE = ("param", "buffer", "const", "from")
-"""Kinds of nodes that give data without being fed."""
+LOOSE = ("param", "buffer", "const", "from")  # kinds of nodes that give data without being fed
+
+
+_Place = TypeVar("_Place")
+
+
+def reached(start: _Place, near: Mapping[_Place, Sequence[_Place]]) -> set[_Place]:
+    """The places that ways lead to from one, with itself."""
+    seen, pending = set[_Place](), [start]
+    while pending:
+        if (place := pending.pop()) not in seen:
+            seen.add(place)
+            pending += near.get(place, ())
+    return seen
 
 
 class Key(NamedTuple):
     kind: Literal["node", "box", "in", "out"]
-    id: int
-    """Of a port, the node whose data passes it; of several nodes, if they are bundled, -1 less their reader."""
+    id: int  # of a port, the node whose data passes it; of several nodes, if they are bundled, -1 less their reader
 
     @property
     def is_port(self) -> bool:
@@ -32,21 +43,19 @@ class Key(NamedTuple):
 
 @dataclass(slots=True)
 class Segment:
-    """What one node gives, on its way through one panel."""
+    """The data of one node on its way through one panel."""
 
     tail: Key
     head: Key
     source: int
     edges: list[int] = field(default_factory=list)
-    """Positions in the View."""
     is_skip: bool = False
 
 
 @dataclass(slots=True)
 class Panel:
     box: int | None
-    keys: list[Key] = field(default_factory=list)
-    """Nodes and boxes in the order of the forward, then ports."""
+    keys: list[Key] = field(default_factory=list)  # nodes and boxes in the order of the forward, then ports
     segments: list[Segment] = field(default_factory=list)
 
 
@@ -67,9 +76,7 @@ class Panels:
         self._parents = {box.id: box.parent for box in view.boxes}
         self._around: dict[int | None, tuple[int | None, ...]] = {None: (None,)}
         self.first: dict[int, int] = {}
-        """The first node in each box."""
-        self.size: dict[int, int] = defaultdict(int)
-        """How many nodes are in each box."""
+        self.size: dict[int, int] = defaultdict(int)  # nodes in each box
         for node in view.nodes:
             for around in self.around(node.box)[1:]:
                 assert around is not None
@@ -79,13 +86,11 @@ class Panels:
         self.ends = {i: (edge.tail, edge.head) for i, edge in enumerate(view.edges) if edge.back}
         self.ends |= {flow.position: (flow.tail, flow.head) for flow in flows}
         """The nodes that each edge joins, by its position in the View."""
-        self.beside: dict[int, list[int]] = defaultdict(list)
-        """The nodes that are drawn beside a node that reads them."""
+        self.beside: dict[int, list[int]] = defaultdict(list)  # by reader the nodes that are drawn beside it
         self.hubs = self._hubs(flows)
         named = [flow for flow in flows if flow.tail in self.hubs]
         flows = self._set_aside(flows, self.hubs)
-        self.single = self._single(flows)
-        """Nodes that are drawn beside their only reader."""
+        self.single = self._single(flows)  # nodes that are drawn beside their only reader
         flows = self._set_aside(flows, self.single)
         self.by_box: dict[int | None, Panel] = {None: Panel(None)}
         for box in view.boxes:
@@ -96,22 +101,20 @@ class Panels:
             if node.id not in self._dropped and node.id not in self.single:
                 self.by_box[node.box].keys.append(Key("node", node.id))
         self._cut(flows)
-        self.back = edges_back(view)
-        """What the next turn of a loop reads; it says nothing about what is above what."""
+        self.back = edges_back(view)  # edges to the next turn of a loop; they say nothing about what is above what
         self.hooked = {end for edge in view.edges if edge.back for end in (edge.tail, edge.head)}
-        fed = {it.head for panel in self.by_box.values() for it in panel.segments}
+        fed = {segment.head for panel in self.by_box.values() for segment in panel.segments}
         self.below: dict[int | None, list[Segment]] = defaultdict(list)
-        """What stands below a hub in a panel, because it is fed by nothing else, as segments that are not drawn."""
+        """Things fed by a hub alone, as segments that are not drawn."""
         for panel, tail, head in (next(self._passed(flow, flow.tail)) for flow in named):
             if head not in fed and not self._leads(panel, head, tail):
                 self.below[panel].append(Segment(tail, head, tail.id))
         self.all_from_above = False
-        """Whether no data comes in by the side."""
         self.not_late: set[tuple[int, int]] = set()
         """Boxes with sources that cannot come in by the side, because something stands in the way."""
         self._also_late: set[tuple[int, int]] = set()
         self._also_late = {(box.id, source) for box in view.boxes for source in self._first_skips(box.id)}
-        """Those that come in by the side since others do, though what reads them is the first in the box."""
+        """Those that come in by the side since others do, though their reader is the first in the box."""
 
     def around(self, box: int | None) -> tuple[int | None, ...]:
         """The boxes around the inside of a box, outermost first, the picture as None."""
@@ -120,7 +123,7 @@ class Panels:
         return self._around[box]
 
     def order(self, key: Key) -> int:
-        """Where it comes in the forward."""
+        """Place in the forward."""
         return self.first.get(key.id, 0) if key.kind == "box" else key.id
 
     @property
@@ -136,27 +139,27 @@ class Panels:
         segments = self.by_box[box].segments
         if (box, source) in self._also_late:
             return True
-        heads = [it.head for it in segments if it.source == source and it.tail.kind == "in"]
+        heads = [segment.head for segment in segments if segment.source == source and segment.tail.kind == "in"]
         return bool(heads) and all(self._is_fed(box, head, source) for head in heads)
 
     def _first_skips(self, box: int) -> list[int]:
         """Sources that the first node of a box reads besides its stream, where several others come in by the side."""
         readers: dict[int, list[Key]] = defaultdict(list)
-        for it in self.by_box[box].segments:
-            if it.tail.kind == "in":
-                readers[it.source].append(it.head)
+        for segment in self.by_box[box].segments:
+            if segment.tail.kind == "in":
+                readers[segment.source].append(segment.head)
         first = sorted(source for source in readers if not self.is_late(box, source))
-        if len(readers) - len(first) < SEVERAL or len(first) < SEVERAL:
+        if len(readers) - len(first) < tuning.SEVERAL or len(first) < tuning.SEVERAL:
             return []
         stream = readers[first[-1]]
-        return [source for source in first[:-1] if all(it.kind == "node" and it in stream for it in readers[source])]
+        return [at for at in first[:-1] if all(key.kind == "node" and key in stream for key in readers[at])]
 
     def _is_fed(self, box: int, head: Key, source: int) -> bool:
         if head.kind == "box":
             return self.is_late(head.id, source)
         if head.is_port:
             return False
-        tails = [it.tail for it in self.by_box[box].segments if it.head == head]
+        tails = [segment.tail for segment in self.by_box[box].segments if segment.head == head]
         return any(t.kind == "box" or (t.kind == "node" and self.view.nodes[t.id].kind not in LOOSE) for t in tails)
 
     def _joined(self) -> Iterator[_Flow]:
@@ -175,23 +178,15 @@ class Panels:
 
     def _hubs(self, flows: list[_Flow]) -> set[int]:
         readers: dict[int, list[int]] = defaultdict(list)
-        follow: dict[int, list[int]] = defaultdict(list)
         for flow in flows:
             readers[flow.tail].append(flow.head)
-            follow[flow.tail].append(flow.head)
-        found = set()
-        for source, heads in readers.items():
-            if len(set(heads)) >= HUB:
-                first, reached = min(heads), set[int]()
-                pending = [first]
-                while pending:
-                    node = pending.pop()
-                    if node not in reached:
-                        reached.add(node)
-                        pending += follow[node]
-                if sum(head in reached for head in set(heads)) >= HUB - 1:  # a series, not a fork
-                    found.add(source)
-        return found
+        hubs = set()
+        for source, heads in [*readers.items()]:
+            if len(set(heads)) >= tuning.HUB:
+                after = reached(min(heads), readers)
+                if sum(head in after for head in set(heads)) >= tuning.HUB - 1:  # a series, not a fork
+                    hubs.add(source)
+        return hubs
 
     def _single(self, flows: list[_Flow]) -> set[int]:
         readers: dict[int, set[int]] = defaultdict(set)
@@ -219,14 +214,14 @@ class Panels:
         for flow in flows:
             into[flow.head] += 1
         nodes = self.view.nodes
-        bundled = {head for head, n in into.items() if n > BUNDLED and nodes[head].kind == "output"}
-        found: dict[tuple[int | None, Key, Key, int], Segment] = {}
+        bundled = {head for head, n in into.items() if n > tuning.BUNDLED and nodes[head].kind == "output"}
+        segments: dict[tuple[int | None, Key, Key, int], Segment] = {}
         for flow in flows:
             source = -1 - flow.head if flow.head in bundled else flow.tail
             for box, tail, head in self._passed(flow, source):
-                at = found.get((box, tail, head, source))
+                at = segments.get((box, tail, head, source))
                 if at is None:
-                    at = found[box, tail, head, source] = Segment(tail, head, source, is_skip=True)
+                    at = segments[box, tail, head, source] = Segment(tail, head, source, is_skip=True)
                     panel = self.by_box[box]
                     panel.segments.append(at)
                     panel.keys += [key for key in (tail, head) if key.is_port and key not in panel.keys]
@@ -235,13 +230,10 @@ class Panels:
 
     def _leads(self, box: int | None, tail: Key, head: Key) -> bool:
         """Whether data comes from one thing of a panel to another."""
-        reached, pending = set[Key](), [tail]
-        while pending:
-            key = pending.pop()
-            if key not in reached:
-                reached.add(key)
-                pending += [it.head for it in self.by_box[box].segments if it.tail == key]
-        return head in reached
+        follow: dict[Key, list[Key]] = defaultdict(list)
+        for segment in self.by_box[box].segments:
+            follow[segment.tail].append(segment.head)
+        return head in reached(tail, follow)
 
     def _passed(self, flow: _Flow, source: int) -> Iterator[tuple[int | None, Key, Key]]:
         """The panels that an edge passes, and where it comes from and leads to in each."""

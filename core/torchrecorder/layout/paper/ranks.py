@@ -1,7 +1,7 @@
 """Which things of a panel stand in one row, and in what order: a chain is known at once, else Graphviz is asked.
 
-Ranks and orders hardly depend on sizes, so all panels are asked at once, as graphs of equal boxes. What the engine
-answers is checked: where its rows do not lead downwards, ours are taken.
+All panels are asked at once, as graphs of equal boxes, since ranks hardly depend on sizes. Rows in the answer that do
+not lead downwards are replaced by ours.
 """
 
 from __future__ import annotations
@@ -23,16 +23,12 @@ class CyclicPanel(Exception):
 
 
 class Ranking:
-    """The rows of every panel."""
-
     def __init__(self, panels: Panels) -> None:
         self._panels = panels
         self.rows: dict[int | None, Rows] = {}
-        self.is_stacked = False
-        """Whether towers stand one below the other."""
+        self.is_stacked = False  # whether towers stand one below the other
         self._asked: list[tuple[int | None, list[Key], list[Segment], dict[Key, int]]] = []
         self.dots: list[str] = []
-        """What the engine is asked."""
         groups = same_rank(panels.view)
         for box in panels.by_box:
             keys, segments = self._used(box)
@@ -42,13 +38,6 @@ class Ranking:
             else:
                 self._asked.append((box, keys, segments, ranks))
                 self.dots.append(self._dot(keys, segments, groups))
-
-    def _is_free(self, box: int | None, segment: Segment) -> bool:
-        """Whether it says nothing about what is above what: it comes in by the side."""
-        if segment.tail.kind == "in":
-            return box is not None and self._panels.is_late(box, segment.source)
-        is_between = segment.head.kind == "box" and not self.is_stacked
-        return is_between and self._panels.is_late(segment.head.id, segment.source)
 
     def read(self, answers: Sequence[str | EngineError]) -> None:
         for (box, keys, segments, ranks), answer in zip(self._asked, answers, strict=True):
@@ -71,49 +60,46 @@ class Ranking:
         return True
 
     def again_around(self, box: int) -> None:
-        """As `_again`, for the panel of a box and those around it that change with it.
-
-        What cannot come to a box by the side cannot come so to the boxes around it.
-        """
+        """Ranks the panel of a box again, and those around it: what cannot come to it by the side cannot to them."""
         around = self._panels.around(box)
-        changed = [i for i, panel in enumerate(around) if self._is_outdated(panel)]
+        # those change that get data from above now, for which their rows have no port
+        ranked = [{key for row in self.rows[panel] for key in row} for panel in around]
+        changed = [i for i, panel in enumerate(around) if ranked[i] != {*self._used(panel)[0]}]
         for panel in around[max(min([*changed, len(around) - 1]) - 1, 0) :]:
             self._again(panel)
         self._in_line_with_outer()
 
-    def _is_outdated(self, box: int | None) -> bool:
-        """Whether a panel gets data from above for which its rows have no port, because it came in by the side."""
-        keys, _ = self._used(box)
-        return {key for row in self.rows[box] for key in row} != {*keys}
-
     def _again(self, box: int | None) -> None:
-        """The rows of a panel by the longest ways, after what can come in by the side has changed."""
         keys, segments = self._used(box)
         rows = self._in_rows(keys, _ranks(keys, segments))
         self.rows[box] = _best((rows, _untangled(rows, segments)), segments)
 
     def _in_line_with_outer(self) -> None:
-        """Puts what enters boxes in the order in which it comes to them, where that makes no more lines cross.
-
-        What feeds only one box stands in the order of that box.
-        """
+        """Puts what enters boxes in the order in which it comes to them, where that makes no more lines cross."""
         for box, parent in ((box.id, box.parent) for box in self._panels.view.boxes):  # a parent has a smaller id
             rows, (_, segments) = self.rows[box], self._used(box)
             around = self._panels.by_box[parent].segments
-            feeds = Counter(it.tail for it in around)
-            is_shared = any(feeds[it.tail] > 1 for it in around if it.head == Key("box", box))
+            feeds = Counter(segment.tail for segment in around)
+            is_shared = any(feeds[segment.tail] > 1 for segment in around if segment.head == Key("box", box))
             if not rows or len(rows[0]) < 2 or not rows[0][0].is_port or not is_shared:
                 continue
             place = {key: i for row in self.rows[parent] for i, key in enumerate(row)}
-            outer = {it.source: place.get(it.tail, 0) for it in around}
+            outer = {segment.source: place.get(segment.tail, 0) for segment in around}
             ports = sorted(rows[0], key=lambda key: outer.get(key.id, 0))
             own = [ports, *rows[1:]]
             self.rows[box] = _best((own, _untangled(own, segments), rows), segments)
 
+    def _is_free(self, box: int | None, segment: Segment) -> bool:
+        """Whether it says nothing about what is above what: it comes in by the side."""
+        if segment.tail.kind == "in":
+            return box is not None and self._panels.is_late(box, segment.source)
+        is_between = segment.head.kind == "box" and not self.is_stacked
+        return is_between and self._panels.is_late(segment.head.id, segment.source)
+
     def _used(self, box: int | None) -> tuple[list[Key], list[Segment]]:
         panel = self._panels.by_box[box]
-        segments = [it for it in panel.segments if not self._is_free(box, it)] + self._panels.below[box]
-        used = {key for it in segments for key in (it.tail, it.head)}
+        segments = [segment for segment in panel.segments if not self._is_free(box, segment)] + self._panels.below[box]
+        used = {key for segment in segments for key in (segment.tail, segment.head)}
         return [key for key in panel.keys if not key.is_port or key in used], segments
 
     def _in_rows(self, keys: Sequence[Key], ranks: dict[Key, int]) -> Rows:
@@ -131,9 +117,9 @@ class Ranking:
             if ports := [name[key] for key in keys if key.kind == kind]:
                 lines.append(f"{{rank={rank};{';'.join(ports)}}}")
         weights: dict[tuple[Key, Key], int] = {}
-        for it in segments:
-            weight = 0 if it.is_skip else 2 if it.head.kind == "out" else 4  # close to what it reads
-            weights[it.tail, it.head] = max(weights.get((it.tail, it.head), 0), weight)
+        for segment in segments:
+            weight = 0 if segment.is_skip else 2 if segment.head.kind == "out" else 4  # close to what it reads
+            weights[segment.tail, segment.head] = max(weights.get((segment.tail, segment.head), 0), weight)
         lines += [f"{name[tail]}->{name[head]}[weight={weight}]" for (tail, head), weight in weights.items()]
         for nodes in groups:
             alike = [name[key] for node in nodes if (key := Key("node", node)) in name]
@@ -146,9 +132,9 @@ def _ranks(keys: Sequence[Key], segments: Sequence[Segment]) -> dict[Key, int]:
     """The longest way to each; what nothing feeds stands just above its reader, ports at the ends."""
     follow: dict[Key, list[Key]] = defaultdict(list)
     waiting = dict.fromkeys(keys, 0)
-    for it in segments:
-        follow[it.tail].append(it.head)
-        waiting[it.head] += 1
+    for segment in segments:
+        follow[segment.tail].append(segment.head)
+        waiting[segment.head] += 1
     fed = {key for key, n in waiting.items() if n}
     ranks = dict.fromkeys(keys, 0)
     ready = [key for key in keys if not waiting[key]]
@@ -176,8 +162,8 @@ def _read(keys: Sequence[Key], answer: str | EngineError) -> Rows | None:
     if isinstance(answer, EngineError):
         return None
     try:
-        found = {row["name"]: row["pos"].split(",") for row in json.loads(answer)["objects"] if "pos" in row}
-        at = {key: (float(found[f"k{i}"][0]), round(-float(found[f"k{i}"][1]))) for i, key in enumerate(keys)}
+        positions = {row["name"]: row["pos"].split(",") for row in json.loads(answer)["objects"] if "pos" in row}
+        at = {key: (float(positions[f"k{i}"][0]), round(-float(positions[f"k{i}"][1]))) for i, key in enumerate(keys)}
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
     rows: dict[int, list[Key]] = defaultdict(list)
@@ -190,38 +176,38 @@ def _leads_down(rows: Rows, segments: Sequence[Segment]) -> bool:
     at = {key: i for i, row in enumerate(rows) for key in row}
     is_apart = all(len({key.is_port for key in row}) == 1 for row in rows)
     is_outside = all(at[key] in (0, len(rows) - 1) for key in at if key.is_port)
-    return is_apart and is_outside and all(at[it.tail] < at[it.head] for it in segments)
+    return is_apart and is_outside and all(at[segment.tail] < at[segment.head] for segment in segments)
 
 
-def _best(found: Sequence[Rows], segments: Sequence[Segment]) -> Rows:
+def _best(candidates: Sequence[Rows], segments: Sequence[Segment]) -> Rows:
     """The first of those with the fewest crossings."""
-    return min(found, key=lambda rows: _crossings(rows, segments))
+    return min(candidates, key=lambda rows: _crossings(rows, segments))
 
 
 def _untangled(rows: Rows, segments: Sequence[Segment]) -> Rows:
     """Each row in the order of what it reads in the row above it, then the first in that of what reads it."""
     near: dict[Key, list[Key]] = defaultdict(list)
-    for it in segments:
-        near[it.head].append(it.tail)
-        near[it.tail].append(it.head)
+    for segment in segments:
+        near[segment.head].append(segment.tail)
+        near[segment.tail].append(segment.head)
 
     def after(row: list[Key], other: list[Key]) -> list[Key]:
         at = {key: i for i, key in enumerate(other)}
         where = {key: [at[end] for end in near[key] if end in at] or [i] for i, key in enumerate(row)}
         return sorted(row, key=lambda key: sum(where[key]) / len(where[key]))
 
-    found = rows[:1]
+    ordered = rows[:1]
     for row in rows[1:]:
-        found.append(after(row, found[-1]))
-    return [after(rows[0], found[1]), *found[1:]] if len(rows) > 1 else rows
+        ordered.append(after(row, ordered[-1]))
+    return [after(rows[0], ordered[1]), *ordered[1:]] if len(rows) > 1 else rows
 
 
 def _crossings(rows: Rows, segments: Sequence[Segment]) -> int:
-    """Of lines between rows that follow each other."""
+    """Crossings between neighbouring rows."""
     at = {key: (i, j) for i, row in enumerate(rows) for j, key in enumerate(row)}
     between: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for it in segments:
-        (above, left), (below, right) = at[it.tail], at[it.head]
+    for segment in segments:
+        (above, left), (below, right) = at[segment.tail], at[segment.head]
         if below == above + 1:
             between[above].append((left, right))
     return sum((a - c) * (b - d) < 0 for pairs in between.values() for (a, b), (c, d) in combinations(pairs, 2))

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.lanes import Blocked, Router
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
-from torchrecorder.layout.paper.place import find_spine, place, spread
-from torchrecorder.layout.tuning import (
-    ARRIVING_TRACK,
-    ARROW_ROOM,
-    BOX_MARGIN,
-    FIRST_TRACK,
-    GAP_SIDEWAYS,
-    LANE,
-    LAST_TRACK,
-    PORT_GAP,
-    STRIP_AIR,
-    TRACK,
-    WORD_AIR,
-    WORD_GAP,
-    WORD_GAP_TO_BOX,
-)
 
-_GAP = ARROW_ROOM
+_GAP = tuning.ARROW_ROOM
 """Between two rows, also with words at a line, also above a row with a box, where these have less room, and between two
 tracks."""
 
@@ -37,24 +22,20 @@ class Strip:
 
     rows: list[list[RowItem]]
     wires: list[Wire]
-    late: Mapping[int, Sequence[Wire]]
-    """The ways of data that comes in by the side, by its source."""
-    lead: float
-    """Room for a title at the beginning."""
+    late: Mapping[int, Sequence[Wire]]  # wires that come in by the side, by their source
+    lead: float  # room for a title at the beginning
     is_boxed: bool
     prefer: int = LEFT
     is_sideways: bool = False
     """Whether data flows to the right; titles are then where data could come in from the left of the flow."""
-    wanted: dict[RowItem, float] = field(default_factory=dict)
-    """How far below the beginning something is at least."""
+    wanted: dict[RowItem, float] = field(default_factory=dict)  # least distance from the beginning
     left: float = 0.0
     right: float = 0.0
     height: float = 0.0
     sides: dict[int, Side] = field(default_factory=dict)
     tops: list[float] = field(default_factory=list)
     bottoms: list[float] = field(default_factory=list)
-    _open: dict[int, list[int]] = field(default_factory=dict)
-    """From where each late source can come."""
+    _open: dict[int, list[int]] = field(default_factory=dict)  # the sides of each late source
 
     def compose(self, box: int | None) -> None:
         for r, row in enumerate(self.rows):
@@ -124,14 +105,14 @@ class Strip:
         }
 
     def _lead_in(self) -> None:
-        """Where lines from the side end; several readers share a trunk beside all that stands between them."""
+        """Ends of lines from the side; several readers share a trunk beside all that stands between them."""
         for source, wires in self.late.items():
             ends = [self._end(wire.head, source) for wire in wires]
             if len(ends) == 1:
                 self.sides[source] = Side({side: ends[0].ends[side] for side in self._open[source]}, *ends[0][1:])
                 continue
             (side,) = self._open[source]
-            x = (self.left if side == LEFT else self.right) + side * STRIP_AIR
+            x = (self.left if side == LEFT else self.right) + side * tuning.LANE_AIR
             first = min(ends, key=lambda end: end.y)
             for wire, end in zip(wires, ends, strict=True):
                 turn = [(x, first.y)] if end is not first else []
@@ -153,7 +134,7 @@ class Strip:
         """Sets y of all, from the first row down."""
         y = 0.0
         if not self.rows[0][0].is_port:
-            y = self.lead + (4.0 if self.lead else BOX_MARGIN if self.is_boxed else 0.0)
+            y = self.lead + (4.0 if self.lead else tuning.BOX_MARGIN if self.is_boxed else 0.0)
         high: list[RowItem] = []
         for r, row in enumerate(self.rows):
             own = [item for item in row if item.last == r]
@@ -171,24 +152,24 @@ class Strip:
         if not self.rows[-1][0].is_port:
             last = len(self.rows) - 1
             self.height += self._needed(last, router) if last in router.tracks else 0.0
-            self.height += BOX_MARGIN if self.is_boxed else 0.0
+            self.height += tuning.BOX_MARGIN if self.is_boxed else 0.0
 
     def _needed(self, r: int, router: Router) -> float:
         leaving, arriving = router.tracks.get(r, (0, 0))
-        room = FIRST_TRACK + TRACK * (leaving - 1) + LAST_TRACK if leaving else 0.0
-        return room + (TRACK * (arriving - 1) + ARRIVING_TRACK if arriving else 0.0)
+        room = tuning.FIRST_TRACK + tuning.TRACK * (leaving - 1) + tuning.LAST_TRACK if leaving else 0.0
+        return room + (tuning.TRACK * (arriving - 1) + tuning.ARRIVING_TRACK if arriving else 0.0)
 
     def _gap(self, r: int, router: Router) -> float:
         room = self._needed(r, router)
         to_box = r + 1 < len(self.rows) and any(item.piece for item in self.rows[r + 1])
         word = max(item.word for item in self.rows[r])
-        gap = max((WORD_GAP_TO_BOX if to_box else WORD_GAP) if word else _GAP, room + ARROW_ROOM)
+        gap = max((tuning.WORD_GAP_TO_BOX if to_box else tuning.WORD_GAP) if word else _GAP, room + tuning.ARROW_ROOM)
         if self.is_sideways:
-            gap = max(gap, word + ARROW_ROOM + WORD_AIR if word else GAP_SIDEWAYS)
+            gap = max(gap, word + tuning.ARROW_ROOM + tuning.WORD_AIR if word else tuning.GAP_SIDEWAYS)
         if r + 1 < len(self.rows) and self.rows[r + 1][0].is_port:
-            gap = max(PORT_GAP, room + 3.0 if room else 0.0)
+            gap = max(tuning.PORT_GAP, room + 3.0 if room else 0.0)
         if self.rows[r][0].is_port and r == 0:
-            gap = self.lead + max(ARROW_ROOM, room + ARROW_ROOM - 3.0 if room else 0.0)
+            gap = self.lead + max(tuning.ARROW_ROOM, room + tuning.ARROW_ROOM - 3.0 if room else 0.0)
         return gap
 
     # points
@@ -196,23 +177,23 @@ class Strip:
     def _points(self, wire: Wire) -> list[tuple[float, float]]:
         tail, head = wire.tail, wire.head
         begin = tail.y + tail.bottom
-        found = [(wire.start, begin)]
+        points = [(wire.start, begin)]
         if wire.leaving is not None:
             base = self.lead - 3.0 if tail.is_port else self.bottoms[tail.last]
-            y = base + FIRST_TRACK + TRACK * wire.leaving
-            found += [(wire.start, y), (wire.lane, y)]
+            y = base + tuning.FIRST_TRACK + tuning.TRACK * wire.leaving
+            points += [(wire.start, y), (wire.lane, y)]
         if wire.side:
             end = self._end(head, wire.source) if wire.is_late else None
             y = end.y if end else head.y + head.middle + wire.shift
             x = end.ends[wire.side] if end else head.x + wire.side * head.half
-            return [*found, (wire.lane, y), (x, y)]
+            return [*points, (wire.lane, y), (x, y)]
         if wire.arriving is not None:
-            y = self.tops[head.row] - (3.0 if head.is_port else ARROW_ROOM) - TRACK * wire.arriving
-            found += [(wire.lane, y), (wire.end, y)]
+            y = self.tops[head.row] - (3.0 if head.is_port else tuning.ARROW_ROOM) - tuning.TRACK * wire.arriving
+            points += [(wire.lane, y), (wire.end, y)]
         top = head.y + head.top
         if head.is_sign:  # on its circle
             top += head.half - math.sqrt(max(head.half**2 - (wire.end - head.x) ** 2, 0.0))
-        return [*found, (wire.end, top)]
+        return [*points, (wire.end, top)]
 
     def measure(self) -> None:
         xs = [0.0]
@@ -220,6 +201,14 @@ class Strip:
             xs += [item.x - item.left, item.x + item.right]
         xs += [x for wire in self.wires for x, _ in wire.points]
         self.left, self.right = min(xs), max(xs)
+
+    def move(self, x: float, y: float) -> None:
+        for item in (item for row in self.rows for item in row):
+            item.x, item.y = item.x + x, item.y + y
+        for wire in self.wires:
+            wire.start += x
+            wire.points = [(px + x, py + y) for px, py in wire.points]
+        self.left, self.right = self.left + x, self.right + x
 
     @property
     def entries(self) -> dict[int, float]:
@@ -230,4 +219,205 @@ class Strip:
         return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "out"}
 
 
-__all__ = ["ARROW_ROOM", "BOX_MARGIN", "LANE", "Strip"]
+_SWEEPS = (-1, 1, -1, 1, 0, 1)  # towards what is read, or towards readers
+
+
+def find_spine(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> list[tuple[RowItem, Wire | None]]:
+    """The way that passes the most nodes, each item with the wire that leads to it."""
+    into: dict[RowItem, list[Wire]] = defaultdict(list)
+    for wire in wires:
+        if not wire.is_late and wire.tail.row < wire.head.row:
+            into[wire.head].append(wire)
+    best: dict[RowItem, float] = {}
+    before: dict[RowItem, Wire] = {}
+    for item in (item for row in rows for item in row):
+        best[item] = item.weight
+        for wire in sorted(into[item], key=lambda wire: (wire.is_skip, wire.tail.key.kind != "in", wire.tail.order)):
+            through = best[wire.tail] + item.weight
+            if through > best[item] + 1e-6:
+                best[item], before[item] = through, wire
+    last = max(best, key=lambda item: (round(best[item], 3), -item.order), default=None)
+    spine: list[tuple[RowItem, Wire | None]] = []
+    while last is not None:
+        step = before.get(last)
+        spine.append((last, step))
+        last = step.tail if step else None
+    return spine[::-1]
+
+
+def place(
+    rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Sequence[tuple[RowItem, Wire | None]]
+) -> None:
+    """Sets x of all; the spine is straight through every port on it."""
+    fixed: dict[RowItem, float] = {}
+    x = 0.0
+    for item, wire in spine:
+        if wire is not None:
+            x = wire.tail.x + wire.tail.exit(wire.source) - item.entry(wire.source)
+        item.x = fixed[item] = x
+    near: dict[RowItem, list[tuple[RowItem, float, float, int]]] = defaultdict(list)
+    for wire in wires:
+        if not wire.is_late:
+            weight = tuning.SKIP_PULL if wire.is_skip else 1.0
+            leaves, enters = wire.tail.exit(wire.source), wire.head.entry(wire.source)
+            near[wire.head].append((wire.tail, leaves - enters, weight, -1))
+            near[wire.tail].append((wire.head, enters - leaves, weight, 1))
+    if all(len(row) == 1 for row in rows):
+        return
+    _settle(rows, near, dict(fixed), _forks(rows, wires, fixed))
+    if below := _forks(rows, wires, fixed, is_below=True):
+        before, wide = [(item, item.x) for row in rows for item in row], _width(rows)
+        _settle(rows, near, dict(fixed), below, is_below=True)
+        if _width(rows) > tuning.FORK_WIDER * wide:
+            for item, x in before:
+                item.x = x
+    _pull_in(rows, wires)
+
+
+def _width(rows: Sequence[Sequence[RowItem]]) -> float:
+    left, right = _extent([item for row in rows for item in row])
+    return right - left
+
+
+def _settle(
+    rows: Sequence[Sequence[RowItem]],
+    near: Mapping[RowItem, Sequence[tuple[RowItem, float, float, int]]],
+    fixed: dict[RowItem, float],
+    forks: Sequence[Sequence[RowItem]],
+    *,
+    is_below: bool = False,
+) -> None:
+    """Sets x of all but the spine, which is `fixed`; what lies in `forks` is around it."""
+    for item in (item for row in forks for item in row if not item.is_port):
+        fixed.pop(item, None)
+    for row in rows:
+        for item in row:
+            item.x = fixed.get(item, 0.0)
+        _pack(row, {item: item.x for item in row}, fixed)
+    _sweep(rows, near, fixed, _SWEEPS)
+    if is_below:
+        _sweep(forks[1:], near, fixed, (-1,))
+    if forks and fixed:
+        middle = next(iter(fixed.values()))
+        items = [item for row in forks for item in row if not item.is_port]
+        left, right = _extent(items)
+        for item in items:
+            item.x += middle - (left + right) / 2
+            fixed[item] = item.x
+        _sweep(rows, near, fixed, (-1, 1))
+
+
+def _pull_in(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> None:
+    """Moves many inputs or outputs that reach beyond all else towards the middle, also that on the spine."""
+    fed, read = {wire.head for wire in wires}, {wire.tail for wire in wires}
+    for row, ends in ((rows[0], fed), (rows[-1], read)):
+        if len(row) < tuning.FORK or any(item.is_port or item in ends for item in row):
+            continue
+        others = [item for other in rows if other is not row for item in other]
+        left, right = _extent(others)
+        low, high = _extent(row)
+        by = max(left - low, 0.0) + min(right - high, 0.0)
+        if high - low > right - left:
+            by = (left + right - low - high) / 2
+        if abs(by) > tuning.APART:
+            for item in row:
+                item.x += by
+
+
+def _extent(items: Sequence[RowItem]) -> tuple[float, float]:
+    return min((item.x - item.left for item in items), default=0.0), max(
+        (item.x + item.right for item in items), default=0.0
+    )
+
+
+def _forks(
+    rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Collection[RowItem], *, is_below: bool = False
+) -> list[Sequence[RowItem]]:
+    """The rows in which the spine parts, and those below them that are as wide, or that go on below what they read."""
+    forks: list[Sequence[RowItem]] = []
+    into = Counter(wire.head for wire in wires)
+    for r, row in enumerate(rows):
+        follows = bool(forks) and rows[r - 1] is forks[-1]
+        goes_on = is_below and follows and all(into[item] == 1 and not item.is_port for item in row)
+        if not goes_on and sum(not item.is_port for item in row) < tuning.FORK:
+            continue
+        tails = Counter(wire.tail for wire in wires if wire.head in row and wire.tail in spine)
+        if follows or max(tails.values(), default=0) >= tuning.FORK:
+            forks.append(row)
+    return forks
+
+
+def _sweep(
+    rows: Sequence[Sequence[RowItem]],
+    near: Mapping[RowItem, Sequence[tuple[RowItem, float, float, int]]],
+    fixed: Mapping[RowItem, float],
+    ways: Sequence[int],
+) -> None:
+    for way in ways:
+        for row in rows if way <= 0 else rows[::-1]:
+            wanted = {item: _wanted(item, near.get(item, ()), way) for item in row}
+            _pack(row, wanted | {item: fixed[item] for item in row if item in fixed}, fixed)
+
+
+def _wanted(item: RowItem, near: Sequence[tuple[RowItem, float, float, int]], way: int) -> float:
+    used = [pull for pull in near if way in (0, pull[3])] or near
+    total = sum(weight for _, _, weight, _ in used)
+    return sum((other.x + by) * weight for other, by, weight, _ in used) / total if total else item.x
+
+
+def apart(a: RowItem, b: RowItem) -> float:
+    """Least distance of two neighbours."""
+    if a.is_port and b.is_port:
+        return tuning.PORTS_APART
+    return tuning.APART + (2 * tuning.LANE if (a.piece and b.piece) or a.is_hooked or b.is_hooked else 0.0)
+
+
+def _pack(row: Sequence[RowItem], wanted: Mapping[RowItem, float], fixed: Mapping[RowItem, float]) -> None:
+    """Places a row, what is heavy first, each as close to where it wants to be as those already placed let it."""
+    place = {item: i for i, item in enumerate(row)}
+    done: dict[int, float] = {}
+    for item in sorted(row, key=lambda item: (item not in fixed, item.is_port, -item.weight)):
+        i = place[item]
+        low, high = -math.inf, math.inf
+        room = item.left
+        for j in range(i - 1, -1, -1):
+            room += apart(row[j], row[j + 1])
+            if j in done:
+                low = done[j] + row[j].right + room
+                break
+            room += row[j].left + row[j].right
+        room = item.right
+        for j in range(i + 1, len(row)):
+            room += apart(row[j - 1], row[j])
+            if j in done:
+                high = done[j] - row[j].left - room
+                break
+            room += row[j].left + row[j].right
+        done[i] = min(max(wanted[item], low), high)
+    for i, x in done.items():
+        row[i].x = x
+
+
+def spread(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Collection[RowItem]) -> None:
+    """Lets what is high and beside the spine take several rows, so that those on the spine stay close."""
+    until: dict[RowItem, int] = {}
+    for wire in wires:
+        until[wire.tail] = min(until.get(wire.tail, len(rows)), wire.head.row)
+    taken: list[RowItem] = []
+    for r, row in enumerate(rows):
+        usual = max((item.height for item in row if item in spine), default=0.0)
+        for item in row:
+            if item in spine or item.is_port or not usual or item.height < usual + tuning.APART:
+                continue
+            high = usual
+            left, right = item.x - item.left - tuning.APART, item.x + item.right + tuning.APART
+            while high < item.height and item.last + 1 < until.get(item, len(rows)):
+                below = [*rows[item.last + 1], *(other for other in taken if other.last > item.last)]
+                if any(
+                    other.is_port or (other.x + other.right > left and other.x - other.left < right) for other in below
+                ):
+                    break
+                item.last += 1
+                high += tuning.APART + max(other.height for other in rows[item.last])
+            if item.last > r:
+                taken.append(item)

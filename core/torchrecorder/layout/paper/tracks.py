@@ -1,17 +1,13 @@
-"""The tracks of a gap between two rows: which of the lines that lead across in it lies above which.
-
-A line comes to its track from above and leaves it downwards. Two lines that pass each other cross or not depending on
-which is above the other, so each is put where it crosses the fewest.
-"""
+"""The tracks of a gap between two rows: lines across it, in an order in which few of them cross."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from torchrecorder.layout.tuning import ON_TRACK
+from torchrecorder.layout import tuning
 
-_AT = 0.5
+_AT = 0.5  # points: rounding
 
 
 @dataclass(slots=True)
@@ -20,8 +16,7 @@ class _Level:
 
     low: float
     high: float
-    before: list[float]
-    """Where lines come to it, from the border of the gap that tracks are counted from."""
+    before: list[float]  # where lines come to it, from the border of the gap that tracks are counted from
     after: list[float]
     settle: list[Callable[[int], None]] = field(default_factory=list)
     at: int = 0
@@ -31,27 +26,23 @@ class _Level:
         return self.high - self.low
 
     def meets(self, other: _Level) -> bool:
-        return self.low - ON_TRACK <= other.high and other.low <= self.high + ON_TRACK
+        return self.low - tuning.ON_TRACK <= other.high and other.low <= self.high + tuning.ON_TRACK
 
     def crossings(self, other: _Level) -> int:
-        """How often it crosses another that lies further from the border."""
+        """Crossings with another that lies further from the border."""
         return _within(other.before, self) + _within(self.after, other)
 
 
 class Tracks:
-    """Those counted from one border of a gap."""
+    """The tracks counted from one border of a gap."""
 
     def __init__(self) -> None:
         self._levels: dict[object, _Level] = {}
 
     def add(self, before: float, after: float, user: object, settle: Callable[[int], None]) -> None:
-        """Asks for a track, which is shared with others of the same user.
+        """Asks for a track, shared with others of the same user, from where the line comes to it to where it leaves.
 
-        Args:
-            before: Where the line comes to its track, from the border that tracks are counted from.
-            after: Where it leaves it.
-            user: Whose line it is.
-            settle: Gets the position of the track.
+        `settle` gets its position.
         """
         low, high = sorted((before, after))
         level = self._levels.setdefault(user, _Level(low, high, [], []))
@@ -61,7 +52,7 @@ class Tracks:
         level.settle.append(settle)
 
     def settle(self) -> int:
-        """Gives every line its track; how many there are."""
+        """Gives every line its track; returns their number."""
         placed: list[_Level] = []
         for level in sorted(self._levels.values(), key=lambda level: level.length):
             placed.insert(_place(level, placed), level)
@@ -76,7 +67,7 @@ class Tracks:
 
 
 def _place(level: _Level, placed: Sequence[_Level]) -> int:
-    """Where it crosses the fewest of those that are placed, the last of equal places."""
+    """The position with the fewest crossings, the last of equal ones."""
     cost = sum(level.crossings(other) for other in placed)
     best, at = cost, 0
     for i, other in enumerate(placed):

@@ -107,7 +107,7 @@ class KeptTensors:
         for state in states:
             _put_back(state)
         # At last, since what is above counts as writes. Autograd compares them when an older loss is differentiated.
-        versions = torch_private.versions_of(state.tensor for state in states)
+        versions = [torch_private.version_of(state.tensor) for state in states]
         set_versions = torch_private.SET_VERSIONS.get()
         if set_versions is not None and versions != [state.version for state in states]:
             # Those that were kept first at last: what `detach` gives counts together with what it was made from.

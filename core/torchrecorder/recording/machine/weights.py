@@ -28,7 +28,7 @@ from torch import nn
 from torchrecorder.errors import chain, listed
 from torchrecorder.request import Target
 from torchrecorder.request.callables import parameters_of
-from torchrecorder.running.on_import import OnImport
+from torchrecorder.running.handles import OnImport
 
 _FILES = re.compile(r"\.(safetensors|bin|pt|pth|ckpt|h5|msgpack|onnx|gguf|npz|tar|pkl)$")
 _SWITCHES = re.compile(r"pretrain|download|checkpoint|ckpt", re.IGNORECASE)

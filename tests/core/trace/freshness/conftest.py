@@ -25,7 +25,7 @@ class SharedWorker(Worker):
     def record_all(
         self,
         requests: Mapping[RequestT, float],
-        on_start: Callable[[RequestT], None] = lambda request: None,
+        on_start: Callable[[RequestT], object] = lambda request: None,
     ) -> Iterator[tuple[RequestT, Answer]]:
         self.jobs += len(requests)
         return super().record_all(requests, on_start)

@@ -1,0 +1,177 @@
+"""Models that no rule of pictures is tuned on: chosen by a rule, frozen before the work, and half of them held back.
+
+    python bench/unseen.py draw 61 7    # so many names of each library of the zoo, by a seed; once
+    python bench/unseen.py names work   # those of the half that rules may be tried on
+    python bench/unseen.py names held   # and those of the half that is looked at when the rules are ready
+
+`unseen.tsv` has a line for each. Besides names of the zoo, whose inputs are guessed, they are thirty nets in the style
+of repositories, `own/…`. A name of the zoo is passed over if its model cannot be built here, if no input is found, if
+fewer than `LAYERS` of its layers have parameters, or if it is in another list.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+import torch
+
+sys.path[:0] = [str(Path(__file__).parents[1])]
+
+from bench import unseen_sequences as sequences  # noqa: E402
+from bench import unseen_vision as vision  # noqa: E402
+from tests.corpus.entry import Entry, given, numbers, ones, whole, words  # noqa: E402
+
+FILE = Path(__file__).with_suffix(".tsv")
+LAYERS = 5
+"""With fewer there is little to draw."""
+LIBRARIES = (
+    *("torchvision", "timm", "segmentation_models_pytorch", "transformers", "x_transformers", "diffusers"),
+    *("torch_geometric", "monai", "torchaudio", "speechbrain"),
+)
+"""Those of the zoo but for kornia, whose modules are filters."""
+_OF_LISTS = {
+    **{"tv": "torchvision", "smp": "segmentation_models_pytorch", "x": "transformers", "hf": "transformers"},
+    **{"df": "diffusers", "pyg": "torch_geometric"},
+}
+"""How the lists that rules were tuned on call libraries."""
+
+
+def _series(*names: str) -> dict[str, torch.Tensor]:
+    return {name: torch.randn(2, 6) for name in names}
+
+
+def _clicks() -> dict[str, torch.Tensor]:
+    one, many = (lambda n: torch.randint(1, n, (2,))), (lambda n: torch.randint(1, n, (2, 7)))
+    return {
+        **{"item": one(200), "category": one(20), "user": one(100)},
+        **{"hist_items": many(200), "hist_categories": many(20)},
+    }
+
+
+NETS = [
+    Entry("own/efficientdet", vision.EfficientDetLite, given(numbers(1, 3, 128, 128))),
+    Entry("own/pan_detector", vision.PANDetector, given(numbers(1, 3, 128, 128))),
+    Entry("own/hourglass", vision.PoseNet, given(numbers(1, 3, 64, 64))),
+    Entry("own/pspnet", vision.PSPNet, given(numbers(1, 3, 64, 64))),
+    Entry("own/stn", vision.STN, given(numbers(2, 1, 28, 28))),
+    Entry("own/srresnet", vision.SRResNet, given(numbers(1, 3, 16, 16))),
+    Entry("own/stylegan", vision.StyleGenerator, given(numbers(2, 64))),
+    Entry("own/flownet", vision.FlowNetC, given(numbers(1, 3, 64, 64), numbers(1, 3, 64, 64))),
+    Entry("own/byol", vision.BYOL, given(numbers(2, 3, 32, 32), numbers(2, 3, 32, 32))),
+    Entry("own/slot_attention", vision.ObjectDiscovery, given(numbers(1, 3, 16, 16))),
+    Entry("own/ddpm", vision.DiffusionUNet, given(numbers(1, 3, 16, 16), whole(3))),
+    Entry("own/convlstm", vision.VideoPredictor, given(numbers(1, 4, 1, 16, 16))),
+    Entry("own/linknet", vision.LinkNet, given(numbers(1, 3, 64, 64))),
+    Entry("own/gmlp", vision.GMLPVision, given(numbers(1, 3, 32, 32))),
+    Entry("own/jepa", vision.JEPA, given(numbers(1, 3, 32, 32), whole(0, 1, 2, 3), whole(8, 9))),
+    Entry("own/conformer", sequences.SpeechRecognizer, given(numbers(2, 64, 80), whole(64, 50))),
+    Entry("own/crnn", sequences.CRNN, given(numbers(1, 1, 32, 64))),
+    Entry("own/transformer_xl", sequences.TransformerXL, given(words(1, 8), lambda: [torch.randn(1, 4, 64)] * 4)),
+    Entry(
+        "own/bidaf",
+        sequences.BiDAF,
+        given(words(1, 10), ones(1, 10, 9, dtype=torch.int64), words(1, 5), ones(1, 5, 9, dtype=torch.int64)),
+    ),
+    Entry("own/deepfm", sequences.DeepFM, given(ones(2, 6, dtype=torch.int64), numbers(2, 5))),
+    Entry("own/din", sequences.DeepInterestNetwork, given(_clicks)),
+    Entry("own/nbeats", sequences.NBeats, given(numbers(2, 20))),
+    Entry(
+        "own/tft", sequences.TFT, given(numbers(2, 4), lambda: _series("x0", "x1", "x2"), lambda: _series("x0", "x1"))
+    ),
+    Entry(
+        "own/schnet",
+        sequences.SchNet,
+        given(
+            lambda: torch.randint(1, 20, (9,)),
+            numbers(9, 3),
+            lambda: torch.randint(0, 9, (2, 30)),
+            lambda: torch.tensor([0] * 5 + [1] * 4),
+        ),
+    ),
+    Entry(
+        "own/graph_transformer",
+        sequences.GraphTransformer,
+        given(
+            lambda: torch.randint(0, 28, (9,)),
+            lambda: torch.randint(0, 4, (30,)),
+            lambda: torch.randint(0, 9, (2, 30)),
+            numbers(9, 8),
+        ),
+    ),
+    Entry(
+        "own/ppo",
+        sequences.ActorCritic,
+        given(
+            lambda: {"image": torch.rand(4, 4, 84, 84), "proprio": torch.randn(4, 9)},
+            lambda: (torch.zeros(1, 2, 64), torch.zeros(1, 2, 64)),
+            lambda: torch.zeros(4),
+        ),
+    ),
+    Entry("own/muzero", sequences.MuZero, given(numbers(2, 16), lambda: torch.randint(0, 4, (2, 5)))),
+    Entry("own/lora_gpt", sequences.LoRAGPT, given(words(1, 16), words(1, 16))),
+    Entry("own/glow", sequences.Glow, given(numbers(2, 3, 16, 16))),
+    Entry("own/elmo_tagger", sequences.CharCNNTagger, given(ones(1, 7, 10, dtype=torch.int64))),
+]
+
+
+def main() -> None:
+    match sys.argv[1:]:
+        case ["draw", seed, count] if not FILE.exists():
+            _draw(seed, int(count))
+        case ["names", ("work" | "held") as half]:
+            print(*names(half), sep="\n")
+        case _:
+            sys.exit(__doc__)
+
+
+def names(half: str) -> list[str]:
+    """The models of a half."""
+    with FILE.open(encoding="utf-8", newline="") as file:
+        return [row["model"] for row in csv.DictReader(file, delimiter="\t") if row["half"] == half]
+
+
+def _draw(seed: str, count: int) -> None:
+    import_module("tests.corpus.torchvision_ops").define_missing_operators()
+    known = import_module("bench.zoo.libraries").LIBRARIES
+    tuned = import_module("bench.picture_models").MODELS
+    chance, chosen = random.Random(int(seed)), [net.name for net in NETS]
+    for library in LIBRARIES:
+        waiting = sorted({entry.name for entry in known[library]()} - {_like(name) for name in tuned})
+        chance.shuffle(waiting)
+        taken: list[str] = []
+        while waiting and len(taken) < count:
+            tried, waiting = waiting[: count - len(taken)], waiting[count - len(taken) :]
+            taken += [name for name, layers in _recorded(tried).items() if layers >= LAYERS]
+        chosen += taken
+    chance.shuffle(chosen)
+    with FILE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(("seed", "half", "model"))
+        writer.writerows((seed, "work" if i % 2 == 0 else "held", name) for i, name in enumerate(chosen))
+
+
+def _recorded(names: list[str]) -> dict[str, int]:
+    """How many layers with parameters each of them has that can be recorded."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "zoo.json")
+        run = [sys.executable, str(Path(__file__).parent / "zoo" / "run.py"), names[0].partition("/")[0]]
+        subprocess.run([*run, *names, f"to={file}"], check=False, stdout=sys.stderr)
+        results = json.loads(file.read_text(encoding="utf-8"))
+    return {name: results.get(name, {}).get("layers", 0) for name in names}
+
+
+def _like(tuned: str) -> str:
+    """The name in the zoo of a model of the other lists, if it is one of the zoo."""
+    library, _, name = tuned.partition("_")
+    return f"{_OF_LISTS.get(library, library)}/{name}"
+
+
+if __name__ == "__main__":
+    main()

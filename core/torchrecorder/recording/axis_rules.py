@@ -1,0 +1,280 @@
+"""Rules of how operations carry the batch from the axes of what they are given to those of what they make."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from torchrecorder.recording.batch_size import BatchSize
+from torchrecorder.recording.names import OpName
+from torchrecorder.running.nested import tensors_in
+
+
+class Axes(NamedTuple):
+    """What is known of a tensor."""
+
+    batch: frozenset[int]
+    """Axes whose sizes are multiples of the batch."""
+    is_all: bool
+    """Whether the sizes of all other axes do not depend on it."""
+
+
+FIXED, UNSURE = Axes(frozenset(), True), Axes(frozenset(), False)
+
+
+@dataclass(slots=True)
+class Called:
+    """A function of torch's that was called, and what is known of its arguments."""
+
+    func: Callable[..., object]
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    made: Sequence[Tensor]
+    sizes: Sequence[BatchSize]
+    """Those among the arguments."""
+    has_leaked: bool
+    """Whether plain numbers among them may depend on the batch."""
+    of: Callable[[Tensor], Axes]
+    enlarge: Callable[[Called], Sequence[Axes]]
+    """Gives the axes that grow with the batch if the function runs on a larger one."""
+
+
+class NoBatch(Exception):
+    """The first axis of the inputs is not a batch: an operation relates the places along it with one another."""
+
+
+Way = Callable[[Called], Axes | Sequence[Axes]]
+
+
+def _combined(call: Called) -> Axes:
+    """Of tensors whose axes meet from the last one on."""
+    tensors, sizes = tensors_in([*call.args, *call.kwargs.values()], []), call.made[0].shape
+    batch: set[int] = set()
+    fixed: set[int] = set()
+    for tensor in tensors:
+        own, shift = call.of(tensor), len(sizes) - tensor.ndim
+        if shift < 0:  # so are the places that `where` finds
+            return UNSURE
+        batch |= {axis + shift for axis in own.batch}
+        fixed |= {axis + shift for axis, n in enumerate(tensor.shape) if own.is_all and n > 1 and axis not in own.batch}
+        if any(tensor.shape[axis] != sizes[axis + shift] for axis in own.batch):
+            raise NoBatch
+    if batch & fixed and not call.has_leaked:  # it runs with no other batch
+        raise NoBatch
+    return Axes(frozenset(batch), all(call.of(tensor).is_all for tensor in tensors))
+
+
+def _kept(call: Called) -> Axes:
+    """Of the axes of the first tensor those whose sizes stay."""
+    x, *others = tensors_in([*call.args, *call.kwargs.values()], [])
+    own, sizes = call.of(x), call.made[0].shape
+    batch = frozenset(axis for axis in own.batch if sizes[axis : axis + 1] == x.shape[axis : axis + 1])
+    return Axes(batch, batch == own.batch and all(call.of(tensor).is_all for tensor in (x, *others)))
+
+
+def _weighted(call: Called) -> Axes:
+    """The same with a weight for all examples."""
+    _, weight, *_ = tensors_in([*call.args, *call.kwargs.values()], [])
+    return _kept(call) if call.of(weight) == FIXED else UNSURE
+
+
+def _beside(axis: int) -> Way:
+    """The same for the first result, and the batch at another axis of what else is given: weights, states."""
+
+    def way(call: Called) -> Sequence[Axes]:
+        own = call.of(call.args[0])
+        return [own, *[Axes(frozenset(own.batch and (axis,)), own.is_all)] * (len(call.made) - 1)]
+
+    return way
+
+
+def _larger(call: Called) -> Sequence[Axes]:
+    return call.enlarge(call)
+
+
+def _reshaped(call: Called) -> Axes:
+    """The axes that the code says, or that of the rest, unless the plain numbers beside it may be of the batch."""
+    own = call.of(call.args[0])
+    numbers: Sequence[Any] = [*call.args[1:], *call.kwargs.values()]
+    numbers = next((item for item in numbers if isinstance(item, (tuple, list))), numbers)
+    by_code = frozenset(axis for axis, n in enumerate(numbers) if type(n) is BatchSize and n.is_multiple)
+    is_all = own.is_all and all(size.is_multiple for size in call.sizes)
+    left = len(own.batch) - len(by_code)
+    if left < 0 and own.is_all:  # a size from elsewhere
+        return UNSURE
+    rest = [axis for axis, n in enumerate(numbers) if type(n) is int and n == -1]
+    if left == 1 and rest and is_all and not call.has_leaked:
+        return Axes(by_code | {*rest}, True)
+    return Axes(by_code, is_all and not left)
+
+
+def _flattened(call: Called) -> Axes:
+    (axes,), start = _larger(call), call.kwargs.get("start_dim", [*call.args, 0][1])
+    return axes if axes.is_all else Axes(axes.batch & {*range(start)}, False)
+
+
+def _item(call: Called) -> Sequence[Axes]:
+    x, index = call.args
+    ends = [item.stop for item in (index if type(index) is tuple else (index,)) if type(item) is slice]
+    if BatchSize in map(type, ends) and call.of(x) == FIXED:
+        raise NoBatch  # a table that is cut to a length
+    return _larger(call)
+
+
+def _reduced(call: Called) -> Axes:
+    if len(tensors := tensors_in(call.args, [])) > 1:
+        return _combined(call)
+    (x,), own = tensors, call.of(tensors[0])
+    dims = {axis for _, axis in _summed_over(*call.args, **call.kwargs)}
+    gone = set() if call.made[0].ndim == x.ndim else dims
+    return Axes(frozenset(axis - sum(dim < axis for dim in gone) for axis in own.batch - dims), own.is_all)
+
+
+def _joined(call: Called) -> Axes:
+    parts = [call.of(tensor) for tensor in call.args[0] if tensor.shape != (0,)]  # that is a cache which is still empty
+    dim = call.kwargs.get("dim", call.kwargs.get("axis", [*call.args, 0][1])) % call.made[0].ndim
+    of_batch = [dim in part.batch for part in parts]
+    batch = frozenset[int]().union(*(part.batch for part in parts)) - (frozenset() if all(of_batch) else {dim})
+    return Axes(batch, all(part.is_all for part in parts) and any(of_batch) is all(of_batch))
+
+
+def _stacked(call: Called) -> Axes:
+    """Of tensors that are alike, whose axes from the new one on are one further."""
+    first, *others = map(call.of, call.args[0])
+    dim = call.kwargs.get("dim", [*call.args, 0][1]) % call.made[0].ndim
+    if any(other != first for other in others):
+        return UNSURE
+    return Axes(frozenset(axis + (axis >= dim) for axis in first.batch), first.is_all)
+
+
+def _lettered(call: Called) -> Axes | Sequence[Axes]:
+    """The axes whose letters stand for the batch in an equation."""
+    given, _, result = call.args[0].replace(" ", "").partition("->")
+    if "." in given or not result:
+        return _larger(call)
+    batch, fixed = set[str](), set[str]()
+    for word, tensor in zip(given.split(","), tensors := tensors_in(call.args[1:], []), strict=True):
+        own = call.of(tensor)
+        batch |= {word[axis] for axis in own.batch}
+        fixed |= {letter for axis, letter in enumerate(word) if axis not in own.batch and tensor.shape[axis] > 1}
+    if batch & fixed:
+        return UNSURE
+    is_all = all(call.of(tensor).is_all for tensor in tensors)
+    return Axes(frozenset(axis for axis, letter in enumerate(result) if letter in batch), is_all)
+
+
+def _counted(call: Called) -> Axes:
+    """The axes of the first tensor, and behind them one for as many classes as the code says."""
+    return _kept(call) if call.kwargs.get("num_classes", [*call.args, -1][1]) > 0 else UNSURE
+
+
+def _multiplied(call: Called) -> Axes | Sequence[Axes]:
+    x, y = call.args[-2:]
+    if call.of(y) == FIXED and y.ndim == 2 and x.ndim == call.made[0].ndim:  # a weight
+        return call.of(x)
+    return _larger(replace(call, func=torch.matmul, args=call.args[-2:], kwargs={}))
+
+
+Places = Iterable[tuple[Tensor, int]]
+
+
+def _summed_over(x: Tensor, *args: Any, dim: Any = None, **kwargs: Any) -> Places:
+    dim = kwargs.get("axis", next((arg for arg in args if type(arg) in (int, tuple, list)), dim))
+    return [(x, axis % x.ndim) for axis in ([dim] if type(dim) is int else range(x.ndim) if dim is None else dim)]
+
+
+def _alone(places: Places) -> Places:
+    """If it is one axis of several."""
+    return places if len(places := [*places]) == 1 < places[0][0].ndim else []
+
+
+def _summed(equation: str, *operands: Any) -> Places:
+    given, _, result = equation.replace(" ", "").partition("->")
+    pairs = zip(given.split(","), tensors_in(operands, []), strict=True)
+    return [(tensor, axis) for word, tensor in pairs for axis, letter in enumerate(word) if letter not in result]
+
+
+def _from(first: int) -> Callable[..., Places]:
+    return lambda x, *_, **__: [(x, axis) for axis in range(first, x.ndim)]
+
+
+class AxisRule(NamedTuple):
+    """How an operation carries the batch on."""
+
+    way: Way | None = None
+    """Gives what is known of all that is made, or of each; raises an error for arguments that it does not know."""
+    related: Callable[..., Places] = lambda *_, **__: ()
+    """From the arguments, axes along which places are related with one another, so that none of them is the batch."""
+    is_of_shapes: bool = False
+    """Whether what else the arguments say is nothing that the shapes do not."""
+
+
+TAKING_SIZES = {_larger, _reshaped, _item}
+_NAMES = {
+    "dropout alpha_dropout softmax log_softmax normalize cumsum flip roll sort argsort contiguous clone detach to type "
+    "float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add index_copy "
+    "data masked_scatter zeros_like ones_like empty_like full_like rand_like randn_like gumbel_softmax embedding "
+    "dropout1d dropout2d dropout3d": AxisRule(_kept, is_of_shapes=True),
+    "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
+    "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate": AxisRule(
+        _kept, _from(2), True
+    ),
+    "batch_norm group_norm instance_norm local_response_norm pixel_shuffle pixel_unshuffle channel_shuffle unfold fold "
+    "grid_sample affine_grid lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": AxisRule(_kept, _from(1), True),
+    "layer_norm rms_norm": AxisRule(_kept, lambda x, sizes, *_, **__: _from(x.ndim - len(sizes))(x)),
+    "scaled_dot_product_attention": AxisRule(
+        _kept, lambda q, k, *_, **__: [(x, axis) for x in (q, k) for axis in (x.ndim - 2, x.ndim - 1)]
+    ),
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d": AxisRule(
+        _weighted, lambda x, weight, *_, **__: _from(x.ndim == weight.ndim)(x), True
+    ),
+    "linear grouped_mm": AxisRule(_weighted, lambda x, *_, **__: [(x, x.ndim - 1)], True),
+    "where floor_divide floordiv mod and or xor hardswish hardsigmoid rsub maximum minimum": AxisRule(
+        _combined, is_of_shapes=True
+    ),
+    "multi_head_attention_forward": AxisRule(
+        _beside(0), lambda q, *_, **__: [(q, axis) for axis in {0, 1, 2} - {q.ndim - 2} | {0}]
+    ),
+    "lstm gru rnn_tanh rnn_relu": AxisRule(  # of one example the time is the first axis
+        _beside(1), lambda x, _, __, ___, ____, _____, ______, _______, first: [(x, int(x.ndim == 3 and first)), (x, 2)]
+    ),
+    "matmul bmm mm": AxisRule(_multiplied, lambda x, y, **__: [(x, x.ndim - 1), (y, max(0, y.ndim - 2))], True),
+    "addmm baddbmm": AxisRule(_multiplied, lambda _, x, y, **__: [(x, x.ndim - 1), (y, y.ndim - 2)], True),
+    "einsum": AxisRule(_lettered, _summed),
+    "view reshape": AxisRule(_reshaped),
+    "flatten": AxisRule(_flattened),
+    "unflatten": AxisRule(lambda call: UNSURE if call.has_leaked else _larger(call)),
+    "mean sum prod amax amin max min all any argmax argmin var std var_mean std_mean logsumexp median": AxisRule(
+        _reduced, lambda *args, **kwargs: _alone(_summed_over(*args, **kwargs))
+    ),
+    "cat concat concatenate": AxisRule(_joined),
+    # On tensors without data, these three need torch's compiler, which is not loaded for that.
+    "stack": AxisRule(_stacked),
+    "glu": AxisRule(_kept),
+    "one_hot": AxisRule(_counted),
+    "getitem": AxisRule(_item),
+    "view_as reshape_as expand expand_as broadcast_to repeat zeros ones empty full rand randn randint arange new_zeros "
+    "new_ones new_empty new_full permute transpose swapaxes swapdims movedim t T mT select unbind unsqueeze squeeze "
+    "split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn ifftn": AxisRule(_larger),
+}
+_RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}
+
+
+@functools.cache
+def axis_rule(operation: OpName) -> AxisRule:
+    """The rule of an operation of torch's; what torch says is computed element by element needs none of its own."""
+    name, target = operation
+    if not target.startswith("torch.") or (
+        target.startswith("torch.ops.") and not target.startswith("torch.ops.aten.")
+    ):
+        return AxisRule()
+    name = name.rstrip("_")
+    packet = None if name in _RULES else getattr(torch.ops.aten, name, None)
+    if packet is not None and torch.Tag.pointwise in getattr(packet, packet.overloads()[0]).tags:
+        return _RULES["where"]
+    return _RULES.get(name, AxisRule())
