@@ -70,7 +70,7 @@ def _entries_in(tree: CallTree, parent: int, paths: set[str]) -> Iterator[_Entry
         if len(entries) < 2 or not is_apart or take_turns or any(len(inside) < 2 for inside in within):
             continue
         before = dependence(tree, [[Item(True, call) for call in inside] for inside in within])
-        if not all(before[i] >> (i - 1) & 1 for i in range(1, len(before))):  # it is no chain
+        if not all(before[i] >> (i - 1) & 1 for i in range(1, len(before))):  # not a chain
             continue
         for (path, _), (start, stop) in zip(entries, _stretches(graph, items, [*of_list.values()]), strict=True):
             calls = [child for child, home in around.items() if home == path]

@@ -13,7 +13,6 @@ from dataclasses import replace
 from torchrecorder.errors import listed
 from torchrecorder.view import tuning
 from torchrecorder.view.model import Box, Inset, Node, View, boxes_around
-from torchrecorder.view.skips import with_skips
 from torchrecorder.view.templates.interiors import Interior, Interiors
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -37,7 +36,7 @@ class Choice:
         while (best := self._best()) is not None:
             kind, score, interior = best
             n = self._count() + len(interior.nodes) - 1
-            if n > tuning.AUTO_NODES or (n > tuning.ENOUGH and (score < tuning.MUCH or interior.is_arithmetic)):
+            if n > tuning.AUTO_NODES or (n > tuning.ENOUGH and score < tuning.MUCH):
                 self.closed.append(kind)
             else:
                 self.opened[kind] = interior
@@ -89,8 +88,7 @@ class Choice:
             inside = [node.calls[0] for node in interior.nodes if self.interiors.is_block(node)]
             deeper = [self.interiors.of(call).information - 1 for call in inside if share > tuning.LARGE_KIND]
             information = max([interior.information, *deeper])
-            has_layers = any(node.kind == "call" for node in interior.nodes)
-            if information < tuning.LEAST_INFORMATION or (level[kind] and not has_layers):
+            if information < tuning.LEAST_INFORMATION:
                 continue
             score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
             score *= tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1
@@ -103,11 +101,8 @@ class Choice:
         by_structure: dict[int, int] = {}
         for call in calls:
             by_structure.setdefault(self.kinds.structure[call], call)
-        interiors, model = self.interiors, self.kinds.models[self.kinds.of[calls[0]]]
-        chosen = by_structure.get(self.kinds.structure[model])
-        if chosen is None:
-            chosen = max(by_structure.values(), key=lambda call: len(interiors.of(call).nodes))
-        return interiors.exactly(chosen)
+        model = self.kinds.models[self.kinds.of[calls[0]]]
+        return self.interiors.exactly(by_structure.get(self.kinds.structure[model], calls[0]))
 
     def _shown(self) -> list[Interior]:
         return [self.interiors.exactly(self.root), *self.opened.values()]
@@ -140,7 +135,6 @@ class Choice:
         letters: dict[int, str] = {}
         free = _LETTERS.replace("B", "") if self.interiors.graph.batch else _LETTERS  # in shapes, B is the batch
         for interior in self._shown():
-            levels = _levels(interior.view) if self.beside else set()
             for node in interior.nodes:
                 kind = self.kinds.of[node.calls[0]] if self.interiors.is_block(node) else -1
                 if kind not in self.opened or kind in letters:
@@ -150,7 +144,7 @@ class Choice:
                 is_alone = uses[kind] == 1 and node.box == 0 and node.repetition == "series"
                 structures = {self.kinds.structure[call] for call in node.calls}
                 is_alone &= len(structures) == 1 or self.interiors.visible.strict.isdisjoint(node.calls)
-                if is_alone and is_first and node.id not in levels:
+                if is_alone and is_first:
                     in_place[node.calls[0]] = node.calls
                 elif self.beside:
                     letters[kind] = free[len(letters)]
@@ -162,8 +156,8 @@ class Choice:
         view = self.interiors.view(call, boxes) if boxes else known
         nodes = tuple(self._lettered(node, letters, view.boxes) for node in view.nodes)
         words = (() if box.around else self.kinds.in_words(box.calls, box.calls[0]) or () for box in view.boxes)
-        told = (replace(box, differs=(*own, *box.differs)) for box, own in zip(view.boxes, words, strict=True))
-        return replace(view, nodes=nodes, boxes=tuple(told))
+        marked = (replace(box, differs=(*own, *box.differs)) for box, own in zip(view.boxes, words, strict=True))
+        return replace(view, nodes=nodes, boxes=tuple(marked))
 
     def _lettered(self, node: Node, letters: dict[int, str], boxes: Sequence[Box]) -> Node:
         """A node with the letter of its kind, unless too much is different in it, and what differs."""
@@ -186,10 +180,3 @@ class Choice:
                 here = (places.call(call, first, other) for call in known if first <= call < end[first])
                 calls += [call for call in here if call is not None]
         return calls
-
-
-def _levels(view: View) -> set[int]:
-    """Heads of skips that lie in one another: opened in place, they would part the levels of a U."""
-    skips = [edge for edge in with_skips(view).edges if edge.skip]
-    inner = ((x, y) for x in skips for y in skips if x.tail < y.tail and y.head < x.head)
-    return {edge.head for pair in inner for edge in pair}

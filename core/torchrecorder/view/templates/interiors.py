@@ -34,8 +34,6 @@ class Interior:
     n_outputs: int
     information: int
     """How much it tells: different things in it, and sums or other joins, which count twice."""
-    is_arithmetic: bool
-    """Whether hardly any of its nodes are layers."""
     sign: object
     """What calls have in common that are drawn alike, but for sizes."""
 
@@ -112,16 +110,14 @@ class Interiors:
         fed = Counter(edge.head for edge in view.edges)
         n_joins = sum(fed[node.id] > 1 for node in nodes)
         sorts = [self._sort(node) for node in nodes]
-        layers = sum(node.kind == "call" for node in nodes)
         place = {node.id: i for i, node in enumerate(nodes)}
         wires = frozenset((place.get(edge.tail), place[edge.head]) for edge in view.edges if edge.head in place)
         # closed layers were made before it
         within = (hash(self.of(node.calls[0]).sign) if self.is_block(node) else None for node in nodes)
         drawn = zip(nodes, sorts, within, strict=True)
         sign = tuple((sort, node.repeat, node.repetition, inner) for node, sort, inner in drawn), wires
-        is_arithmetic = len(nodes) > tuning.SHORT_LIST and layers < tuning.SOME_LAYERS * len(nodes)
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
-        return Interior(call, view, nodes, n_outputs, len({*sorts}) + 2 * n_joins - 1, is_arithmetic, sign)
+        return Interior(call, view, nodes, n_outputs, len({*sorts}) + 2 * n_joins - 1, sign)
 
     def _sort(self, node: Node) -> object:
         if node.parts:
@@ -154,11 +150,9 @@ class Interiors:
         return "open" if (self._is_open_list(call, nodes) if is_chain else self._is_spine(call, nodes)) else "node"
 
     def _is_open_list(self, call: int, nodes: tuple[Node, ...]) -> bool:
-        blocks = {self.kinds.of[node.calls[0]] for node in nodes if self.is_block(node)}
-        is_stage = len(blocks) <= 2 and all(self.is_block(node) for node in nodes)
-        share, around = self.share([call]), self._around(call)
-        is_body = share >= tuning.BODY * self.share([around]) and not self._is_like(call, around)
-        return is_stage or len(nodes) <= tuning.SHORT_LIST or share > tuning.LARGE_LIST or is_body
+        share = self.share([call])
+        is_body = share >= tuning.BODY * self.share([self._around(call)])
+        return len(nodes) <= tuning.SHORT_LIST or share > tuning.LARGE_LIST or is_body
 
     def _is_spine(self, call: int, nodes: tuple[Node, ...]) -> bool:
         of_class = self._of_class[self.tree.cls(call)]
