@@ -108,19 +108,19 @@ def draw(
         EngineError: The picture could not be laid out.
     """
     options = read_drawing({name: value for name, value in locals().items() if name in _READ}, *_unfit(width))
-    how: tuple[Any, ...] = options, styler, engine, str(width or "")
+    drawn = partial(_drawn, options=options, styler=styler, engine=engine, width=str(width or ""))
     model: Any = _built(net, seed)
     chosen = _inputs(model, given, named, shape, inputs, seed)
     record = partial(_record, model, seed=seed, mode=mode)
     try:
         if chosen is None:
-            return _drawn(record_guessed(model, record, run=run, seed=seed, mode=mode), *how)
-        return _drawn(record(chosen, run), *how)
+            return drawn(record_guessed(model, record, run=run, seed=seed, mode=mode))
+        return drawn(record(chosen, run))
     except ForwardError as error:
         error.advice = error.advice or _advice(given)
         if error.graph is not None:
             with suppress(TorchRecorderError):
-                error.diagram = _drawn(error.graph, *how)
+                error.diagram = drawn(error.graph)
         raise
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from torchrecorder.graph import Graph, Module, symbolic
+from torchrecorder.graph import Graph, symbolic
 from torchrecorder.labels.labels import is_loop
 from torchrecorder.labels.names import class_name, clean, count, flops_by_call, shape
 from torchrecorder.view import Box, Node, View
@@ -72,11 +72,14 @@ class _DetailsWriter:
         call = self.graph.calls[shown.calls[0]]
         module = self.graph.modules.get(call.module) if call.kind == "module" else None
         frame = None if call.frame is None else self.graph.frames[call.frame]
+        cls = module.cls if module else "function"
+        if module and cls.startswith("torch.nn.modules."):  # torch's own layers have public names
+            cls = f"torch.nn.{class_name(module)}"
         path = call.module if module else f"/{call.module}"
         shape_in, out = _shapes(self.graph, call.inputs.values()), _shapes(self.graph, call.outputs.values())
         return [
             clean(path, _MAX_PATH) + (f"~{call.index}" if call.index > 1 else ""),
-            clean(_class(module), _MAX_PATH) if module else "function",
+            clean(cls, _MAX_PATH),
             clean(_USUAL.sub("", module.extra_repr), _MAX_SETTINGS) if module else "",
             count(module.params.total) if module and module.params.total else "",
             count(self.flops.get(call.id, 0)) if call.id in self.flops else "",
@@ -138,11 +141,6 @@ def _part(row: _Row, *, is_told: bool) -> str:
     """A part in one line; one that repeats its row is only its place."""
     params = f"{row[_PARAMS]} params" if len(row) > _PARAMS and row[_PARAMS] else ""
     return row[0] if is_told else " ".join(filter(None, (*map(str, row[:_PARAMS]), params)))
-
-
-def _class(module: Module) -> str:
-    """Torch's own layers by their public name, others by the module that defines them."""
-    return f"torch.nn.{class_name(module)}" if module.cls.startswith("torch.nn.modules.") else module.cls
 
 
 def _trimmed(row: _Row) -> _Row:

@@ -163,12 +163,7 @@ class Engine:
     """Tried in this order for a picture that it cannot lay out within its limits."""
 
     def layout(self, sources: Sequence[str], timeout_s: float = 10) -> list[str | EngineError]:
-        """Graphviz's JSON of each picture, or the error in its place.
-
-        Args:
-            sources: The texts.
-            timeout_s: Seconds that a process may take; only a picture that is alone in it can fail by that.
-        """
+        """Graphviz's JSON of each picture, or its error; only one alone in a process fails by the time-out."""
         results = self._layouts(sources, timeout_s)
         for other in self.others:
             failed = [i for i, layout in enumerate(results) if isinstance(layout, EngineError) and not layout.at_limit]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
@@ -57,6 +57,7 @@ class Labels:
         self.name = name
         self.show = show
         self.kinds = NodeKinds(view.graph)
+        self.kind: Callable[[Node], Kind] = self.kinds.of
         self.flops = flops_by_call(view.graph) if "flops" in show else {}
 
     def box(self, box: Box) -> str:
@@ -108,9 +109,6 @@ class Labels:
             names = [relative(path, self._path(node.box)) for path in paths]
             return Label(f"… {node.size} more {thing}", clean(" – ".join(dict.fromkeys(names)), MAX_LINE))
         return self._link(node) if node.kind in ("from", "to") else self._end(node)
-
-    def kind(self, node: Node) -> Kind:
-        return self.kinds.of(node)
 
     def cls(self, thing: Box | Node) -> str:
         """The class of what is called, with its module; empty for a function, and if there are several."""
@@ -173,11 +171,9 @@ class Labels:
         """By call the number of things that an op in it chooses."""
         numbers: dict[int, str] = {}
         for op in self.graph.ops:
-            at: int | None = op.call if op.name == "topk" else None
             number = op.attrs.get("1") or op.attrs.get("k", "")
-            while at is not None and at not in numbers:
-                numbers[at] = number if number.isdigit() else ""
-                at = self.graph.calls[at].parent
+            for around in self.graph.around(op.call) if op.name == "topk" else ():
+                numbers.setdefault(around.id, number if number.isdigit() else "")
         return numbers
 
     @cached_property

@@ -42,7 +42,9 @@ def summary(cls: str, extra_repr: str, spans: Sequence[Span] = (), *, limit: int
         facts = _with_span(facts, rule, args, span) if span.name != "params" else facts
     text = _joined(cls, facts)
     if limit is not None and len(text) > limit:
-        text = _joined(cls, [fact for fact in facts if fact not in _sizes_among(rule, args, spans)])
+        usual, sizes = rule(args), [span for span in spans if span.name == SIZES]
+        differing = {fact for span in sizes for fact in _with_span(usual, rule, args, span)} - {*usual}
+        text = _joined(cls, [fact for fact in facts if fact not in differing])
     return text
 
 
@@ -60,12 +62,6 @@ def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Spa
         is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
         changed[at] = among([*dict.fromkeys(columns[at])], sizes=span.name == SIZES) if is_whole else setting(span)
     return changed
-
-
-def _sizes_among(rule: _Rule, args: ReprArguments, spans: Sequence[Span]) -> list[str]:
-    facts = rule(args)
-    of_sizes = (_with_span(facts, rule, args, span) for span in spans if span.name == SIZES)
-    return [fact for changed in of_sizes for fact in changed if fact not in facts]
 
 
 def setting(span: Span) -> str:

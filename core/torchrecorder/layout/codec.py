@@ -108,10 +108,6 @@ def _curve(rows: Any) -> Curve:
     return curve
 
 
-def _words(rows: Any) -> tuple[Word, ...]:
-    return tuple(_rows(_word, rows))
-
-
 _bool, _count = partial(_typed, bool), partial(_typed, int)
 _key, _colour = partial(_matching, r"[A-Z]?b?\d*"), partial(_matching, "(?:#[0-9a-f]{6})?")
 _point: Callable[[Any], Point] = partial(_row, _pair, (_number, _number))
@@ -122,7 +118,9 @@ _label, _stroke = partial(_optional, partial(_row, _pair, (_text, _text))), part
 _node_style = partial(_row, NodeStyle, (_label, _colour, _colour, _colour, _pen, _stroke))
 _edge_style = partial(_row, EdgeStyle, (_colour, _pen, _stroke))
 _ends = partial(_row, _pair, (_key, _key))
-_figure = partial(_row, Figure, (_flags, _rect, _bool, _words, _text, _node_style, _count, _key))
+_figure = partial(
+    _row, Figure, (_flags, _rect, _bool, lambda rows: tuple(_rows(_word, rows)), _text, _node_style, _count, _key)
+)
 _line = partial(_row, Line, (_flags, _curve, _place, _text, _edge_style, _ends, _place, _parts))
 _title = partial(_row, Title, (_number, _word, _rect, _text, _count, _colour, _bool, _key))
 _placed: list[_Reader] = [partial(_rows, read) for read in (_figure, _figure, _line, _title, _word)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Curve, Curves, Rect, Rects, along
-from torchrecorder.layout.model import PARTS, Layout, Line, Title, Word
+from torchrecorder.layout.model import PARTS, Layout, Line, Title, Word, title_rect
 from torchrecorder.layout.widths import width
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
             length = width(name, word.size, bold=True) + width(dot + rest, word.size)
             left = box.rect.left + tuning.TITLE_INSET
             right = max(box.rect.right - tuning.TITLE_INSET - length, left)
-            top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
-            rect, at_right = (Rect(at - 3, top, at + length + 3, bottom) for at in (left, right))
+            rect, at_right = (title_rect(at, word.y, word.size, length) for at in (left, right))
             if (crossing := curves.through(rect)) and curves.through(at_right) < crossing:
                 left, rect = right, at_right
             titles.append(Title(left, word, rect, box.reference, box.before, box.style.ink, key=box.key))

@@ -9,25 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torchrecorder.errors import EngineError
 from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Curve, Point, Rect, Rects, along, around, extent, is_straight, part, passes
-from torchrecorder.layout.model import (
-    BASE,
-    FLAGS,
-    LINE_HEIGHT,
-    MAX_PEN,
-    PAD,
-    EdgeStyle,
-    Figure,
-    Layout,
-    Line,
-    NodeStyle,
-    Word,
-)
+from torchrecorder.layout.model import FLAGS, MAX_PEN, PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, words_around
 
 _MAX_SUM = 1e8  # of the numbers in a position or a curve
 _INCH = 72.0  # points, in which the engine gives sizes
@@ -158,7 +146,7 @@ class _LayoutReader:
         x, y = x + self.dx, self.dy - y
         # an escaped line break parts the lines of a label, an escaped backslash does not
         label = re.sub(r"\\\\|\\n", lambda match: match[0] if match[0] == "\\\\" else "\n", row.get("label", ""))
-        words = _words(x, y, size, map(_plain, label.split("\n")))
+        words = words_around(x, y, size, map(_plain, label.split("\n")))
         rect = Rect.centred(x, y, wide * _INCH, high * _INCH)
         is_round = row.get("shape") in ("circle", "ellipse")
         reference, key = _plain(row.get("comment", "")), self.keys.get(row.get("_gvid"), "")
@@ -170,7 +158,7 @@ class _LayoutReader:
         text = _plain(row.get("label", ""))
         ((x, y),) = self._points(row["lp"]) if text else ((0.0, 0.0),)
         first = min((self.order[node] for node in row.get("nodes", ()) if node in self.order), default=0)
-        words = _words(x, y, tuning.SIZE, [text])
+        words = words_around(x, y, tuning.SIZE, [text])
         cluster = _CLUSTER.fullmatch(str(row["name"]))
         key = f"{cluster[1]}b{cluster[2]}" if cluster else ""
         return Figure(_flags(row), rect, False, words, _plain(row.get("comment", "")), _style(row), first, key)
@@ -190,13 +178,6 @@ class _LayoutReader:
     def _points(self, text: str) -> list[Point]:
         numbers = _numbers(text.replace(" ", ","))
         return [(x + self.dx, self.dy - y) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
-
-
-def _words(x: float, y: float, size: float, lines: Iterable[str]) -> tuple[Word, ...]:
-    seen = [line for line in lines if line]
-    step = size * LINE_HEIGHT
-    top = y - (len(seen) - 1) / 2 * step + size * BASE
-    return tuple([Word(x, top + i * step, size, line) for i, line in enumerate(seen)])
 
 
 def _flags(row: Mapping[str, Any]) -> frozenset[str]:

@@ -5,7 +5,7 @@ y grows downwards; all numbers are points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -74,6 +74,14 @@ class Word(NamedTuple):
         return self._replace(x=self.x + x, y=self.y + y)
 
 
+def words_around(x: float, y: float, size: float, lines: Iterable[str]) -> tuple[Word, ...]:
+    """Lines of text around a middle."""
+    shown = [line for line in lines if line]
+    step = size * LINE_HEIGHT
+    top = y - (len(shown) - 1) / 2 * step + size * BASE
+    return tuple([Word(x, top + i * step, size, line) for i, line in enumerate(shown)])
+
+
 class Figure(NamedTuple):
     flags: frozenset[str]
     rect: Rect
@@ -126,6 +134,17 @@ class Title(NamedTuple):
     is_rest: bool = False
     """Whether it continues a title that begins further to the left, so nothing of it is a name."""
     key: str = ""
+
+    @property
+    def spans(self) -> list[tuple[str, bool]]:
+        """Its words, each part with whether it is bold, as names are."""
+        name, dot, rest = ("", "", self.word.text) if self.is_rest else self.word.text.partition(PARTS)
+        return [(name, True), (dot + rest, False)]
+
+
+def title_rect(left: float, base: float, size: float, length: float) -> Rect:
+    """The place of a title, with air at its ends."""
+    return Rect(left - 3.0, base - 0.85 * size, left + length + 3.0, base + 0.3 * size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,9 @@ class Colours:
             return self.ink  # skips stay apart from other edges by being as dark as the words
         colour = COLOURS.get(paint, paint)
         if self.are_grey and colour != "none":
-            return _grey(colour)
+            light = luminance(colour)
+            shade = round(255 * (12.92 * light if light <= 0.0031308 else 1.055 * light ** (1 / 2.4) - 0.055))
+            return "#" + f"{shade:02x}" * 3
         return variable(paint) if paint in COLOURS and not self.are_fixed else colour
 
 
@@ -115,15 +117,12 @@ _LAYER, _OP = "#d3d3d3", "#ffa500"
 on each, and lines in the page's own colour, because black is not seen on a dark page."""
 
 
-def _classic(kind: str, is_layer: bool) -> Look:
-    fill = _CLASSIC.get(kind) or (_LAYER if is_layer or kind == "block" else _OP)
-    return Look(fill=fill, line="currentColor")
-
-
 THEMES: Mapping[ThemeName, Theme] = {
     "modern": Theme(lambda kind, _: Look(kind, ".16", kind), 8.0, 9.0, ".035", "skip"),
     "classic": Theme(
-        _classic,
+        lambda kind, is_layer: Look(
+            _CLASSIC.get(kind) or (_LAYER if is_layer or kind == "block" else _OP), line="currentColor"
+        ),
         0.0,
         0.0,
         "0",
@@ -210,12 +209,6 @@ def luminance(colour: str) -> float:
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _grey(colour: str) -> str:
-    light = luminance(colour)
-    shade = round(255 * (12.92 * light if light <= 0.0031308 else 1.055 * light ** (1 / 2.4) - 0.055))
-    return "#" + f"{shade:02x}" * 3
 
 
 def decimal(value: float) -> str:

@@ -77,18 +77,15 @@ def _things(view: View, labels: Labels) -> Iterator[str]:
             indent = indent[:-2]
             yield f"{indent}end"
         elif isinstance(next_, Node):
-            yield f"{indent}n{next_.id}{_node(next_, labels)}"
+            label = labels.node(next_)
+            text = "<br>".join(_text(line) for line in (label.name, label.line) if line) or " "
+            first, last = "()" if labels.kind(next_) != "io" else ("([", "])")
+            first, last = ("((", "))") if label.is_sign else (first, last)
+            yield f'{indent}n{next_.id}{first}"{text}"{last}'
         else:
             yield f'{indent}subgraph b{next_.id}["{_text(labels.box(next_)) or " "}"]'
             indent += "  "
             pending += [None, *reversed(content[next_.id])]
-
-
-def _node(node: Node, labels: Labels) -> str:
-    label = labels.node(node)
-    text = "<br>".join(_text(line) for line in (label.name, label.line) if line) or " "
-    opening, closing = ("((", "))") if label.is_sign else ("([", "])") if labels.kind(node) == "io" else ("(", ")")
-    return f'{opening}"{text}"{closing}'
 
 
 def _text(text: str) -> str:

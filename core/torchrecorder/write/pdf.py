@@ -33,13 +33,7 @@ _SAME_TAG = b"MPDFAA+"  # what fpdf2 writes before the name of each font
 
 
 def to_pdf(layout: Layout, alt: str = "", scale: float = 1.0, notes: Sequence[str] = ()) -> bytes:
-    """A page as large as the picture.
-
-    Args:
-        layout: A finished one.
-        alt: What it shows, for readers who cannot see it.
-        scale: How much larger than the layout the page is.
-        notes: What stands at its foot.
+    """A page as large as the scaled picture with notes at its foot; `alt` is for readers who cannot see it.
 
     Raises:
         OptionError: No font of this machine has a character of the picture.
@@ -146,7 +140,8 @@ def faces_for(signs: Iterable[str]) -> dict[Face, frozenset[str]]:
     regular, bold = (_signs_of(file)[1] for file in OURS.values())
     ours = regular & bold
     left = {sign for sign in signs if ord(sign) not in ours}
-    unset = {sign for sign in left if _needs_shaping(sign)}
+    unset = {sign for sign in left if unicodedata.bidirectional(sign) in ("R", "AL")}  # which run leftwards
+    unset |= {sign for sign in left if any(first <= ord(sign) <= last for first, last in _SHAPED)}
     faces: dict[Face, frozenset[str]] = {}
     for file in _files() if left > unset else ():
         face, has = _signs_of(file)
@@ -174,11 +169,6 @@ def _named(signs: set[str]) -> str:
     first = sorted(signs)[:8]
     codes = ", ".join(f"U+{ord(sign):04X}" for sign in first[:3])
     return f"{''.join(first)}{'…' if len(signs) > len(first) else ''} ({codes}{', …' if len(signs) > 3 else ''})"
-
-
-def _needs_shaping(sign: str) -> bool:
-    runs_left = unicodedata.bidirectional(sign) in ("R", "AL")
-    return runs_left or any(first <= ord(sign) <= last for first, last in _SHAPED)
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from torchrecorder.layout.geometry import Curve, arrow
-from torchrecorder.layout.model import PARTS, PX, EdgeStyle, Figure, Layout, Line, Title
+from torchrecorder.layout.model import PX, EdgeStyle, Figure, Layout, Line, Title
 from torchrecorder.write.foot import SIZE, described, foot_lines, sides
 from torchrecorder.write.links import XLINK, Links, Reference, References, in_reading_order
 from torchrecorder.write.look import (
@@ -131,9 +131,8 @@ class SvgWriter:
     def _titles(self, titles: Iterable[Title]) -> Iterator[str]:
         yield f'<g class="titles" text-anchor="start" fill-opacity="{MUTED}">'
         for title in titles:
-            name, dot, rest = ("", "", title.word.text) if title.is_rest else title.word.text.partition(PARTS)
             place = decimal(title.left), decimal(title.word.y)
-            text = self.text(TITLES, *place, [(name, True), (dot + rest, False)], ink=title.ink, key=title.key)
+            text = self.text(TITLES, *place, title.spans, ink=title.ink, key=title.key)
             yield self._linked(text, Reference.of(title.reference))
         yield "</g>"
 
@@ -250,16 +249,8 @@ def inline(
 ) -> str:
     """The picture for inline use in HTML: it takes the page's colours, and leads where its page has addresses.
 
-    One with links is a group for those who do not see it, one without is an image, whose inside is not read out.
-
-    Args:
-        layout: A finished one.
-        copy: Counts the same picture in one page, because ids must be unique there.
-        alt: What it shows, in place of its own title and description.
-        width: As in CSS, in place of its natural width.
-        height: As in CSS, in place of what follows from its width.
-        links: Where its layers lead.
-        id_: Its own in the page.
+    One with links is a group for those who do not see it, one without is an image, whose inside is not read out. `copy`
+    counts the same picture in one page, where ids must be unique; width and height are as in CSS, else natural.
     """
     writer = SvgWriter(layout, Colours(are_grey=layout.grey), links or Links())
     body = writer.body()
@@ -297,14 +288,8 @@ def standalone(
     """The picture with colours of its own, for files and `<img>`.
 
     It paints its own background, white or near-black: a picture in `<img>` does not learn the colour of the page, and
-    dark text on a dark page cannot be read. It has its natural size in pixels.
-
-    Args:
-        layout: A finished one.
-        dark: Which background; None leaves it out, and words have a grey that is read on either.
-        scale: How much larger it becomes, if not 1; its size is in points then.
-        notes: What stands at its foot.
-        quotes: Those around attributes.
+    dark text on a dark page cannot be read. Without one (`dark` is None) words have a grey that is read on either. Its
+    size is that in pixels, or in points if it is scaled.
     """
     text = document(FileWriter(layout, dark, quotes), scale, notes)
     return text if quotes == '"' else text.replace("'", "&apos;").replace('"', quotes)

@@ -32,10 +32,10 @@ _NAME_WIDTH, _MAX_NAME = 100, 200  # characters of a name in a line, and in a ta
 _LISTED = 3  # how many inputs or outputs are named in a sentence
 
 
-def describe(graph: Graph, *, name: str = "") -> tuple[str, str]:
+def describe(graph: Graph) -> tuple[str, str]:
     """A title and a description: `ResNet` and `21 layers, 11.7 M parameters; input 1×3×224×224, output 1×1000`."""
     model = graph.modules.get("")
-    title = clean(name or (class_name(model) if model else "model"), 80)
+    title = clean(class_name(model) if model else "model", 80)
     called = [graph.modules[path] for path in {c.module for c in graph.calls if c.kind == "module"} & {*graph.modules}]
     # layers have parameters of their own and do more than normalise; so ResNet-18 has 18 and 3 shortcuts
     n = sum(module.params.own > 0 and torch_kind(module) != "norm" for module in called)
@@ -102,14 +102,10 @@ def tree(
     fold: bool = True,
     show: Collection[str] = USUAL,
 ) -> str:
-    """The calls of the model, one a line, with what is to be said of each: the shape it gives, its parameters.
+    """The calls of the model, one a line, with the shape that each gives and its parameters.
 
-    Args:
-        graph: The Graph.
-        depth: How many levels of calls have lines.
-        like: A picture in place of a depth: what is open in it has lines, and lines have its letters.
-        fold: Whether equal neighbours are one line with `×N`.
-        show: What to say of each call.
+    With a picture in place of a depth, what is open in it has lines, and lines have its letters. If folded, equal
+    neighbours are one line with `×N`.
     """
     letters = {call: inset.letter for inset in like.insets for call in inset.calls} if like is not None else {}
     opened, root = (None, 0) if like is None else (_opened(like), _outermost(like))

@@ -51,12 +51,7 @@ _MACROS = r"""\def\trline#1{\setbox0=\hbox{\strut #1}\dimen0=\dimexpr\pgfkeysval
 def to_tikz(layout: Layout, details: str = "", alt: str = "", scale: float = 1.0, notes: Sequence[str] = ()) -> str:
     """A file of LaTeX that compiles alone and where a paper inputs it.
 
-    Args:
-        layout: A finished one.
-        details: The rows of `drawing.details`, whose paths become names of nodes.
-        alt: What it shows, for a comment.
-        scale: How much larger everything becomes.
-        notes: What stands at its foot.
+    In `details`, as of a `Drawing`, are the paths that become names of nodes; `alt` is a comment.
     """
     wide, high = (float(side) * scale for side in sides(layout, notes))
     writer = _TikzWriter(layout, json.loads(details or "{}"), scale)
@@ -172,8 +167,8 @@ class _TikzWriter:
         return self.name(f"box-{said.partition(PARTS)[0]}" if said else "box")
 
     def title(self, title: Title) -> None:
-        name, dot, rest = ("", "", title.word.text) if title.is_rest else title.word.text.partition(PARTS)
-        text = (f"\\textbf{{{escaped(name)}}}" if name else "") + escaped(dot + rest)
+        (name, _), (rest, _) = title.spans
+        text = (f"\\textbf{{{escaped(name)}}}" if name else "") + escaped(rest)
         self.word("title", TITLES, (title.left, title.word.y), text, ink=title.ink)
 
     def word(self, kind: str, setting: Lettering, place: Point, text: str, *, ink: str = "", plain: str = "") -> None:

@@ -45,11 +45,11 @@ def test_describe_names_several_ends() -> None:
 
 
 def test_describe_says_that_it_failed() -> None:
-    net = Net()
+    net = Net("MyNet")
     net.op("sin", net.input("x", 1))
     net.fail("RuntimeError: no")
-    assert describe(net.graph(), name="My Net") == (
-        "My Net",
+    assert describe(net.graph()) == (
+        "MyNet",
         "0 layers, 0 parameters; input 1; the forward failed: RuntimeError: no",
     )
 

@@ -61,7 +61,13 @@ class _Room:
         """Adds a box; one inside without an end of a line back is solid."""
         for item in piece.items:
             if item.card:
-                self._add_card(item, x + item.x, y + item.y + item.card.above)
+                spot = self.spots[item.key.id] = _Spot(item, x + item.x, y + item.y + item.card.above)
+                own, by = spot.rect, tuning.STACK if "repeat" in item.card.figure.flags else 0.0
+                self.solid.append(own._replace(right=own.right + by, bottom=own.bottom + by))
+                for beside, (dx, dy) in zip(item.card.beside, item.card.places, strict=True):
+                    middle = spot.x - dx if item.card.is_to_left else spot.x + dx, spot.y + dy
+                    self.lines.append((middle, (spot.x, spot.y + dy)))
+                    self.solid.append(Rect.centred(*middle, 2 * beside.half, 2 * beside.body))
             elif item.piece:
                 inside, left, top = item.piece, x + item.x, y + item.y
                 rect = Rect(left - inside.left, top, left + inside.right, top + inside.height)
@@ -71,24 +77,13 @@ class _Room:
                     self.lines += [(a, b), (c, d), (a, c), (b, d)]
                     self.solid += [rect._replace(bottom=top + inside.band)] if inside.band else []
                     for word, long, _ in inside.title if not inside.band else ():  # data flows to the right
-                        base = left + word.y
-                        beside = top + word.x - 3.0, top + word.x + long + 3.0
-                        self.solid.append(Rect(base - 0.85 * word.size, beside[0], base + 0.3 * word.size, beside[1]))
+                        base, start = left + word.y, top + word.x
+                        high, low = base - 0.85 * word.size, base + 0.3 * word.size
+                        self.solid.append(Rect(high, start - 3.0, low, start + long + 3.0))
                 else:
                     self.solid.append(rect)
         for wire in piece.wires:
             self.lines += pairwise([(px + x, py + y) for px, py in wire.points])
-
-    def _add_card(self, item: RowItem, x: float, y: float) -> None:
-        assert item.card is not None
-        spot = self.spots[item.key.id] = _Spot(item, x, y)
-        own = spot.rect
-        by = tuning.STACK if "repeat" in item.card.figure.flags else 0.0
-        self.solid.append(Rect(own.left, own.top, own.right + by, own.bottom + by))
-        for beside, (dx, dy) in zip(item.card.beside, item.card.places, strict=True):
-            middle = x - dx if item.card.is_to_left else x + dx
-            self.lines.append(((middle, y + dy), (x, y + dy)))
-            self.solid.append(Rect.centred(middle, y + dy, 2 * beside.half, 2 * beside.body))
 
     def parts(self, but: int | None = None) -> Iterator[tuple[Point, Point]]:
         """The straight parts of all lines, but for those back from one node."""

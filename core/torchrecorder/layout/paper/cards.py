@@ -10,7 +10,7 @@ from torchrecorder.labels.labels import Label, Labels
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Rect
-from torchrecorder.layout.model import BASE, LINE_HEIGHT, PARTS, Figure, NodeStyle, Styles, Word
+from torchrecorder.layout.model import BASE, LINE_HEIGHT, PARTS, Figure, NodeStyle, Styles, Word, words_around
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.widths import width
@@ -165,7 +165,11 @@ def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[fl
     size = tuning.SMALL if is_small else tuning.SIZE
     bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)
     is_one = bool(label.line) and bold + dot + line < one_line
-    lines = [text for text in (label.name, *_broken(label.line, size, most)) if text]
+    rest_lines, parts = [label.line], label.line.split(PARTS)
+    if len(parts) > 1 and line > most:  # in two of about the same length
+        halves = ((PARTS.join(parts[:k]), PARTS.join(parts[k:])) for k in range(1, len(parts)))
+        rest_lines = [*min(halves, key=lambda pair: max(width(text, size) for text in pair))]
+    lines = [text for text in (label.name, *rest_lines) if text]
     high = size * LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
     high = high + 4.5 if is_small else max(tuning.LEAST_HIGH, high + 6.6)
     inner = bold + dot + line if is_one else max(bold, *(width(text, size) for text in lines[1:]), 0.0)
@@ -175,15 +179,4 @@ def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[fl
         said = PARTS.lstrip() + label.line  # without the space, which stands between the two words
         rest = Word(left + bold + dot + line - width(said, size) / 2, base, size, said)
         return wide, high, (Word(left + bold / 2, base, size, label.name), rest)
-    step = size * LINE_HEIGHT
-    top = size * BASE - (len(lines) - 1) / 2 * step
-    return wide, high, tuple([Word(0.0, top + i * step, size, text) for i, text in enumerate(lines)])
-
-
-def _broken(line: str, size: float, most: float) -> list[str]:
-    """The line, or two of about the same length if it is long and has parts."""
-    parts = line.split(PARTS)
-    if len(parts) < 2 or width(line, size) <= most:
-        return [line]
-    halves = ((PARTS.join(parts[:k]), PARTS.join(parts[k:])) for k in range(1, len(parts)))
-    return [*min(halves, key=lambda pair: max(width(text, size) for text in pair))]
+    return wide, high, words_around(0.0, 0.0, size, lines)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -108,12 +109,12 @@ class Composer:
             piece.wires.append(wire)
 
     def _panel(self, box: int | None, pieces: dict[int, Piece], *, is_frame: bool = False) -> Piece:
-        items = {key: self._item(key, pieces) for key in self._panels.by_box[box].keys}
-        wires, late = self._wires(box, items)
-        late_ports = {Key("in", source) for source in late}
-        early = [segment for segment in self._panels.by_box[box].segments if segment.head == Key("out", segment.source)]
-        early = [segment for segment in early if segment.source in self._early[box]]
-        late_ports |= {segment.head for segment in early if self._leaves_by_side_only(box, segment.source)}
+        panel = self._panels.by_box[box]
+        items = {key: self._item(key, pieces) for key in panel.keys}
+        early = [part for part in panel.segments if part.head.kind == "out" and part.source in self._early[box]]
+        late_ports = {part.head for part in early if self._leaves_by_side_only(box, part.source)}
+        wires, late = self._wires(box, items, late_ports)
+        late_ports |= {Key("in", source) for source in late}
         rows = [[items[key] for key in row if key not in late_ports] for row in self._rows[box]]
         known = {item for row in rows for item in row}
         missing = [item for key, item in items.items() if item not in known and key not in late_ports]
@@ -141,25 +142,23 @@ class Composer:
             piece.early[segment.source] = tail.x + x, tail.y + y
         return piece
 
-    def _wires(self, box: int | None, items: Mapping[Key, RowItem]) -> tuple[list[Wire], Mapping[int, list[Wire]]]:
-        """Wires of a panel, and those of what comes in by the side, by its source."""
+    def _wires(
+        self, box: int | None, items: Mapping[Key, RowItem], hidden: Collection[Key]
+    ) -> tuple[list[Wire], Mapping[int, list[Wire]]]:
+        """Wires of a panel but for those to hidden ports, and those of what comes in by the side, by its source."""
         late: dict[int, list[Wire]] = defaultdict(list)
         wires = []
         for segment in self._panels.by_box[box].segments:
             tail, head = items[segment.tail], items[segment.head]
+            wire = Wire(tail, head, segment.source, segment.edges, segment.is_skip)
             if segment.tail.kind == "in" and box is not None and self._panels.is_late(box, segment.source):
-                late[segment.source].append(
-                    Wire(tail, head, segment.source, segment.edges, segment.is_skip, is_late=True)
-                )
+                wire.is_late = True
+                late[segment.source].append(wire)
                 continue
-            if (
-                segment.head.kind == "out"
-                and segment.source in self._early[box]
-                and self._leaves_by_side_only(box, segment.source)
-            ):
+            if segment.head in hidden:
                 continue
-            is_late = head.piece is not None and segment.source in head.piece.late
-            wires.append(Wire(tail, head, segment.source, segment.edges, segment.is_skip, is_late))
+            wire.is_late = head.piece is not None and segment.source in head.piece.late
+            wires.append(wire)
             edges = [self._panels.view.edges[position] for position in segment.edges]
             if not segment.is_skip and segment.head.kind != "out":
                 said = [self._words.get((edge.tail, edge.head), "") for edge in edges]
@@ -215,10 +214,10 @@ class Composer:
                 first, last = column[wire.tail], column[wire.head]
                 if first < c == last:
                     port = ins.setdefault(wire.source, RowItem(Key("in", wire.source)))
-                    inner.append(Wire(port, wire.head, wire.source, wire.edges, wire.is_skip, wire.is_late))
+                    inner.append(replace(wire, tail=port))
                 elif first == c < last and wire.source not in outs:
                     port = outs.setdefault(wire.source, RowItem(Key("out", wire.source)))
-                    inner.append(Wire(wire.tail, port, wire.source, wire.edges, wire.is_skip))
+                    inner.append(replace(wire, head=port, is_late=False))
             own = [*([[*ins.values()]] if ins else []), *own, *([[*outs.values()]] if outs else [])]
             prefer = RIGHT if c else LEFT  # data comes to a further column from the left
             strips.append(
@@ -367,7 +366,7 @@ def _halves(parts: Sequence[str]) -> Iterator[tuple[Sequence[str], ...]]:
 
 
 def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, float]:
-    """Distances of the borders from the spine, with a title."""
+    """Distances of the borders from the spine, with a title; around one entry not too far from equal."""
     left = max((_long(line, bold=not i) for i, line in enumerate(words.left)), default=0.0)
     right = max((_long(line, bold=not i and not words.left) for i, line in enumerate(words.right)), default=0.0)
     if not xs:
@@ -375,7 +374,13 @@ def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, flo
     room = tuning.TITLE_INSET + tuning.TITLE_FROM_LINE
     left = max(piece.left, left + room - xs[0] if left else 0.0)
     right = max(piece.right, right + room + xs[-1] if right else 0.0)
-    return _balanced(piece, left, right) if len(xs) == 1 else (left, right)
+    if len(xs) > 1 or left + right > tuning.NAME_WIDE:  # the latter for a name, not for what is in the box
+        return left, right
+    if right > piece.right:
+        left = max(left, tuning.SYMMETRY * right)
+    elif left > piece.left:
+        right = max(right, tuning.SYMMETRY * left)
+    return (max(left, right), max(left, right)) if abs(left - right) < tuning.ALMOST else (left, right)
 
 
 def _between(xs: Sequence[float], long: float, piece: Piece) -> tuple[float, float] | None:
@@ -402,16 +407,3 @@ def _lower(piece: Piece) -> None:
 def _long(words: Sequence[str], *, bold: bool) -> float:
     rest = PARTS.join(["", *words[1:]])
     return width(words[0], tuning.SIZE, bold=bold) + width(rest, tuning.SIZE) if words else 0.0
-
-
-def _balanced(piece: Piece, left: float, right: float) -> tuple[float, float]:
-    """The sides of a box with one entry that has grown for its title, not too far from equal."""
-    if left + right > tuning.NAME_WIDE:  # for a name, not for what is in the box
-        return left, right
-    if right > piece.right:
-        left = max(left, tuning.SYMMETRY * right)
-    elif left > piece.left:
-        right = max(right, tuning.SYMMETRY * left)
-    if abs(left - right) < tuning.ALMOST:
-        left = right = max(left, right)
-    return left, right

@@ -11,7 +11,7 @@ from torchrecorder.labels.labels import Labels
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Curve, Point, Rect, part
-from torchrecorder.layout.model import PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Styles, Title, Word
+from torchrecorder.layout.model import PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Styles, Title, Word, title_rect
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.model import Piece, Wire
 from torchrecorder.view import View
@@ -118,7 +118,7 @@ class Figures:
         self._boxes[box.id] = Figure(marks, rect, False, (), cls, style, key=f"{self._letter}b{box.id}")
         for word, long, is_rest in piece.title:
             left, base = x + word.x, y + word.y
-            around = Rect(left - 3, base - 0.85 * word.size, left + long + 3, base + 0.3 * word.size)
+            around = title_rect(left, base, word.size, long)
             said = Word(left, base, word.size, word.text)
             link = "" if is_rest else cls  # one link for one box
             before, key = self._first.get(box.id, 0), f"{self._letter}b{box.id}"

@@ -59,7 +59,15 @@ class Router:
             self._route(wire)
         for wires in self._taken.values():
             self._spread(wires)
-        self._settle_tracks()
+        gaps: dict[int, tuple[Tracks, Tracks]] = defaultdict(lambda: (Tracks(), Tracks()))
+        for wire in self._runs:
+            if abs(wire.lane - wire.start) > 0.5:
+                gaps[wire.tail.last][0].add(wire.start, wire.lane, wire.source, partial(setattr, wire, "leaving"))
+            if not wire.side and abs(wire.lane - wire.end) > 0.5:
+                user = wire.source if wire.head.piece else wire.head.key
+                gaps[wire.head.row - 1][1].add(wire.end, wire.lane, user, partial(setattr, wire, "arriving"))
+        for gap, (leaving, arriving) in gaps.items():
+            self.tracks[gap] = leaving.settle(), arriving.settle()
 
     def _free(self, wire: Wire, main: set[int]) -> None:
         """Puts a port that only a line beside the spine uses where that line needs no bend."""
@@ -81,29 +89,18 @@ class Router:
         wire.start = tail.x + tail.exit(wire.source)
         wire.end = head.x + head.entry(wire.source)
         meets = head.is_sign or (wire.is_skip and head.card is not None and len(self._into[head]) > 1)
-        is_beside = meets and (abs(wire.start - head.x) > 1 or not self._is_clear(wire))
-        if (wire.is_late or is_beside) and self._enter_side(wire):
+        first, last = 2 * tail.last + 1, 2 * head.row - 1
+        is_next = head.row == tail.last + 1
+        is_beside = abs(wire.start - head.x) > 1 or not (is_next or self._is_free(wire.start, wire, first, last))
+        if (wire.is_late or (meets and is_beside)) and self._enter_side(wire):
             return
         if wire.is_late:
             raise Blocked(head.key.id, wire.source)
-        self._enter_top(wire)
-
-    def _is_clear(self, wire: Wire) -> bool:
-        """Whether a straight line leads to the head."""
-        return wire.head.row == wire.tail.last + 1 or self._is_free(
-            wire.start, wire, 2 * wire.tail.last + 1, 2 * wire.head.row - 1
-        )
-
-    # from above
-
-    def _enter_top(self, wire: Wire) -> None:
-        tail, head = wire.tail, wire.head
         if head.piece is None and not head.is_port:
             wire.end = self._place_at_top(wire)
-        first, last = 2 * tail.last + 1, 2 * head.row - 1
         if abs(wire.start - wire.end) < 0.5 and self._is_free(wire.end, wire, first, last):
             wire.lane = wire.end
-        elif head.row == tail.last + 1:
+        elif is_next:
             wire.lane = wire.start
         else:
             wire.lane = self._anywhere(wire, first, last)
@@ -129,8 +126,6 @@ class Router:
         near = straight[0] if place < straight[0] else straight[-1]
         at = begins[id(others[near])] + (place - near) * tuning.FAN
         return min(max(at, head.x - reach), head.x + reach)
-
-    # from the side
 
     def _enter_side(self, wire: Wire) -> bool:
         """Whether there is a way to a side of the head; if so, it is taken."""
@@ -182,8 +177,6 @@ class Router:
                 step = min(7.0, (wire.head.bottom - wire.head.top - 8.0) / (len(sources) - 1))
                 wire.shift = (sources.index(wire.source) - (len(sources) - 1) / 2) * step
 
-    # lanes
-
     def _is_free(self, x: float, wire: Wire, first: float, last: float) -> bool:
         return not any(low < x < high for low, high in self._blocked(wire, first, last))
 
@@ -230,19 +223,6 @@ class Router:
         if abs(x - wire.start) > 0.5 and (wire.side or abs(x - wire.end) > 0.5 or wire.head.is_sign):
             price += tuning.BEND_COSTS + (tuning.WRONG_SIDE_COSTS if (x - wire.end) * prefer < 0 else 0.0)
         return price
-
-    # tracks
-
-    def _settle_tracks(self) -> None:
-        gaps: dict[int, tuple[Tracks, Tracks]] = defaultdict(lambda: (Tracks(), Tracks()))
-        for wire in self._runs:
-            if abs(wire.lane - wire.start) > 0.5:
-                gaps[wire.tail.last][0].add(wire.start, wire.lane, wire.source, partial(setattr, wire, "leaving"))
-            if not wire.side and abs(wire.lane - wire.end) > 0.5:
-                user = wire.source if wire.head.piece else wire.head.key
-                gaps[wire.head.row - 1][1].add(wire.end, wire.lane, user, partial(setattr, wire, "arriving"))
-        for gap, (leaving, arriving) in gaps.items():
-            self.tracks[gap] = leaving.settle(), arriving.settle()
 
 
 def _around(item: RowItem) -> Span:

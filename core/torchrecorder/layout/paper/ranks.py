@@ -41,9 +41,7 @@ class Ranking:
 
     def read(self, answers: Sequence[str | EngineError]) -> None:
         for (box, keys, segments, ranks), answer in zip(self._asked, answers, strict=True):
-            rows = _read(keys, answer)
-            if rows is None or not _leads_down(rows, segments):
-                rows = self._in_rows(keys, ranks)
+            rows = _read(keys, segments, answer) or self._in_rows(keys, ranks)
             plain = [sorted(row, key=self._panels.order) for row in rows]
             self.rows[box] = _best((plain, rows), segments)
         self._in_line_with_outer()
@@ -157,8 +155,8 @@ def _ranks(keys: Sequence[Key], segments: Sequence[Segment]) -> dict[Key, int]:
     return ranks
 
 
-def _read(keys: Sequence[Key], answer: str | EngineError) -> Rows | None:
-    """The rows that an engine laid out; None if it did not."""
+def _read(keys: Sequence[Key], segments: Sequence[Segment], answer: str | EngineError) -> Rows | None:
+    """The rows that an engine laid out; None if it did not, or if they do not lead downwards."""
     if isinstance(answer, EngineError):
         return None
     try:
@@ -166,17 +164,15 @@ def _read(keys: Sequence[Key], answer: str | EngineError) -> Rows | None:
         at = {key: (float(positions[f"k{i}"][0]), round(-float(positions[f"k{i}"][1]))) for i, key in enumerate(keys)}
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
-    rows: dict[int, list[Key]] = defaultdict(list)
+    by_height: dict[int, list[Key]] = defaultdict(list)
     for key in sorted(keys, key=lambda key: at[key][0]):
-        rows[at[key][1]].append(key)
-    return [rows[y] for y in sorted(rows)]
-
-
-def _leads_down(rows: Rows, segments: Sequence[Segment]) -> bool:
-    at = {key: i for i, row in enumerate(rows) for key in row}
+        by_height[at[key][1]].append(key)
+    rows = [by_height[y] for y in sorted(by_height)]
+    place = {key: i for i, row in enumerate(rows) for key in row}
     is_apart = all(len({key.is_port for key in row}) == 1 for row in rows)
-    is_outside = all(at[key] in (0, len(rows) - 1) for key in at if key.is_port)
-    return is_apart and is_outside and all(at[segment.tail] < at[segment.head] for segment in segments)
+    is_outside = all(place[key] in (0, len(rows) - 1) for key in place if key.is_port)
+    leads_down = all(place[segment.tail] < place[segment.head] for segment in segments)
+    return rows if is_apart and is_outside and leads_down else None
 
 
 def _best(candidates: Sequence[Rows], segments: Sequence[Segment]) -> Rows:

@@ -47,7 +47,9 @@ class Strip:
         spread(self.rows, self.wires, {item for item, _ in spine})
         self._open_sides(box)
         router = Router(self.rows, self.wires, self.prefer)
-        router.route([wire for _, wire in spine if wire is not None], self._reserved())
+        only = [(source, sides[0]) for source, sides in self._open.items() if len(sides) == 1]
+        reserved = {(wire.head, side) for source, side in only for wire in self.late[source]}
+        router.route([wire for _, wire in spine if wire is not None], reserved)
         self._stack(router)
         for wire in self.wires:
             wire.points = self._points(wire)
@@ -94,15 +96,6 @@ class Strip:
         high = [other for row in self.rows for other in row if other.row < item.row <= other.last]
         is_beside = any((other.x - item.x) * side > 0 for other in high)
         return side in sides and not is_beside and all(other.is_port for other in others)
-
-    def _reserved(self) -> set[tuple[RowItem, int]]:
-        return {
-            (wire.head, side)
-            for source, wires in self.late.items()
-            if len(self._open[source]) == 1
-            for wire in wires
-            for side in self._open[source]
-        }
 
     def _lead_in(self) -> None:
         """Ends of lines from the side; several readers share a trunk beside all that stands between them."""
