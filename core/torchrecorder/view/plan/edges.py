@@ -81,7 +81,7 @@ class Ends:
                 self.edges.setdefault((self._tail(value) if idle is None else idle, node), value)
 
     def _given_by(self, call: int) -> dict[str, tuple[int, ...]]:
-        given = {path: (value,) for path, value in self.graph.calls[call].outputs.items()}
+        given: dict[str, tuple[int, ...]] = {path: (value,) for path, value in self.graph.calls[call].outputs.items()}
         if call == self.plan.visible.root:
             return given
         is_read = self.plan.visible.is_read_outside
