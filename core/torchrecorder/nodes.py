@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 
 class RecordedNodes(Protocol):
-    """What a renderer reads of a recording; a `Recorder` is one, and so is anything else with the two.
+    """Parts of a recording that a renderer reads; a `Recorder` has them, and so may anything else.
 
     Examples:
         >>> from graphviz import Digraph
@@ -35,7 +35,7 @@ class RecordedNodes(Protocol):
 
 
 class BaseNode:
-    """Wrapper object to encapsulate recorded information.
+    """Wrapper object to encapsulate recorded information; its attributes are what it is made with.
 
     The classes of nodes are those of torchrecorder 1.0.3.
 
@@ -44,12 +44,6 @@ class BaseNode:
         fn: The object that was recorded.
         depth: Its scope depth: 0 for the model and its inputs and outputs, one more for each layer around it.
         parent: The `fn` in whose scope it exists; None for the model.
-
-    Attributes:
-        name: What it is called in a picture.
-        fn: The object that was recorded.
-        depth: Its scope depth.
-        parent: The `fn` in whose scope it exists.
 
     Examples:
         >>> from torch import nn
@@ -126,14 +120,9 @@ class OpNode(BaseNode):
 class LayerNode(BaseNode):
     """Node to encapsulate a `torch.nn.Module`; a module that is called twice has one.
 
-    Args:
-        name: What it is called in a picture: its attribute and, on a second line, its class.
-        fn: The module.
-        depth: Its scope depth.
-        parent: The module it belongs to; None for the model.
+    It is made as any node; its name is its attribute and, on a second line, its class.
 
     Attributes:
-        fn: The module.
         subnets: The modules, operations, tensors and parameters in the scope of `fn`.
         pre: Handle of the hook that runs before `fn`.
         post: Handle of the hook that runs after `fn`.

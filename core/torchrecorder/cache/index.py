@@ -22,7 +22,7 @@ _SETTLED_NS = 2_000_000_000
 _TICK_NS = 10_000_000
 """How far the dates of files, which kernels take from a clock of 100 ticks a second or more, lag behind."""
 
-_stat = os.stat
+real_stat = os.stat
 """Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
 
 
@@ -33,7 +33,7 @@ def stamp_of(file: str | Path) -> Stamp | None:
     has another inode.
     """
     try:
-        found = _stat(file)
+        found = real_stat(file)
     except (OSError, ValueError):
         return None
     return [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]
@@ -41,7 +41,7 @@ def stamp_of(file: str | Path) -> Stamp | None:
 
 def is_younger(file: str | Path, time_ns: int) -> bool:
     """Whether a file, or a link or folder of that name, came there or changed after some time; a move counts."""
-    return max(os.lstat(file).st_ctime_ns, _stat(file).st_ctime_ns) > time_ns - _TICK_NS
+    return max(os.lstat(file).st_ctime_ns, real_stat(file).st_ctime_ns) > time_ns - _TICK_NS
 
 
 def is_settled(stamp: Sequence[int]) -> bool:

@@ -49,6 +49,7 @@ _PACKED = b"zlib64:"
 _PACKED_FROM = 4 << 10
 """Bytes of an object that is compressed: a smaller one takes a block of the disk anyhow, and can be read as it is."""
 _LARGEST_INDEX = 1 << 30
+"""Bytes of an index, which is written by this machine alone."""
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 Kind = Literal["recording", "failure", "drawing"]
@@ -57,7 +58,6 @@ Entry = Mapping[str, Any]
 VARIANTS = 4
 """How many recordings of one request are kept on a machine."""
 OBJECTS: Mapping[Kind, str] = {"recording": "graph", "failure": "graph", "drawing": "drawing"}
-"""The field of an entry that names the object behind it."""
 FOLDERS: Mapping[Kind, str] = {"recording": "rec", "failure": "fail", "drawing": "ren"}
 
 _README = "Written by torchrecorder. Safe to delete: what is needed is made again.\n"
@@ -126,7 +126,10 @@ class Store:
             self._refuse(file, len(text) + len(data))
             return
         before = self._read(file)
-        is_same = before is not None and _holds(before, text, data)
+        is_same = False
+        if before is not None and divided(before)[0] == text:
+            with contextlib.suppress(FormatError):
+                is_same = unpacked(divided(before)[1]) == data
         if (variants := self._variants(kind, file)) and before is not None and not is_same:
             places = [file, *variants]
             for younger, older in zip(places[-2::-1], places[:0:-1], strict=True):
@@ -250,7 +253,6 @@ def _checked(text: bytes, form: bytes) -> bytes:
 
 
 def entry_of(data: bytes | None) -> Entry | None:
-    """The entry that was written; None for anything else."""
     text, _ = divided(data or b"")
     found = _CHECK.match(text)
     if found is None or hashlib.sha256(text[found.end() :]).hexdigest().encode() != found[1]:
@@ -285,7 +287,6 @@ def object_of(data: bytes | None, digest: str) -> bytes | None:
 
 
 def packed(data: bytes) -> bytes:
-    """An object as its file has it."""
     if len(data) < _PACKED_FROM and not data.startswith(_PACKED):
         return data
     return _PACKED + base64.b64encode(zlib.compress(data))
@@ -308,15 +309,6 @@ def unpacked(data: bytes) -> bytes | None:
         what = "a compressed object of a cache"
         raise FormatError(what=what, reason=f"it has more than the {LARGEST >> 20} MB that an object may have")
     return content if reader.eof and not reader.unused_data else None
-
-
-def _holds(file: bytes, text: bytes, data: bytes) -> bool:
-    """Whether a file has this entry and this object already."""
-    head, rest = divided(file)
-    try:
-        return head == text and unpacked(rest) == data
-    except FormatError:
-        return False
 
 
 def _read(file: str | Path, most: int) -> tuple[bytes | None, int]:

@@ -139,8 +139,6 @@ Pairs = dict[int, tuple[Tensor, Tensor, TensorNode | None]]
 
 @dataclass(slots=True, eq=False)
 class ClassicCall(ModuleCall):
-    """A call with what the module got, while it runs."""
-
     taken: Pairs = field(default_factory=dict)
 
 

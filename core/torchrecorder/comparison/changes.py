@@ -14,14 +14,13 @@ NUMBER = re.compile(r"(?<![^.\[])\d+(?![^.\]])")
 """A part of a path that counts."""
 _DIGITS = re.compile(r"\d+")
 _LISTED = 4
+"""Paths, or widths, that are named; more are a number."""
 _MOST_WIDTHS = 4
 """More changes of widths than this are said as numbers that changed all over the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change, as a reviewer would say it."""
-
     mark: Mark
     where: tuple[str, ...]
     """The paths of the layers, in the new model if they are in it; empty for the model itself."""
@@ -30,21 +29,12 @@ class Change:
     params: int = 0
     """By how many parameters all of them have more or less."""
     order: int = 0
-    """Where it stands in the list: the position of its layer."""
+    """Position of its layer, by which changes are listed."""
 
     @property
     def place(self) -> str:
         """Its place in a few words: `blocks.*.mlp`."""
         return shown_paths(self.where)
-
-
-@dataclass(frozen=True, slots=True)
-class LayerSettings:
-    """Changed settings of a layer."""
-
-    layer: Layer
-    settings: tuple[Setting, ...]
-    params: int
 
 
 def shown_paths(paths: Sequence[str]) -> str:
@@ -76,12 +66,10 @@ def _row(paths: Sequence[str]) -> str:
 
 
 def pattern(path: str) -> str:
-    """The path with `*` for each number in it."""
     return NUMBER.sub("*", path)
 
 
 def folded(changes: Iterable[Change]) -> list[Change]:
-    """Equal changes as one, where they begin."""
     found: dict[tuple[Mark, str, str], Change] = {}
     for change in sorted(changes, key=lambda change: change.order):
         name = pattern(change.where[0]) if change.where else ""
@@ -97,36 +85,33 @@ def folded(changes: Iterable[Change]) -> list[Change]:
     return sorted(found.values(), key=lambda change: change.order)
 
 
-def of_settings(changed: Sequence[LayerSettings], position: dict[Layer, int]) -> list[Change]:
-    """The changes of settings.
+def of_settings(changed: Sequence[tuple[Layer, tuple[Setting, ...], int]], position: dict[Layer, int]) -> list[Change]:
+    """The changes of settings of layers, each with what they change of its parameters.
 
     Widths are said with the other settings while few layers have others, else as numbers that changed all over the
     model: nearly each layer follows from the one before.
     """
 
     def said(of: Callable[[Setting], bool]) -> list[Change]:
-        rows = [(one, ", ".join(str(it) for it in one.settings if of(it))) for one in changed]
-        each = [Change("changed", (it.layer.path,), text, it.params, position[it.layer]) for it, text in rows if text]
-        return folded(each)
+        rows = [(it, params, ", ".join(str(one) for one in them if of(one))) for it, them, params in changed]
+        return folded(Change("changed", (it.path,), text, params, position[it]) for it, params, text in rows if text)
 
     if len(said(lambda setting: setting.is_width)) <= _MOST_WIDTHS:
         return said(lambda _: True)
     layers: dict[tuple[str, str], set[Layer]] = {}
-    for one in changed:
-        for setting in one.settings:
+    for layer, settings, _ in changed:
+        for setting in settings:
             if setting.is_width:
-                layers.setdefault((setting.old, setting.new), set()).add(one.layer)
-    often = sorted(layers, key=lambda pair: -len(layers[pair]))
-    counts = {pair: len(layers[pair]) for pair in often}
-    words = [f"{old} → {new} in {n} layer{'s' if n > 1 else ''}" for (old, new), n in counts.items()]
+                layers.setdefault((setting.old, setting.new), set()).add(layer)
+    counts = sorted(((pair, len(those)) for pair, those in layers.items()), key=lambda it: -it[1])
+    words = [f"{old} → {new} in {n} layer{'s' if n > 1 else ''}" for (old, new), n in counts]
     text = f"widths {listed(words, _LISTED, 'more numbers')}"
-    params = sum(one.params for one in changed)
+    params = sum(params for *_, params in changed)
     others = [replace(change, params=0) for change in said(lambda setting: not setting.is_width)]
     return [Change("changed", (), text, params, 0), *others]
 
 
 def of_classes(renamed: Sequence[tuple[Layer, Layer]], position: dict[Layer, int]) -> list[Change]:
-    """The layers of the user's own classes that are of another class now."""
     families: dict[tuple[str, str], list[tuple[Layer, Layer]]] = {}
     for old, new in renamed:
         families.setdefault(_parts_that_differ(old.cls, new.cls), []).append((old, new))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _MAX_ALT = 600
+"""Characters that a reader of screens is given of a picture."""
 _ADVICE = "`torchrecorder draw pkg.Net -o net.json` writes such a file"
 _WORDS = {".md": "markdown", ".txt": "text"}
 PICTURES = tuple(it.name for it in FILE_TYPES if it.name not in ("txt", "json", "mmd"))
@@ -76,7 +77,7 @@ class Diff:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """All changes, in the order of the new model."""
+        """Changes in the order of the new model."""
         return tuple(self._difference.changes)
 
     @cached_property

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from torchrecorder.comparison.changes import NUMBER, Change, LayerSettings, folded, of_classes, of_settings, pattern
+from torchrecorder.comparison.changes import NUMBER, Change, folded, of_classes, of_settings, pattern
 from torchrecorder.comparison.flow import Flow
-from torchrecorder.comparison.layers import Layer, changed_settings, described
+from torchrecorder.comparison.layers import Layer, Setting, changed_settings, described
 from torchrecorder.comparison.matching import Matching
 from torchrecorder.comparison.wiring import WiringChanges
 from torchrecorder.errors import listed
@@ -32,16 +32,15 @@ class ShapeChange:
 
 
 class Difference:
-    """Differences between two Graphs."""
-
     def __init__(self, old: Graph, new: Graph) -> None:
         self.old, self.new = old, new
         self.matching = Matching(old, new)
         self.flow = Flow(self.matching)
         self._position = self.matching.position
         self.changes = self._changes()
-        self.inputs = [*_ends("input", self._shapes(old, old.inputs), self._shapes(new, new.inputs))]
-        self.outputs = [*_ends("output", self._shapes(old, _last(old)), self._shapes(new, _last(new)))]
+        self.inputs = [*_ends("input", *(self._shapes(graph, graph.inputs) for graph in (old, new)))]
+        lasts = ({path: values[-1] for path, values in it.outputs.items() if values} for it in (old, new))
+        self.outputs = [*_ends("output", *(self._shapes(*it) for it in zip((old, new), lasts, strict=True)))]
         self.shapes = [*self._changed_shapes()] if not self.inputs else []
         """Of layers in the model; with other inputs all of them differ, so there are none."""
 
@@ -52,14 +51,13 @@ class Difference:
 
     @property
     def is_unrelated(self) -> bool:
-        """Whether the two Graphs have next to nothing in common."""
         leaves = [layer for layer in self.matching.old.walk() if layer.module.params.own]
         kept = [it for it in leaves if it in self.matching.new_of and self.matching.new_of[it].cls == it.cls]
         others = sum(layer.module.params.own > 0 for layer in self.matching.new.walk())
         return bool(leaves and others) and len(kept) < _FEW * min(len(leaves), others)
 
     def _changes(self) -> list[Change]:
-        changed: list[LayerSettings] = []
+        changed: list[tuple[Layer, tuple[Setting, ...], int]] = []
         renamed: list[tuple[Layer, Layer]] = []
         found = [*_presence(self.matching), *WiringChanges(self.flow).changes()]
         for old, new in self.matching.pairs:
@@ -70,7 +68,7 @@ class Difference:
                 else:
                     renamed.append((old, new))
             if settings := tuple(changed_settings(old, new)) if old.cls == new.cls else ():
-                changed.append(LayerSettings(new, settings, new.module.params.own - old.module.params.own))
+                changed.append((new, settings, new.module.params.own - old.module.params.own))
             elif old.cls == new.cls or not (old.module.native or new.module.native):
                 found += self._of_params(old, new)
             found += self._of_training(old, new)
@@ -85,15 +83,15 @@ class Difference:
         return Change("changed", (new.path,) if new.path else (), text, params, self._position[new])
 
     def _of_place(self, old: Layer, new: Layer) -> Iterator[Change]:
-        """A layer that has another name, or is in another one."""
         if old.parent is None or new.parent is None:
             return
+        text = f"renamed, was {old.name}"
         if self.matching.new_of.get(old.parent) is not new.parent:
             is_alike = NUMBER.findall(old.path) == NUMBER.findall(new.path)
-            was = pattern(old.path) if is_alike else old.path
-            yield Change("moved", (new.path,), f"moved, was {was}", 0, self._position[new])
-        elif old.name != new.name and pattern(old.name) != pattern(new.name):
-            yield Change("moved", (new.path,), f"renamed, was {old.name}", 0, self._position[new])
+            text = f"moved, was {pattern(old.path) if is_alike else old.path}"
+        elif pattern(old.name) == pattern(new.name):
+            return
+        yield Change("moved", (new.path,), text, 0, self._position[new])
 
     def _of_params(self, old: Layer, new: Layer) -> Iterator[Change]:
         """Parameters that a layer has of its own, where no setting says so."""
@@ -104,9 +102,7 @@ class Difference:
                 yield self._changed(new, f"parameter {name} {change}", old)
 
     def _of_training(self, old: Layer, new: Layer) -> Iterator[Change]:
-        """A layer of which all parameters are trained in one model and none in the other."""
-        params, others = old.module.params, new.module.params
-        if not params.total or not others.total or (old.parent and self._is_frozen(old.parent) is not None):
+        if old.parent and self._is_frozen(old.parent) is not None:
             return
         if (frozen := self._is_frozen(old)) is not None:
             yield self._changed(new, "frozen" if frozen else "no longer frozen", new)
@@ -118,8 +114,8 @@ class Difference:
             return None
         before, now = old.module.params, new.module.params
         was, is_ = before.trainable == 0 < before.total, now.trainable == 0 < now.total
-        is_all = before.trainable in (0, before.total) and now.trainable in (0, now.total)
-        return is_ if is_all and was != is_ and before.total and now.total else None
+        is_all = all(params.trainable in (0, params.total) and params.total for params in (before, now))
+        return is_ if is_all and was != is_ else None
 
     def _shifted(self) -> Iterator[Change]:
         """Neighbours with numbers that moved on together: `3–20 are 4–21 now`."""
@@ -138,7 +134,7 @@ class Difference:
                     runs.append([pair])
             if runs:
                 path = (around.path,) if around.path else ()
-                words = [f"{_range(run, 0)} {'are' if len(run) > 1 else 'is'} {_range(run, 1)} now" for run in runs]
+                words = [f"{_range(run, 0)} {'are' if run[1:] else 'is'} {_range(run, 1)} now" for run in runs]
                 shown = f"{words[0]} … {words[-1]}" if len(words) > 2 else ", ".join(words)
                 yield Change("moved", path, f"numbers: {shown}", 0, len(self._position))
 
@@ -162,10 +158,6 @@ class Difference:
                 yield ShapeChange(other.module, ", ".join(before), ", ".join(now))
 
 
-def _last(graph: Graph) -> dict[str, int]:
-    return {path: values[-1] for path, values in graph.outputs.items() if values}
-
-
 def _ends(word: str, old: dict[str, str], new: dict[str, str]) -> Iterator[ShapeChange]:
     if [*old.values()] == [*new.values()]:
         return
@@ -181,12 +173,10 @@ def _range(pairs: list[tuple[int, int]], side: int) -> str:
 
 @dataclass(slots=True)
 class _Neighbours:
-    """Neighbours that are all added, or all removed."""
+    """Neighbours that are all added, or all removed; the layer around them and the one before are of the new model."""
 
     around: Layer
-    """The layer that they are in, in the new model."""
     after: Layer | None
-    """The layer before them, in the new model."""
     layers: list[Layer]
 
     @property
@@ -246,12 +236,14 @@ def _around(matching: Matching) -> Iterator[Change]:
 def _counts(matching: Matching) -> Iterator[tuple[Change, list[Layer]]]:
     """Blocks of which there are more or fewer than before, `6 → 23 Bottleneck`, and which these are."""
     for old, new in matching.pairs:
-        added = [child for child in new.children if child not in matching.old_of and _is_block(child)]
-        removed = [child for child in old.children if child not in matching.new_of and _is_block(child)]
+        sides = (new.children, matching.old_of), (old.children, matching.new_of)
+        added, removed = (
+            [it for it in them if it not in known and it.children and it.name.rpartition(".")[2].isdigit()]
+            for them, known in sides
+        )
         for cls in dict.fromkeys(child.cls for child in (*added, *removed)):
             more, fewer = ([it for it in them if it.cls == cls] for them in (added, removed))
-            before = [it for it in old.children if cls in (it.cls, _class(matching.new_of.get(it)))]
-            now = [it for it in new.children if cls in (it.cls, _class(matching.old_of.get(it)))]
+            now, before = ([it for it in them if cls in (it.cls, known.get(it, it).cls)] for them, known in sides)
             if bool(more) == bool(fewer) or not before or not now:
                 continue
             params = sum(it.module.params.total for it in more) - sum(it.module.params.total for it in fewer)
@@ -260,18 +252,9 @@ def _counts(matching: Matching) -> Iterator[tuple[Change, list[Layer]]]:
             yield Change(mark, (new.path,), text, params, matching.position[new]), more or fewer
 
 
-def _class(layer: Layer | None) -> str:
-    return "" if layer is None else layer.cls
-
-
-def _is_block(layer: Layer) -> bool:
-    return layer.name.rpartition(".")[2].isdigit() and bool(layer.children)
-
-
 def _runs(
     layers: Sequence[Layer], known: dict[Layer, Layer], in_new: Callable[[Layer], Layer | None]
 ) -> Iterator[_Neighbours]:
-    """Neighbours of those layers, with where they are in the new model."""
     wanted = {*layers}
     for around in dict.fromkeys(layer.parent for layer in layers if layer.parent is not None):
         here = in_new(around)
@@ -307,13 +290,10 @@ def _new(run: _Neighbours, matching: Matching) -> Iterator[Change]:
     for layer in run.layers:
         moved = _apart(layer, matching.old_of)
         params = layer.module.params.total - sum(it.module.params.total for it in moved)
-        within = _wrapped(layer, moved, matching) if moved else place
+        within = place
+        if moved:
+            around = listed([matching.old_of[it].path for it in moved], _LISTED)
+            others = [described(it) for it in layer.children if it not in matching.old_of and it.module.native]
+            besides = f", with {', '.join(others)}" if 0 < len(others) <= _LISTED else ""
+            within = f" around {around}{besides}"
         yield Change("added", (layer.path,), f"{described(layer)} added{within}", params, matching.position[layer])
-
-
-def _wrapped(layer: Layer, moved: Sequence[Layer], matching: Matching) -> str:
-    """The layers of before that a new layer contains, and its others."""
-    around = listed([matching.old_of[it].path for it in moved], _LISTED)
-    others = [described(it) for it in layer.children if it not in matching.old_of and it.module.native]
-    besides = f", with {', '.join(others[:_LISTED])}" if others and len(others) <= _LISTED else ""
-    return f" around {around}{besides}"

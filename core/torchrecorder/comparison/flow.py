@@ -20,8 +20,6 @@ _CALL, _OP, _SHAPING = 3.0, 1.0, 0.1
 
 
 class Forward:
-    """A Graph, and what each of its calls and ops reads."""
-
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.tree: CallTree = call_tree(graph)
@@ -77,8 +75,6 @@ def is_shaping(graph: Graph, op: int) -> bool:
 
 
 class Flow:
-    """The calls, ops and values of an old and a new Graph, and which are the same."""
-
     def __init__(self, matching: Matching) -> None:
         self.matching = matching
         self.old, self.new = Forward(matching.old_graph), Forward(matching.new_graph)

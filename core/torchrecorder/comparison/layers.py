@@ -33,7 +33,6 @@ class Layer:
     parent: Layer | None = None
     children: list[Layer] = field(default_factory=list)
     params: dict[str, str] = field(default_factory=dict)
-    """The shapes of its own parameters, by name."""
     exact: int = 0
     """The same for layers of which everything is equal but their paths."""
     loose: int = 0
@@ -48,7 +47,6 @@ class Layer:
 
     @property
     def name(self) -> str:
-        """Its path from the layer around it."""
         around = self.parent.path if self.parent is not None else ""
         return self.path[len(around) :].removeprefix(".")
 
@@ -62,7 +60,6 @@ class Layer:
         return torch_kind(self.module)
 
     def walk(self) -> Iterator[Layer]:
-        """Itself and all in it, outermost first."""
         pending: list[Layer] = [self]
         while pending:
             layer = pending.pop()
@@ -71,7 +68,6 @@ class Layer:
 
 
 def layer_tree(graph: Graph, table: Table) -> Layer:
-    """The model as a layer."""
     layers = {path: Layer(path, module, len(graph.calls)) for path, module in graph.modules.items()}
     for layer in layers.values():
         if layer.path:
@@ -94,7 +90,6 @@ def layer_tree(graph: Graph, table: Table) -> Layer:
 
 
 def _holder(path: str, layers: dict[str, Layer]) -> str:
-    """The path of the innermost module around what the path names."""
     while path:
         path = path.rpartition(".")[0]
         if path in layers:
@@ -129,10 +124,11 @@ _WIDTHS = SIZE_NAMES - {"num_embeddings"} | {"groups"}
 """Settings that follow from the widths of the layers before."""
 _DEFAULTS = {"padding": "0", "dilation": "1", "groups": "1", "bias": "True", "padding_idx": "None"}
 """What torch leaves out of the text of a layer."""
-_UNSEEN = ("inplace",)
+UNSEEN = ("inplace",)
 """Settings that change nothing of what a model computes."""
 _TUPLE = re.compile(r"\((\d+(?:, \d+)*),?\)")
-_LONGEST = 60
+LONGEST = 60
+"""Characters of the text of a setting, or of the arguments of an op."""
 
 
 class Setting(NamedTuple):
@@ -151,7 +147,6 @@ class Setting(NamedTuple):
 
 
 def changed_settings(old: Layer, new: Layer) -> Iterator[Setting]:
-    """Settings that differ between two layers of one class."""
     one, other = old.module.extra_repr, new.module.extra_repr
     if one == other:
         return
@@ -161,7 +156,7 @@ def changed_settings(old: Layer, new: Layer) -> Iterator[Setting]:
         return
     for name in dict.fromkeys((*settings, *others)):
         before, now = (found.get(name, _DEFAULTS.get(name, "")) for found in (settings, others))
-        if before != now and name not in _UNSEEN:
+        if before != now and name not in UNSEEN:
             yield Setting(name, _line(before), _line(now))
 
 
@@ -180,4 +175,4 @@ def _by_name(cls: str, extra_repr: str) -> dict[str, str]:
 
 
 def _line(text: str) -> str:
-    return clean(" ".join(text.split()), _LONGEST)
+    return clean(" ".join(text.split()), LONGEST)

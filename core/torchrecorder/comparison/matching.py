@@ -7,7 +7,7 @@ moved into another one, or out of it, is found by what it consists of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from difflib import SequenceMatcher
 from functools import cached_property
 
@@ -19,6 +19,7 @@ _LIKELY = 0.3
 _SURE = 0.6
 """The same where they stand at different places."""
 _SAME_NAME = 0.25
+"""Added to the score of likely layers for one name: of two that are about as likely, that one is taken."""
 _MOST = 200_000
 """More pairs of layers than this are not compared wherever they stand: such models have little in common."""
 
@@ -35,7 +36,10 @@ class Matching:
         self._match(*self._roots())
         # so large that it is not by chance
         self._match_elsewhere(lambda old, new: old.exact == new.exact and bool(old.children))
-        self._match_by_likeness()
+        for one in self.old.walk():
+            if (other := self.new_of.get(one)) is not None:
+                for pair in _likely(*self._free(one, other)):
+                    self._match(*pair)
         self._match_elsewhere(lambda old, new: old.exact == new.exact)
         self._match_elsewhere(_is_surely)
 
@@ -50,7 +54,6 @@ class Matching:
 
     @property
     def pairs(self) -> list[tuple[Layer, Layer]]:
-        """All pairs in the order of the new model."""
         return sorted(((old, new) for new, old in self.old_of.items()), key=lambda pair: self.position[pair[1]])
 
     @cached_property
@@ -60,16 +63,15 @@ class Matching:
 
     @cached_property
     def by_path(self) -> tuple[dict[str, Layer], dict[str, Layer]]:
-        """The layers of the old and of the new model."""
         old, new = ({layer.path: layer for layer in root.walk()} for root in (self.old, self.new))
         return old, new
 
-    def removed(self) -> Iterator[Layer]:
+    def removed(self) -> list[Layer]:
         """Layers of the old model that the new one does not have; not those within another of them."""
         return _outermost(self.old, self.new_of)
 
-    def added(self) -> Iterator[Layer]:
-        """Layers of the new model that the old one does not have; not those within another of them."""
+    def added(self) -> list[Layer]:
+        """The same of the new model."""
         return _outermost(self.new, self.old_of)
 
     def _match(self, old: Layer, new: Layer) -> None:
@@ -79,12 +81,6 @@ class Matching:
             one, other = pending.pop()
             self.new_of[one], self.old_of[other] = other, one
             pending += _certain(*self._free(one, other))
-
-    def _match_by_likeness(self) -> None:
-        for old in self.old.walk():
-            if (new := self.new_of.get(old)) is not None:
-                for one, other in _likely(*self._free(old, new)):
-                    self._match(one, other)
 
     def _free(self, old: Layer, new: Layer) -> tuple[list[Layer], list[Layer]]:
         ones = [child for child in old.children if child not in self.new_of]
@@ -114,7 +110,9 @@ def _is_surely(old: Layer, new: Layer) -> bool:
 def _certain(ones: list[Layer], others: list[Layer]) -> list[tuple[Layer, Layer]]:
     """The children of two layers that have one name, or are exactly the same in order."""
     named = {other.name: other for other in others if not other.name.isdigit()}
-    found = [(one, named[one.name]) for one in ones if one.name in named and _is_by_name(one, named[one.name])]
+    pairs = [(one, named[one.name]) for one in ones if one.name in named]
+    # One name may be that of a layer in one model and of what is around it in another.
+    found = [(a, b) for a, b in pairs if bool(a.children) == bool(b.children) or likeness(a, b) >= _LIKELY]
     done = {layer for pair in found for layer in pair}
     return found + _in_order(*([it for it in them if it not in done] for them in (ones, others)), least=1.0)
 
@@ -141,11 +139,6 @@ def _in_order(ones: list[Layer], others: list[Layer], *, least: float) -> list[t
     return [(ones[i], others[j]) for i, j in pairs]
 
 
-def _is_by_name(one: Layer, other: Layer) -> bool:
-    """Whether one name stands for one thing; not if it names a layer in one model and what is around it in another."""
-    return bool(one.children) == bool(other.children) or likeness(one, other) >= _LIKELY
-
-
 def likeness(one: Layer, other: Layer) -> float:
     """A measure of how much two layers are the same, from 0 to 1."""
     if one.exact == other.exact:
@@ -163,10 +156,8 @@ def likeness(one: Layer, other: Layer) -> float:
     return 0.7 * inside if one.children and other.children else 0.0
 
 
-def _outermost(root: Layer, known: dict[Layer, Layer]) -> Iterator[Layer]:
-    for layer in root.walk():
-        if layer not in known and (layer.parent is None or layer.parent in known):
-            yield layer
+def _outermost(root: Layer, known: dict[Layer, Layer]) -> list[Layer]:
+    return [it for it in root.walk() if it not in known and (it.parent is None or it.parent in known)]
 
 
 _LARGEST = 250_000

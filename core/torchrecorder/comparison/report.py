@@ -12,9 +12,8 @@ from torchrecorder.labels.names import count
 from torchrecorder.view.model import Mark
 
 SIGNS: dict[Mark, str] = {"added": "+", "removed": "−", "changed": "~", "moved": "→"}
-_MOST = 60
-_MOST_SHAPES = 12
-_MOST_ENDS = 8
+# Changes, shapes, and inputs and outputs that are listed: as much as a reviewer reads in a comment.
+_MOST, _MOST_SHAPES, _MOST_ENDS = 60, 12, 8
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _ACTIVE = re.compile(r"\S*(?:@|://|www\.|#\d|GH-\d)\S*", re.IGNORECASE)
 """Texts that a platform turns into a mention, a link or a reference, even if escaped, but not within code."""
@@ -28,7 +27,11 @@ def text(difference: Difference, names: tuple[str, str]) -> str:
     lines = [_title(difference, names), *rows]
     if difference.is_empty:
         return _joined((*lines, "nothing that the model computes has changed"))
-    lines += ["", *(_line(change) for change in difference.changes[:_MOST])]
+    lines.append("")
+    for change in difference.changes[:_MOST]:
+        place = f"{change.place}: " if change.where else ""
+        delta = f"  {_signed(change.params)} params" if change.params else ""
+        lines.append(f"{SIGNS[change.mark]} {place}{change.text}{_times(change)}{delta}")
     if (more := len(difference.changes) - _MOST) > 0:
         lines.append(f"… and {more} more changes")
     shapes, hidden = _shown(difference.shapes)
@@ -105,12 +108,6 @@ def ends(difference: Difference) -> list[ShapeChange]:
 
 def _signed(number: int) -> str:
     return ("+" if number > 0 else "−") + count(abs(number))
-
-
-def _line(change: Change) -> str:
-    place = f"{change.place}: " if change.where else ""
-    delta = f"  {_signed(change.params)} params" if change.params else ""
-    return f"{SIGNS[change.mark]} {place}{change.text}{_times(change)}{delta}"
 
 
 def _times(change: Change) -> str:

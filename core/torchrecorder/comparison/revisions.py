@@ -20,17 +20,12 @@ _RECORDING = re.compile(r"(?P<cache>.*?)(?:^|/)rec/[0-9a-f]{2}/(?P<key>[0-9a-f]{
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A recording that is committed."""
-
     file: str
     """Where it lies, from the top of the repository."""
     cache: str
-    """The folder of its cache."""
     key: str
-    """Its request key."""
     target: str
     digest: str
-    """The hash of its Graph."""
 
 
 class Revision:
@@ -45,15 +40,11 @@ class Revision:
         self._folder, self.name = folder, name
         self._commit = ""
         if name:
-            commit = self._git(
-                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", check=False
-            )
-            self._commit = commit.decode().strip()
+            asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+            self._commit = self._git(*asked, check=False).decode().strip()
             if not self._commit:
-                advice = (
-                    f"`git fetch origin {name}` may bring it here, and `git log --oneline` lists those that are here;"
-                    " the names of models stand before --git"
-                )
+                advice = f"`git fetch origin {name}` may bring it here, and `git log --oneline` lists those that are"
+                advice += " here; the names of models stand before --git"
                 raise CannotCompare(f"git does not know the revision {name!r}", advice)
 
     def __str__(self) -> str:
@@ -61,13 +52,16 @@ class Revision:
 
     @cached_property
     def top(self) -> Path:
-        """The folder of the checkout."""
         return Path(self._git("rev-parse", "--show-toplevel").decode().removesuffix("\n"))
 
     def recordings(self) -> list[Committed]:
         """The recordings of all caches that are committed; without any, `CannotCompare` is raised."""
-        places = [(place, file) for file in self._files() if (place := _RECORDING.fullmatch(file))]
-        found = [*self._read_recordings(places)]
+        places = [place for file in self._files() if (place := _RECORDING.fullmatch(file))]
+        found = []
+        for place, data in zip(places, self._contents([it[0] for it in places]), strict=True):
+            manifest = Manifest.from_json(entry_of(data))
+            if manifest and manifest.graph and isinstance(target := manifest.request.get("target"), str):
+                found.append(Committed(place[0], place["cache"], place["key"], target, manifest.graph))
         if not found:
             advice = "`torchrecorder update DOCS` makes recordings in the cache that is committed with the project"
             raise CannotCompare(f"{self} does not have committed recordings", advice)
@@ -90,13 +84,6 @@ class Revision:
             return graph_from(unpacked(graph) or b"", f"the Graph of {one.target}")
         except FormatError as error:
             raise CannotCompare(f"{one.file}: {error}", "`torchrecorder update DOCS` records it again") from error
-
-    def _read_recordings(self, places: Sequence[tuple[re.Match[str], str]]) -> Iterator[Committed]:
-        contents = self._contents([file for _, file in places])
-        for (found, file), data in zip(places, contents, strict=True):
-            manifest = Manifest.from_json(entry_of(data))
-            if manifest and manifest.graph and isinstance(target := manifest.request.get("target"), str):
-                yield Committed(file, found["cache"], found["key"], target, manifest.graph)
 
     def _files(self) -> list[str]:
         if self._commit:

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from torchrecorder.comparison.flow import Flow, Forward, is_shaping
-from torchrecorder.comparison.layers import Layer, changed_settings, described
+from torchrecorder.comparison.flow import Flow, is_shaping
+from torchrecorder.comparison.layers import changed_settings, described
 from torchrecorder.comparison.matching import Matching
 from torchrecorder.graph import Call, Frame, Graph, Module, Op, Value
 from torchrecorder.graph.edit import renumbered
@@ -23,10 +23,8 @@ from torchrecorder.view.tree import Item
 
 _GONE, _GONE_NUMBER = "′", "–"
 """Stands behind the path of a layer that is gone, if another has its path now; a number is not shown in a picture."""
-
 _LONGEST = 44
 """More characters than this have no room in a node."""
-
 _Steps = Iterator["_Steps"]
 """What is left to do in a call; each step into another call is one of its own, since calls may nest deeply."""
 
@@ -47,11 +45,6 @@ class Union:
         self._op_marks: dict[int, Mark] = {}
         self._reads: dict[tuple[int, int], Mark] = {}
         self._kept = {value for value in flow.new_value.values() if self._new.origin(value) == value}
-        self._merge()
-        self.graph = self._graph()
-        self.marks = self._marks()
-
-    def _merge(self) -> None:
         for value in self._new.graph.inputs.values():
             self._value(value)
         steps = [self._both(0, None)]
@@ -61,6 +54,8 @@ class Union:
                 steps.pop()
             else:
                 steps.append(inner)
+        self.graph = self._graph()
+        self.marks = self._marks()
 
     def _both(self, call: int, parent: int | None) -> _Steps:
         """A call of the new Graph, with what is gone from its body."""
@@ -102,10 +97,13 @@ class Union:
                 self._add_gone(self._old.graph.ops[item.id], parent)
 
     def _enter(self, call: int, parent: int | None, *, is_old: bool) -> int:
-        row = (self._old if is_old else self._new).graph.calls[call]
+        row = self._of(is_old).calls[call]
         id_ = call + is_old * len(self._new.graph.calls)
         self._calls[id_] = replace(row, id=id_, parent=parent), is_old
         return id_
+
+    def _of(self, is_old: bool) -> Graph:
+        return (self._old if is_old else self._new).graph
 
     def _add(self, op: Op, call: int) -> None:
         """An op of the new Graph; what its counterpart read besides is read too, if something gives it."""
@@ -147,7 +145,7 @@ class Union:
     def _put(self, op: Op, call: int, inputs: list[int], *, is_old: bool) -> None:
         place, shift = len(self._ops), self._gone_value(0) if is_old else 0
         for value in op.outputs:
-            row = (self._old if is_old else self._new).graph.values[value]
+            row = self._of(is_old).values[value]
             group = None if is_old else row.storage_group
             self._values[value + shift] = replace(row, id=value + shift, producer=place, storage_group=group)
         self._ops.append(
@@ -167,7 +165,7 @@ class Union:
         """The id of a frame here; None if what ran in it is not in the call of the frame any more."""
         if frame is None:
             return None
-        around = (self._old if is_old else self._new).graph.frames[frame].call
+        around = self._of(is_old).frames[frame].call
         return frame + is_old * len(self._new.graph.frames) if self._here(around, is_old) == call else None
 
     def _here(self, call: int, is_old: bool) -> int | None:
@@ -205,7 +203,6 @@ class Union:
         return layer is None or layer.is_leaf
 
     def _old_readers(self) -> dict[int, list[Op]]:
-        """For ops of the new Graph, what read their data in the old one."""
         tree, ops = self._new.tree, self._old.graph.ops
         found = {new.id: [ops[old.id]] for old, new in self._old.other.items() if not old.is_call}
         for (is_call, old), (_, new) in self._old.other.items():
@@ -216,7 +213,7 @@ class Union:
         return found
 
     def _gone_paths(self) -> dict[str, str]:
-        """For paths in the old model, where their layers are here."""
+        """Paths here of the layers of the old model, by their paths there."""
         found: dict[str, str] = {}
         taken = {*self._new.graph.modules}
         for layer in self._matching.old.walk():
@@ -234,10 +231,11 @@ class Union:
 
     def _graph(self) -> Graph:
         new, old = self._new.graph, self._old.graph
-        gone = {layer.path: layer for layer in self._matching.old.walk() if layer not in self._matching.new_of}
         modules: dict[str, Module] = dict(new.modules)
-        for path, layer in gone.items():
-            modules[self._paths[path]] = replace(layer.module, fqn=self._paths[path])
+        for layer in self._matching.old.walk():
+            if layer not in self._matching.new_of:
+                path = self._paths[layer.path]
+                modules[path] = replace(layer.module, fqn=path)
         outputs = {path: tuple(map(self._value, values)) for path, values in new.outputs.items()}
         for path, values in old.outputs.items():
             outputs[path] = (*outputs.get(path, ()), *self._gone_of(values[-1:]))
@@ -260,7 +258,7 @@ class Union:
                 values=tuple(self._values.values()),
                 inputs=inputs,
                 outputs={path: values for path, values in outputs.items() if values},
-                frames=(*self._frames(self._new, is_old=False), *self._frames(self._old, is_old=True)),
+                frames=(*self._frames(is_old=False), *self._frames(is_old=True)),
                 decisions=decisions,
                 batch={**new.batch, **olds},
                 info=replace(new.info, recorder="modern"),  # the classic picture is drawn from autograd's own graph
@@ -281,9 +279,9 @@ class Union:
         module = self._paths.get(row.module, row.module) if is_old else row.module
         return replace(row, module=module, inputs=inputs, outputs=outputs, frame=frame)
 
-    def _frames(self, forward: Forward, *, is_old: bool) -> Iterator[Frame]:
+    def _frames(self, *, is_old: bool) -> Iterator[Frame]:
         shift = len(self._new.graph.frames) if is_old else 0
-        for frame in forward.graph.frames:
+        for frame in self._of(is_old).frames:
             parent = None if frame.parent is None else frame.parent + shift
             yield replace(frame, id=frame.id + shift, call=self._here(frame.call, is_old) or 0, parent=parent)
 
@@ -296,9 +294,8 @@ class Union:
                 calls[name] = "removed"
             elif Item(True, before.id) not in self._new.other:
                 calls[name] = "added"
-            elif (layer := self._layer(row)) is not None and (found := _words_for(self._matching, layer)) is not None:
-                mark, text = found
-                calls[name], said[name] = mark, clean(text, _LONGEST)
+            elif row.kind == "module" and (found := _words_for(self._matching, row.module)) is not None:
+                calls[name], said[name] = found[0], clean(found[1], _LONGEST)
         place = {id_: place for place, id_ in enumerate(self._values)}
         known = {*self._flow.new_value.values()}
         values: dict[int, Mark] = {place[id_]: "removed" for id_ in self._gone_of(self._old.graph.inputs.values())}
@@ -306,15 +303,13 @@ class Union:
         reads: dict[tuple[int, int], Mark] = {(place[value], op): mark for (value, op), mark in self._reads.items()}
         return Marks(calls, self._op_marks, values, reads, said)
 
-    def _layer(self, row: Call) -> Layer | None:
-        return self._matching.by_path[1].get(row.module) if row.kind == "module" else None
 
-
-def _words_for(matching: Matching, layer: Layer) -> tuple[Mark, str] | None:
+def _words_for(matching: Matching, path: str) -> tuple[Mark, str] | None:
     """The mark of a layer that both models have, and what is said of it; None if it is as it was.
 
     What is in it says itself what has changed.
     """
+    layer = matching.by_path[1][path]
     old = matching.old_of[layer]
     if old.cls != layer.cls and layer.path and (old.module.native or layer.module.native):
         return "changed", f"was {described(old)}"

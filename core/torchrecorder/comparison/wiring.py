@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchrecorder.comparison.changes import Change
 from torchrecorder.comparison.flow import Flow, Forward, items_of
-from torchrecorder.comparison.layers import Layer
+from torchrecorder.comparison.layers import LONGEST, UNSEEN, Layer
 from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.labels import op_label
@@ -20,9 +20,8 @@ from torchrecorder.view.tree import Item
 
 _FOLLOWING = WEIGHTED | PIECES | CREATING | {"getitem", "pad"}
 """Ops whose arguments follow from the shapes of what they read."""
-_UNSEEN = ("inplace",)
-_LONGEST = 60
 _LISTED = 3
+"""Ops that a change names; of more it says how many."""
 
 
 class _Source(NamedTuple):
@@ -130,7 +129,6 @@ class WiringChanges:
         return f"{self._item(self.new, item)} runs {places[0]}, no longer {places[1]}"
 
     def _ops(self, old: int, new: int) -> Iterator[tuple[Mark, str]]:
-        """Ops that are new or gone in a call, or have other arguments."""
         gone = [it for it in items_of(self.old, old) if not it.is_call and it not in self.old.other]
         come = [it for it in items_of(self.new, new) if not it.is_call and it not in self.new.other]
         others = {frame.name for frame in self.new.graph.frames}, {frame.name for frame in self.old.graph.frames}
@@ -230,10 +228,10 @@ def _op_name(graph: Graph, op: Op) -> str:
 
 
 def _settings(op: Op) -> list[str]:
-    return [value for name, value in op.attrs.items() if name not in _UNSEEN]
+    return [value for name, value in op.attrs.items() if name not in UNSEEN]
 
 
 def _call_text(op: Op) -> str:
-    words = [value if name.isdigit() else f"{name}={value}" for name, value in op.attrs.items() if name not in _UNSEEN]
+    words = [value if name.isdigit() else f"{name}={value}" for name, value in op.attrs.items() if name not in UNSEEN]
     text = ", ".join(words)
-    return f"{plain(op.name)}({clean(text, _LONGEST)})"
+    return f"{plain(op.name)}({clean(text, LONGEST)})"

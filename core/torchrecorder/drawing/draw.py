@@ -40,6 +40,8 @@ from torchrecorder.write.text import caption_facts, describe, layer_table, tree
 MAX_NESTED = 12  # nested drawings of a page, which carries them all
 _MAX_PATH = 200  # characters of a path or class in a text
 _POINT = 0.75  # points in a CSS pixel
+_PAPER = "layered, since the layout of a paper has faults: {}; please report it"
+_LAYERED = "a layered layout with faults: {}; please report it"
 _LOG = logging.getLogger(__name__)
 
 
@@ -184,10 +186,6 @@ class _Picture:
         wrong = faults(self.view, layout)
         self.unproved += [said.format(wrong[0])] if wrong else []
         return bool(wrong)
-
-
-_PAPER = "layered, since the layout of a paper has faults: {}; please report it"
-_LAYERED = "a layered layout with faults: {}; please report it"
 
 
 def _lay_out(pictures: Sequence[_Picture], engine: Engine) -> None:

@@ -28,11 +28,8 @@ from torchrecorder.faults import failed_inside
 from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
 from torchrecorder.request import RecordingRequest, parse_target
 from torchrecorder.request.settings import Settings
-from torchrecorder.trace.digests import FileDigests
-from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
-from torchrecorder.trace.installed import Installed, remember, what_changed
-from torchrecorder.trace.manifest import Manifest, table_from_json
+from torchrecorder.trace.manifest import Manifest
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
@@ -91,23 +88,18 @@ class Recordings:
         self._machine = machine
         self._settings = settings
         self._open_worker = open_worker
-        self._digests = FileDigests(machine)
-        self._own_path: list[str] | None = None
-        self._python = ""
+        python = None
         if settings.python:
             from torchrecorder.worker.client import ask
 
-            if (interpreter := ask(settings.python, machine)) is not None:
-                self._own_path, self._python = interpreter
+            python = ask(settings.python, machine)
         self._freshness = Freshness(
             settings.root,
-            self._finder(),
-            self._digests,
-            lambda digest: table_from_json(cache.object(digest) or machine.object(digest)),
-            self._own_path,
-            self._what_changed,
+            settings.path,
+            machine,
+            lambda digest: cache.object(digest) or machine.object(digest),
+            python,
         )
-        self._installed: tuple[Installed, str] | None = None
         self._remembered = ""
         """The digest of what was installed when the first of the new recordings was kept."""
         self._failures = Failures(machine, self._freshness, settings.allow)
@@ -168,7 +160,7 @@ class Recordings:
         return best
 
     def save_indexes(self) -> None:
-        self._digests.save_indexes()
+        self._freshness.save_indexes()
         self._cache.save_index()
 
     def make(
@@ -216,7 +208,7 @@ class Recordings:
             if answer.error is not None:
                 made.sources = (*made.sources, *files_of(answer.error))
                 if (lasts := _is_lasting(answer)) or (is_tried and not isinstance(answer.error, TorchMissing)):
-                    trace = _trace_of_failure(request, answer.trace, self._finder())
+                    trace = _trace_of_failure(request, answer.trace, self._freshness.file_now)
                     manifest = self._manifest(request, made.digest, trace, self._machine)
                     self._failures.put(request, answer.error, manifest, text, was_tried=not lasts)
             elif text and answer.trace is not None:
@@ -234,20 +226,10 @@ class Recordings:
     def _manifest(
         self, request: RecordingRequest, digest: str, trace: TraceResult, objects: LayeredCache | Store
     ) -> Manifest:
-        from torchrecorder.trace.observed import build_manifest
-
-        self._digests.forget()
-        self._remembered = self._remembered or remember(self._machine, self._installed_now())
-        return build_manifest(
-            request,
-            digest,
-            trace,
-            project=self._settings.root,
-            finder=self._finder(),
-            digests=self._digests,
-            put_object=objects.put_object,
-            salt=lambda: objects.salt,  # a cache without such digests needs none
-            installed=self._remembered,
+        self._remembered = self._remembered or self._freshness.remember_installed()
+        # A cache without salted digests needs no salt, so it is made when it is asked for.
+        return self._freshness.manifest(
+            request, digest, trace, objects.put_object, lambda: objects.salt, self._remembered
         )
 
     def load(self, recording: Recording) -> bool:
@@ -272,25 +254,6 @@ class Recordings:
         error = OutOfDate(request.target, finding.reasons, is_fatal, shlex.quote(self._settings.shown_root))
         return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
 
-    def _installed_now(self) -> Installed:
-        return Installed.on(self._settings.path, self._own_path, self._python)
-
-    def _what_changed(self, then: str) -> str:
-        """Changes of what is installed; empty where nothing can be recorded, which needs other things."""
-        if self._installed is None:
-            now = self._installed_now()
-            self._installed = now, now.digest()
-        now, digest = self._installed
-        return "" if then == digest or "torch" not in now.distributions else what_changed(self._machine, then, now)
-
-    def _finder(self) -> ModuleFinder:
-        path = self._settings.path
-        if self._own_path is None:
-            return ModuleFinder(path)
-        from torchrecorder.worker.client import foreign_path
-
-        return ModuleFinder(foreign_path(path), self._own_path)
-
 
 def _is_lasting(answer: Answer) -> bool:
     """Whether the failure is reproducible until a traced dependency changes."""
@@ -303,7 +266,9 @@ def _is_lasting(answer: Answer) -> bool:
     return not any(text in said for text in _OF_THE_MACHINE)
 
 
-def _trace_of_failure(request: RecordingRequest, trace: TraceResult | None, finder: ModuleFinder) -> TraceResult:
+def _trace_of_failure(
+    request: RecordingRequest, trace: TraceResult | None, file_of: Callable[[str], Path | None]
+) -> TraceResult:
     """Trace by which a failure is compared; without one, as after a time-out, the file of the model's module.
 
     It has every name that was not found: the target's own is asked for by us, not by the user's code, and what
@@ -313,7 +278,7 @@ def _trace_of_failure(request: RecordingRequest, trace: TraceResult | None, find
     from torchrecorder.trace.observed import TraceResult
 
     if trace is None:
-        files = [str(file) for name in _prefixes(request.target) if (file := finder.file(name)) is not None]
+        files = [str(file) for name in _prefixes(request.target) if (file := file_of(name)) is not None]
         trace = TraceResult({}, {}, None, {file: stamp_of(file) for file in files}, {}, {}, {}, (), (), {})
     names = {*trace.missing, *trace.not_found, *_prefixes(request.target), *_prefixes(request.inputs)}
     return replace(trace, executed=None, missing=tuple(sorted(names)))

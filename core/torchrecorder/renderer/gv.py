@@ -78,16 +78,11 @@ class GraphvizStyler:
 
 
 class GraphvizRenderer(BaseRenderer):
-    """Render information from a `Recorder` into a `graphviz.Digraph`.
+    """Render information from a `Recorder` into a `graphviz.Digraph`; further arguments are the styler's.
 
     First come the nodes, each in the cluster it belongs to, then all edges, at the root: torchrecorder 1.0.3 looked for
-    a cluster for each edge, and raised IndexError on most networks at its default depth.
-
-    Args:
-        rec: The recording.
-        render_depth: How many layers around a node may be drawn as boxes around it.
-        styler_cls: Class of the styler; `GraphvizStyler` if None.
-        **styler_args: What it is made with.
+    a cluster for each edge, and raised IndexError on most networks at its default depth. As many layers around a node
+    as `render_depth` says may be drawn as boxes around it. The `styler` is a `GraphvizStyler`, if no class is given.
 
     Examples:
         >>> import graphviz
@@ -130,15 +125,12 @@ class GraphvizRenderer(BaseRenderer):
         """
         cluster: Any = g.subgraph(name=f"cluster_{self._id(node)}")
         with cluster as inner:
-            inner.attr("graph", **_texts(self._cluster_style(node)))
+            inner.attr("graph", **_texts({**self.styler.style_node(node), "fillcolor": "white"}))
             inner.attr("node", group=str(node.depth))
             if node in self._ends or self.processed.get(node):
                 inner.node(self._id(node), **_texts(self.styler.style_node(node)))
             for child in self._children.get(node, ()):
                 self.render_node(inner, child)
-
-    def _cluster_style(self, node: BaseNode) -> dict[str, Any]:
-        return {**self.styler.style_node(node), "fillcolor": "white"}
 
     def render_edge(self, g: graphviz.Digraph, fnode: BaseNode, tnode: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Render an edge in graphviz, after applying its style."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from torch import nn
 
@@ -32,14 +32,8 @@ class TorchinfoRow(Protocol):
     executed: bool
 
 
-class LayerTable(Protocol):
-    """Part of torchinfo's `ModelStatistics`."""
-
-    summary_list: list[Any]
-
-
-def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[LayerTable, CallLog[ModuleCall]]:
-    """The summary that torchinfo makes with one forward pass of the example input, and the calls in it."""
+def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[Any, CallLog[ModuleCall]]:
+    """The `ModelStatistics` that torchinfo makes with one forward pass of the example input, and the calls in it."""
     if not {"input_size", "input_data"} & options.keys():
         raise ValueError("You must provide `input_data` or `input_size`")
     torchinfo = import_torchinfo()
@@ -47,7 +41,7 @@ def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[LayerTable, 
         net.to(device)  # torchinfo moves it, and the user goes on there
     try:
         with restored(net), logged_calls() as log:
-            return cast("LayerTable", torchinfo.summary(net, **{**_DEFAULTS, **options})), log
+            return torchinfo.summary(net, **{**_DEFAULTS, **options}), log
     finally:
         # It keeps the last pass of each class, and with it the network, for as long as the process lives.
         torchinfo.clear_cached_forward_pass()

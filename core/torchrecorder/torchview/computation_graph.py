@@ -126,20 +126,16 @@ class ComputationGraph:
         """
         drawn: Counter[tuple[int, int]] = Counter()
         for tail, head in self.edge_list:
-            tail_id, head_id = self._number_of(tail), self.id_dict.get(head.node_id)
+            # Of a node inside a module that is drawn as one node, that of the module: a tensor leaves such a module
+            # without being its output if it is kept as an attribute.
+            node: Node | None = tail
+            while node is not None and node.node_id not in self.id_dict:
+                node = next(iter(node.parents), None)
+            tail_id = None if node is None else self.id_dict[node.node_id]
+            head_id = self.id_dict.get(head.node_id)
             if tail_id is not None and head_id is not None:
                 drawn[tail_id, head_id] += 1
                 self.add_edge((tail_id, head_id), drawn[tail_id, head_id])
-
-    def _number_of(self, tail: Node) -> int | None:
-        """The number of a node; of one inside a module that is drawn as one node, that of the module.
-
-        A tensor leaves such a module without being its output if it is kept as an attribute.
-        """
-        node: Node | None = tail
-        while node is not None and node.node_id not in self.id_dict:
-            node = next(iter(node.parents), None)
-        return None if node is None else self.id_dict[node.node_id]
 
     def traverse_graph(self, action_fn: Callable[..., None], **kwargs: Any) -> None:
         """Call `action_fn(cur_node=node, subgraph=subgraph)` for the nodes down to the depth that is shown.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from torchrecorder.torchview.computation_node import FunctionNode, ModuleNode, N
 from torchrecorder.torchview.tensor import (
     RecorderTensor,
     attach_node,
+    called,
     collect_shape,
     collect_tensor,
     collect_tensor_node,
@@ -23,7 +24,8 @@ from torchrecorder.torchview.tensor import (
     tensor_name,
     traverse_data_inplace,
 )
-from torchrecorder.torchview.utils import OrderedSet, stringify_attributes
+from torchrecorder.torchview.utils import OrderedSet
+from torchrecorder.torchview.utils import stringify_attributes as stringify_attributes
 
 __all__ = [
     "Recorder",
@@ -62,13 +64,10 @@ _replaced: dict[Callable[..., Any], Callable[..., Any]] = {}
 class Recorder:
     """Context manager that replaces the call of modules and torch's creation functions, to record what runs.
 
-    Leaving it restores what was found on entry, patches of others included, also after an exception. A second recording
-    in another thread waits for the first; tensors that other threads create are not recorded.
-
-    Args:
-        orig_mod_forward: The call of modules as it was; kept for the reader, and not what is restored.
-        new_mod_forward: What replaces `nn.Module.__call__`, made by `module_forward_wrapper`.
-        model_graph: Gets the nodes of created tensors.
+    Leaving it restores what was found on entry, patches of others included, also after an exception;
+    `orig_mod_forward`, the call of modules as it was, is kept for the reader. `new_mod_forward`, made by
+    `module_forward_wrapper`, replaces it, and `model_graph` gets the nodes of created tensors. A second recording in
+    another thread waits for the first; tensors that other threads create are not recorded.
 
     Examples:
         >>> import graphviz, torch
@@ -168,8 +167,13 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
         context, tracker = next(iter(inputs)).context, model_graph.context_tracker
         mains = reduce_data_info([args, kwargs], collect_tensor_node_id_dict, dict[RecorderTensor, TensorNode]())
         heights = {tensor: len(tensor.tensor_nodes) for tensor in mains}
-        call = _entered(mod, inputs, mains, tracker)
-        call.set_input_shape(reduce_data_info([args, kwargs], collect_shape, []))
+        call, common = called(ModuleNode, mod, type(mod).__name__, inputs, [args, kwargs], mod)
+        inside: list[Any] = []
+        context.append({call: inside})
+        tracker.update(current_context=inside, current_depth=call.depth + 1)
+        common |= {"context": inside, "depth": call.depth + 1, "name": "auxiliary-tensor", "is_aux": True}
+        for tensor in mains:
+            attach_node(common, mains)(tensor)
         try:
             out = found_call(mod, *args, **kwargs)
         except BaseException:
@@ -179,40 +183,17 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
             raise
         finally:
             tracker.update(current_context=context, current_depth=call.depth)
-        _left(call, context, mains, out)
+        returned = reduce_data_info(out, collect_tensor, OrderedSet[RecorderTensor]())
+        traverse_data_inplace(returned, process_output_node(call))
+        for tensor in mains:
+            pop_after_forward(tensor, returned)
+        for node in reduce_data_info(out, collect_tensor_node, NodeContainer[TensorNode]()):
+            node.context = context
+            call.add_output_nodes(node)
+        call.set_output_shape(reduce_data_info(out, collect_shape, []))
         return out
 
     return _module_forward_wrapper
-
-
-def _entered(
-    mod: nn.Module, inputs: NodeContainer[TensorNode], mains: dict[RecorderTensor, TensorNode], tracker: dict[str, Any]
-) -> ModuleNode:
-    first = next(iter(inputs))
-    collects = any(node.collect_attributes for node in inputs)
-    text = stringify_attributes(mod) if collects else None
-    call = ModuleNode(mod, first.depth, inputs, name=type(mod).__name__, attributes=text)  # type: ignore[arg-type]
-    for node in inputs:
-        node.add_child(call)
-    inside: list[Any] = []
-    first.context.append({call: inside})
-    kwargs = {"parents": call, "context": inside, "depth": first.depth + 1, "name": "auxiliary-tensor"}
-    kwargs |= {"is_aux": True, "collect_attributes": collects}
-    for tensor in mains:
-        attach_node(kwargs, mains)(tensor)
-    tracker.update(current_context=inside, current_depth=first.depth + 1)
-    return call
-
-
-def _left(call: ModuleNode, context: list[Any], given: Iterable[RecorderTensor], out: Any) -> None:
-    returned = reduce_data_info(out, collect_tensor, OrderedSet[RecorderTensor]())
-    traverse_data_inplace(returned, process_output_node(call))
-    for tensor in given:
-        pop_after_forward(tensor, returned)
-    for node in reduce_data_info(out, collect_tensor_node, NodeContainer[TensorNode]()):
-        node.context = context
-        call.add_output_nodes(node)
-    call.set_output_shape(reduce_data_info(out, collect_shape, []))
 
 
 def pop_after_forward(r_in: RecorderTensor, recorded_output: OrderedSet[RecorderTensor]) -> None:
@@ -273,8 +254,7 @@ def process_output_node(cur_node: ModuleNode) -> Callable[..., Any]:
     return _func
 
 
-def _empty_pass() -> None:
-    """The function that an `empty-pass` node is a call of."""
+def _empty_pass() -> None: ...
 
 
 def insert_empty_pass_node(recorded_tensor: RecorderTensor, out_node: TensorNode) -> None:

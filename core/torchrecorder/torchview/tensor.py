@@ -284,21 +284,28 @@ def _record(
     arguments: list[Any],
     outputs: list[RecorderTensor],
 ) -> None:
-    first = next(iter(inputs))
-    collects = any(node.collect_attributes for node in inputs)
     name = func.name if isinstance(func, ScriptMethod) else func.__name__
-    text = stringify_attributes(arguments) if collects else None
-    call = FunctionNode(func, first.depth, inputs, name=name, attributes=text)  # type: ignore[arg-type]
-    for node in inputs:
-        node.add_child(call)
-    first.context.append(call)
     # After the call, hence after what a function in place does to shapes, as in torchview.
-    call.set_input_shape(reduce_data_info(arguments, collect_shape, []))
-    kwargs = {"parents": call, "context": first.context, "depth": first.depth, "name": tensor_name(first.depth)}
-    kwargs |= {"is_aux": False, "collect_attributes": collects}
+    call, kwargs = called(FunctionNode, func, name, inputs, arguments, arguments)
+    first = next(iter(inputs))
+    first.context.append(call)
+    kwargs |= {"context": first.context, "depth": first.depth, "name": tensor_name(first.depth), "is_aux": False}
     for tensor in outputs:  # one that is there twice, as broadcast_tensors gives it, has two nodes, as in torchview
         attach_node({**kwargs, "parent_hierarchy": {first.depth: call}})(tensor)
     call.set_output_shape([shape_of(tensor) for tensor in outputs])
+
+
+def called(
+    kind: Callable[..., Any], unit: Any, name: str, inputs: NodeContainer[TensorNode], given: Any, described: Any
+) -> tuple[Any, dict[str, Any]]:
+    """The node of a call with those inputs, and what the nodes of tensors at it have in common."""
+    collects = any(node.collect_attributes for node in inputs)
+    text = stringify_attributes(described) if collects else None
+    call = kind(unit, next(iter(inputs)).depth, inputs, name=name, attributes=text)
+    for node in inputs:
+        node.add_child(call)
+    call.set_input_shape(reduce_data_info(given, collect_shape, []))
+    return call, {"parents": call, "collect_attributes": collects}
 
 
 def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:

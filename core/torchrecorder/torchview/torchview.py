@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, List, Literal, Optional, Union  # noqa: UP035 - the aliases below are torchview's
+from typing import Any, List, Optional, Union  # noqa: UP035 - the aliases below are torchview's
 
 import torch
 from torch import nn
@@ -58,7 +58,6 @@ COMPILED_MODULES = (ScriptModule,)
 _TEXT = {"fontsize": "10"}
 _SPACE = {"height": "0.2", "margin": "0", "ranksep": "0.1"}
 _NODE = {**_TEXT, **_SPACE, "fontname": "Linux libertine", "align": "left", "shape": "plaintext", "style": "filled"}
-_MODES: dict[str, Literal["train", "eval"]] = {"train": "train", "eval": "eval"}
 
 
 def draw_graph(
@@ -139,7 +138,7 @@ def draw_graph(
         with one_at_a_time, torch.random.fork_rng(devices=[]):
             data, named, nodes = process_input(input_data, input_size, kwargs, place, dtypes, collect_attributes)
             graph = ComputationGraph(canvas, nodes, *shown)
-            _run(model, data, named, place, graph, mode or "eval", grad, _how_given(input_data))
+            _run(model, data, named, place, graph, mode or "eval", grad, _hint(input_data))
         return graph
 
     graph = _with_grad_if_needed(recorded)
@@ -147,14 +146,6 @@ def draw_graph(
     if save_graph:
         canvas.render(format="png", quiet=True)
     return graph
-
-
-def _how_given(input_data: object) -> str:
-    """What to say of a forward that failed, where its argument may have been meant to be the list or dict itself."""
-    if not isinstance(input_data, (list, tuple, Mapping)):
-        return ""
-    how = f"If it takes the {type(input_data).__name__} itself, write draw_graph(model, input_data=[input_data])."
-    return f"\nEach item of input_data was an argument of the forward. {how}"
 
 
 def _with_grad_if_needed(recorded: Callable[[bool], ComputationGraph]) -> ComputationGraph:
@@ -167,6 +158,14 @@ def _with_grad_if_needed(recorded: Callable[[bool], ComputationGraph]) -> Comput
     return recorded(True)
 
 
+def _hint(input_data: object) -> str:
+    """Advice on a forward that failed, where its argument may have been meant to be the list or dict itself."""
+    if not isinstance(input_data, (list, tuple, Mapping)):
+        return ""
+    how = f"If it takes the {type(input_data).__name__} itself, write draw_graph(model, input_data=[input_data])."
+    return f"\nEach item of input_data was an argument of the forward. {how}"
+
+
 def forward_prop(
     model: nn.Module,
     x: CORRECTED_INPUT_DATA_TYPE,
@@ -175,15 +174,10 @@ def forward_prop(
     mode: str,
     **kwargs: Any,
 ) -> None:
-    """Run a model on recorded inputs, without gradients.
+    """Run a model on recorded inputs, without gradients, and leave it as it was.
 
-    Args:
-        model: The model; it is left as it was.
-        x: Positional arguments in a list or tuple, or keyword arguments in a mapping.
-        device: Where to run.
-        model_graph: Gets what is recorded.
-        mode: `train` or `eval`.
-        kwargs: Further keyword arguments.
+    `x` are positional arguments in a list or tuple, or keyword arguments in a mapping; `kwargs` are further keyword
+    arguments. `mode` is `train` or `eval`, and `model_graph` gets what is recorded.
 
     Raises:
         RuntimeError: The forward, or the mode, failed; the exception is in the text and the cause.
@@ -216,11 +210,11 @@ def _run(
         made = f"{model.__name__}()" if isinstance(model, type) else "net"
         raise AttributeError(f"{model!r} is not a module; write draw_graph({made}, ...)")
     try:
-        if mode not in _MODES:
+        if mode not in ("train", "eval"):
             raise RuntimeError(f"Specified model mode not recognized: {mode}")
         with (
             one_at_a_time,
-            restored(model, mode=_MODES[mode], device=device),
+            restored(model, mode=mode, device=device),  # type: ignore[arg-type]
             Recorder(nn.Module.__call__, module_forward_wrapper(model_graph), model_graph),
             torch.set_grad_enabled(grad),
         ):
@@ -331,7 +325,8 @@ def get_input_tensor(
         [torch.Size([1, 3]), torch.Size([2])]
     """
     # Not the random inputs of others: torchview's are uniform, from the generator that the user may have seeded.
-    drawn = [torch.rand(*size).to(device=device, dtype=dtype) for size, dtype in zip(input_size, dtypes, strict=False)]
+    pairs = zip(input_size, dtypes, strict=False)
+    drawn = [torch.rand(*size).to(device=device, dtype=dtype) for size, dtype in pairs]
     return [get_recorder_tensor(tensor, collect_attributes) for tensor in drawn]
 
 

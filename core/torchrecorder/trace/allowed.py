@@ -85,9 +85,9 @@ def may_call(dotted: str, found: object, allow: Sequence[str]) -> bool:
 def builds(found: object) -> bool:
     """Whether an installed class or function is known to give a model, and to do nothing else."""
     builder = unwrapped(found)
-    return (
-        _is_class_of_modules(builder) or is_loader(builder) or any(_is_named_by(entry, builder) for entry in BUILDERS)
-    )
+    bases = {(cls.__module__, cls.__qualname__) for cls in builder.__mro__} if isinstance(builder, type) else set()
+    is_model = ("torch.nn.modules.module", "Module") in bases
+    return is_model or is_loader(builder) or any(_is_named_by(entry, builder) for entry in BUILDERS)
 
 
 def is_loader(found: object) -> bool:
@@ -173,11 +173,6 @@ def _values(name: str, value: object) -> Iterator[tuple[str, object]]:
         yield name, value
 
 
-def _is_class_of_modules(found: object) -> bool:
-    names = {(cls.__module__, cls.__qualname__) for cls in found.__mro__} if isinstance(found, type) else set()
-    return ("torch.nn.modules.module", "Module") in names
-
-
 def _is_named_by(entry: str, found: object) -> bool:
     module, _, name = entry.partition(":")
     holder = sys.modules.get(module)
@@ -213,8 +208,7 @@ def _is_within(name: str, entry: str) -> bool:
 def _is_of_project(top: str) -> bool:
     if _is_of_python(top):
         return False
-    files = _files(top)
-    if not files:
+    if not (files := _files(top)):
         return top == "__main__"
     return all(is_ours(file) or not is_installed(file) for file in files) or _is_built_from_project(top)
 

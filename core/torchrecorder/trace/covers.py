@@ -17,23 +17,18 @@ class Covers:
         self._is_on = True
         self._originals: list[tuple[ModuleType, str, object]] = []
 
-    def put(self, module: ModuleType, name: str, note: Callable[..., object]) -> None:
-        """Have `note` called before a function of a module is, with the frame that calls it and the arguments."""
+    def put(self, module: ModuleType, name: str, note: Callable[..., object], *, is_after: bool = False) -> None:
+        """Have `note` called before a function of a module is, with the frame that calls it and the arguments.
+
+        If it `is_after`, the answer comes between them; None if the function raised.
+        """
         original: Callable[..., Any] = getattr(module, name)
 
         @functools.wraps(original)
         def cover(*args: Any, **kwargs: Any) -> Any:
-            self._tell(note, sys._getframe(1), *args, **kwargs)
-            return original(*args, **kwargs)
-
-        self._cover(module, name, cover)
-
-    def put_after(self, module: ModuleType, name: str, note: Callable[..., object]) -> None:
-        """The same, but after it has answered: the answer comes before the arguments; None if it raised."""
-        original: Callable[..., Any] = getattr(module, name)
-
-        @functools.wraps(original)
-        def cover(*args: Any, **kwargs: Any) -> Any:
+            if not is_after:
+                self._tell(note, sys._getframe(1), *args, **kwargs)
+                return original(*args, **kwargs)
             answer = None
             try:
                 answer = original(*args, **kwargs)
@@ -41,16 +36,13 @@ class Covers:
             finally:
                 self._tell(note, sys._getframe(1), answer, *args, **kwargs)
 
-        self._cover(module, name, cover)
+        self._originals.append((module, name, original))
+        setattr(module, name, cover)
 
     def _tell(self, note: Callable[..., object], *args: Any, **kwargs: Any) -> None:
         if self._is_on:
             with contextlib.suppress(Exception):  # an exception of ours would be raised in the user's code
                 note(*args, **kwargs)
-
-    def _cover(self, module: ModuleType, name: str, cover: Callable[..., Any]) -> None:
-        self._originals.append((module, name, getattr(module, name)))
-        setattr(module, name, cover)
 
     def remove(self) -> None:
         self._is_on = False

@@ -83,6 +83,14 @@ def is_passing(name: str) -> bool:
     return _PASSING.fullmatch(name) is not None
 
 
+def names_in(folder: str | Path) -> list[str] | None:
+    """The names in a folder, but for those that come and go; None if it cannot be listed."""
+    try:
+        return [name for name in os.listdir(folder) if not is_passing(name)]
+    except OSError:
+        return None
+
+
 class FileDigests:
     """Digests in one build, during which files are taken to stay as they are until `forget`.
 
@@ -121,11 +129,8 @@ class FileDigests:
 
     def folder(self, path: Path) -> str | None:
         """The digest of the names in a folder; None if it cannot be listed."""
-        try:
-            names = os.listdir(path)
-        except OSError:
-            return None
-        return text_digest("\n".join(sorted(name for name in names if not is_passing(name))))
+        names = names_in(path)
+        return None if names is None else text_digest("\n".join(sorted(names)))
 
     def blocks(self, path: Path) -> Blocks | None:
         digest = self.file(path)

@@ -13,9 +13,9 @@ from pathlib import PurePath
 from types import FrameType
 from typing import Any, TypeVar
 
-from torchrecorder.cache.index import Stamp, is_younger, stamp_of
+from torchrecorder.cache.index import Stamp, is_younger, real_stat, stamp_of
 from torchrecorder.trace.covers import Covers, caller_name
-from torchrecorder.trace.digests import is_passing, text_digest
+from torchrecorder.trace.digests import is_passing, names_in, text_digest
 from torchrecorder.trace.ownership import caller, is_asked_for_user, is_stdlib, is_user_code
 from torchrecorder.trace.readers import files_of_database
 
@@ -24,7 +24,6 @@ _Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _IMPORT_SYSTEM = "<frozen importlib"
 _CODE = (".py", ".pyc", ".so", ".pyd")
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"}
-_SUBPROCESS = ("subprocess.py",)
 _PRINTERS = ("warnings.py", "traceback.py")
 """They read source to print a line of it."""
 _METADATA = f"importlib{os.sep}metadata{os.sep}"
@@ -39,12 +38,10 @@ _OF_LINK = {"", "lstat", "islink", "is_symlink", "run"}
 """Functions that ask whether there is a link, and not only on the way to where it leads."""
 _QUEUE = 4096
 """Files that are opened between two readings of the kernel's queue, which has room for 16,384."""
-_stat = os.stat
-"""Bound when it is imported: our own questions are not the model's."""
 
 
 class Files:
-    """Questions to the file system from `start` to `stop`, each with its answer.
+    """Questions to the file system from `start` to `stop`, each with its answer, as in a `TraceResult`.
 
     Python reports to its audit hooks every `open`, also one that finds nothing, and every listing, but neither
     `os.stat`, which asks whether a file exists, nor `os.readlink`: both are covered while a recording runs.
@@ -69,11 +66,11 @@ class Files:
         self.sources: dict[str, Stamp | None] = {}
         """The files of imported modules, as they were when they were imported."""
         self._changed: set[str] = set()
-        """Of what the answer was another one the second time."""
+        """Paths of which the answer was another one the second time."""
         self._names: dict[str, set[str]] = {}
-        """Those in each folder that was listed."""
+        """By each folder that was listed, the names in it."""
         self._made: set[str] = set()
-        """Folders that it made."""
+        """Folders that the recording made."""
         self.empty_queue: Callable[[], None] = lambda: None
         """Has the kernel's reports of opened files read, which it keeps only so many of."""
         self._opens = 0
@@ -85,9 +82,8 @@ class Files:
         self._is_on = True
         self._begun_ns = time.time_ns()
         sys.addaudithook(self._hook)
-        self._covers.put_after(os, "stat", self._note_stat)
-        self._covers.put_after(os, "lstat", self._note_lstat)
-        self._covers.put_after(os, "readlink", self._note_link)
+        for name, note in (("stat", self._note_stat), ("lstat", self._note_lstat), ("readlink", self._note_link)):
+            self._covers.put(os, name, note, is_after=True)
         self._covers.put(os, "getcwd", self._note_current_folder)
         with contextlib.suppress(ImportError):  # Windows has none
             self._covers.put(importlib.import_module("_posixsubprocess"), "fork_exec", self._note_spawned)
@@ -130,7 +126,7 @@ class Files:
             if own or _has_new_passing(folder, self._begun_ns):
                 self.listed[folder] = stamp_of(folder)  # before the names are: what comes between is seen later
                 self.measured[folder] = measure_of(folder, self.measured.get(folder) or "")
-                (found.discard if names ^ names_in(folder) <= own else found.add)(folder)
+                (found.discard if names ^ {*(names_in(folder) or ())} <= own else found.add)(folder)
         return found
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
@@ -198,7 +194,7 @@ class Files:
         full, stamp = _absolute(folder), stamp_of(os.fsdecode(folder))
         if full not in self.listed and is_user_code(full):
             self._is_on = False  # the hook would hear this, too
-            self._names[full] = names_in(full)
+            self._names[full] = {*(names_in(full) or ())}
             self._is_on = True
         self._add(self.listed, folder, stamp, frame)
         if has_facts:
@@ -221,7 +217,7 @@ class Files:
             return
         if not follow_symlinks:
             self._note_lstat(frame, answer, path)
-            answer = _stat(path) if os.path.lexists(path) else None
+            answer = real_stat(path) if os.path.lexists(path) else None
         self._add(self.looked_for, path, _kind_in(answer), frame)
         asker = caller(frame)
         file = "" if asker is None else asker.f_code.co_filename
@@ -236,7 +232,7 @@ class Files:
             self._note_link(frame, answer, path)
 
     def _note_spawned(self, frame: FrameType, *args: object) -> None:
-        if not _is_within(_SUBPROCESS, frame):  # which reports what it starts
+        if not _is_within(("subprocess.py",), frame):  # which reports what it starts
             self._note_untracked("spawns a process", frame)
 
     def _note_link(self, frame: FrameType, answer: object, path: _Path, **more: object) -> None:
@@ -266,7 +262,7 @@ class Files:
 def kind_of(path: str) -> str | None:
     """`file`, `folder`, or None if nothing is there."""
     try:
-        return _kind_in(_stat(path))
+        return _kind_in(real_stat(path))
     except (OSError, ValueError):
         return None
 
@@ -282,9 +278,12 @@ def measure_of(path: str | PurePath, of: str = "") -> str | None:
     """
     kind, _, _ = of.partition(" ")
     try:
-        if kind in ("kinds", "sizes"):
-            return f"{kind} {_facts_in(path, kind)}"
-        return _measure_in(_stat(path))
+        if kind not in ("kinds", "sizes"):
+            return _measure_in(real_stat(path))
+        with os.scandir(path) as entries:
+            kept = [entry for entry in entries if not is_passing(entry.name)]
+            facts = [(it.name, it.is_dir(), *((_measure_in(it.stat()),) if kind == "sizes" else ())) for it in kept]
+        return f"{kind} {text_digest(repr(sorted(facts)))}"
     except (OSError, ValueError):
         return None
 
@@ -295,29 +294,12 @@ def _measure_in(found: os.stat_result | None) -> str | None:
     return f"{found.st_size} bytes of {found.st_mtime_ns}, mode {stat.S_IMODE(found.st_mode):o}"
 
 
-def _facts_in(folder: str | PurePath, kind: str) -> str:
-    """The digest of what a folder says of its entries, but for their names, without those that come and go."""
-    with os.scandir(folder) as entries:
-        kept = [entry for entry in entries if not is_passing(entry.name)]
-        facts = [(it.name, it.is_dir(), *((_measure_in(it.stat()),) if kind == "sizes" else ())) for it in kept]
-    return text_digest(repr(sorted(facts)))
-
-
 def _has_new_passing(folder: str, since_ns: int) -> bool:
     """Whether a folder has got something that comes and goes, our cache for one, by which its stamp changed."""
-    try:
+    with contextlib.suppress(OSError):
         names = [os.path.join(folder, name) for name in os.listdir(folder) if is_passing(name)]
         return any(is_younger(name, since_ns) for name in names)
-    except OSError:
-        return False
-
-
-def names_in(folder: str) -> set[str]:
-    """The names in a folder, but for those that come and go; none if it cannot be listed."""
-    try:
-        return {name for name in os.listdir(folder) if not is_passing(name)}
-    except OSError:
-        return set()
+    return False
 
 
 def link_of(path: str | PurePath) -> str | None:

@@ -1,4 +1,4 @@
-"""Whether all that a recording depended on is still as it was.
+"""What a recording depended on, put into a manifest, and whether all of it is still as it was.
 
 The check needs no torch and imports nothing of the user's: it finds the files again, compares digests, and parses a
 source only if it differs.
@@ -9,22 +9,37 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import platform
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchrecorder.errors import shown_text
-from torchrecorder.trace.digests import FileDigests
+from torchrecorder.cache.store import Store
+from torchrecorder.errors import listed, shown_text
+from torchrecorder.request import RecordingRequest
+from torchrecorder.trace.digests import FileDigests, file_digest, text_digest
 from torchrecorder.trace.environment import ALL, OF_THE_LANGUAGE, SWITCHES, what_happened
 from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
-from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table, table_of
+from torchrecorder.trace.manifest import Manifest, ModuleFacts, table_from_json, table_of
+from torchrecorder.trace.ownership import foreign_path, is_installed, is_stdlib
+
+if TYPE_CHECKING:
+    from torchrecorder.trace.observed import TraceResult
 
 _LONGEST = 300
 """Characters of a reason."""
+_METADATA = (".dist-info", ".egg-info")
+_SAID = ("entry_points.txt", "METADATA", "PKG-INFO", "requires.txt")
+"""Files of metadata that code asks for."""
+_INDEX = "installed.json"
+_KEPT = 8
+"""Environments of which the index knows what was installed."""
 
 
 class Verdict(Enum):
@@ -65,23 +80,71 @@ class Freshness:
     def __init__(
         self,
         project: Path,
-        finder: ModuleFinder,
-        digests: FileDigests,
-        load_table: Callable[[str], Table | None],
-        own_path: Sequence[str] | None = None,
-        installed: Callable[[str], str] = lambda then: "",
+        path: Sequence[str],
+        machine: Store,
+        load_table: Callable[[str], bytes | None],
+        python: tuple[list[str], str] | None = None,
     ) -> None:
-        """`installed` says what has changed since all that is installed had some digest."""
-        self._own_path = own_path  # where the worker's Python has its distributions; None if it is this one
-        self._finder = finder
-        self._digests = digests
+        """Make ready for a build.
+
+        Modules of the `project` are imported from the folders in `path`. `machine` is the cache of this machine,
+        `load_table` gives a table of modules by its hash, and `python` says where the worker's Python has its
+        distributions, and its version; None if it is this one.
+        """
+        self._project, self._path, self._machine = project, path, machine
+        self._own_path: list[str] | None = None
+        self._python = ""
+        if python is not None:
+            self._own_path, self._python = python
+        self._finder = self._new_finder()
+        self._digests = FileDigests(machine)
         self._load_table = load_table
-        self._installed = installed
-        self._names = FileNames(project, finder)
+        self._installed: tuple[Installed, str] | None = None
+        self._names = FileNames(project, self._finder)
         self._modules: dict[str, _Modules | None] = {}
         self._files: dict[str, str | None] = {}
         self._folders: dict[str, str | None] = {}
         self._versions: dict[tuple[str, str], str] = {}
+
+    def _new_finder(self) -> ModuleFinder:
+        """A finder that has seen nothing yet, of modules where the worker finds them."""
+        path = self._path if self._own_path is None else foreign_path(self._path)
+        return ModuleFinder(path, self._own_path)
+
+    def file_now(self, module: str) -> Path | None:
+        """The file of a module, which may have been written since the build began."""
+        return self._new_finder().file(module)
+
+    def manifest(
+        self,
+        request: RecordingRequest,
+        graph: str,
+        result: TraceResult,
+        put_object: Callable[[bytes], str],
+        salt: Callable[[], str],
+        installed: str,
+    ) -> Manifest:
+        """The manifest of a recording that has just ended, as a `ManifestBuilder` makes it."""
+        from torchrecorder.trace.observed import ManifestBuilder  # not needed where nothing is recorded
+
+        self._digests.forget()
+        builder = ManifestBuilder(request, result, self._project, self._new_finder(), self._digests)
+        return builder.manifest(graph, put_object, salt, installed)
+
+    def _installed_now(self) -> Installed:
+        return Installed.on(self._path, self._own_path, self._python)
+
+    def remember_installed(self) -> str:
+        """The digest of what is installed; the cache of this machine keeps what it says, for a later message."""
+        installed = self._installed_now()
+        digest, rows = installed.digest(), self._machine.read_index(_INDEX)
+        if digest not in rows:
+            row = [installed.python, dict(installed.distributions), installed.hidden]
+            self._machine.write_index(_INDEX, dict([*rows.items()][1 - _KEPT :]) | {digest: row})
+        return digest
+
+    def save_indexes(self) -> None:
+        self._digests.save_indexes()
 
     def of(self, manifest: Manifest) -> Finding:
         modules = self._modules_of(manifest)
@@ -117,7 +180,7 @@ class Freshness:
         if digest in self._modules:
             return self._modules[digest]
         self._modules[digest] = None
-        table = self._load_table(digest) if manifest.modules else table_of(manifest.table)
+        table = table_from_json(self._load_table(digest)) if manifest.modules else table_of(manifest.table)
         if table is not None:
             files: list[Path] = []
             changes: list[_Change] = []
@@ -142,7 +205,7 @@ class Freshness:
         if blocks.skeleton != facts.skeleton:
             return f"{shown} changed outside its functions"
         changed = [name for name, digest in facts.functions.items() if blocks.functions.get(name) != digest]
-        return _functions(shown, changed) if changed else ""
+        return f"{shown}: {listed(changed, 3)} changed" if changed else ""
 
     def _code_reasons(self, change: _Change, manifest: Manifest) -> Iterator[str]:
         if change.reason:
@@ -152,7 +215,7 @@ class Freshness:
             blocks = None if file is None else self._digests.blocks(file)
             now = {} if blocks is None else blocks.functions
             if changed := [name for name, digest in ran.items() if now.get(name) != digest]:
-                yield _functions(self._shown(change.module), changed)
+                yield f"{self._shown(change.module)}: {listed(changed, 3)} changed"
 
     def _other_reasons(self, manifest: Manifest) -> Iterator[str]:
         yield from self._changed_files({name: then for name, then in manifest.files.items() if not is_elsewhere(name)})
@@ -178,13 +241,25 @@ class Freshness:
         for name, then in facts.get("links", {}).items():
             if link_of(self._names.path(name)) != then:
                 yield f"the link {shown_name(name)} changed"
-        if manifest.installed and (changes := self._installed(manifest.installed)):
+        if manifest.installed and (changes := self._changed_installation(manifest.installed)):
             yield changes
+
+    def _changed_installation(self, then: str) -> str:
+        """Packages installed or removed since; none where nothing can be recorded, which needs other things."""
+        if self._installed is None:
+            now = self._installed_now()
+            self._installed = now, now.digest()
+        now, digest = self._installed
+        if then == digest or "torch" not in now.distributions:
+            return ""
+        row = self._machine.read_index(_INDEX).get(then)
+        changes = [] if row is None else list(now.differences(Installed(row[0], row[1], tuple(row[2]))))
+        return listed(changes, 3) or "what is installed has changed"
 
     def _changed_files(self, facts: Mapping[str, str | None]) -> Iterator[str]:
         for name, then in facts.items():
             if (now := self._file(name, then)) != then:
-                yield f"{shown_name(name)} {_what_happened(then, now)}"
+                yield f"{shown_name(name)} {'appeared' if then is None else 'is gone' if now is None else 'changed'}"
 
     def _changed_folders(self, facts: Mapping[str, str | None]) -> Iterator[str]:
         for name, then in facts.items():
@@ -224,17 +299,76 @@ def _changed_variables(facts: Mapping[str, str | None]) -> Iterator[str]:
             yield "the environment changed" if name == ALL else f"${name} {changed}"
 
 
-def _functions(file: str, changed: Sequence[str]) -> str:
-    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-    return f"{file}: {', '.join(changed[:3])}{more} changed"
-
-
-def _what_happened(then: str | None, now: str | None) -> str:
-    if then is None:
-        return "appeared"
-    return "is gone" if now is None else "changed"
-
-
 def _public(version: str) -> str:
     """The version without its local part, so that the CPU and the CUDA build of torch are the same."""
     return version.partition("+")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """Python's version, each distribution's, and what the project hides of both, where the models run.
+
+    A recording may depend on any of it without importing it: on an entry point, on a version that was asked for, on a
+    package that a library looks for. All of it together is one digest, cheap to make from the names of folders.
+    """
+
+    python: str
+    """Its version."""
+    distributions: Mapping[str, str] = field(default_factory=dict)
+    """Their versions by name."""
+    hidden: tuple[str, ...] = ()
+    """Modules of Python and of distributions for which the project's folders have one of the same name."""
+
+    @staticmethod
+    def on(path: Sequence[str], own: Sequence[str] | None = None, python: str = "") -> Installed:
+        """The installation for a Python that looks on `path` and then on its `own`; this one, if that is None."""
+        found: dict[str, str] = {}
+        modules: set[str] = {*sys.stdlib_module_names}
+        project: set[str] = set()
+        for folder in dict.fromkeys([*path, *(sys.path if own is None else own)]):
+            is_own = not is_installed(folder) and not is_stdlib(folder + os.sep)
+            for name in _names(folder or os.curdir):
+                stem, suffix = os.path.splitext(name)
+                if suffix in _METADATA:
+                    distribution, _, version = stem.partition("-")
+                    more = f" ({_metadata(os.path.join(folder, name))})" if is_own else ""
+                    found.setdefault(distribution.lower(), version + more)
+                elif is_own and folder in path and suffix in ("", ".py"):
+                    project.add(stem)
+                elif not is_own:
+                    modules.add(stem.partition(".")[0])
+        version = python or platform.python_version()
+        return Installed(version, dict(sorted(found.items())), tuple(sorted(project & modules)))
+
+    def digest(self) -> str:
+        return text_digest(json.dumps([self.python, dict(self.distributions), self.hidden]))
+
+    def differences(self, then: Installed) -> Iterator[str]:
+        if self.python != then.python:
+            yield f"Python {then.python} became {self.python}"
+        for name in sorted({*self.distributions, *then.distributions}):
+            before, now = then.distributions.get(name), self.distributions.get(name)
+            if before is None:
+                yield f"{name} {now} was installed"
+            elif now is None:
+                yield f"{name} {before} was removed"
+            elif before != now:
+                yield f"{name} {before} became {now}"
+        for name in sorted({*self.hidden} ^ {*then.hidden}):
+            yield f"the project's {name} {'hides' if name in self.hidden else 'no longer hides'} an installed one"
+
+
+def _metadata(folder: str) -> str:
+    """The digest of what a distribution of the project itself says of itself, which changes without its version."""
+    texts = []
+    for name in _SAID:
+        with suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+            texts.append(f"{name} {file_digest(file)}")
+    return text_digest("\n".join(texts))[:8]
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []

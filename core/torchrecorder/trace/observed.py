@@ -28,7 +28,7 @@ _SAYS_SYSTEM = (*map(os.strerror, _OF_SYSTEM), "os error", "cannot open", "could
 
 @dataclass(frozen=True, slots=True)
 class TraceResult:
-    """Dependencies of a run, as they were seen. Paths are absolute."""
+    """Dependencies of a run, as they were seen; some are as in a `Manifest`. Paths are absolute."""
 
     modules: Mapping[str, str]
     """The file of each module of the user's that was imported, by name."""
@@ -45,9 +45,7 @@ class TraceResult:
     environment: Mapping[str, Asker]
     """Variables, each with who asked for it; `*` for all at once."""
     missing: tuple[str, ...]
-    """Modules that could not be imported."""
     untracked: tuple[str, ...]
-    """What it did that no trace can follow."""
     distributions: Mapping[str, str]
     """The versions of torch and of the installed distributions that the model's layers, or names in the project's own
     modules, come from."""
@@ -83,90 +81,85 @@ class ChangedWhileRecorded(Exception):
     """Something that a run asked for changed before it ended; its argument is the name of that."""
 
 
-def build_manifest(
-    request: RecordingRequest,
-    graph: str,
-    result: TraceResult,
-    *,
-    project: Path,
-    finder: ModuleFinder,
-    digests: FileDigests,
-    put_object: Callable[[bytes], str],
-    salt: Callable[[], str],
-    installed: str = "",
-) -> Manifest:
-    """The manifest of a recording.
+class ManifestBuilder:
+    """Makes the manifest of a recording; `finder` and `digests` must look at files after it."""
 
-    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules, `salt`
-    goes into the digests of variables, and `installed` is the digest of what is installed.
-
-    Raises:
-        ChangedWhileRecorded: It may show neither of two states.
-    """
-    builder = _Builder(request, result, project, finder, digests)
-    table = {module: builder.facts(module) for module in builder.modules}
-    rows = _rows(table)
-    is_small = len(data := _json_of(rows)) < _SMALL
-    everywhere, here = _variables(request, result, salt)
-    (files, other_files), (folders, other_folders) = builder.files(), builder.folders()
-    measures, links = builder.named(result.measures), builder.named(result.links)
-    machine: dict[str, Mapping[str, str | None]] = {"files": other_files, "folders": other_folders, "environment": here}
-    machine |= {"measures": measures, "links": links}
-    manifest = Manifest(
-        graph,
-        {key: value for key, value in request.to_json().items() if value},
-        "" if is_small else put_object(data),
-        rows if is_small else {},
-        builder.ran(table),
-        files,
-        folders,
-        everywhere,
-        tuple(module for module in result.missing if not finder.exists(module)),
-        result.distributions,
-        result.untracked,
-        installed,
-        {kind: facts for kind, facts in machine.items() if facts},
-    )
-    for name in builder.differences(finder):  # when all has been looked at: what comes between is seen, too
-        raise ChangedWhileRecorded(name)
-    return manifest
-
-
-def _variables(request: RecordingRequest, result: TraceResult, salt: Callable[[], str]) -> tuple[_Digests, _Digests]:
-    """The digests of the variables that were asked for: those that count everywhere, and those of this machine."""
-    given: dict[str, Asker] = {text[1:]: "user" for text in request.depends if text.startswith("$")}
-    askers: dict[str, Asker] = {name: who for name, who in result.environment.items() if name not in OURS}
-    askers |= {OF_THE_LANGUAGE: "user", SWITCHES: "python", **given}
-    everywhere = sorted(name for name, asker in askers.items() if name in given or not is_of_a_machine(name, asker))
-    here = sorted(askers.keys() - {*everywhere})
-    digests = [{name: value_digest(name, salt) for name in names} for names in (everywhere, here)]
-    for found, name in zip(digests, (OF_THE_LANGUAGE, SWITCHES), strict=True):
-        if name not in given and found[name] is None:  # as in every manifest that does not name it
-            del found[name]
-    return digests[0], digests[1]
-
-
-class _Builder:
     def __init__(
         self, request: RecordingRequest, result: TraceResult, project: Path, finder: ModuleFinder, digests: FileDigests
     ) -> None:
+        self._request = request
+        self._finder = finder
         self._result = result
         self._digests = digests
         self._names = FileNames(project, finder)
-        self.modules: dict[str, str] = {}
+        self._modules: dict[str, str] = {}
         """Those that are found again by their names, with their files."""
         for module, file in result.modules.items():
             found = finder.file(module)
             if found is not None and os.path.exists(file) and os.path.samefile(found, file):
-                self.modules[module] = file
-        self._tops = sorted({module.partition(".")[0] for module in self.modules})
+                self._modules[module] = file
+        self._tops = sorted({module.partition(".")[0] for module in self._modules})
         self._depends: list[Path] = []
         """The files and folders that the option of that name names."""
         for path in (project / text for text in request.depends if not text.startswith("$")):
             self._depends += [path, *(sorted(path.rglob("*")) if path.is_dir() else ())]
 
-    def facts(self, module: str) -> ModuleFacts:
-        result, file = self._result, self.modules[module]
+    def manifest(
+        self, graph: str, put_object: Callable[[bytes], str], salt: Callable[[], str], installed: str
+    ) -> Manifest:
+        """The manifest.
+
+        `put_object` keeps the table of modules, `salt` goes into the digests of variables, and `installed` is the
+        digest of what is installed.
+
+        Raises:
+            ChangedWhileRecorded: It may show neither of two states.
+        """
+        result = self._result
+        table = {module: self._facts(module) for module in self._modules}
+        rows = _rows(table)
+        lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()]  # git shows which changed
+        data = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+        is_small = len(data) < _SMALL
+        everywhere, here = self._variables(salt)
+        (files, other_files), (folders, other_folders) = self._files(), self._folders()
+        machine: dict[str, _Digests] = {"files": other_files, "folders": other_folders, "environment": here}
+        for kind, answers in (("measures", result.measures), ("links", result.links)):
+            machine[kind] = {self._name(path): answer for path, answer in answers.items()}
+        manifest = Manifest(
+            graph,
+            {key: value for key, value in self._request.to_json().items() if value},
+            "" if is_small else put_object(data),
+            rows if is_small else {},
+            self._ran(table),
+            files,
+            folders,
+            everywhere,
+            tuple(module for module in result.missing if not self._finder.exists(module)),
+            result.distributions,
+            result.untracked,
+            installed,
+            {kind: facts for kind, facts in machine.items() if facts},
+        )
+        for name in self._differences():  # when all has been looked at: what comes between is seen, too
+            raise ChangedWhileRecorded(name)
+        return manifest
+
+    def _variables(self, salt: Callable[[], str]) -> tuple[_Digests, _Digests]:
+        """The digests of the variables that were asked for: those that count everywhere, and those of this machine."""
+        given: dict[str, Asker] = {text[1:]: "user" for text in self._request.depends if text.startswith("$")}
+        askers: dict[str, Asker] = {name: who for name, who in self._result.environment.items() if name not in OURS}
+        askers |= {OF_THE_LANGUAGE: "user", SWITCHES: "python", **given}
+        everywhere = sorted(name for name, asker in askers.items() if name in given or not is_of_a_machine(name, asker))
+        here = sorted(askers.keys() - {*everywhere})
+        digests = [{name: value_digest(name, salt) for name in names} for names in (everywhere, here)]
+        for found, name in zip(digests, (OF_THE_LANGUAGE, SWITCHES), strict=True):
+            if name not in given and found[name] is None:  # as in every manifest that does not name it
+                del found[name]
+        return digests[0], digests[1]
+
+    def _facts(self, module: str) -> ModuleFacts:
+        result, file = self._result, self._modules[module]
         source = self._digests.file(Path(file)) or ""
         if result.executed is None or file in result.read or not file.endswith(".py"):
             return ModuleFacts(source)  # its text may have been used as data
@@ -176,18 +169,18 @@ class _Builder:
             return ModuleFacts(source)  # a function that ran is named in a way that its text does not show
         return ModuleFacts(source, blocks.skeleton, ran)
 
-    def ran(self, table: Table) -> dict[str, dict[str, str]]:
+    def _ran(self, table: Table) -> dict[str, dict[str, str]]:
         if self._result.executed is None:
-            return {module: {} for module in self.modules}
+            return {module: {} for module in self._modules}
         ran: dict[str, dict[str, str]] = {}
-        for module, file in self.modules.items():
+        for module, file in self._modules.items():
             _, later = self._result.executed.get(file, ((), ()))
             if later or file in self._result.read:
                 blocks = self._digests.blocks(Path(file)) if table[module].skeleton else None
                 ran[module] = (blocks and blocks.ran(later)) or {}
         return ran
 
-    def files(self) -> tuple[_Digests, _Digests]:
+    def _files(self) -> tuple[_Digests, _Digests]:
         """Digests of all files that count: those that every machine has, and those outside of the project.
 
         They were read, looked for or given, or are code that is not found again by a module's name.
@@ -201,22 +194,19 @@ class _Builder:
             if not is_elsewhere(name := self._name(path))
         }
         measured = (path for path in result.measures if not os.path.isdir(path))
-        code = {*result.modules.values(), *result.sources, *(result.executed or {})} - {*self.modules.values()}
+        code = {*result.modules.values(), *result.sources, *(result.executed or {})} - {*self._modules.values()}
         read = {self._name(path): self._digests.file(Path(path)) for path in [*result.read, *measured, *code]}
         given = {self._names.name(path, ()): self._digests.file(path) for path in self._depends if not path.is_dir()}
         return _divided({**looked_for, **read, **given})
 
-    def folders(self) -> tuple[_Digests, _Digests]:
+    def _folders(self) -> tuple[_Digests, _Digests]:
         passing = {*self._result.in_passing}
         paths = [*map(Path, self._result.listed), *(path for path in self._depends if path.is_dir())]
         folders = {self._names.name(path, self._tops): path for path in paths}
         wanted = {name: path for name, path in folders.items() if str(path) not in passing or not is_elsewhere(name)}
         return _divided({name: self._digests.folder(path) for name, path in wanted.items()})
 
-    def named(self, facts: Mapping[str, str | None]) -> dict[str, str | None]:
-        return {self._name(path): fact for path, fact in facts.items()}
-
-    def differences(self, finder: ModuleFinder) -> Iterator[str]:
+    def _differences(self) -> Iterator[str]:
         """Names, for a reader, of dependencies in the manifest that changed after the run had asked for them."""
         result = self._result
         for path in result.changed:
@@ -234,14 +224,13 @@ class _Builder:
                     yield shown_name(self._name(path))
         seen = {*result.sources, *result.modules.values()}
         for module in result.missing:
-            place = None if str(finder.file(module)) in seen else finder.place(module)
+            place = None if str(self._finder.file(module)) in seen else self._finder.place(module)
             if place is not None and self._is_young(place):
                 yield module
         yield from (shown_name(self._name(str(path))) for path in self._depends if self._is_young(path))
 
     def _is_young(self, path: str | Path) -> bool:
-        begun_ns = self._result.begun_ns
-        return begun_ns > 0 and os.path.exists(path) and is_younger(path, begun_ns)
+        return bool(begun_ns := self._result.begun_ns) and os.path.exists(path) and is_younger(path, begun_ns)
 
     def _name(self, path: str) -> str:
         return self._names.name(Path(path), self._tops)
@@ -269,12 +258,6 @@ def _rows(table: Table) -> dict[str, list[Any]]:
             row.pop()
         rows[name] = row
     return rows
-
-
-def _json_of(rows: Mapping[str, list[Any]]) -> bytes:
-    """The table as JSON with one module a line, so that git shows what changed."""
-    lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()]
-    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 def has_unseen_cause(error: BaseException, trace: TraceResult) -> bool:

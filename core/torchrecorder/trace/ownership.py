@@ -6,14 +6,15 @@ import functools
 import os
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 from types import FrameType
+
+from torchrecorder.cache.index import real_stat
 
 _INSTALLED = ("site-packages", "dist-packages")
 OURS = Path(__file__).parent.parent
 _OURS = str(OURS) + os.sep
-_stat = os.stat
-"""Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
 _STDLIB = tuple(
     f"{folder}{os.sep}"
     for name in ("stdlib", "platstdlib")
@@ -67,9 +68,14 @@ def is_asked_for_user(frame: FrameType | None) -> bool:
     return is_of_python
 
 
+def foreign_path(path: Sequence[str]) -> list[str]:
+    """The folders that are not part of the running Python, from whose folders another one must not import."""
+    return [folder for folder in path if not is_installed(folder) and not is_stdlib(os.path.join(folder, ""))]
+
+
 def folders_of_project() -> list[str]:
     """The folders that its modules are imported from and where the build runs, each with its repository."""
-    own = (entry for entry in sys.path if entry and not is_installed(entry) and not is_stdlib(entry + os.sep))
+    own = foreign_path([*filter(None, sys.path)])
     found = [_repository(os.path.realpath(folder)) for folder in (os.getcwd(), *own)]
     return [folder for folder in dict.fromkeys(found) if folder != os.sep and not is_ours(folder + os.sep)]
 
@@ -85,7 +91,7 @@ def _repository(folder: str) -> str:
 
 def is_there(path: str) -> bool:
     try:
-        _stat(path)
+        real_stat(path)
     except (OSError, ValueError):  # it may be any text
         return False
     return True

@@ -16,10 +16,12 @@ import struct
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from torchrecorder.cache.index import real_stat
 from torchrecorder.trace.covers import Covers
 
 
@@ -45,7 +47,6 @@ _READERS = (
     _Reader("pyarrow.parquet.core", "ParquetFile.__init__", 1, "source"),
     _Reader("pyarrow.parquet.core", "ParquetDataset.__init__", 1, "path_or_paths"),
 )
-_stat = os.stat
 
 
 class Readers:
@@ -77,7 +78,10 @@ class Readers:
     def _noting(self, reader: _Reader) -> Callable[..., None]:
         def note(frame: FrameType, *args: Any, **kwargs: Any) -> None:
             given = args[reader.position] if len(args) > reader.position else kwargs.get(reader.name)
-            if isinstance(given, str | bytes | os.PathLike) and not stat.S_ISDIR(_mode(given)):
+            if isinstance(given, str | bytes | os.PathLike):
+                with suppress(OSError):
+                    if stat.S_ISDIR(real_stat(given).st_mode):
+                        return
                 self._note(given)
 
         return note
@@ -93,24 +97,14 @@ def files_of_database(address: str) -> Iterator[str]:
     if not path or path == ":memory:" or "mode=memory" in address:
         return
     yield path
-    try:
-        if _stat(f"{path}-wal").st_size:
+    with suppress(OSError):  # all has been written
+        if real_stat(f"{path}-wal").st_size:
             yield f"{path}-wal"
-    except OSError:  # all has been written
-        pass
 
 
-def _mode(path: Any) -> int:
-    try:
-        return _stat(path).st_mode
-    except OSError:
-        return 0
-
-
-# From linux/fanotify.h; a record of the last kind has a folder's handle and the name of a file in it.
-_CLOSE_ON_EXEC, _NEVER_WAIT, _WITH_FOLDER_AND_NAME = 0x1, 0x2, 0xC00
-_OPENED, _MODIFIED, _ON_CHILDREN, _OVERFLOW = 0x20, 0x2, 0x08000000, 0x4000
-_ADD, _NAMED = 0x1, 2  # the same
+_CLOSE_ON_EXEC, _NEVER_WAIT, _WITH_FOLDER_AND_NAME = 0x1, 0x2, 0xC00  # flags of fanotify_init in linux/fanotify.h
+_OPENED, _MODIFIED, _ON_CHILDREN, _OVERFLOW = 0x20, 0x2, 0x08000000, 0x4000  # its kinds of events
+_ADD, _NAMED = 0x1, 2  # its flag for a new mark, and its kind of record with a folder's handle and a file's name
 _HERE = -100  # AT_FDCWD of linux/fcntl.h
 _HEAD = struct.Struct("=IBBHQii")
 _RECORD = struct.Struct("=BxH8xIi")

@@ -85,12 +85,8 @@ class Trace:
         files = self._files
         modules = self._modules()
         changed = files.changed()
-        read, listed, measures = (
-            files.not_made(files.read),
-            files.not_made(files.listed),
-            files.not_made(files.measured),
-        )
-        links = files.not_made(files.links)
+        read, listed = files.not_made(files.read), files.not_made(files.listed)
+        measures, links = files.not_made(files.measured), files.not_made(files.links)
         rivals = {path: kind_of(path) for path in sorted(_rivals_of_namespaces(sys.modules.keys() - self._before))}
         changed |= {path for path, kind in rivals.items() if kind is not None and is_younger(path, self._begun_ns)}
         asked = {**rivals, **files.not_made(files.looked_for)}
@@ -123,8 +119,8 @@ class Trace:
         untracked = set(self._files.untracked)
         if self._environment.is_copied:
             untracked.add("reads the whole environment")
-        codes = (self._executed.at_import, self._executed.after_import)
-        if self._asks_clock or any(_asks_date(code) for found in codes for code in found):
+        named = ({*code.co_names} for code in {*self._executed.at_import, *self._executed.after_import})
+        if self._asks_clock or any(names & _DATES and names & {"datetime", "date"} for names in named):
             untracked.add("asks for the date or the time")
         if not self._opened.is_whole:
             untracked.add("opens more files at once than the kernel reports")
@@ -174,10 +170,6 @@ def _rivals_of_namespaces(names: Iterable[str]) -> set[str]:
             folders.update(os.path.abspath(str(folder)) for folder in known.get("__path__", ()))
     user = {folder for folder in folders if is_user_code(folder + os.sep)}
     return {file for folder in user for file in (os.path.join(folder, "__init__.py"), f"{folder}.py")}
-
-
-def _asks_date(code: CodeType) -> bool:
-    return not _DATES.isdisjoint(code.co_names) and not {"datetime", "date"}.isdisjoint(code.co_names)
 
 
 def _by_file(codes: Iterable[CodeType]) -> dict[str, set[str]]:

@@ -37,7 +37,7 @@ from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import MEMORY_BYTES, Settings
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
-from torchrecorder.trace.ownership import is_installed, is_stdlib
+from torchrecorder.trace.ownership import foreign_path
 from torchrecorder.worker.messages import Answer, Job
 
 Request = RecordingRequest | StylerRequest
@@ -362,11 +362,6 @@ def environment(python: str, folder: Path) -> dict[str, str]:
             except OSError:  # Windows lets only some users make links
                 shutil.copytree(package, own / package.name)
     return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": import_path(str(own))}
-
-
-def foreign_path(path: Sequence[str]) -> list[str]:
-    """The folders that are not part of the running Python, from whose folders another one must not import."""
-    return [folder for folder in path if not is_installed(folder) and not is_stdlib(os.path.join(folder, ""))]
 
 
 class Interpreter(NamedTuple):

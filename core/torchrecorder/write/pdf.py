@@ -1,7 +1,8 @@
 """The finished picture as a PDF of vectors, for LaTeX and print: fonts embedded, the same bytes each time.
 
 fpdf2 draws our SVG and embeds the characters that are used. It sets a text in one font, so words are parted by font as
-they are written.
+they are written. Our font is as wide as the one that layout reckons with, and has the characters of Latin, Greek,
+Cyrillic and mathematics; those for thousands of Chinese ones are too large to ship, so this machine's are looked for.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ from torchrecorder.layout.model import Layout
 from torchrecorder.write.foot import foot_lines, sides
 from torchrecorder.write.svg import FileWriter, Lettering, document
 
+OURS = {style: Path(__file__).with_name("fonts") / name for style, name in (("", "sans.ttf"), ("B", "sans-bold.ttf"))}
+_ODD = re.compile("bold|italic|oblique|light|thin|black|medium|mono|serif|condensed|narrow|emoji", re.IGNORECASE)
+"""Fonts that are taken last."""
+_RESTRICTED = 2  # of the licence bits of a font: it may not be embedded
+_SHAPED = ((0x0900, 0x0DFF), (0x0E00, 0x109F), (0x1780, 0x18AF))
+"""Blocks of scripts whose signs change with their neighbours: of India, South East Asia, Mongolia."""
 _MAX_SIDE = 14_400.0  # points; readers show no longer page
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 """Characters that control others."""
@@ -116,14 +123,6 @@ class _PdfWriter(FileWriter):
 def _plain(text: str) -> str:
     """The characters that are seen, accents joined with their letters as fonts have them."""
     return _UNSEEN.sub("", unicodedata.normalize("NFC", text))
-
-
-OURS = {style: Path(__file__).with_name("fonts") / name for style, name in (("", "sans.ttf"), ("B", "sans-bold.ttf"))}
-_ODD = re.compile("bold|italic|oblique|light|thin|black|medium|mono|serif|condensed|narrow|emoji", re.IGNORECASE)
-"""Fonts that are taken last."""
-_RESTRICTED = 2  # of the licence bits of a font: it may not be embedded
-_SHAPED = ((0x0900, 0x0DFF), (0x0E00, 0x109F), (0x1780, 0x18AF))
-"""Blocks of scripts whose signs change with their neighbours: of India, South East Asia, Mongolia."""
 
 
 class Face(NamedTuple):

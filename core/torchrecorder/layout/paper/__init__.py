@@ -1,7 +1,8 @@
 """The layout of a figure in a paper.
 
 A straight spine, titles in bands of their own, right-angled skips, towers side by side, columns where a chain is higher
-than a page. Graphviz gives ranks and orders; the coordinates are ours.
+than a page. Graphviz gives ranks and orders; the coordinates are ours. A placement that cannot be read gives way to a
+simpler one, or to the layered layout; insets stand beside the picture or below it, whichever makes the page lower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Rows with coordinates: the heights of rows and gaps, and the points of every wire."""
+"""Rows with coordinates: where everything in a row stands, the heights of rows and gaps, the points of every wire.
+
+The main stream is on one straight line, all else close to what it reads and feeds.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,7 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.lanes import Blocked, Router
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
 
-_GAP = tuning.ARROW_ROOM
-"""Between two rows, also with words at a line, also above a row with a box, where these have less room, and between two
-tracks."""
+_SWEEPS = (-1, 1, -1, 1, 0, 1)  # towards what is read, or towards readers
 
 
 @dataclass(slots=True, eq=False)
@@ -156,7 +157,10 @@ class Strip:
         room = self._needed(r, router)
         to_box = r + 1 < len(self.rows) and any(item.piece for item in self.rows[r + 1])
         word = max(item.word for item in self.rows[r])
-        gap = max((tuning.WORD_GAP_TO_BOX if to_box else tuning.WORD_GAP) if word else _GAP, room + tuning.ARROW_ROOM)
+        gap = max(
+            (tuning.WORD_GAP_TO_BOX if to_box else tuning.WORD_GAP) if word else tuning.ARROW_ROOM,
+            room + tuning.ARROW_ROOM,
+        )
         if self.is_sideways:
             gap = max(gap, word + tuning.ARROW_ROOM + tuning.WORD_AIR if word else tuning.GAP_SIDEWAYS)
         if r + 1 < len(self.rows) and self.rows[r + 1][0].is_port:
@@ -210,9 +214,6 @@ class Strip:
     @property
     def exits(self) -> dict[int, float]:
         return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "out"}
-
-
-_SWEEPS = (-1, 1, -1, 1, 0, 1)  # towards what is read, or towards readers
 
 
 def find_spine(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> list[tuple[RowItem, Wire | None]]:

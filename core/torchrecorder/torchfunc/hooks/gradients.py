@@ -27,7 +27,6 @@ Choose = Callable[[Tensor], bool]
 
 
 def watched(tensor: Tensor) -> bool:
-    """Whether a gradient of this tensor can be seen."""
     return tensor.requires_grad and torch.is_grad_enabled()
 
 
@@ -176,7 +175,6 @@ ReportFor = Callable[[Tensor], Report | None]
 
 
 def first_to(report: Report) -> ReportFor:
-    """Reports the gradient of the first tensor that can have one."""
     waiting = [report]
     return lambda tensor: waiting.pop() if waiting and watched(tensor) else None
 

@@ -32,17 +32,9 @@ class OnLayers:
         return self._register(selected(network, "children", types, indices))
 
     def modules(self, module: nn.Module, types: Types | None = None, indices: Iterable[int] | None = None) -> Self:
-        """Put it on `module` and on what is below it, chosen in the same way.
+        """Put it on `module` and on what is below it, chosen as among `children`; place 0 is `module` itself.
 
         Of a script module only the whole is called where hooks see it.
-
-        Args:
-            module: What to choose from, and all modules below it.
-            types: A class or several.
-            indices: Positions in `module.modules()`, from 0, which is `module` itself.
-
-        Raises:
-            TypeError: `module` is not one, or `types` and `indices` are not what they should be.
         """
         return self._register(selected(module, "modules", types, indices))
 

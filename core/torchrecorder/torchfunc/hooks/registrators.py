@@ -1,20 +1,6 @@
 """Putting a hook of yours on the layers of a network, chosen by type or by index.
 
 A port of `torchfunc.hooks.registrators`, torchfunc 0.2.0; what differs, and why, is in `PORTS.toml`.
-
-Examples:
-    >>> import torch, torchrecorder
-    >>> model = torch.nn.Sequential(torch.nn.Linear(784, 100), torch.nn.ReLU(), torch.nn.Linear(100, 10))
-    >>> registrator = torchrecorder.torchfunc.hooks.registrators.Forward(
-    ...     lambda module, inputs, output: print(tuple(output.shape))
-    ... )
-    >>> _ = registrator.modules(model, types=(torch.nn.Linear,))
-    >>> _ = model(torch.randn(8, 784))
-    (8, 100)
-    (8, 10)
-    >>> registrator.remove(0)
-    >>> _ = model(torch.randn(8, 784))
-    (8, 10)
 """
 
 from __future__ import annotations
@@ -80,6 +66,9 @@ class ForwardPre(_Registrator):
         2
         >>> net(torch.zeros(3))
         tensor([2., 2., 2.])
+        >>> registrator.remove(0)
+        >>> net(torch.zeros(3))
+        tensor([1., 1., 1.])
     """
 
     def _put_on(self, module: nn.Module) -> Handle:
@@ -132,8 +121,6 @@ class Backward(_Registrator):
 
 
 class _BackwardHooks:
-    """The forward hooks of one module that lead to a backward hook."""
-
     def __init__(self, hook: Callable[..., Any]) -> None:
         self._hook = hook
         self._open: list[_BackwardCall] = []

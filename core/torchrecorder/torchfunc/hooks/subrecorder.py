@@ -28,11 +28,9 @@ from torchrecorder.torchfunc.hooks.gradients import (
 )
 
 DataMethod = Literal["sample", "batch"]
-"""How much of each call is recorded."""
 
 
 def checked(data_method: str) -> DataMethod:
-    """The method, if it is one."""
     if data_method not in get_args(DataMethod):
         raise ValueError(
             f"Invalid value for parameter `data_method`. Expected either 'sample' or 'batch'. You put {data_method}"
@@ -50,8 +48,6 @@ class Records(Protocol):
 
 
 class Subrecorder:
-    """Records one module."""
-
     def __init__(self, index: int, recorder: Records) -> None:
         self.index = index
         self.samples = 0
@@ -64,11 +60,9 @@ class Subrecorder:
 
     @property
     def data_method(self) -> DataMethod:
-        """How much of each call it records, `sample` or `batch`."""
         return self._recorder.data_method
 
     def put_on(self, module: nn.Module) -> Handle:
-        """Hook the module."""
         raise NotImplementedError
 
     def stop(self) -> None:
@@ -76,7 +70,6 @@ class Subrecorder:
         self._active = False
 
     def has_data(self) -> bool:
-        """Whether there is anything in the slot."""
         slot = self.data[self.index] if self.index < len(self.data) else None
         return self.samples > 0 or not (slot is None or (isinstance(slot, list) and not slot))
 
@@ -117,8 +110,6 @@ class Subrecorder:
 
 
 class OfInputs(Subrecorder):
-    """Records the arguments before forward runs."""
-
     def put_on(self, module: nn.Module) -> RemovableHandle:
         return nn.Module.register_forward_pre_hook(module, self._before, with_kwargs=True)
 
@@ -130,8 +121,6 @@ class OfInputs(Subrecorder):
 
 
 class OfInputsAfter(OfInputs):
-    """Records the arguments after forward has run."""
-
     def put_on(self, module: nn.Module) -> RemovableHandle:
         return nn.Module.register_forward_hook(module, self._after, with_kwargs=True)
 
@@ -140,8 +129,6 @@ class OfInputsAfter(OfInputs):
 
 
 class OfOutputs(Subrecorder):
-    """Records what forward gave."""
-
     def put_on(self, module: nn.Module) -> RemovableHandle:
         return nn.Module.register_forward_hook(module, self._after)
 
@@ -214,8 +201,6 @@ class OfInputGradients(_OfGradients):
 
 
 class OfOutputGradients(_OfGradients):
-    """Records the gradients w.r.t. what a module gave."""
-
     def put_on(self, module: nn.Module) -> RemovableHandle:
         return nn.Module.register_forward_hook(module, self._after, with_kwargs=True)
 

@@ -74,8 +74,6 @@ class TensorNode(Node):
 
 
 class _ComputeNode(Node):
-    """What the calls of modules and of functions have in common."""
-
     def __init__(self, unit: object, depth: int, parents: Any, children: Any, name: str, text: str | None) -> None:
         super().__init__(depth, parents, children, name)
         self.compute_unit_id = id(unit)
@@ -159,7 +157,7 @@ class ModuleNode(_ComputeNode):
 
 
 def _is_true(module: nn.Module) -> bool:
-    """As torchview asks for children: an empty container is false, and a module without a length is true."""
+    """Truth of a child, as torchview asks for it: that of an empty container is false, without a length it is true."""
     try:
         return bool(module)
     except TypeError:  # a compiled module, which asks the module that it wraps
@@ -169,20 +167,9 @@ def _is_true(module: nn.Module) -> bool:
 class FunctionNode(_ComputeNode):
     """A call of a function of torch.
 
-    Args:
-        function_unit: The function; it is not kept.
-        depth: Level in the hierarchy of modules; functions that the model's own forward calls are on level 1.
-        parents: The nodes of the tensors it was called with.
-        children: The nodes of the tensors it returned.
-        name: In a recording, the name of the function.
-        attributes: Its arguments as text, if attributes are collected.
-
-    Attributes:
-        compute_unit_id: `id()` of the function.
-        is_container: True; a function has no submodules.
-        input_shape: The shapes of the tensors it was called with, the batch included.
-        output_shape: The shapes of the tensors it returned, the batch included.
-        output_nodes: The nodes of those tensors, which are its children.
+    Arguments and attributes are those of a `ModuleNode`. The function is not kept; functions that the model's own
+    forward calls are on level 1. `children` are the nodes of the tensors it returned, which are its `output_nodes`;
+    `attributes` has its arguments as text. `is_container` is true, as a function has no submodules.
 
     Examples:
         >>> import torch
