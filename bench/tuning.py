@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-CORE = ROOT / "core"
+CORE = Path(os.environ.get("CORE_TO_DRAW", ROOT / "core"))
+"""The core whose numbers are tried; `bench/rule.py` names a copy."""
 sys.path[:0] = [str(ROOT), str(CORE)]
 
 from bench.picture_sheet import sheet  # noqa: E402
@@ -103,6 +105,7 @@ def drawn(numbers: Mapping[str, object]) -> dict[str, tuple[str, float]]:
 
 def draw_gallery(numbers: Mapping[str, str]) -> None:
     """Print the pictures as JSON; in a process of its own, in which nothing has read the numbers yet."""
+    import_module("torchrecorder")  # before the gallery puts the core of this checkout into the path
     for key, text in numbers.items():
         module, _, name = key.rpartition(".")
         setattr(import_module(module), name, ast.literal_eval(text))

@@ -35,7 +35,7 @@ class RecordedNodes(Protocol):
 
 
 class BaseNode:
-    """Wrapper object to encapsulate recorded information; its attributes are what it is made with.
+    """Wrapper object to encapsulate recorded information.
 
     The classes of nodes are those of torchrecorder 1.0.3.
 
@@ -44,6 +44,12 @@ class BaseNode:
         fn: The object that was recorded.
         depth: Its scope depth: 0 for the model and its inputs and outputs, one more for each layer around it.
         parent: The `fn` in whose scope it exists; None for the model.
+
+    Attributes:
+        name: What it is called in a picture.
+        fn: The object that was recorded.
+        depth: Its scope depth.
+        parent: The `fn` in whose scope it exists.
 
     Examples:
         >>> from torch import nn
@@ -120,9 +126,14 @@ class OpNode(BaseNode):
 class LayerNode(BaseNode):
     """Node to encapsulate a `torch.nn.Module`; a module that is called twice has one.
 
-    It is made as any node; its name is its attribute and, on a second line, its class.
+    Args:
+        name: What it is called in a picture: its attribute and, on a second line, its class.
+        fn: The module.
+        depth: Its scope depth.
+        parent: The module it belongs to; None for the model.
 
     Attributes:
+        fn: The module.
         subnets: The modules, operations, tensors and parameters in the scope of `fn`.
         pre: Handle of the hook that runs before `fn`.
         post: Handle of the hook that runs after `fn`.

@@ -89,9 +89,14 @@ class Recorder(ClassicRecording):
     def register_hooks(self, net: nn.Module, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
         """Register the hooks on a module and all modules in it: partial versions of `prehook` and `posthook`.
 
-        `depth` is its scope depth, and `parent` the module it belongs to. A module that stands in several places keeps
-        the first one. torch refuses hooks on a script module; for it they are put on all modules, and what is inside it
-        is drawn as its own.
+        A module that stands in several places keeps the first one. torch refuses hooks on a script module; for it they
+        are put on all modules, and what is inside it is drawn as its own.
+
+        Args:
+            net: The module.
+            depth: Its scope depth.
+            parent: The module it belongs to.
+            name: Its name.
 
         Raises:
             NotRecorded: `parent` has not been recorded (a KeyError).
@@ -115,12 +120,19 @@ _Passed = tuple[Tensor, TensorNode | None]
 
 
 def prehook(module: nn.Module, inputs: Any, rec: ClassicRecording, node: LayerNode) -> Any:
-    """Hook to record BEFORE the given module is run; gives the leaf-equivalent of `inputs`.
+    """Hook to record BEFORE the given module is run.
 
     Records the parameters of `module`, then the operations that made `inputs` since the end of the previous module,
-    then `inputs` themselves: a tensor or a tuple of tensors, or of other values with tensors at any depth. `node` is
-    the layer whose `fn` is `module`. `Recorder.register_hooks` puts it on; after 1.0.3, which took tensors and tuples
-    only.
+    then `inputs` themselves. `Recorder.register_hooks` puts it on; after 1.0.3, which took tensors and tuples only.
+
+    Args:
+        module: The module.
+        inputs: A tensor or a tuple of tensors; other values may be among them, at any depth.
+        rec: The recorder for global information.
+        node: The layer; `node.fn` is `module`.
+
+    Returns:
+        The leaf-equivalent of `inputs`.
 
     Examples:
         >>> from torch import nn, ones
@@ -135,11 +147,21 @@ def prehook(module: nn.Module, inputs: Any, rec: ClassicRecording, node: LayerNo
 
 
 def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording, node: LayerNode) -> Any:
-    """Hook to record AFTER the given module has run and returned; gives the leaf-equivalent of `outputs`.
+    """Hook to record AFTER the given module has run and returned.
 
-    Records the operations that made `outputs` inside `module`. An output that a module inside it gave already moves to
-    the scope of this one. Where no operation is known, as with a module that returns its argument, edges lead from the
-    inputs to `module` and from there to the output. Arguments are as for `prehook`.
+    Records the operations that made `outputs` inside `module`. An output that a module inside it gave already moves
+    to the scope of this one. Where no operation is known, as with a module that returns its argument, edges lead from
+    the inputs to `module` and from there to the output.
+
+    Args:
+        module: The module.
+        inputs: A tensor or a tuple of tensors.
+        outputs: A tensor or a tuple of tensors; other values may be among them, at any depth.
+        rec: The recorder for global information.
+        node: The layer; `node.fn` is `module`.
+
+    Returns:
+        The leaf-equivalent of `outputs`.
 
     Examples:
         >>> from torch import nn, ones

@@ -207,7 +207,11 @@ class ClassicRecording:
         raise NotImplementedError
 
     def add_dummy(self, dummy: Any, fn: Any) -> None:
-        """Let `dummy`, a tensor or operation that is not recorded itself, point to the node of `fn`.
+        """Let `dummy` point to the node of `fn`, instead of creating a separate one.
+
+        Args:
+            dummy: A tensor or operation that should not be recorded itself.
+            fn: A recorded object that will be connected to further operations.
 
         Raises:
             NotRecorded: `fn` has not been recorded (a KeyError).
@@ -223,7 +227,11 @@ class ClassicRecording:
             self.steps.see(dummy)
 
     def add_edge(self, _from: Any, _to: Any) -> None:
-        """Construct an edge from one recorded `fn` to another; `nodes` says between which nodes it leads.
+        """Construct an edge between two `fn`s; `nodes` says between which nodes it leads.
+
+        Args:
+            _from: The recorded object where it begins.
+            _to: The recorded object where it ends.
 
         Raises:
             NothingToConnect: One of them is None (an AssertionError).

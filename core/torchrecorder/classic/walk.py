@@ -17,9 +17,13 @@ from torchrecorder.running import torch_private
 def op_acc(gf: Any, rec: ClassicRecording, node: BaseNode) -> None:
     """Operator accumulator: an `OpNode` for `gf` and for each operation it is connected to, if not yet recorded.
 
-    `gf` is the `grad_fn` of a tensor, None is passed over; `node` is the layer that the operation is a part of, or the
-    scope around the model. An accumulation of gradients points to its tensor instead. The walk is iterative, since a
+    An accumulation of gradients points to its tensor instead. The walk is iterative, since a
     recursive one, as in 1.0.3, exceeds Python's recursion limit on long chains.
+
+    Args:
+        gf: A `grad_fn` object obtained from a tensor; None is passed over.
+        rec: The recorder whose nodes are updated.
+        node: The layer whose `fn` the operation is a part of, or the scope around the model.
 
     Examples:
         >>> import torch
@@ -87,7 +91,12 @@ def leaf_acc(leaf: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
 
 
 def tensor_acc(tensor: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
-    """Tensor accumulator: a `TensorNode` for `tensor`, if not yet recorded, in the same scope as the layer `node`.
+    """Tensor accumulator: a `TensorNode` for `tensor`, if not yet recorded, in the same scope as `node`.
+
+    Args:
+        tensor: A tensor that `node.fn` takes or gives.
+        rec: The recorder whose nodes are updated.
+        node: The layer.
 
     Examples:
         >>> import torch
@@ -103,7 +112,12 @@ def tensor_acc(tensor: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
 
 
 def param_acc(param: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
-    """Parameter accumulator: a `ParamNode` for `param`, if not yet recorded, inside the layer `node`.
+    """Parameter accumulator: a `ParamNode` for `param`, if not yet recorded, inside `node.fn`.
+
+    Args:
+        param: A parameter.
+        rec: The recorder whose nodes are updated.
+        node: The layer whose `fn` contains it.
 
     Examples:
         >>> import torch
@@ -123,6 +137,13 @@ def leaf_dummy(tensor: Tensor, rec: ClassicRecording) -> Tensor:
 
     The dummy and its operation are not recorded, they point to the node of the tensor. Tensors that autograd cannot
     follow (integers, sparse ones) are their own dummy.
+
+    Args:
+        tensor: A recorded tensor.
+        rec: The recorder whose nodes are updated.
+
+    Returns:
+        The tensor after adding 0.
 
     Raises:
         NotRecorded: `tensor` has not been recorded (a KeyError).

@@ -65,8 +65,12 @@ class _DetailsWriter:
             name = clean(node.name or node.kind, _MAX_PATH)
             is_data = node.kind in ("param", "buffer")
             row = [name if is_data else f"/{name}", "", "", "", "", _shapes(self.graph, node.values)]
-        parts = "\n".join(_part(part_row, is_told=part_row[:2] == row[:2]) for part_row in rows if part_row)
-        return [*row, *([""] * (_N_FACTS - len(row))), parts] if parts else row
+        parts = []
+        for part in filter(None, rows):
+            params = f"{part[_PARAMS]} params" if len(part) > _PARAMS and part[_PARAMS] else ""
+            text = " ".join(filter(None, (*map(str, part[:_PARAMS]), params)))
+            parts.append(part[0] if part[:2] == row[:2] else text)  # that which the row is of needs only its place
+        return [*row, *([""] * (_N_FACTS - len(row))), "\n".join(parts)] if parts else row
 
     def call(self, shown: Box | Node) -> _Row:
         call = self.graph.calls[shown.calls[0]]
@@ -135,12 +139,6 @@ class _DetailsWriter:
         for op in self.graph.ops:
             numbers[op.id] = last[op.call, op.name] = last.get((op.call, op.name), 0) + 1
         return numbers
-
-
-def _part(row: _Row, *, is_told: bool) -> str:
-    """A part in one line; one that repeats its row is only its place."""
-    params = f"{row[_PARAMS]} params" if len(row) > _PARAMS and row[_PARAMS] else ""
-    return row[0] if is_told else " ".join(filter(None, (*map(str, row[:_PARAMS]), params)))
 
 
 def _trimmed(row: _Row) -> _Row:

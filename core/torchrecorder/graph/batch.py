@@ -21,7 +21,7 @@ def batch_size(graph: Graph) -> int | None:
 
 
 def symbolic(graph: Graph, value: int) -> TensorMeta | None:
-    """What is known of a value, with symbols for the sizes that follow the batch: `("B", 64, 56, 56)`."""
+    """Meta of a value, with symbols for the sizes that follow the batch: `("B", 64, 56, 56)`."""
     meta, axes = graph.values[value].meta, graph.batch.get(value)
     if meta is None or axes is None or (batch := batch_size(graph)) is None:
         return meta

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import json
 import re
+import types
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from itertools import chain
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from torchrecorder.errors import FormatError
 from torchrecorder.graph.batch import batch_problems
-from torchrecorder.graph.fields import wrong_fields
 from torchrecorder.graph.model import (
     AutogradNode,
     Call,
@@ -52,7 +55,16 @@ def to_json(graph: Graph) -> str:
     """The Graph as one line of JSON, the same for equal Graphs on every machine."""
     metas: dict[TensorMeta, int] = {}
     info, failure = graph.info, graph.info.failure
-    ops = [[o.name, o.target, o.call, o.inputs, o.outputs, o.mutates, o.kernels, o.flops] for o in graph.ops]
+    ops: list[list[object]] = [
+        [o.name, o.target, o.call, o.inputs, o.outputs, o.mutates, o.kernels, o.flops, o.attrs, o.source, o.kind]
+        for o in graph.ops
+    ]
+    for row, op in zip(ops, graph.ops, strict=True):
+        if op.autograd:  # left out where there is none, as it was before there could be any
+            row.append([[node.name, node.inputs, node.outputs] for node in op.autograd])
+    by_axes: dict[tuple[int, ...], list[int]] = {}
+    for value, axes in graph.batch.items():
+        by_axes.setdefault(axes, []).append(value)
     data = {
         "torchrecorder_graph": VERSION,
         "info": {
@@ -72,7 +84,7 @@ def to_json(graph: Graph) -> str:
         ],
         "tied": graph.tied,
         "calls": [[c.parent, c.module, c.index, c.inputs, c.outputs, c.ok, c.kind] for c in graph.calls],
-        "ops": [[*row, o.attrs, o.source, o.kind, *_autograd(o)] for row, o in zip(ops, graph.ops, strict=True)],
+        "ops": ops,
         "values": [
             [v.kind, v.producer, v.index, v.meta and metas.setdefault(v.meta, len(metas)), v.name, v.storage_group]
             for v in graph.values
@@ -81,28 +93,15 @@ def to_json(graph: Graph) -> str:
         "inputs": graph.inputs,
         "outputs": graph.outputs,
         **({"decisions": [[d.source, d.text, d.values] for d in graph.decisions]} if graph.decisions else {}),
-        **({"batch": _batch_to_json(graph)} if graph.batch else {}),
+        **({"batch": [[axes, values] for axes, values in by_axes.items()]} if graph.batch else {}),
     }
     if graph.frames or any(op.offset is not None for op in graph.ops):
         data["frames"] = _frames_to_json(graph)
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-def _autograd(op: Op) -> list[object]:
-    """Left out where there is none, as it was before there could be any."""
-    return [[[node.name, node.inputs, node.outputs] for node in op.autograd]] if op.autograd else []
-
-
-def _batch_to_json(graph: Graph) -> list[object]:
-    """The ids of values by their axes, which nearly all have in common."""
-    ids: dict[tuple[int, ...], list[int]] = {}
-    for value, axes in graph.batch.items():
-        ids.setdefault(axes, []).append(value)
-    return [[axes, values] for axes, values in ids.items()]
-
-
 def _frames_to_json(graph: Graph) -> dict[str, object]:
-    """What was added later than the rows that say it; a Graph without it is written as it was before."""
+    """Columns that were added later than the rows; a Graph without frames is written as it was before."""
     functions: dict[tuple[str, str], int] = {}
     places: dict[tuple[str | None, int | None], int] = {}
     rows = [
@@ -125,18 +124,19 @@ def _frames_to_json(graph: Graph) -> dict[str, object]:
 
 
 def is_from_names(text: bytes) -> bool:
-    """Whether the JSON of a Graph says that its inputs were guessed from names alone; most of it need not be read."""
+    """Whether the JSON of a Graph says that its inputs were guessed from names alone; it is not parsed."""
     return b'"grade":"names"' in text  # in none of its texts, where a quote has a backslash before it
 
 
+_HALF_PAIR = re.compile(r"[\ud800-\udfff]")
 _MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _MAY_BE_HALF_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 
 
 def _refuse_half_pairs(text: str | bytes, data: object) -> None:
-    """Raise a ValueError if a text within the data cannot be written into any page, as our own are cleaned of it.
+    """Raise a ValueError if a text within the data cannot be written into any page.
 
-    What looks so may be a whole pair, or follow a backslash, so what `json` made of it is what counts.
+    A match may be a whole pair, or follow a backslash, so what `json` made of it is what counts.
     """
     pattern = _MAY_BE_HALF if isinstance(text, str) else _MAY_BE_HALF_BYTES
     if pattern.search(text):  # type: ignore[arg-type] # of the type of the text
@@ -157,7 +157,7 @@ def from_json(text: str | bytes) -> Graph:
         if version != VERSION:
             raise FormatError(what="a Graph", reason=f"its format is version {version}, this is version {VERSION}")
         graph = _graph(data)
-        faults = [*wrong_fields([graph], Graph)] or problems(graph)
+        faults = [*_wrong_fields([graph], Graph)] or problems(graph)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         if isinstance(error, FormatError):
             raise
@@ -202,7 +202,7 @@ def _ops(rows: Sequence[Sequence[Any]], places: Iterable[Sequence[Any]]) -> Iter
     for id_, (row, place) in enumerate(zip(rows, places, strict=True)):
         name, target, call, inputs, outputs, mutates, kernels, flops, attrs, source, kind, *more = row
         ids = (tuple(inputs), tuple(outputs), tuple(mutates))
-        nodes = _autograd_nodes(*more)
+        nodes = tuple(AutogradNode(of, tuple(read), tuple(given)) for part in more for of, read, given in part)
         yield _op(id_, name, target, call, *ids, tuple(kernels), flops, attrs, source, kind, nodes, *place)
 
 
@@ -213,17 +213,13 @@ def _frames_of(later: Mapping[str, Any]) -> Iterator[Frame]:
         yield _frame(id_, name, defined, call, parent, source, offset)
 
 
-def _autograd_nodes(rows: Sequence[Sequence[Any]] = ()) -> tuple[AutogradNode, ...]:
-    return tuple(AutogradNode(name, tuple(inputs), tuple(outputs)) for name, inputs, outputs in rows)
-
-
 def _columns(rows: Sequence[Any], *columns: Sequence[Any] | None) -> Iterator[tuple[Any, ...]]:
-    """For each row what further columns hold for it; None where a Graph was written without them."""
+    """For each row its values in further columns; None where a Graph was written without them."""
     return zip(*([None] * len(rows) if column is None else column for column in columns), strict=True)
 
 
 def problems(graph: Graph) -> list[str]:
-    """What is wrong with the Graph; nothing, if it is as `graph.model` promises."""
+    """Sentences on what breaks a promise of `graph.model`."""
     faults = [*_rows(graph), *_calls(graph), *_frames(graph), *_values(graph), *batch_problems(graph)]
     return faults or [*_order(graph)]
 
@@ -272,7 +268,7 @@ def _calls(graph: Graph) -> Iterator[str]:
 
 
 def _order(graph: Graph) -> Iterator[str]:
-    """Calls and ops that happen in a call that has ended, and what is read or given before it is made."""
+    """Calls and ops in a call that has ended, and reads before the value is made."""
     calls = graph.calls
     count = Counter[tuple[str, str]]()
     for call in calls:
@@ -302,7 +298,7 @@ def _order(graph: Graph) -> Iterator[str]:
 
 
 def _is_open(calls: Sequence[Call], call: int, now: int) -> bool:
-    """Whether a call is `now` or around it; in all, no call is left twice, so this takes linear time."""
+    """Whether a call is `now` or around it; no call is left twice, so all of this is linear."""
     while now > call:
         now = calls[now].parent or 0
     return now == call
@@ -360,3 +356,43 @@ def _unknown(graph: Graph, ids: Iterable[int], where: str) -> Iterator[str]:
     for id_ in ids:
         if not 0 <= id_ < len(graph.values):
             yield f"{where} names the unknown value {id_}"
+
+
+# Fields may have other types than declared, since the JSON of a cache may come from others. They are checked by column,
+# not by row: the types of a field's values in all records are one set.
+
+
+def _wrong_fields(records: Collection[Any], cls: type) -> Iterator[str]:
+    for name, hint in _hints(cls).items():
+        yield from _wrong([getattr(record, name) for record in records], hint, f"{cls.__name__}.{name}")
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    hints = get_type_hints(cls)
+    return {field.name: hints[field.name] for field in fields(cls)}
+
+
+def _wrong(values: Collection[Any], hint: Any, where: str) -> Iterator[str]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is types.UnionType:
+        others = [part for part in arguments if isinstance(part, type) and not is_dataclass(part)]
+        rest = [value for value in values if type(value) not in others]
+        hint = next((part for part in arguments if part not in others), None)
+        if rest and hint is None:
+            yield f"{where} is of the type {type(rest[0]).__name__}"
+        elif rest:
+            yield from _wrong(rest, hint, where)
+        return
+    kind = str if origin is Literal else tuple if origin is tuple else dict if origin is Mapping else hint
+    if odd := next((type(value).__name__ for value in values if type(value) is not kind), None):
+        yield f"{where} is of the type {odd}"
+    elif origin is tuple:
+        yield from _wrong([*chain.from_iterable(values)], arguments[0], where)
+    elif origin is Mapping:
+        yield from _wrong([key for value in values for key in value], arguments[0], where)
+        yield from _wrong([item for value in values for item in value.values()], arguments[1], where)
+    elif is_dataclass(kind):
+        yield from _wrong_fields(values, kind)
+    elif kind is str and _HALF_PAIR.search("".join(values)):
+        yield f"{where} has half of a surrogate pair"

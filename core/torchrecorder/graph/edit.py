@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
-from torchrecorder.graph.model import Call, Frame, Graph, Op, Value
+from torchrecorder.graph.model import AutogradNode, Call, Decision, Failure, Frame, Graph, Op, Value
+
+_Row = TypeVar("_Row", Call, Op, Value, Frame, Decision, Failure, AutogradNode)
+_HELD: Mapping[type, Mapping[str, str]] = {
+    Call: {"calls": "id parent", "values": "inputs outputs", "frames": "frame"},
+    Op: {"ops": "id", "calls": "call", "values": "inputs outputs mutates", "frames": "frame"},
+    Value: {"values": "id", "ops": "producer"},
+    Frame: {"frames": "id parent", "calls": "call"},
+    Decision: {"values": "values"},
+    Failure: {"calls": "call"},
+    AutogradNode: {"values": "inputs outputs"},
+}
+"""By class and by rows the fields that hold ids of those: one, a tuple, or one by path."""
 
 
 def renumbered(graph: Graph) -> Graph:
@@ -14,62 +27,38 @@ def renumbered(graph: Graph) -> Graph:
     Until then rows may have any ids that differ, and refer to one another by those. No row may refer to one that is
     not there; axes of the batch may.
     """
-    all_rows: tuple[Sequence[Call | Op | Value | Frame], ...] = (graph.calls, graph.ops, graph.values, graph.frames)
-    calls, ops, values, frames = ({row.id: place for place, row in enumerate(rows)} for rows in all_rows)
+    tables: dict[str, tuple[Call | Op | Value | Frame, ...]]
+    tables = {"calls": graph.calls, "ops": graph.ops, "values": graph.values, "frames": graph.frames}
+    places = {name: {row.id: place for place, row in enumerate(rows)} for name, rows in tables.items()}
 
-    def at(places: Mapping[int, int], id_: int | None) -> int | None:
-        return None if id_ is None else places[id_]
+    def moved(rows: Iterable[_Row]) -> tuple[_Row, ...]:
+        return tuple(
+            replace(row, **{name: _at(getattr(row, name), places[table]) for table, name in _fields(type(row))})
+            for row in rows
+        )
 
-    def all_of(ids: Iterable[int]) -> tuple[int, ...]:
-        return tuple(values[id_] for id_ in ids)
-
-    def ends(ids: Mapping[str, int]) -> dict[str, int]:
-        return {path: values[id_] for path, id_ in ids.items()}
-
-    failure = graph.info.failure
+    failure, values = graph.info.failure, places["values"]
     return replace(
         graph,
-        calls=tuple(
-            replace(
-                row,
-                id=place,
-                parent=at(calls, row.parent),
-                inputs=ends(row.inputs),
-                outputs=ends(row.outputs),
-                frame=at(frames, row.frame),
-            )
-            for place, row in enumerate(graph.calls)
-        ),
-        ops=tuple(
-            replace(
-                row,
-                id=place,
-                call=calls[row.call],
-                inputs=all_of(row.inputs),
-                outputs=all_of(row.outputs),
-                mutates=all_of(row.mutates),
-                frame=at(frames, row.frame),
-                autograd=tuple(
-                    replace(
-                        node,
-                        inputs=tuple(id_ if id_ < 0 else values[id_] for id_ in node.inputs),
-                        outputs=all_of(node.outputs),
-                    )
-                    for node in row.autograd
-                ),
-            )
-            for place, row in enumerate(graph.ops)
-        ),
-        values=tuple(replace(row, id=place, producer=at(ops, row.producer)) for place, row in enumerate(graph.values)),
-        inputs=ends(graph.inputs),
-        outputs={path: all_of(ids) for path, ids in graph.outputs.items()},
-        info=graph.info
-        if failure is None
-        else replace(graph.info, failure=replace(failure, call=at(calls, failure.call))),
-        frames=tuple(
-            replace(row, id=place, call=calls[row.call], parent=at(frames, row.parent))
-            for place, row in enumerate(graph.frames)
-        ),
-        decisions=tuple(replace(row, values=all_of(row.values)) for row in graph.decisions),
+        calls=moved(graph.calls),
+        ops=tuple(replace(op, autograd=moved(op.autograd)) for op in moved(graph.ops)),
+        values=moved(graph.values),
+        inputs=_at(graph.inputs, values),
+        outputs={path: _at(ids, values) for path, ids in graph.outputs.items()},
+        info=replace(graph.info, failure=failure and moved([failure])[0]),
+        frames=moved(graph.frames),
+        decisions=moved(graph.decisions),
         batch=dict(sorted((values[id_], axes) for id_, axes in graph.batch.items() if id_ in values)),
     )
+
+
+def _fields(cls: type) -> list[tuple[str, str]]:
+    return [(table, name) for table, names in _HELD[cls].items() for name in names.split()]
+
+
+def _at(ids: Any, places: Mapping[int, int]) -> Any:
+    if isinstance(ids, tuple):
+        return tuple(_at(id_, places) for id_ in ids)
+    if isinstance(ids, Mapping):
+        return {path: places[id_] for path, id_ in ids.items()}
+    return ids if ids is None or ids < 0 else places[ids]  # below 0: a node of autograd in the same op

@@ -21,10 +21,9 @@ class Memory:
 
 
 def activation_memory(graph: Graph) -> Memory:
-    """The activations of one forward without autograd, each freed after its last use; inputs and outputs stay.
+    """Activations of one forward without autograd, each freed after its last use; inputs and outputs stay.
 
-    Values that share memory are counted once. A forward that keeps a tensor in a variable after its last use needs more
-    than this, and so does what a kernel needs for itself.
+    Values that share memory are counted once. A tensor that a variable keeps, and what a kernel needs, come on top.
     """
     activations = [value for value in graph.values if value.kind in ("input", "op")]
     unknown = tuple(value.id for value in activations if value.meta is None or value.meta.nbytes is None)

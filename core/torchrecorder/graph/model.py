@@ -1,8 +1,7 @@
 """What a model did in one forward, as plain data.
 
-This is the meeting point of the project: recording ends here, drawing starts here, and neither knows the other.
-Nothing in it holds a tensor, a module or a Python object of the user's, so it can be pickled, stored as JSON and
-read on a machine without torch.
+Recording ends here, drawing starts here, and neither knows the other. Nothing in it holds a tensor, a module or an
+object of the user's, so it can be stored as JSON and read without torch.
 
 Invariants, each tested:
 
@@ -34,7 +33,7 @@ model says of itself, its first layers, or nothing but the names of its paramete
 
 @dataclass(frozen=True, slots=True)
 class TensorMeta:
-    """What is known of a tensor without its numbers."""
+    """A tensor without its numbers."""
 
     shape: tuple[int | str, ...]
     """Sizes of the axes; a str where the size is symbolic."""
@@ -195,7 +194,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Where and how the forward of a partial Graph ended."""
+    """The end of the forward of a partial Graph."""
 
     call: int | None
     """Id of the innermost call that raised."""
@@ -205,7 +204,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """How a Graph was recorded."""
+    """The way in which a Graph was recorded."""
 
     executed: Executed
     """Whether the forward ran on real tensors, on fake tensors or on the meta device."""
@@ -269,7 +268,7 @@ class Graph:
         return f"<Graph of {name}: {len(self.calls)} calls, {len(self.ops)} ops{count}>"
 
     def without_sizes(self) -> Graph:
-        """The Graph without what follows from the sizes of its inputs, for those that are guessed from names alone."""
+        """The Graph without what follows from the sizes of its inputs, for those guessed from names alone."""
         values = tuple(replace(value, meta=None) for value in self.values)
         ops = tuple(replace(op, flops=None) for op in self.ops)
         return replace(self, values=values, ops=ops, batch={})

@@ -28,7 +28,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def looking_seldom() -> Iterator[None]:
-    """In this, many objects are made, and the garbage collector looks at them less often."""
+    """A block that makes many objects, in which the garbage collector looks at them less often."""
     with _lock:
         _before.append(_before[0] if _before else gc.get_threshold())
         first, *others = _before[0]
@@ -43,7 +43,7 @@ def looking_seldom() -> Iterator[None]:
 
 
 def quick(cls: Callable[_P, _T]) -> Callable[_P, _T]:
-    """What makes objects of a frozen dataclass with slots as its constructor does."""
+    """A constructor for a frozen dataclass with slots, in a fifth of its time."""
     frozen: Any = cls
     fields = [
         (item.name, item.type, dataclasses.field(default=item.default, default_factory=item.default_factory))

@@ -95,13 +95,13 @@ ROUNDNESS = 0.55
 # Lines back to the next turn of a loop.
 
 BACK_AIR = 8.0  # between a lane back and what it passes at its sides: CRDNN
-BACK_PAST = 2.9  # between a lane back and what it passes at its ends: loops of the tests
+BACK_PAST = 2.9  # between a lane back and what it passes at its ends: random loops of the tests at twice
 BACK_REACH = 13.0  # from the side of a node to a lane: an arrow and a round corner: CRDNN
 BACK_OFF = (0.0, 5.0, -5.0)  # from the middle of a side; the two lines of a hook are a lane apart: CRDNN
 BACK_CLOSE = 4.5  # lines side by side that are closer are one to the eye: CRDNN at more
 BACK_BEND_COSTS = 12.0  # cost of a bend: loops of the tests
 BACK_CROSSING_COSTS = 40.0  # cost of a crossing: loops of the tests
-UP_COSTS = 8.0  # cost of leaving at the top: random loops of the tests
+UP_COSTS = 8.0  # cost of leaving at the top: a random loop of the tests at 0
 OTHER_SIDE_COSTS = 6.0  # cost of the side that is not the usual one: loops of the tests
 WORD_FROM_BACK = 4.0  # between a word and its line: CRDNN
 

@@ -4,8 +4,74 @@ Written from the Graph alone. It shares no code with what builds Views, not even
 prove its own mistakes. The guide says what it promises and what it does not, "How a picture is proved".
 """
 
-from torchrecorder.proof.facts import Fault, FaultKind
-from torchrecorder.proof.proving import ProvedViews
-from torchrecorder.proof.view import Prover, faults
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from torchrecorder.graph.model import Graph
+from torchrecorder.proof.coverage import Coverage
+from torchrecorder.proof.facts import Fault, FaultKind, GraphFacts
+from torchrecorder.proof.flow import FlowProof
+from torchrecorder.proof.sameness import Sameness
+from torchrecorder.view import View, Views
 
 __all__ = ["Fault", "FaultKind", "ProvedViews", "Prover", "faults"]
+
+
+class ProvedViews:
+    """The views of one Graph, each proved before it is given away; where a proof fails, less is drawn as one."""
+
+    def __init__(self, views: Views) -> None:
+        self._views, self._prover = views, Prover(views.graph)
+        self.focus = views.options.focus
+        """Path of the module that is shown alone."""
+
+    def view(self, *, beside: bool = True) -> View:
+        """The View of a picture; without insets if nothing can stand beside it.
+
+        Raises:
+            OptionError: As `make_view`.
+        """
+        return self._proved(self._views, lambda views: views.view(beside=beside))
+
+    def inside(self, call: int) -> View:
+        """The View for a reader who opens a layer that is closed."""
+        return self._proved(self._views, lambda views: views.inside(call))
+
+    def _proved(self, views: Views, plan: Callable[[Views], View]) -> View:
+        view = plan(views)
+        if views.graph.info.recorder == "classic":  # whose pictures are those of torchrecorder 1.0.3
+            return view
+        said: dict[str, None] = {}
+        while faults := self._prover.faults(view):
+            said.update((fault.words, None) for fault in faults)
+            if not views.weaken(call for fault in faults for call in fault.calls):
+                plainer = views.plainer()
+                if plainer is None:
+                    break
+                views = plainer
+            view = plan(views)
+        return replace(view, weakened=tuple(said)) if said else view
+
+
+def faults(view: View) -> tuple[Fault, ...]:
+    """Faults of a View and its insets; none if it is proved."""
+    return Prover(view.graph).faults(view)
+
+
+class Prover:
+    """Proves Views of one Graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._facts = GraphFacts(graph)
+
+    def faults(self, view: View) -> tuple[Fault, ...]:
+        """Faults of coverage, of what is not drawn, of flow, counts and sameness, in this order."""
+        faults: list[Fault] = []
+        coverages = [Coverage(shown, self._facts) for shown in (view, *(inset.view for inset in view.insets))]
+        for coverage in coverages:
+            faults += FlowProof(coverage).faults()
+            faults += coverage.faults
+        faults += Sameness(view, self._facts, coverages).faults()
+        return tuple(dict.fromkeys(faults))

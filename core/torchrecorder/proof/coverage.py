@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from torchrecorder.proof.facts import Fault, GraphFacts
-from torchrecorder.view.model import Box, Node, View
+from torchrecorder.view.model import Box, Node, View, boxes_around
 
 
 class Coverage:
-    """What each op of the shown call is drawn as."""
+    """The drawn thing for each op of the shown call."""
 
     def __init__(self, view: View, facts: GraphFacts) -> None:
         self.view, self.facts, self.graph = view, facts, facts.graph
@@ -45,7 +45,6 @@ class Coverage:
         self._resolve()
 
     def _resolve(self) -> None:
-        """Gives ops of later turns the nodes of those that are drawn for them, and the turns of all of them."""
         nodes: dict[int, list[int]] = {}
         turns: dict[int, dict[int, int]] = {}
         for op in self.twin:
@@ -66,7 +65,6 @@ class Coverage:
             yield op
 
     def drawn_op(self, op: int) -> int:
-        """The op that is drawn for an op, which may be itself."""
         return self._drawn_op.get(op, op)
 
     def uncovered(self) -> Iterator[int]:
@@ -108,21 +106,17 @@ class Coverage:
 
     @cached_property
     def again(self) -> dict[int, list[int]]:
-        """By op those of later turns that it is drawn for."""
         again: dict[int, list[int]] = {}
         for op in self.twin:
             again.setdefault(self.drawn_op(op), []).append(op)
         return again
 
     def drawn_call(self, call: int) -> int:
-        """The call of a first turn that is drawn for a call."""
         while call in self.twin_calls:
             call = self.twin_calls[call]
         return call
 
     def around(self, node: Node) -> tuple[int, ...]:
         """The calls in whose box a node stands."""
-        at = node.box
-        while at is not None and self.view.boxes[at].around:
-            at = self.view.boxes[at].parent
-        return (self.root,) if at is None else self.view.boxes[at].calls
+        around = boxes_around(self.view.boxes, node.box)
+        return next((box.calls for box in around if not box.around), (self.root,))

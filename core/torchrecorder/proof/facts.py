@@ -42,7 +42,7 @@ FaultKind = Literal["coverage", "not drawn", "flow", "counts", "sameness"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a View says of its Graph that is not so, or does not say."""
+    """A false or missing statement of a View."""
 
     kind: FaultKind
     words: str
@@ -96,18 +96,18 @@ class GraphFacts:
         self.is_side = [value.kind in ("const", "buffer") for value in graph.values]
         """For each value whether it carries no features: made of constants, whole numbers and truth values alone."""
         for value in graph.inputs.values():
-            self.is_side[value] |= self._is_integer(value)
+            meta = graph.values[value].meta
+            self.is_side[value] |= meta is not None and meta.dtype.startswith(_INTEGERS)
         for op in graph.ops:
             if op.name in _LIKE or all(self.is_side[value] for value in op.inputs):
                 for value in op.outputs:
                     self.is_side[value] = True
 
     def ops_of(self, calls: Iterable[int]) -> list[int]:
-        """The ops in calls and in what they called."""
         return [op for call in calls for inner in range(call, self.end[call]) for op in self.ops_in[inner]]
 
     def data_of(self, op: Op) -> Sequence[int]:
-        """What an op reads for its data, and not for its shape or type alone."""
+        """Values that an op reads for their data, and not for shape or type alone."""
         if op.name in _LIKE:
             return ()
         return op.inputs[:1] if op.name in _LIKE_OTHER else op.inputs
@@ -118,9 +118,7 @@ class GraphFacts:
     def is_move(self, op: Op, origin: Sequence[int]) -> bool:
         """Whether an op gives nothing but elements of one tensor, at other places or in another type.
 
-        Args:
-            op: The op.
-            origin: For each value the one that moves have made it from.
+        `origin` is by value the one that moves have made it from.
         """
         key = op.kind, op.name, op.kernels
         if key not in self._moves:
@@ -128,13 +126,14 @@ class GraphFacts:
         always, of_one, is_view, same = self._moves[key]
         if always or not (of_one or is_view):
             return always
-        sources = {origin[value] for value in self.data_of(op) if not self._is_empty(value)}
+        values = self.graph.values
+        sources = {origin[v] for v in self.data_of(op) if not (self.is_side[v] and 0 in values[v].shape)}
         if len(sources) == 1:
             return of_one and all(self._changes_nothing(op, kernel) for kernel in same)
         return is_view and sum(not self.is_side[value] for value in op.inputs) <= 1
 
     def _moving(self, op: Op) -> tuple[bool, bool, bool, Sequence[str]]:
-        """Whether ops of a name and kernels only move data: always, if it is of one tensor, if it is views alone.
+        """Whether such ops only move data: always, if it is of one tensor, if it is views alone.
 
         The last are kernels that must also change nothing.
         """
@@ -152,14 +151,6 @@ class GraphFacts:
             return len(op.inputs) == 1 and float(number) == _SAME[kernel]
         except ValueError:
             return False
-
-    def _is_empty(self, value: int) -> bool:
-        meta = self.graph.values[value].meta
-        return self.is_side[value] and meta is not None and 0 in meta.shape
-
-    def _is_integer(self, value: int) -> bool:
-        meta = self.graph.values[value].meta
-        return meta is not None and meta.dtype.startswith(_INTEGERS)
 
     def match(self, call: int, other: int) -> Match:
         """Counterparts of the calls and ops of one call in another, by paths and by where the code ran them."""

@@ -13,7 +13,7 @@ from itertools import product
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault
-from torchrecorder.view.model import Node
+from torchrecorder.view.model import boxes_around
 
 _Pair = tuple[int, int, bool]
 """Tail, head, and whether the next turn of a loop reads it."""
@@ -74,7 +74,7 @@ class FlowProof:
         return frozenset((-1 - value,)) if sources is None else sources
 
     def _pass_by(self, op: Op) -> None:
-        """What is not drawn hands on what it reads, as one thing if it only moves data."""
+        """Have what is not drawn hand on what it reads, as one thing if it only moves data."""
         is_move = bool(op.inputs) and self.facts.is_move(op, self.origin)
         sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
         if is_move:
@@ -109,7 +109,7 @@ class FlowProof:
     def _flows(
         self, source: int, head: int, is_free: bool, op: Op | None = None, turns: Mapping[int, int] = _NO_TURNS
     ) -> None:
-        """Notes that data goes from a source to a node, where an op reads it; None for an output."""
+        """Note data from a source to a node, where an op reads it; None for an output."""
         if source < 0:
             self._from_outside(-1 - source, head, is_free)
             return
@@ -129,18 +129,14 @@ class FlowProof:
         nodes = self.brought.get(value, [])
         for node in nodes if is_free or len(nodes) > 1 else ():
             self.allowed.add((node, head, False))
-        if not nodes and self._must_be_drawn(value, is_free):
-            name = self.graph.values[value].name or f"value {value}"
-            self.unshown.append(Fault("flow", f"{name} is read and not drawn", (self.coverage.root,)))
+        row = self.graph.values[value]
+        if not nodes and (not is_free or (row.kind in ("input", "op") and value not in self.view.aside)):
+            words = f"{row.name or f'value {value}'} is read and not drawn"
+            self.unshown.append(Fault("flow", words, (self.coverage.root,)))
         if is_free or not nodes:
             return
         if head not in nodes and not any((node, head, False) in self.required for node in nodes):
-            self.required[nodes[0], head, False] = self.graph.values[value].name or f"value {value}"
-
-    def _must_be_drawn(self, value: int, is_free: bool) -> bool:
-        """Whether a value from outside has to be there: data, and what the View does not name as not drawn."""
-        is_given = self.graph.values[value].kind in ("input", "op") and value not in self.view.aside
-        return is_given or not is_free
+            self.required[nodes[0], head, False] = row.name or f"value {value}"
 
     def _from_turn(self, box: int, made: int, read: int, source: int, op: Op | None, head: int, is_free: bool) -> None:
         row = self.view.boxes[box]
@@ -190,12 +186,11 @@ class FlowProof:
                 yield Fault("not drawn", f"{op.name} at {op.source} is left out and leads on", (op.call,))
 
     def _is_left_out(self, op: int) -> bool:
-        """Whether the View names an op as left out, or the one of the first turn that would be drawn for it."""
+        """Whether an op is named as left out, or the one of the first turn for it."""
         return bool(self.left_out) and not self.left_out.isdisjoint(self.coverage.with_twins(op))
 
     @cached_property
     def _given(self) -> Mapping[str, tuple[int, ...]]:
-        """By path what the shown call gives."""
         if self.coverage.root == 0:
             return self.graph.outputs
         return {path: (value,) for path, value in self.graph.calls[self.coverage.root].outputs.items()}
@@ -217,7 +212,6 @@ class FlowProof:
         return "." in path and all(self.facts.readers[v] or self._is_written_to_blank(v) for v in values)
 
     def _is_written_to_blank(self, value: int) -> bool:
-        """Whether writes in place made it from a tensor that carries no features."""
         row = self.graph.values[value]
         while row.producer is not None and row.id in self.graph.ops[row.producer].mutates:
             row = self.graph.values[self.graph.ops[row.producer].inputs[0]]
@@ -241,7 +235,6 @@ class FlowProof:
                     yield Fault("not drawn", f"{what} is not drawn", (self.coverage.root,))
 
     def _readers_far(self, value: int) -> list[int]:
-        """The ops that read a value, those included that read it moved."""
         readers, pending, itself = list[int](), [value], range(len(self.graph.values))
         while pending:
             for id_ in self.facts.readers[pending.pop()]:
@@ -251,7 +244,7 @@ class FlowProof:
         return readers
 
     def _without_ops(self) -> None:
-        """Layers that ran no op, because they raised or do nothing, are drawn with what they were given."""
+        """Allow edges of layers that ran no op, because they raised or do nothing."""
         for node in self.view.nodes:
             if node.kind != "call" or self.facts.ops_of(node.calls):
                 continue
@@ -301,19 +294,13 @@ class FlowProof:
         drawn = {(tail, head) for tail, head, back in self._drawn_edges() if not back}
         for box, steps, tail, head in sorted(self.across):
             row = self.view.boxes[box]
-            inside = {node.id for node in self.view.nodes if self._is_in(node, box)}
+            inside = {node.id for node in self.view.nodes if row in boxes_around(self.view.boxes, node.box)}
             leaves = any(t == tail and h not in inside for t, h in drawn)
             enters = any(h == head and t not in inside for t, h in drawn)
             if (steps == 1 and leaves and enters) or row.differs:
                 continue
             words = f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it"
             yield Fault("flow", f"{words}, which is not to be seen", row.calls[:1])
-
-    def _is_in(self, node: Node, box: int) -> bool:
-        at = node.box
-        while at is not None and at != box:
-            at = self.view.boxes[at].parent
-        return at == box
 
     def _around(self, node: int) -> tuple[int, ...]:
         return self.coverage.around(self.view.nodes[node])

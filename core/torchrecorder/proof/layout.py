@@ -58,7 +58,7 @@ def _said(key: str) -> str:
 
 
 def _misplaced(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[str]:
-    """What of a View is not drawn, or not in its boxes."""
+    """Things of a View that are not drawn, or not in their boxes."""
     parents = {box.id: box.parent for box in view.boxes}
     around: dict[str, set[int]] = {}
     for key, box in (*((f"{node.id}", node.box) for node in view.nodes), *((f"b{b.id}", b.parent) for b in view.boxes)):
@@ -85,7 +85,7 @@ def _misplaced(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterat
 
 
 def _contains(figure: Figure, rect: Sequence[float]) -> bool:
-    """Whether a box is drawn around another, in whose middle its own middle may lie."""
+    """Whether a box is drawn around another, in whose middle its own may lie."""
     left, top, right, bottom = figure.rect
     return left < rect[0] and top < rect[1] and right > rect[2] and bottom > rect[3]
 
@@ -96,10 +96,7 @@ def _may_be_open(node: Node, letter: str) -> bool:
 
 
 def _edges(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[_Edge]:
-    """The edges that are to be drawn; those that the View cuts may be in one piece again.
-
-    Several outputs that are one open end of a line are drawn as the first of them.
-    """
+    """Edges to be drawn; those cut may be in one piece again, outputs at one open end are the first of them."""
     ends: dict[int, str] = {}
     for edge in view.edges:
         tail, head = view.nodes[edge.tail], view.nodes[edge.head]
@@ -161,7 +158,6 @@ class _Lines:
                 yield f"lines lead from {a} to {b}, between which there is no edge"
 
     def _reached_from(self, line: int) -> set[int]:
-        """The lines that lead on from one, itself among them."""
         first = {line: 0.0}
         """How far along each the way comes to it, at the earliest."""
         pending = [line]
@@ -190,7 +186,7 @@ class _Lines:
         return is_name and self.named.setdefault(word, line.ends[0]) == line.ends[0]
 
     def _reached(self, line: int, point: _Point) -> float | None:
-        """How far along a line a point lies on it; None if it does not."""
+        """Distance along a line at which a point lies on it; None if it does not."""
         if line not in self.along:
             self.along[line] = _points(self.lines[line])
         points, gone = self.along[line], 0.0
@@ -205,7 +201,6 @@ class _Lines:
 
 
 def _is_at(point: _Point, figure: Figure) -> bool:
-    """Whether a point lies on the border of a figure."""
     (x, y), (left, top, right, bottom) = point, figure.rect
     if figure.is_round:
         wide, high = (right - left) / 2 or 1.0, (bottom - top) / 2 or 1.0
@@ -229,7 +224,6 @@ def _points(line: Line) -> list[_Point]:
 
 
 def _wrong_numbers(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
-    """Sentences on numbers in a picture that are not those of the Graph, or are missing; none if all are right."""
     for box in view.boxes:
         yield from _numbers_of(view.graph, box, said.get(f"{letter}b{box.id}", ""))
     for node in view.nodes:
@@ -265,7 +259,6 @@ def _numbers_of(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
 
 
 def _is_said(match: re.Match[str], totals: Iterable[int]) -> bool:
-    """Whether the rounded number is that of each of some modules, or the sum of them."""
     unit, is_each = match[2], bool(match[3])
     exact = float(match[1]) * (1000 ** (_THOUSANDS.index(unit) + 1) if unit else 1)
     # three digits are written, of which zeros at the end are left out

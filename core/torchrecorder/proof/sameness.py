@@ -45,7 +45,6 @@ class Sameness:
         """By view, for each call the others that it is drawn for."""
 
     def faults(self) -> Iterator[Fault]:
-        """Differences that are not said."""
         size = -1
         while size != (size := sum(map(len, self.lettered.values()))):  # a letter may stand in the inset of another
             self.again = [self._drawn_for(coverage, letter) for coverage, letter in self._views()]
@@ -112,7 +111,6 @@ class Sameness:
         yield from self._inside(node, calls, spans, around)
 
     def _of_op(self, coverage: Coverage, node: Node, *, is_whole: bool) -> Iterator[Fault]:
-        """Ops that are drawn for those of other turns, which have other names or numbers."""
         for part in (node, *node.parts):
             if part.kind != "op" or part.op is None:
                 continue
@@ -137,7 +135,7 @@ class Sameness:
     def _inside(
         self, node: Node, calls: Sequence[int], spans: Iterable[Span], around: tuple[int, ...]
     ) -> Iterator[Fault]:
-        """What differs in layers that are closed: their settings but for sizes, and which layers there are."""
+        """Differences of closed layers: their settings but for sizes, and the layers in them."""
         first, columns = calls[0], dict[int, list[int]]()
         for call in calls[1:]:
             matched = self.facts.match(call, first)
@@ -163,7 +161,6 @@ class Sameness:
         return shape.endswith(op.attrs.get(name, "").strip("()"))
 
     def _counts(self, op: int) -> bool:
-        """Whether it is more than a change of place or of what carries no features."""
         row = self.graph.ops[op]
         is_side = all(self.facts.is_side[value] for value in row.outputs)
         return not is_side and not self.facts.is_move(row, self.itself)
@@ -172,7 +169,6 @@ class Sameness:
         return any(self._counts(op) for op in self.facts.ops_of([call]))
 
     def _differing(self, calls: Sequence[int]) -> Iterator[tuple[str, list[str]]]:
-        """The settings of layers that are not the same in all calls, with their values."""
         settings = [self._settings(call) for call in calls]
         classes = [*dict.fromkeys(own["class"] for own in settings)]
         if len(classes) > 1:
@@ -218,7 +214,6 @@ def _says(spans: Iterable[Span], name: str, values: Iterable[str]) -> bool:
 
 @lru_cache(1000)
 def _arguments(text: str) -> tuple[str, ...]:
-    """The parts of a layer's own words between commas that are in no brackets."""
     depth = start = 0
     parts = []
     for at, character in enumerate(f"{text},"):

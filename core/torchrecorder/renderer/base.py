@@ -43,7 +43,14 @@ class BaseRenderer:
         self._process_anew()
 
     def __call__(self, dest: Any) -> Any:
-        """Render everything into `dest`, a `graphviz.Digraph`, a list, a dict, and give it back."""
+        """Render everything into `dest`.
+
+        Args:
+            dest: What `render_node` and `render_edge` write to: a `graphviz.Digraph`, a list, a dict.
+
+        Returns:
+            `dest` itself.
+        """
         self._process_anew()
         # A subclass may take out what it has rendered with the layer around it, as that of 1.0.3 does.
         kept, self.processed = self.processed, OrderedDict(self.processed)
@@ -54,21 +61,40 @@ class BaseRenderer:
         return dest
 
     def render_node(self, dest: Any, node: BaseNode) -> Any:
-        """Render a node of `processed` into `dest`; a subclass does, else NotImplementedError is raised.
+        """Render a node into `dest`; a subclass does.
 
-        `dest` is what the renderer was called with, or what `render_recursive_node` hands on.
+        Args:
+            dest: What the renderer was called with, or what `render_recursive_node` hands on.
+            node: A node of `processed`.
+
+        Raises:
+            NotImplementedError: The subclass has no such method.
         """
         raise NotImplementedError("Base Class")
 
     def render_recursive_node(self, dest: Any, node: BaseNode) -> Any:
-        """Render a `LayerNode`, of a `depth` smaller than `render_depth`, with what is in it.
+        """Render a layer with what is in it into `dest`; a subclass does, and calls it from its `render_node`.
 
-        A subclass does, and calls it from its `render_node`; else NotImplementedError is raised.
+        Args:
+            dest: Where to render it.
+            node: A `LayerNode` whose `depth` is smaller than `render_depth`.
+
+        Raises:
+            NotImplementedError: The subclass has no such method.
         """
         raise NotImplementedError("Base Class")
 
     def render_edge(self, dest: Any, fnode: BaseNode, tnode: BaseNode) -> Any:
-        """Render an edge from `fnode` to `tnode` into `dest`; a subclass does, else NotImplementedError is raised."""
+        """Render an edge into `dest`; a subclass does.
+
+        Args:
+            dest: Where to render it.
+            fnode: The node where it begins.
+            tnode: The node where it ends.
+
+        Raises:
+            NotImplementedError: The subclass has no such method.
+        """
         raise NotImplementedError("Base Class")
 
     def _render(self, dest: Any, nodes: list[BaseNode]) -> None:

@@ -59,10 +59,16 @@ class GraphvizStyler:
         self.styles = {kind: {**_DEFAULTS, **colours, **given} for kind, colours in _COLOURS.items()}
 
     def style_node(self, node: BaseNode) -> dict[str, Any]:
-        """Construct style properties for a node, attributes of graphviz with their values; can be overridden.
+        """Construct style properties for a node; can be overridden.
 
-        The `label` is the node's name, and below it the shape of a tensor, batch axis included. A subclass of a node
-        class has the style of that class.
+        A subclass of a node class has the style of that class.
+
+        Args:
+            node: The node.
+
+        Returns:
+            Attributes of graphviz with their values. The `label` is the node's name, and below it the shape of a
+            tensor, batch axis included.
         """
         style = self.styles.get(type(node))
         if style is None:
@@ -73,16 +79,32 @@ class GraphvizStyler:
         return {**style, "label": graphviz.nohtml(label) if label.startswith("<") else label}
 
     def style_edge(self, fnode: BaseNode, tnode: BaseNode) -> dict[str, Any]:
-        """Construct style properties for an edge, attributes of graphviz with their values: none; can be overridden."""
+        """Construct style properties for an edge; can be overridden.
+
+        Args:
+            fnode: The node where it begins.
+            tnode: The node where it ends.
+
+        Returns:
+            Attributes of graphviz with their values; none here.
+        """
         return {}
 
 
 class GraphvizRenderer(BaseRenderer):
-    """Render information from a `Recorder` into a `graphviz.Digraph`; further arguments are the styler's.
+    """Render information from a `Recorder` into a `graphviz.Digraph`.
 
     First come the nodes, each in the cluster it belongs to, then all edges, at the root: torchrecorder 1.0.3 looked for
-    a cluster for each edge, and raised IndexError on most networks at its default depth. As many layers around a node
-    as `render_depth` says may be drawn as boxes around it. The `styler` is a `GraphvizStyler`, if no class is given.
+    a cluster for each edge, and raised IndexError on most networks at its default depth.
+
+    Args:
+        rec: The recording.
+        render_depth: How many layers around a node may be drawn as boxes around it.
+        styler_cls: Class of the styler; `GraphvizStyler` if None.
+        **styler_args: What it is made with.
+
+    Attributes:
+        styler: The styler.
 
     Examples:
         >>> import graphviz
@@ -98,7 +120,14 @@ class GraphvizRenderer(BaseRenderer):
         self.styler = (GraphvizStyler if styler_cls is None else styler_cls)(**styler_args)
 
     def __call__(self, dest: graphviz.Digraph) -> graphviz.Digraph:
-        """Render everything into `dest`, which may have nodes already, and give it back."""
+        """Render everything into `dest`: first the nodes, each in the cluster it belongs to, then all edges.
+
+        Args:
+            dest: A graph, which may have nodes already.
+
+        Returns:
+            `dest` itself.
+        """
         super().__call__(dest)
         return dest
 
@@ -112,16 +141,25 @@ class GraphvizRenderer(BaseRenderer):
 
     # The document calls its first argument `g`, and that of the base class is `dest`.
     def render_node(self, g: graphviz.Digraph, node: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Render a node in graphviz, after applying its style; a layer above `render_depth` with what is in it."""
+        """Render a node in graphviz, after applying its style; a layer above `render_depth` with what is in it.
+
+        Args:
+            g: Where to draw it.
+            node: The node.
+        """
         if node in self._children:
             self.render_recursive_node(g, node)
         else:
             g.node(self._id(node), **_texts(self.styler.style_node(node)))
 
     def render_recursive_node(self, g: graphviz.Digraph, node: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Render a layer above `render_depth` and its subnets as a cluster of `g`.
+        """Render a layer and its subnets as a cluster of `g`.
 
         If edges end at the layer itself, because no operation in it is known, it is drawn as a box there too.
+
+        Args:
+            g: Where to draw it.
+            node: The layer; its `depth` is smaller than `render_depth`.
         """
         cluster: Any = g.subgraph(name=f"cluster_{self._id(node)}")
         with cluster as inner:
@@ -133,7 +171,13 @@ class GraphvizRenderer(BaseRenderer):
                 self.render_node(inner, child)
 
     def render_edge(self, g: graphviz.Digraph, fnode: BaseNode, tnode: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Render an edge in graphviz, after applying its style."""
+        """Render an edge in graphviz, after applying its style.
+
+        Args:
+            g: Where to draw it.
+            fnode: The node where it begins.
+            tnode: The node where it ends.
+        """
         tail, head = self._id(fnode), self._id(tnode)
         if style := self.styler.style_edge(fnode, tnode):
             g.edge(tail, head, **_texts(style))

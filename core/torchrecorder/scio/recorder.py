@@ -94,9 +94,10 @@ class Recorder(nn.Module):
         self._put_hooks()
 
     def record(self, *depth_idxs: DepthIdx) -> None:
-        """Set the layers to record, by labels such as `(0, 1), (1, 3)`; none stops recording.
+        """Set the layers to record; none stops recording.
 
-        Duplicates and order do not matter.
+        Args:
+            *depth_idxs: Their labels, such as `(0, 1), (1, 3)`. Duplicates and order do not matter.
 
         Raises:
             ValueError: Some label does not exist; what was recorded before stays so.
@@ -134,7 +135,7 @@ class Recorder(nn.Module):
         dont_record: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Run the network, keep the outputs of the recorded layers, and give what it gives. Call the recorder itself.
+        """Run the network, and keep the outputs of the recorded layers. Call the recorder itself, as any module.
 
         Args:
             *args: For the network.
@@ -143,6 +144,9 @@ class Recorder(nn.Module):
                 after recording and not on a copy, so what it changes in place is changed in the record too.
             dont_record: Record nothing; postprocessing takes place all the same.
             **kwargs: For the network.
+
+        Returns:
+            What the network gives.
 
         Raises:
             RuntimeError: Some recorded layers were not called.
@@ -260,9 +264,13 @@ T = TypeVar("T")
 
 
 def lazy_func(func_weak: weakref.ReferenceType[Callable[P, T]]) -> Callable[P, T | None]:
-    """A callable that calls what a weak reference (`weakref.ref`, `weakref.WeakMethod`) leads to.
+    """Call what a weak reference leads to.
 
-    It has the same arguments, and gives `None` when the function has been garbage collected.
+    Args:
+        func_weak: The reference, such as `weakref.ref(function)` or `weakref.WeakMethod(obj.method)`.
+
+    Returns:
+        A callable with the same arguments, which gives `None` when the function has been garbage collected.
 
     Examples:
         >>> import weakref

@@ -74,7 +74,13 @@ def constants_of(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def get_layer_info_depth_idx(layer_info: TorchinfoRow) -> DepthIdx:
-    """The label of a row of torchinfo's table: its depth, and its place among the rows of that depth, from 1.
+    """The label of a row of torchinfo's table.
+
+    Args:
+        layer_info: The row, one of `rnet.summary.summary_list`.
+
+    Returns:
+        Its depth, and its place among the rows of that depth, from 1.
 
     Raises:
         ValueError: torchinfo has not counted it.

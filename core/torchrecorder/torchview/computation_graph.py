@@ -140,8 +140,10 @@ class ComputationGraph:
     def traverse_graph(self, action_fn: Callable[..., None], **kwargs: Any) -> None:
         """Call `action_fn(cur_node=node, subgraph=subgraph)` for the nodes down to the depth that is shown.
 
-        Of `kwargs`, `cur_node` is a node or a part of the hierarchy, and `subgraph` the box of the drawing it is in,
-        None outside of all. Both go to `action_fn`, with any others.
+        Args:
+            action_fn: What to do with a node.
+            kwargs: `cur_node`, a node or a part of the hierarchy; `subgraph`, the box of the drawing it is in (None
+                outside of all); both go to `action_fn`, with any others.
         """
         cur_node = kwargs["cur_node"]
         assert_input_type("traverse_graph", (TensorNode, ModuleNode, FunctionNode, dict, list), cur_node)
@@ -173,7 +175,11 @@ class ComputationGraph:
             self.traverse_graph(action_fn, **{**kwargs, "cur_node": inside, "subgraph": box})
 
     def collect_graph(self, **kwargs: Any) -> None:
-        """Draw a node if it is visible, and collect the edges at it; `kwargs` are those that `traverse_graph` gives."""
+        """Draw a node if it is visible, and collect the edges at it.
+
+        Args:
+            kwargs: `cur_node` and `subgraph`, as `traverse_graph` gives them.
+        """
         node = kwargs["cur_node"]
         if id(node) in self.node_set or (node.is_root() and node.is_leaf()):
             return
@@ -205,6 +211,9 @@ class ComputationGraph:
 
         What is alike depends on what follows the call: its first output or, where tensors are hidden, the call that
         takes it. A call without an output is alike no other.
+
+        Args:
+            cur_node: The call; its id is changed.
         """
         head: Any = next(iter(cur_node.output_nodes), None)
         if head is None:
@@ -219,7 +228,11 @@ class ComputationGraph:
     def is_node_visible(self, compute_node: COMPUTATION_NODES) -> bool:
         """Whether a node is drawn as a node of its own, if it is not too deep to be drawn at all.
 
-        Inner tensors, functions inside a module that is drawn as one node, and so on, are hidden.
+        Args:
+            compute_node: The node.
+
+        Returns:
+            False for what is hidden: inner tensors, functions inside a module that is drawn as one node, and so on.
 
         Raises:
             AssertionError: It is not one of the three kinds of nodes.
@@ -237,10 +250,16 @@ class ComputationGraph:
         return True
 
     def get_tail_node(self, _tensor_node: TensorNode) -> COMPUTATION_NODES:
-        """The node where edges from a tensor that is not drawn begin: the visible call it is an output of.
+        """Where edges from a tensor that is not drawn begin: the visible call it is an output of.
 
         A tensor that passed through a module untouched leads on to where it came from; one that comes from nothing is
         its own.
+
+        Args:
+            _tensor_node: The node of the tensor.
+
+        Returns:
+            The node of that call; the tensor's own, if there is none.
         """
         node = _tensor_node.main_node if _tensor_node.is_aux else _tensor_node
         # From the outside: what is inside a module that is drawn as one node is not drawn.
@@ -253,13 +272,23 @@ class ComputationGraph:
         return node
 
     def add_edge(self, edge_ids: tuple[int, int], edg_cnt: int) -> None:
-        """Draw an edge between two nodes, named by their numbers; `edg_cnt` edges are there by now: `x2`."""
+        """Draw an edge.
+
+        Args:
+            edge_ids: The numbers of its two nodes in the drawing.
+            edg_cnt: How many edges there are between the two by now; from the second on, the label says so: `x2`.
+        """
         tail, head = edge_ids
         label = {"label": f" x{edg_cnt}"} if edg_cnt > 1 else {}
         self.visual_graph.edge(f"{tail}", f"{head}", **label)
 
     def add_node(self, node: COMPUTATION_NODES, subgraph: Digraph | None = None) -> None:
-        """Draw a node in a box of the drawing, or outside of all; an id that is new gets the next number."""
+        """Draw a node; an id that is new gets the next number.
+
+        Args:
+            node: The node.
+            subgraph: The box of the drawing that it is in; None outside of all.
+        """
         if node.node_id not in self.id_dict:
             self.id_dict[node.node_id] = self.running_node_id
             self.running_node_id += 1
@@ -270,7 +299,11 @@ class ComputationGraph:
     def get_node_label(self, node: COMPUTATION_NODES) -> str:
         """The HTML-like label of a node: a table of its name and depth and, if shapes are shown, those.
 
-        The text is in the angle brackets that DOT wants; `html_config` has the sizes.
+        Args:
+            node: The node.
+
+        Returns:
+            The text, in the angle brackets that DOT wants; `html_config` has the sizes.
         """
         config, title = self.html_config, f"{node.name}<BR/>depth:{node.depth}"
         if isinstance(node, TensorNode) or not self.show_shapes:
@@ -289,7 +322,13 @@ class ComputationGraph:
         return "\n".join(["<", *(20 * " " + line for line in (*opening, *rows, "</TABLE>>"))])
 
     def resize_graph(self, scale: float = 1.0, size_per_element: float = 0.3, min_size: float = 12) -> None:
-        """Set the size of the page to `scale` times the inches of all lines of the drawing, or times `min_size`."""
+        """Set the size of the page by the number of lines in the drawing.
+
+        Args:
+            scale: Factor for the result.
+            size_per_element: Inches for a line.
+            min_size: Inches before `scale`, at least.
+        """
         size = scale * max(min_size, len(self.visual_graph.body) * size_per_element)
         self.visual_graph.graph_attr.update(size=f"{size},{size}")
 
@@ -301,6 +340,9 @@ class ComputationGraph:
     def check_node(self, node: COMPUTATION_NODES) -> None:
         """Check what the drawing relies on.
 
+        Args:
+            node: The node that is about to be drawn.
+
         Raises:
             AssertionError: A tensor has more than one parent, or a drawn node is drawn again.
         """
@@ -311,7 +353,13 @@ class ComputationGraph:
 
 
 def compact_list_repr(x: list[Any]) -> str:
-    """A line of the elements, in the order of their first appearance; one that is there n times is `n x element`.
+    """The elements in the order of their first appearance, those that are there n times as `n x element`.
+
+    Args:
+        x: Usually the shapes of several tensors.
+
+    Returns:
+        One line, without brackets.
 
     Examples:
         >>> from torchrecorder.torchview.computation_graph import compact_list_repr
@@ -323,10 +371,13 @@ def compact_list_repr(x: list[Any]) -> str:
 
 
 def get_output_id(head_node: COMPUTATION_NODES) -> str:
-    """The `id()` of the module, if the node is the call of one; else the id of the node.
+    """What follows a call, for finding out whether calls are alike.
 
-    It says what follows a call, a tensor that it returns or the call that takes that, to find out which calls are
-    alike.
+    Args:
+        head_node: The tensor that the call returns, or the call that takes it.
+
+    Returns:
+        The `id()` of the module, if the node is the call of one; else the id of the node.
 
     Examples:
         >>> from torch import nn

@@ -64,10 +64,18 @@ _replaced: dict[Callable[..., Any], Callable[..., Any]] = {}
 class Recorder:
     """Context manager that replaces the call of modules and torch's creation functions, to record what runs.
 
-    Leaving it restores what was found on entry, patches of others included, also after an exception;
-    `orig_mod_forward`, the call of modules as it was, is kept for the reader. `new_mod_forward`, made by
-    `module_forward_wrapper`, replaces it, and `model_graph` gets the nodes of created tensors. A second recording in
-    another thread waits for the first; tensors that other threads create are not recorded.
+    Leaving it restores what was found on entry, patches of others included, also after an exception. A second recording
+    in another thread waits for the first; tensors that other threads create are not recorded.
+
+    Args:
+        orig_mod_forward: The call of modules as it was; kept for the reader, and not what is restored.
+        new_mod_forward: What replaces `nn.Module.__call__`, made by `module_forward_wrapper`.
+        model_graph: Gets the nodes of created tensors.
+
+    Attributes:
+        orig_module_forward: As given.
+        new_module_forward: As given.
+        model_graph: As given.
 
     Examples:
         >>> import graphviz, torch
@@ -110,9 +118,15 @@ class Recorder:
 
 
 def creation_ops_wrapper(_orig_op: Callable[..., Any], model_graph: ComputationGraph) -> Callable[..., Any]:
-    """The function, its tensor being a RecorderTensor with a node in the module that runs, by `context_tracker`.
+    """The function, its tensor being a RecorderTensor with a node in the module that runs.
 
-    What is not a tensor, or is made in another thread than the one that records, is given back as it is.
+    Args:
+        _orig_op: A function that makes a tensor.
+        model_graph: Says which module is running, by its `context_tracker`.
+
+    Returns:
+        A function of the same arguments. What is not a tensor, or is made in another thread than the one that records,
+        it gives back as it is.
 
     Examples:
         >>> import graphviz, torch
@@ -142,10 +156,13 @@ def creation_ops_wrapper(_orig_op: Callable[..., Any], model_graph: ComputationG
 
 
 def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
-    """The function that replaces `nn.Module.__call__` in a `Recorder`.
+    """What replaces `nn.Module.__call__`: it records a call whose arguments hold tensors that come from an input.
 
-    It records a call whose arguments hold tensors that come from an input, and notes the module that is running in the
-    `context_tracker` of the graph.
+    Args:
+        model_graph: Gets the module that is running, in its `context_tracker`.
+
+    Returns:
+        A function of a module and the arguments of its forward, for a `Recorder`.
 
     Examples:
         >>> import torch
@@ -202,6 +219,10 @@ def pop_after_forward(r_in: RecorderTensor, recorded_output: OrderedSet[Recorder
     If the module returned the tensor (it worked in place), the last node is the output's, and the one below it goes.
     Otherwise the last goes.
 
+    Args:
+        r_in: The tensor.
+        recorded_output: The tensors that the module returned.
+
     Raises:
         AssertionError: The tensor is an output, but its last two nodes are not of one tensor.
 
@@ -231,6 +252,12 @@ def process_output_node(cur_node: ModuleNode) -> Callable[..., Any]:
     The node rises to the module's depth. If the module returned its argument untouched, or used the output further
     inside, a hidden `empty-pass` and a node of its own come in between.
 
+    Args:
+        cur_node: The call of the module.
+
+    Returns:
+        A function of one argument, the tensor.
+
     Examples:
         >>> import torch
         >>> from torchrecorder.torchview import ModuleNode, RecorderTensor, TensorNode
@@ -258,7 +285,11 @@ def _empty_pass() -> None: ...
 
 
 def insert_empty_pass_node(recorded_tensor: RecorderTensor, out_node: TensorNode) -> None:
-    """Put `empty-pass`, which is not drawn, and then a new node of the tensor, its last, after a node.
+    """Put `empty-pass`, which is not drawn, and then a new node of the tensor after a node.
+
+    Args:
+        recorded_tensor: The tensor; the new node becomes its last.
+        out_node: The node, usually its last so far.
 
     Examples:
         >>> import torch

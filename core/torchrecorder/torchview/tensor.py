@@ -78,7 +78,17 @@ class RecorderTensor(Tensor, metaclass=_EqualToTensor):
     def __torch_function__(
         cls: Any, func: Callable[..., Any] | ScriptMethod[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run a function of torch; if it returns tensors, make nodes for the call and for them."""
+        """Run a function of torch; if it returns tensors, make nodes for the call and for them.
+
+        Args:
+            func: The function.
+            types: The classes of the arguments that override functions.
+            args: Its arguments; those that come from an input are RecorderTensors.
+            kwargs: Its keyword arguments.
+
+        Returns:
+            What the function returns, its tensors as RecorderTensors.
+        """
         kwargs = {} if kwargs is None else kwargs
         inputs = reduce_data_info([args, kwargs], collect_tensor_node, NodeContainer[TensorNode]())
         run: Any = super().__torch_function__
@@ -125,9 +135,17 @@ def recorders(data: Any) -> list[RecorderTensor]:
 
 
 def reduce_data_info(recorded_data: Any, action_fn: Callable[..., Any], collected: L, **kwargs: Any) -> L:
-    """Call `action_fn(tensor, collected, **kwargs)` for each RecorderTensor in nested values; gives `collected`.
+    """Call `action_fn(tensor, collected, **kwargs)` for each RecorderTensor inside nested values.
 
-    Mappings, iterables, dataclasses and namespaces are followed; an iterator is not used up, hence not looked into.
+    Args:
+        recorded_data: Tensors in mappings, iterables, dataclasses, namespaces; an iterator is not used up, hence not
+            looked into.
+        action_fn: One of the collectors, or a function of yours.
+        collected: What the collector adds to.
+        kwargs: For the collector.
+
+    Returns:
+        `collected` itself.
 
     Examples:
         >>> import torch
@@ -147,6 +165,11 @@ def traverse_data_inplace(recorded_data: Any, action_fn: Callable[..., Any], **k
 
     The tensors are found before the first is changed. One that is there twice is visited twice.
 
+    Args:
+        recorded_data: As for `reduce_data_info`.
+        action_fn: What to do with a tensor.
+        kwargs: For `action_fn`.
+
     Examples:
         >>> import torch
         >>> from torchrecorder.torchview.recorder_tensor import traverse_data_inplace
@@ -163,7 +186,12 @@ def traverse_data_inplace(recorded_data: Any, action_fn: Callable[..., Any], **k
 def collect_tensor_node(
     recorded_data: RecorderTensor, collected: NodeContainer[TensorNode], is_pop: bool = False
 ) -> None:
-    """Add the newest node of a tensor, which `is_pop` takes from it; one that did not come from an input has none.
+    """Add the newest node of a tensor; one without nodes, which did not come from an input, adds nothing.
+
+    Args:
+        recorded_data: The tensor.
+        collected: What the node is added to.
+        is_pop: Also take the node from the tensor.
 
     Examples:
         >>> import torch
@@ -181,6 +209,10 @@ def collect_tensor_node(
 def collect_tensor(recorded_data: RecorderTensor, collected: OrderedSet[RecorderTensor]) -> None:
     """Add the tensor itself.
 
+    Args:
+        recorded_data: The tensor.
+        collected: What it is added to.
+
     Examples:
         >>> import torch
         >>> from torchrecorder.torchview.recorder_tensor import RecorderTensor, collect_tensor
@@ -194,7 +226,11 @@ def collect_tensor(recorded_data: RecorderTensor, collected: OrderedSet[Recorder
 
 
 def collect_shape(recorded_data: RecorderTensor, collected: list[tuple[int, ...]]) -> None:
-    """Append the shape of the tensor, all axes with the batch, such as `(batch, channels, height, width)`.
+    """Append the shape of the tensor.
+
+    Args:
+        recorded_data: The tensor.
+        collected: Gets a tuple of all axes, the batch included, such as `(batch, channels, height, width)`.
 
     Examples:
         >>> import torch
@@ -209,6 +245,10 @@ def collect_shape(recorded_data: RecorderTensor, collected: list[tuple[int, ...]
 
 def collect_tensor_node_id_dict(recorded_data: RecorderTensor, collected: dict[RecorderTensor, TensorNode]) -> None:
     """Map the tensor to the node that its newest node stands for; one without nodes adds nothing.
+
+    Args:
+        recorded_data: The tensor.
+        collected: Gets the entry.
 
     Examples:
         >>> import torch
@@ -231,7 +271,7 @@ def tensor_name(depth: int, shallow: str = "output-tensor") -> str:
 def attach_node(
     kwargs: dict[str, Any], tensor_to_node: dict[RecorderTensor, TensorNode] | None = None
 ) -> Callable[..., Any]:
-    """The function that gives a tensor a new node, which is a child of `kwargs["parents"]`; it raises what is below.
+    """The function that gives a tensor a new node, which is a child of `kwargs["parents"]`.
 
     Under a ModuleNode the tensor, an input, gets one node more. Under a FunctionNode the tensor is an output: the new
     node is its first or, if the function worked in place, replaces its last.
@@ -240,6 +280,9 @@ def attach_node(
         kwargs: Arguments of `TensorNode`; `is_aux`, `parents`, `depth` and `context` must be there. The list
             `kwargs["context"]` gets the new node, as does `kwargs` itself a `main_node`.
         tensor_to_node: For auxiliary nodes, the node that each tensor's stands for.
+
+    Returns:
+        A function of one argument, the tensor, which it changes. It raises what is below.
 
     Raises:
         KeyError: An argument that must be there is not.

@@ -174,10 +174,15 @@ def forward_prop(
     mode: str,
     **kwargs: Any,
 ) -> None:
-    """Run a model on recorded inputs, without gradients, and leave it as it was.
+    """Run a model on recorded inputs, without gradients.
 
-    `x` are positional arguments in a list or tuple, or keyword arguments in a mapping; `kwargs` are further keyword
-    arguments. `mode` is `train` or `eval`, and `model_graph` gets what is recorded.
+    Args:
+        model: The model; it is left as it was.
+        x: Positional arguments in a list or tuple, or keyword arguments in a mapping.
+        device: Where to run.
+        model_graph: Gets what is recorded.
+        mode: `train` or `eval`.
+        kwargs: Further keyword arguments.
 
     Raises:
         RuntimeError: The forward, or the mode, failed; the exception is in the text and the cause.
@@ -237,9 +242,15 @@ def validate_user_params(
     device: torch.device | str | None,
     dtypes: list[torch.dtype] | None,
 ) -> None:
-    """Check what `draw_graph` is called with.
+    """Check what `draw_graph` is called with; warn of script modules, and of half precision where there is none.
 
-    It warns of script modules, and of half precision among `dtypes` with `input_size` and on the CPU.
+    Args:
+        model: Warned of, if it is a script module.
+        input_data: Not None, if `input_size` is.
+        input_size: Not None, if `input_data` is.
+        depth: Whole or infinite, and not negative.
+        device: For half precision, not the CPU.
+        dtypes: Half precision, if it is among them, is warned of with `input_size` and on the CPU.
 
     Raises:
         ValueError: `depth` is negative, or neither a whole number nor infinite.
@@ -284,12 +295,18 @@ def process_input(
     dtypes: list[torch.dtype] | None = None,
     collect_attributes: bool = False,
 ) -> tuple[CORRECTED_INPUT_DATA_TYPE, Any, NodeContainer[TensorNode]]:
-    """The arguments and keyword arguments of a model, each tensor a RecorderTensor on the same memory, and their nodes.
+    """Recorded inputs for a model.
 
-    `input_data` is a tensor, or positional arguments in a sequence, or keyword arguments in a mapping, and is put on
-    the device; `input_size` instead the shape of a random input, batch included, or a list of shapes, each with one of
-    `dtypes`, float32 by default. The tensors of `kwargs`, further keyword arguments, stay on their device. The nodes
-    keep `collect_attributes`.
+    Args:
+        input_data: A tensor; or positional arguments in a sequence, or keyword arguments in a mapping.
+        input_size: Instead: the shape of the input, batch included, or a list of shapes; the values are random.
+        kwargs: Further keyword arguments. Their tensors stay on their device.
+        device: Where the tensors of `input_data` and the random ones are to be.
+        dtypes: For `input_size`, one for each shape; float32 by default.
+        collect_attributes: Kept by the nodes.
+
+    Returns:
+        The arguments and the keyword arguments, each tensor a RecorderTensor on the same memory, and the nodes.
 
     Examples:
         >>> import torch
@@ -316,7 +333,16 @@ def get_input_tensor(
     device: torch.device | str,
     collect_attributes: bool = False,
 ) -> list[RecorderTensor]:
-    """Random inputs on a device: for each shape, batch included, and its dtype, numbers from [0, 1) cast to that.
+    """Random inputs: for each shape and its dtype, numbers from [0, 1) cast to the dtype.
+
+    Args:
+        input_size: The shapes, batch included.
+        dtypes: One for each shape.
+        device: Where the inputs are to be.
+        collect_attributes: Kept by their nodes.
+
+    Returns:
+        As many inputs as there are shapes.
 
     Examples:
         >>> import torch
@@ -333,7 +359,12 @@ def get_input_tensor(
 def get_recorder_tensor(input_tensor: torch.Tensor, collect_attributes: bool = False) -> RecorderTensor:
     """A RecorderTensor on the memory of a tensor, with the node of an input.
 
-    With `collect_attributes` the nodes that come from it describe themselves.
+    Args:
+        input_tensor: The tensor.
+        collect_attributes: Whether the nodes that come from it describe themselves.
+
+    Returns:
+        The RecorderTensor.
 
     Examples:
         >>> import torch
@@ -347,7 +378,13 @@ def get_recorder_tensor(input_tensor: torch.Tensor, collect_attributes: bool = F
 
 
 def get_correct_input_sizes(input_size: INPUT_SIZE_TYPE) -> CORRECTED_INPUT_SIZE_TYPE:
-    """The shapes that are meant by one shape, batch included, or by several, in a list or tuple.
+    """The list of shapes that is meant by one shape or by several.
+
+    Args:
+        input_size: A shape, batch included, as a list, tuple or `torch.Size`; or shapes in a list or tuple.
+
+    Returns:
+        The shapes.
 
     Raises:
         TypeError: It is not a list or tuple.
@@ -373,6 +410,12 @@ def get_correct_input_sizes(input_size: INPUT_SIZE_TYPE) -> CORRECTED_INPUT_SIZE
 def flatten(nested_array: INPUT_SIZE_TYPE) -> Iterator[Any]:
     """The innermost elements of nested lists and tuples, in order.
 
+    Args:
+        nested_array: The lists and tuples.
+
+    Yields:
+        Each element.
+
     Examples:
         >>> from torchrecorder.torchview.torchview import flatten
         >>> list(flatten([(1, 3), [8, [8]]]))
@@ -386,10 +429,16 @@ def flatten(nested_array: INPUT_SIZE_TYPE) -> Iterator[Any]:
 
 
 def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callable[..., Any]) -> Any:
-    """New containers of the same nested values with `action_fn(tensor)` in place of each tensor.
+    """The same nested values with `action_fn(tensor)` in place of each tensor.
 
-    Mappings, sequences, sets, dataclasses and namespaces are followed; anything else, such as a generator or an array,
-    is given back as it is. `aggregate_fn`, called with a container, gives what builds the new one; usually `type`.
+    Args:
+        data: A tensor, or tensors in mappings, sequences, sets, dataclasses and namespaces. Anything else, such as a
+            generator or an array, is given back as it is.
+        action_fn: Makes the new value.
+        aggregate_fn: Called with a container, gives what builds the new one; usually `type`.
+
+    Returns:
+        New containers of the new values.
 
     Examples:
         >>> import torch
@@ -414,7 +463,14 @@ def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callab
 
 
 def set_device(data: Any, device: torch.device | str) -> Any:
-    """The same nested values, as for `traverse_data`, with copies of the tensors that are not on the device.
+    """The same nested values with their tensors on a device.
+
+    Args:
+        data: As for `traverse_data`.
+        device: Where the tensors are to be.
+
+    Returns:
+        New containers, with copies of the tensors that were elsewhere.
 
     Examples:
         >>> import torch

@@ -65,9 +65,13 @@ class OrderedSet(MutableSet[T]):
 
 
 def is_generator_empty(parameters: Iterable[Parameter]) -> bool:
-    """Whether there is nothing to iterate over, as in `module.parameters()` of an activation.
+    """Whether there is nothing to iterate over; the first element of an iterator is used up.
 
-    The first element of an iterator is used up.
+    Args:
+        parameters: Usually `module.parameters()`.
+
+    Returns:
+        True for a module without parameters, such as an activation.
 
     Examples:
         >>> from torch import nn
@@ -79,7 +83,15 @@ def is_generator_empty(parameters: Iterable[Parameter]) -> bool:
 
 
 def updated_dict(arg_dict: dict[str, Any], update_key: str, update_value: Any) -> dict[str, Any]:
-    """A copy of a dict in which one key has another value; as in torchview, a key that is not there is not added.
+    """A copy of a dict in which one key has another value.
+
+    Args:
+        arg_dict: The dict, which is not changed.
+        update_key: The key. As in torchview, one that is not there is not added.
+        update_value: Its value in the copy.
+
+    Returns:
+        The copy.
 
     Examples:
         >>> from torchrecorder.torchview.utils import updated_dict
@@ -90,7 +102,12 @@ def updated_dict(arg_dict: dict[str, Any], update_key: str, update_value: Any) -
 
 
 def assert_input_type(func_name: str, valid_input_types: tuple[type, ...], in_var: Any) -> None:
-    """Check the type of an argument `in_var` of the function `func_name`.
+    """Check the type of an argument.
+
+    Args:
+        func_name: The function it was given to.
+        valid_input_types: The types it may have.
+        in_var: The argument.
 
     Raises:
         AssertionError: It is an instance of none of `valid_input_types`.
@@ -123,6 +140,9 @@ def stringify_attributes(obj: Any, max_depth: int = 3, current_depth: int = 0) -
         obj: Any value. Of a tensor, shape and dtype are shown; of an object, its first public attributes.
         max_depth: Levels to go down; what lies deeper is `...`.
         current_depth: The level that `obj` is on.
+
+    Returns:
+        One line.
 
     Examples:
         >>> import torch

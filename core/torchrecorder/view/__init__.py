@@ -4,15 +4,12 @@ A View is made in this order:
 
 1. `entries` gives lists of lists of layers a call for each entry, as if the list had a forward.
 2. `plan.visibility` says of each call and op whether the options let it be a box, a node, or nothing.
-3. `templates` chooses for `depth: auto` which kinds of layers are opened, in place or beside the picture; any other
-   depth opens all calls down to it.
-4. `plan` places boxes and nodes (`plan.plan`), with loops (`plan.loops`) and repeats (`plan.repeats`) as one thing, and
-   joins them with what they read (`plan.reads`, `plan.edges`). The result is a `draft.Draft`.
-5. `simplified` edits the Draft: what is aside goes, and what readers take for one thing becomes one node.
+3. `templates` chooses which kinds of layers are opened; a depth other than `auto` opens all calls down to it.
+4. `plan` places boxes and nodes, with loops and repeats as one thing, and joins them (`plan.reads`, `plan.edges`).
+5. `simplified` edits this Draft: what is aside goes, and what readers take for one thing becomes one node.
 6. `templates.series` folds what follows one another in it, for `depth: auto`. Then it is numbered, and a View.
 7. `skips` marks the edges that lead past others and cuts those that lead too far.
-8. `select` notes what is not drawn, `differences` in what layers differ that are drawn as one, and `marked` what is new
-   or gone, if the Graph is of two models.
+8. `select` notes what is not drawn, `differences` in what layers differ that are drawn as one, and `marked` fates.
 
 Words of the room, beside those of the glossary:
 

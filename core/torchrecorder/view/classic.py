@@ -7,7 +7,7 @@ plain data.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -19,8 +19,7 @@ from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNo
 def autograd_graph(graph: Graph) -> Graph:
     """The Graph with the nodes that its ops have in autograd's graph in the place of those ops.
 
-    The target of such an op is its name. Ops without nodes stay: autograd did not follow them, or the Graph was
-    recorded before such nodes were kept.
+    The target of such an op is its name. Ops without nodes stay: autograd did not follow them, or none were kept.
     """
     rows = _AutogradOps(graph)
     for value in graph.values:
@@ -38,7 +37,7 @@ class _AutogradOps:
         """Those of the Graph, by their ids in it, and new ones."""
 
     def add(self, value: Value) -> None:
-        """A value in the order of the Graph; with the first one of an op come all that it made."""
+        """Add a value in the order of the Graph, and with the first one of an op all that it made."""
         if value.producer is None:
             self.values.append(value)
         elif value.producer not in self._done:
@@ -77,7 +76,7 @@ class _AutogradOps:
 
 @dataclass(slots=True)
 class ClassicNodes:
-    """What a renderer of 1.0.3 reads. Nodes have numbers in the place of live objects, and rows of a Graph as `fn`."""
+    """Nodes for a renderer of 1.0.3: numbers in the place of live objects, and rows of a Graph as `fn`."""
 
     nodes: dict[int, BaseNode] = field(default_factory=dict)
     edges: set[tuple[int, int]] = field(default_factory=set)
@@ -170,7 +169,9 @@ class _Walk:
             value = self.graph.values[id_]
             known = self._param(value, layer) if value.kind == "param" else self._of_value.get(id_)
             if known is not None and value.kind != "param" and known not in self._taken[call.id]:
-                self._lift(known, layer)
+                node, beside = self._node(known), self._node(layer)
+                if node.depth > beside.depth:  # a layer inside gave it, and the scope around this one gives it too
+                    node.depth, node.parent = beside.depth, beside.parent
                 continue
             given = self._tensor(value, layer)
             origin, through = self._origin(value, known, layer)
@@ -183,7 +184,7 @@ class _Walk:
             self._edge(origin, given)
 
     def unfinished(self) -> None:
-        """What ran since the last layer began or ended, before the forward raised."""
+        """Nodes of ops since the last layer began or ended, before the forward raised."""
         for op in self.graph.ops:
             scope = self._around(op.call)
             if scope is not None and self._is_live[self._unit[op.id]] and op.kind != "pass":
@@ -250,7 +251,7 @@ class _Walk:
                 path.pop()
 
     def _is_seen(self, value: int, op: int) -> bool:
-        """Whether an op reads the node of a value: 1.0.3 gives it to layers only; others read what made the value."""
+        """1.0.3 gives the node of a value to layers only; other ops read what made it."""
         takers, made = self._takers.get(value, ()), self._made_by(value)
         if value in self._given or made is None or self.graph.ops[made].target != self.graph.ops[made].name:
             return True
@@ -275,12 +276,6 @@ class _Walk:
         beside = self._node(layer)
         return self._add(TensorNode(self._numbered("Tensor"), value, beside.depth, beside.parent))
 
-    def _lift(self, known: int, layer: int) -> None:
-        """What a layer inside gave stands in the scope around this one, which gives it too."""
-        node, beside = self._node(known), self._node(layer)
-        if node.depth > beside.depth:
-            node.depth, node.parent = beside.depth, beside.parent
-
     def _numbered(self, name: str) -> str:
         self._names[name] += 1
         return name if self._names[name] == 1 else f"{name}-{self._names[name]}"
@@ -300,12 +295,11 @@ class _Walk:
         return self._layers.get(call.module) if call.kind == "module" else None
 
     def _around(self, call: int | None) -> int | None:
-        """The layer whose call this is, or lies in."""
         layers = map(self._layer, self.graph.around(call))
         return next((layer for layer in layers if layer is not None), None)
 
     def _scope_before(self, call: Call) -> int | None:
-        """Where ops stand that ran before a layer: in what is around it, or the other layer that has and calls it."""
+        """Scope of ops that ran before a layer: the one around it, or another that has and calls it."""
         caller, module = self._around(call.parent), self.graph.modules[call.module]
         holders = [self._layers.get(path.rpartition(".")[0]) for path in (module.fqn, *module.aliases) if path]
         return caller if caller in holders else next(iter(holders), None)
@@ -315,12 +309,11 @@ class _Walk:
         return None if producer is None else self._unit[producer]
 
     def _made_by(self, value: int) -> int | None:
-        """The op that made a value from what is shown; constants are not."""
         op = self._producer(value)
         return op if op is not None and self._is_live[op] else None
 
     def _unchanged(self, value: int) -> int:
-        """What a layer that returns its argument was given, if its result has no node of its own."""
+        """Argument of a layer that returns it, if the result has no node of its own."""
         while value not in self._of_value:
             producer = self.graph.values[value].producer
             if producer is None or self.graph.ops[producer].kind != "pass" or not self.graph.ops[producer].inputs:
@@ -329,8 +322,9 @@ class _Walk:
         return value
 
     def _live_ops(self) -> dict[int, bool]:
-        """For each op whether it reads an input, a parameter, or what a layer takes or gives, however far back."""
-        passed = {value for call in self._of_layers() for value in (*call.inputs.values(), *call.outputs.values())}
+        """By op, whether an input, a parameter or an end of a layer leads to it, however far back."""
+        layers = [call for call in self.graph.calls if call.kind == "module" and not call.module.startswith("~")]
+        passed = {value for call in layers for value in (*call.inputs.values(), *call.outputs.values())}
         found: dict[int, bool] = {}
         for op in self.graph.ops:
             values = [self.graph.values[id_] for id_ in op.inputs]
@@ -341,9 +335,6 @@ class _Walk:
                 for value in values
             )
         return found
-
-    def _of_layers(self) -> Iterable[Call]:
-        return (call for call in self.graph.calls if call.kind == "module" and not call.module.startswith("~"))
 
 
 def _outermost_function(graph: Graph, op: Op) -> int | None:

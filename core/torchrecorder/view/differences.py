@@ -47,7 +47,7 @@ class _Differences:
         self._settings: dict[str, Mapping[str, str]] = {}
 
     def view(self) -> View:
-        """A letter stands for what it stands for wherever it is drawn, also in the insets of other letters."""
+        """Letters stand for the same wherever they are drawn, also in the insets of other letters."""
         insets = {inset.letter: inset for inset in self._view.insets}
         lettered: dict[str, set[int]] = {letter: {*inset.calls} for letter, inset in insets.items()}
         pending = [""]
@@ -56,28 +56,21 @@ class _Differences:
             letter = pending.pop()
             shown = insets[letter].view if letter else self._view
             calls = lettered.get(letter, set())
-            done[letter] = spanned = replace(shown, nodes=tuple(self._nodes(shown, calls)))
-            for other, more in self._letters(spanned, calls):
-                if not more <= lettered[other] or other not in done:
-                    lettered[other] |= more
-                    pending.append(other)
+            turns, nodes = self._turns(shown, calls), list[Node]()
+            for node in shown.nodes:
+                parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
+                nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
+            done[letter] = replace(shown, nodes=tuple(nodes))
+            for node in (node for node in nodes if node.inset):
+                more = {call for turn in self._calls(node, turns) for call in turn}
+                if not more <= lettered[node.inset] or node.inset not in done:
+                    lettered[node.inset] |= more
+                    pending.append(node.inset)
         changed = (replace(inset, view=done.get(inset.letter, inset.view)) for inset in self._view.insets)
         return replace(done[""], insets=tuple(changed))
 
-    def _letters(self, view: View, calls: set[int]) -> Iterator[tuple[str, set[int]]]:
-        turns = self._turns(view, calls)
-        for node in view.nodes:
-            if node.inset:
-                yield node.inset, {call for turn in self._calls(node, turns) for call in turn}
-
-    def _nodes(self, view: View, calls: set[int]) -> Iterator[Node]:
-        turns = self._turns(view, calls)
-        for node in view.nodes:
-            parts = tuple(replace(part, spans=self._spans(part, view.boxes, turns)) for part in node.parts)
-            yield replace(node, parts=parts, spans=self._spans(node, view.boxes, turns))
-
     def _turns(self, view: View, calls: set[int]) -> list[Sequence[_Turn]]:
-        """By box all that it stands for, what is drawn first."""
+        """By box all turns that it stands for, the drawn one first."""
         turns: list[Sequence[_Turn]] = []
         for box in view.boxes:
             step = max(box.period, 1)  # the turns of a loop may hold no call
@@ -90,17 +83,15 @@ class _Differences:
         return turns
 
     def _there(self, call: int, turns: Sequence[_Turn], turn: _Turn) -> int | None:
-        """The call in one turn at the place of a call in the first."""
         for a, b in zip(turns[0], turn, strict=False):
             if a is not None and a <= call < self.tree.end[a]:
-                return None if b is None else self.places.matched(a, b).get(call)
+                return None if b is None else self.places.call(call, a, b)
         first, other = next(iter(turns[0]), None), next(iter(turn), None)
         # a part beside the layers that take turns
         at = -1 if first is None or other is None else call - first + other
-        return at if 0 <= at < len(self.graph.calls) and self._class(at) == self._class(call) else None
+        return at if 0 <= at < len(self.graph.calls) and self.tree.cls(at) == self.tree.cls(call) else None
 
     def _calls(self, node: Node, turns: Sequence[Sequence[_Turn]]) -> list[list[int]]:
-        """By turn the calls that a node stands for."""
         if node.box is None:
             return [[*node.calls]]
         around = turns[node.box]
@@ -122,7 +113,6 @@ class _Differences:
         return tuple(spans)
 
     def _ops(self, op: int, box: Box, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> Iterator[int]:
-        """The ops at the place of one, in the repeats of all boxes around it."""
         call, around = self.graph.ops[op].call, turns[box.id]
         for k, a in enumerate(around[0]):
             if a is not None and a <= call < self.tree.end[a]:
@@ -144,20 +134,17 @@ class _Differences:
                 is_named = span.name.isidentifier()
                 if (is_named and span.name not in _FOLLOWING) or (not is_named and (is_drawn or not is_weighted)):
                     yield span if is_named else Span(ops[0].name, span.values)
-            weights = tuple(dict.fromkeys(self._weight(op) for op in ops))
+            shapes = [self.graph.values[op.inputs[1]].shape if len(op.inputs) > 1 else () for op in ops]
+            weights = tuple(dict.fromkeys("→".join(map(str, reversed(shape))) for shape in shapes))
             if is_drawn and names[0] == "linear" and len(weights) > 1:
                 yield Span("weight", weights)
-
-    def _weight(self, op: Op) -> str:
-        meta = self.graph.values[op.inputs[1]].meta if len(op.inputs) > 1 else None
-        return "→".join(map(str, reversed(meta.shape))) if meta is not None else ""
 
     def _of_calls(self, calls: Sequence[int], by_turn: Sequence[Sequence[int]], *, is_shown: bool) -> Iterator[Span]:
         own = [*_differing([self._own(call) for call in calls])]
         yield from own
         if not is_shown and not values_of(own, CLASS):
             yield from dict.fromkeys(self._inside(calls))
-        params = tuple(dict.fromkeys(sum(self._params(call) for call in turn) for turn in by_turn if turn))
+        params = tuple(dict.fromkeys(sum(map(self.tree.n_params, turn)) for turn in by_turn if turn))
         if len(params) > 1:
             yield Span(PARAMS, tuple(map(str, params)))
 
@@ -169,17 +156,15 @@ class _Differences:
         for call in drawn:
             alike = [column[call] for column in columns if call in column]
             yield from (span for span in _differing([*map(self._own, alike)]) if span.name not in (SIZES, CLASS))
-        for op in (op for call in (first, *drawn) if not self._is_leaf(call) for op in self.places.ops(call)):
+        for op in (op for call in (first, *drawn) if not self.tree.is_leaf(call) for op in self.places.ops(call)):
             places = (self.places.op(op, first, call) for call in calls)
             ops = [self.graph.ops[place] for place in places if place is not None and self._tells(place)]
             yield from (span for span in self._of_ops(ops, is_drawn=False) if span.name)
 
     def _tells(self, op: int) -> bool:
-        """Whether it works on data, and not on positions or a mask."""
         return not self._contracted[op] and not self._aside.issuperset(self.graph.ops[op].outputs)
 
     def _own(self, call: int) -> Mapping[str, str]:
-        """The class and the settings of a layer."""
         module = self.tree.module(call)
         if module is None:
             return {CLASS: self.graph.calls[call].module}
@@ -190,18 +175,6 @@ class _Differences:
             self._settings[module.fqn] = settings
         return self._settings[module.fqn]
 
-    def _is_leaf(self, call: int) -> bool:
-        module = self.tree.module(call)
-        return module is not None and module.native and not self.tree.children[call]
-
-    def _class(self, call: int) -> str:
-        module = self.tree.module(call)
-        return "" if module is None else module.cls
-
-    def _params(self, call: int) -> int:
-        module = self.tree.module(call)
-        return 0 if module is None else module.params.total
-
 
 def _arguments(op: Op) -> Mapping[str, str]:
     """The arguments of an op by name; of a convolution also those that are given by position."""
@@ -210,7 +183,7 @@ def _arguments(op: Op) -> Mapping[str, str]:
 
 
 def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
-    """What is not the same in all; of layers of several classes, that alone, since their settings are others."""
+    """Spans of what is not the same in all; of several classes that alone, since their settings are others."""
     names = dict.fromkeys(name for own in settings for name in own)
     for name in names:
         values = tuple(dict.fromkeys(own.get(name, _UNSAID.get(name, "none")) for own in settings))
@@ -221,5 +194,4 @@ def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
 
 
 def values_of(spans: Iterable[Span], name: str) -> tuple[str, ...]:
-    """The values of the setting with that name, if they differ."""
     return next((span.values for span in spans if span.name == name), ())

@@ -41,7 +41,6 @@ class Draft:
             self.heads[tail].setdefault(head, value)
 
     def part(self, tail: int, head: int) -> None:
-        """Takes the edge away."""
         del self.tails[head][tail], self.heads[tail][head]
 
     def drop(self, node: int) -> None:
@@ -53,20 +52,16 @@ class Draft:
         del self.nodes[node], self.tails[node], self.heads[node]
 
     def is_looped(self, node: int) -> bool:
-        """Whether the next turn of a loop reads what a node gives, or it reads what an earlier one gave."""
+        """Whether a turn of a loop reads what the node gave in an earlier one, or it does so itself."""
         return any(node in pair for pair in self.backs)
 
     def is_read(self, node: int) -> bool:
-        """Whether another node reads what a node gives, in this turn of a loop or in the next."""
         return bool(self.heads[node]) or any(node == tail != head for tail, head in self.backs)
 
     def merge(self, ids: Sequence[int], node: Node, *, last_gives: bool = False) -> None:
-        """Draws several nodes as one, which takes the id of the first.
+        """Draw several nodes as one, with the id of the first.
 
-        Args:
-            ids: The nodes.
-            node: What they are drawn as.
-            last_gives: Whether what another node reads of several of them is what the last gives.
+        With `last_gives`, what another node reads of several of them is what the last gives.
         """
         first, *others = ids
         at = dict.fromkeys(others, first)
@@ -96,17 +91,13 @@ class Draft:
         return True
 
     def by_box(self) -> Iterable[list[Node]]:
-        """The nodes that stand in one box, in order, box by box."""
         groups: dict[int | None, list[Node]] = {}
         for node in self.nodes.values():
             groups.setdefault(node.box, []).append(node)
         return groups.values()
 
     def settle(self) -> None:
-        """Takes out boxes without content, and puts the nodes into an order in which every edge leads forward.
-
-        What a loop repeats is drawn once, so an edge may lead back which the mark of the loop stands for. It goes.
-        """
+        """Take out empty boxes, and order nodes so that every edge leads forward; one of a loop that cannot goes."""
         used: set[int] = set()
         for node in self.nodes.values():
             box = node.box
@@ -127,7 +118,6 @@ class Draft:
                 self.join(new[tail], new[head], value)
 
     def view(self, depth: int) -> View:
-        """The View, with ids that count up in the order of things."""
         self.settle()
         new = {node: place for place, node in enumerate(self.nodes)}
         boxes = {box: place for place, box in enumerate(self.boxes)}

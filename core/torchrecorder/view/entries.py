@@ -1,9 +1,8 @@
 """Lists of lists of layers: each entry, whose layers the code calls one by one, as a call of its own.
 
 `for block, attention, down in self.downs:` calls three layers of `downs.0`, then three of `downs.1`. To a reader
-`downs.0` is a block, but it is a list without a forward, so nothing of it was recorded. What stands between its layers
-is its own too. Of what stands between two entries, that belongs to the second which ran before the first as well, as
-the `cat` at the head of a loop does; the rest belongs to the first.
+`downs.0` is a block, but a list has no forward, so nothing of it was recorded. Of the ops between two entries, those
+belong to the second that ran before the first as well, as the `cat` at the head of a loop; the rest to the first.
 """
 
 from __future__ import annotations
@@ -43,12 +42,10 @@ def with_entries(graph: Graph) -> Graph:
 
 
 def is_list(cls: str) -> bool:
-    """Whether it is a class that holds layers and has no forward."""
     return cls in _LISTS
 
 
 def _entries_in(tree: CallTree, parent: int, paths: set[str]) -> Iterator[_Entry]:
-    """The entries whose layers a call calls, list by list."""
     graph, items = tree.graph, tree.items[parent]
     around: dict[int, str] = {}
     for child in tree.children[parent]:
@@ -72,7 +69,8 @@ def _entries_in(tree: CallTree, parent: int, paths: set[str]) -> Iterator[_Entry
         take_turns = len([*groupby(sorts)]) > len({*sorts})  # one turn of which is drawn, with ×N
         if len(entries) < 2 or not is_apart or take_turns or any(len(inside) < 2 for inside in within):
             continue
-        if not _is_chain(tree, within):
+        before = dependence(tree, [[Item(True, call) for call in inside] for inside in within])
+        if not all(before[i] >> (i - 1) & 1 for i in range(1, len(before))):  # not a chain
             continue
         for (path, _), (start, stop) in zip(entries, _stretches(graph, items, [*of_list.values()]), strict=True):
             calls = [child for child, home in around.items() if home == path]
@@ -81,17 +79,10 @@ def _entries_in(tree: CallTree, parent: int, paths: set[str]) -> Iterator[_Entry
             yield _Entry(path, parent, inner, frozenset(it.id for it in items[start:stop] if not it.is_call))
 
 
-def _is_chain(tree: CallTree, entries: Sequence[Sequence[int]]) -> bool:
-    """Whether each depends on the one before."""
-    before = dependence(tree, [[Item(True, call) for call in calls] for calls in entries])
-    return all(before[i] >> (i - 1) & 1 for i in range(1, len(before)))
-
-
 def _stretches(graph: Graph, items: Sequence[Item], spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """From where to where each entry goes, with the ops before its first and behind its last layer."""
+    """Start and stop of each entry, with the ops before its first and behind its last layer."""
 
     def ops(positions: range) -> list[tuple[int, object]]:
-        """The ops up to the next call, and where in the code they are."""
         found = takewhile(lambda at: not items[at].is_call, positions)
         return [(at, place(graph, graph.ops[items[at].id])) for at in found]
 
@@ -127,7 +118,7 @@ def _with_calls(tree: CallTree, entries: Sequence[_Entry]) -> Graph:
 
 
 def _ends(tree: CallTree, entry: _Entry) -> tuple[dict[str, int], dict[str, int]]:
-    """What an entry gets, named by the layers that it comes from, and what it gives."""
+    """Inputs of an entry, named by the layers that they come from, and its outputs."""
     graph = tree.graph
     inside = {op for call in entry.calls for op in tree.all_ops_of(call)} | entry.ops
     read = dict.fromkeys(value for op in sorted(inside) for value in graph.ops[op].inputs)
@@ -146,7 +137,6 @@ def _ends(tree: CallTree, entry: _Entry) -> tuple[dict[str, int], dict[str, int]
 
 
 def _origin(tree: CallTree, entry: _Entry, value: int) -> str:
-    """The name of the input, or of the layer beside the entry that made a value."""
     row = tree.graph.values[value]
     if row.producer is None:
         return row.name or str(value)

@@ -35,23 +35,13 @@ class Facts:
 
     @cached_property
     def blank(self) -> set[int]:
-        """Those that hold no data at all, such as `new_zeros`: shapes and constants of the code decide them."""
+        """Values without any data, such as `new_zeros`: shapes and constants of the code decide them."""
         blank = {value.id for value in self.graph.values if value.kind == "const"}
         for op in self.graph.ops:
             is_known = op.name in SHAPED_LIKE or all(value in blank for value in op.inputs)
             if is_known and not op.name.startswith(RANDOM):
                 blank.update(op.outputs)
         return blank
-
-    @cached_property
-    def random(self) -> set[int]:
-        """The values that random numbers decide, and nothing that the model gets or has learned."""
-        random: set[int] = set()
-        for op in self.graph.ops:
-            is_known = all(value in random or value in self.aside for value in op.inputs)
-            if is_known and (op.name.startswith(RANDOM) or not random.isdisjoint(op.inputs)):
-                random.update(op.outputs)
-        return random
 
     @cached_property
     def opaque(self) -> set[int]:
@@ -79,18 +69,15 @@ class Facts:
         return ran_in
 
     def ops_of(self, node: Node) -> list[int]:
-        """Ids of the ops that ran in what a node stands for."""
         return [op for call in node.calls for op in self.tree.all_ops_of(call)] + [*node.own_ops]
 
 
 def is_no_feature(graph: Graph, value: int) -> bool:
-    """Whether it holds integers or truth values."""
     meta = graph.values[value].meta
     return meta is not None and meta.dtype.startswith(_NO_FEATURES)
 
 
 def frames_around(graph: Graph, frame: int | None) -> list[int]:
-    """The frame and those around it in the same call."""
     frames = []
     while frame is not None:
         frames.append(frame)

@@ -75,7 +75,6 @@ class _Marker:
         return self.marks.calls.get((row.module, row.index))
 
     def _of_calls(self, calls: Sequence[int], period: int) -> tuple[Mark | None, tuple[str, ...]]:
-        """The mark of what is drawn once for some calls, and what is said of it."""
         of_calls: list[Mark | None] = [self._call(call) for call in calls]
         words = [self.marks.words.get((self.graph.calls[c].module, self.graph.calls[c].index), "") for c in calls]
         said = tuple(dict.fromkeys(filter(None, words)))[:1]

@@ -6,7 +6,7 @@ and box ids are positions, in the order in which things happened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,7 +29,7 @@ CallName = tuple[str, int]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Marks:
-    """What became of the things of a Graph that holds two models, an old and a new one."""
+    """Fates of the things of a Graph that holds two models, an old and a new one."""
 
     calls: Mapping[CallName, Mark]
     ops: Mapping[int, Mark]
@@ -125,7 +125,7 @@ class Node:
 
     @property
     def own_ops(self) -> tuple[int, ...]:
-        """Ids of the ops that it stands for, but for those in its calls and parts."""
+        """Ids of its ops, but for those in its calls and parts."""
         return self.ops or (() if self.op is None else (self.op,))
 
 
@@ -143,6 +143,13 @@ class Edge:
     back: bool = False
     """Whether the next turn of a loop reads it: then it leads from a node to one before it in the same loop, or to
     itself."""
+
+
+def boxes_around(boxes: Sequence[Box], box: int | None) -> Iterator[Box]:
+    """A box by its id, and those that it lies in, from the inside out; none for None."""
+    while box is not None:
+        yield boxes[box]
+        box = boxes[box].parent
 
 
 def in_order(edges: Iterable[Edge]) -> tuple[Edge, ...]:

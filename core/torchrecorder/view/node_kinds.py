@@ -86,7 +86,6 @@ class NodeKinds:
         return _OTHER_NODES.get(node.kind, "data")
 
     def _of_function(self, ran: set[str]) -> Kind:
-        """What a function does if its ops show it; `op` for all others."""
         if "softmax" in ran and ran & {"matmul", "bmm", "einsum", "baddbmm"}:
             return "attention"
         if is_norm(ran):
@@ -127,7 +126,7 @@ def op_kind(name: str) -> Kind:
 
 
 def torch_kind(module: Module) -> Kind:
-    """The kind of a layer of torch's own, by the file of torch that defines it; `op` for all others."""
+    """Kind of a layer of torch's own, by the file that defines it; `op` for all others."""
     if not module.native:
         return "op"
     path = module.cls.split(".")

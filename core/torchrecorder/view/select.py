@@ -1,7 +1,6 @@
 """How deep a View goes, how much it may show, and which of its edges are cut because they are long.
 
-A reader takes in some forty nodes at once and finds a way through some three hundred; beyond five hundred a picture is
-a wall. A view that would be larger is drawn at a smaller depth or with gaps, and a note says so and what shows more.
+A view that would be too large is drawn at a smaller depth or with gaps, and a note says so and what shows more.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MORE = "focus shows one layer alone, expand opens layers, and expand: ** opens 
 
 
 def make_view(graph: Graph, options: DrawingOptions = _USUAL, *, contract: bool = True) -> View:
-    """What a picture of the Graph shows.
+    """The View for a picture of the Graph.
 
     Raises:
         OptionError: `focus` does not name a module that was called, or `expand` asks for more than can be drawn.
@@ -42,11 +41,7 @@ def make_view(graph: Graph, options: DrawingOptions = _USUAL, *, contract: bool 
 class Views:
     """The views of one Graph, with what they have in common made once.
 
-    Args:
-        graph: What is shown.
-        options: What of it, and how deep.
-        contract: Whether changes of shape are drawn as edges.
-        marks: What became of the things of the Graph, if it is of two models.
+    With `contract`, changes of shape are drawn as edges. `marks` are for a Graph of two models.
     """
 
     def __init__(
@@ -66,7 +61,7 @@ class Views:
         return self._finished(self._at(self.max_depth if depth == "all" else min(max(depth, 0), self.max_depth)))
 
     def weaken(self, calls: Iterable[int]) -> bool:
-        """Has less drawn as one in some calls from now on; False if nothing is left to weaken."""
+        """Draw less as one in some calls from now on; False if nothing is left to weaken."""
         self.__dict__.pop("_interiors", None)
         return self.visible.weaken(calls)
 
@@ -77,7 +72,7 @@ class Views:
         return self._with(self.options, contract=False) if self.visible.contract else None
 
     def inside(self, call: int) -> View:
-        """What a reader sees who opens a layer that is closed."""
+        """The View for a reader who opens a layer that is closed."""
         options = replace(self.options, depth="auto", expand=(), collapse=())
         if self.options.expand or self.options.collapse:
             return self._with(options, contract=self.visible.contract).inside(call)
@@ -132,10 +127,7 @@ class Views:
         return _judged(view)
 
     def _at(self, depth: int) -> View:
-        """The view of that depth, or a smaller one if it would show too much.
-
-        What `expand` asks for is drawn up to the last limit: who names single layers wants to see them.
-        """
+        """The view of that depth, or a smaller one if it would show too much and no single layer was asked for."""
         n = self._count(depth)
         if self.visible.asked:
             if n > tuning.MAX_NODES:  # before edges are made
@@ -158,11 +150,9 @@ class Views:
         return replace(view, notes=(*self._notes(view),))
 
     def _count(self, depth: int) -> int:
-        """How many calls and ops the view of that depth shows, for a fraction of its cost."""
         return len(Plan(self.visible, self.visible.states(depth)).nodes)
 
     def _with_gaps(self, depth: int, node_limit: int) -> View:
-        """The view with no more things in a box than keep it within the limit."""
         item_limit = node_limit
         view = self._view(depth, item_limit)
         while view_size(view) > node_limit and item_limit > 6:

@@ -38,7 +38,6 @@ class ReprArguments:
         return by_name | {name: value for name, value in self.named.items() if name not in SIZE_NAMES}
 
     def changed(self, name: str, value: str) -> ReprArguments:
-        """The same with another value of one of those."""
         if name != SIZES:
             return ReprArguments(self.unnamed, self.named | {name: value})
         named = {key: other for key, other in self.named.items() if key not in SIZE_NAMES}

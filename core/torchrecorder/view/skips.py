@@ -1,10 +1,9 @@
 """Which edges are skip connections.
 
-A tensor that one node gives to two others, one after the other, is often not passed by anything: the embedding of a
-time step, a position bias, the memory of an encoder. A skip edge ends in a sum, a concatenation or a layer that gets
-the same data by another way too, through at least one node. The ways that count are spines: from each node back to the
-one that gave its main data, which is the first argument of a call, the first input of an op, and the longest way to a
-sum or concatenation. A side branch that is shorter than the spine it leaves, such as a projection, is a skip as well.
+A tensor that several nodes read, such as the embedding of a time step, often passes nothing by. A skip edge ends in a
+sum, a concatenation or a layer that gets the same data by another way too, through at least one node. The ways that
+count are spines: from each node back to the one that gave its main data, which is the first argument of a call, the
+first input of an op, and the longest way to a sum. A side branch shorter than the spine it leaves is a skip as well.
 Spines form a tree, so each question costs one comparison and the whole is linear.
 """
 
@@ -62,7 +61,9 @@ class _Spines:
             for edge in edges if not is_sum else self.main[node.id]:
                 # What nothing is below leads past nothing; a node may have thousands of inputs that are such.
                 has_below = self._leave[edge.tail] > self._enter[edge.tail]
-                if has_below and any(self._leads_past(edge, other) for other in others):
+                axes = self._axes(edge.value)
+                beside = (other.tail for other in others if axes == self._axes(other.value) and axes >= _FEATURES)
+                if has_below and any(self._is_above(edge.tail, tail) for tail in beside):
                     skips.add((edge.tail, edge.head))
                 elif is_sum:
                     skips.update(self._side_branch(edge))
@@ -84,14 +85,8 @@ class _Spines:
             values = set() if op is None else {*self.graph.ops[op].inputs[:1]}
         return [edge for edge in edges if edge.value in values] or edges
 
-    def _leads_past(self, edge: Edge, other: Edge) -> bool:
-        if edge.tail == other.tail or not self._is_above(edge.tail, other.tail):
-            return False
-        axes = self._axes(edge.value)
-        return axes >= _FEATURES and axes == self._axes(other.value)
-
     def _side_branch(self, edge: Edge) -> list[Pair]:
-        """The edges of a chain without forks that ends in a sum and leaves its spine above; else none."""
+        """Edges of a chain without forks that ends in a sum and leaves its spine above; else none."""
         tail, head = edge.tail, edge.head
         branch = [(tail, head)]
         if tail == self.spine[head]:
@@ -107,7 +102,7 @@ class _Spines:
         return self._enter[tail] < self._enter[head] <= self._leave[tail]
 
     def _number(self) -> None:
-        """Numbers the nodes so that those below a node on spines have consecutive numbers after its own."""
+        """Number the nodes so that those below a node on spines have consecutive numbers after its own."""
         n = len(self.spine)
         below: list[list[int]] = [[] for _ in range(n)]
         size = [1] * n
@@ -138,7 +133,7 @@ class _Spines:
 
 
 def _first(node: Node) -> Node:
-    """What data enters: of parts that are drawn as one, the first."""
+    """The part that data enters."""
     return node.parts[0] if node.parts else node
 
 
@@ -170,11 +165,7 @@ def shortened(view: View) -> View:
 
 
 def ranks(n: int, edges: Iterable[Edge]) -> list[int]:
-    """About the row in which layout will put each node.
-
-    As far down as its inputs ask; then what has no more inputs than readers, such as a mask, moves down to its first
-    reader.
-    """
+    """About the row of each node in a layout: as far down as its inputs ask, but a mask is beside its first reader."""
     before: list[list[int]] = [[] for _ in range(n)]
     below: list[list[int]] = [[] for _ in range(n)]
     for edge in (edge for edge in edges if not edge.back):

@@ -1,8 +1,7 @@
 """The nesting of a Graph's calls, worked out once.
 
-A Graph says of each call only who its parent is and of each op only in which call it ran. Everything that draws or
-folds needs the other direction: what happened in a call, in order. The answers are lists by call id, made in one pass
-and without recursion, because a call may hold 20,000 ops and calls may nest deeply.
+A Graph names the parent of each call and the call of each op. This is the other direction, as lists by call id, made in
+one pass and without recursion, because a call may hold 20,000 ops and calls may nest deeply.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CallTree:
-    """Who called whom, and which ops ran where; each list is by call id."""
+    """Nesting of calls, and ops in them; each list is by call id."""
 
     graph: Graph
     children: list[list[int]] = field(default_factory=list)
@@ -48,7 +47,6 @@ class CallTree:
         return range(self.first_op[call], self.first_op[call] + self.n_ops[call])
 
     def all_ops_of(self, call: int) -> Sequence[int]:
-        """Ids of the ops in the call and in the calls within it."""
         if self.is_solid(call):
             return self.ops_of(call)
         items = (item for inner in range(call, self.end[call]) for item in self.items[inner])
@@ -58,6 +56,20 @@ class CallTree:
         """The module that was called; None for a custom autograd function."""
         row = self.graph.calls[call]
         return self.graph.modules.get(row.module) if row.kind == "module" else None
+
+    def cls(self, call: int) -> str:
+        """Class of the module with its path; empty for a custom autograd function."""
+        module = self.module(call)
+        return "" if module is None else module.cls
+
+    def n_params(self, call: int) -> int:
+        module = self.module(call)
+        return 0 if module is None else module.params.total
+
+    def is_leaf(self, call: int) -> bool:
+        """Whether it is a layer of torch's own that calls no other."""
+        module = self.module(call)
+        return module is not None and module.native and not self.children[call]
 
 
 def call_tree(graph: Graph) -> CallTree:
@@ -91,10 +103,9 @@ def call_tree(graph: Graph) -> CallTree:
 
 
 class Places:
-    """Which calls and ops of one call stand at the place of which in another one that is drawn like it.
+    """Calls and ops of one call, with those at their places in another that is drawn like it.
 
-    Children are matched by name; those of lists and containers, whose names are numbers, by class, in order. So the
-    places in a block with an added layer are still those of the others. Each pair of calls is matched once.
+    Children are matched by name; those of lists and containers by class, in order, so an added layer moves no place.
     """
 
     def __init__(self, tree: CallTree) -> None:
@@ -114,12 +125,15 @@ class Places:
         return self._calls[a, b]
 
     def children(self, a: int, b: int) -> list[tuple[int, int]]:
-        """The calls made in one call, each with the one at its place in the other."""
         here, there = self.tree.children[a], self.tree.children[b]
         return [(here[i], there[j]) for i, j in _pairs([*map(self._name, here)], [*map(self._name, there)])]
 
+    def call(self, call: int, a: int, b: int) -> int | None:
+        return call if a == b else self.matched(a, b).get(call)
+
     def op(self, op: int, a: int, b: int) -> int | None:
-        """The op in `b` at the place of one in `a`."""
+        if a == b:
+            return op
         x = self.graph.ops[op].call
         y = self.matched(a, b).get(x)
         if y is None:
@@ -131,17 +145,15 @@ class Places:
         return self._ops[x, y].get(op)
 
     def ops(self, call: int) -> list[int]:
-        """The ops directly in a call."""
         return [item.id for item in self.tree.items[call] if not item.is_call]
 
     def _name(self, call: int) -> str:
         last = self.graph.calls[call].module.rpartition(".")[2]
-        module = self.tree.module(call)
-        return module.cls if module is not None and last.isdigit() else last
+        return self.tree.cls(call) or last if last.isdigit() else last
 
 
 def _pairs(here: Sequence[Hashable], there: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """The positions of like things in two sequences, and of those that stand in the place of others."""
+    """Positions of like things in two sequences, and of those that stand in the place of others."""
     if here == there:
         return [(i, i) for i in range(len(here))]
     pairs: list[tuple[int, int]] = []

@@ -86,9 +86,6 @@ BODY = 0.6
 """Share of what is around it with which a list is the body of a block, and has none either. None at 0.4 or 0.8."""
 SHORT_LIST = 3
 """Nodes up to which a list has none. FT-Transformer at 2, SAM's encoder at 5."""
-SOME_LAYERS = 0.25
-"""Share of layers among its nodes below which an inside is arithmetic, which tells little. Graph U-Net at 0.5; none
-at 0.1."""
 NESTED = 2
 """Boxes in one another inside of which what is opened has no box of its own, unless it repeats. Time series
 transformer at 1, BERT at 3."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cProfile import Profile
+
 import pytest
 
 from tests.core.graph.building import DEEP, Net, chain, mlp, nested, residual_block, transformer
@@ -325,6 +327,16 @@ def test_deep_nesting_needs_no_recursion() -> None:
     view = make_view(nested(DEEP), DrawingOptions(depth="all"))
     assert len(view.boxes) == DEEP + 1
     assert reaches(view)
+
+
+@pytest.mark.parametrize("depth", ["auto", "all"])
+def test_twice_the_nesting_is_about_twice_the_work(depth: Depth) -> None:
+    def work(levels: int) -> int:
+        profile, graph = Profile(), nested(levels)
+        profile.runcall(make_view, graph, DrawingOptions(depth=depth))
+        return sum(entry.callcount for entry in profile.getstats())
+
+    assert work(600) < 2.5 * work(300)
 
 
 def test_equal_graphs_have_equal_views() -> None:

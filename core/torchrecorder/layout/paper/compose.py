@@ -321,8 +321,16 @@ def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool =
             base = tuning.TITLE_BASE + i * tuning.TITLE_LINE
             piece.title.append((Word(x, base, tuning.SIZE, PARTS.join(line)), long, is_rest))
             is_rest = True
-    if words.lines > 1:
-        _lower(piece)
+    if words.lines < 2:
+        return
+    for item in piece.items:  # what enters or leaves at the top still does
+        item.y += tuning.TITLE_LINE if item.y > _AT_TOP or not item.is_port else 0.0
+    for wire in piece.wires:
+        wire.points = [(x, y + tuning.TITLE_LINE if y > _AT_TOP else y) for x, y in wire.points]
+        wire.at = wire.at and (wire.at[0], wire.at[1] + tuning.TITLE_LINE)
+    piece.late = {source: side._replace(y=side.y + tuning.TITLE_LINE) for source, side in piece.late.items()}
+    piece.height += tuning.TITLE_LINE
+    piece.band += tuning.TITLE_LINE
 
 
 def set_title_beside(piece: Piece, text: str) -> None:
@@ -390,18 +398,6 @@ def _between(xs: Sequence[float], long: float, piece: Piece) -> tuple[float, flo
     pairs = pairwise([*xs, piece.right - tuning.TITLE_INSET + tuning.TITLE_FROM_LINE])
     left = next((left for left, right in pairs if right - left >= long + 2 * tuning.TITLE_FROM_LINE), None)
     return None if left is None or left == xs[-1] else (left + tuning.TITLE_FROM_LINE, long)
-
-
-def _lower(piece: Piece) -> None:
-    """Makes room for a second line; what enters or leaves at the top still does."""
-    for item in piece.items:
-        item.y += tuning.TITLE_LINE if item.y > _AT_TOP or not item.is_port else 0.0
-    for wire in piece.wires:
-        wire.points = [(x, y + tuning.TITLE_LINE if y > _AT_TOP else y) for x, y in wire.points]
-        wire.at = wire.at and (wire.at[0], wire.at[1] + tuning.TITLE_LINE)
-    piece.late = {source: side._replace(y=side.y + tuning.TITLE_LINE) for source, side in piece.late.items()}
-    piece.height += tuning.TITLE_LINE
-    piece.band += tuning.TITLE_LINE
 
 
 def _long(words: Sequence[str], *, bold: bool) -> float:

@@ -349,14 +349,13 @@ def _sweep(
 ) -> None:
     for way in ways:
         for row in rows if way <= 0 else rows[::-1]:
-            wanted = {item: _wanted(item, near.get(item, ()), way) for item in row}
-            _pack(row, wanted | {item: fixed[item] for item in row if item in fixed}, fixed)
-
-
-def _wanted(item: RowItem, near: Sequence[tuple[RowItem, float, float, int]], way: int) -> float:
-    used = [pull for pull in near if way in (0, pull[3])] or near
-    total = sum(weight for _, _, weight, _ in used)
-    return sum((other.x + by) * weight for other, by, weight, _ in used) / total if total else item.x
+            wanted = {item: fixed.get(item, item.x) for item in row}
+            for item in (item for item in row if item not in fixed):
+                pulls = near.get(item, ())
+                used = [pull for pull in pulls if way in (0, pull[3])] or pulls
+                if total := sum(weight for _, _, weight, _ in used):
+                    wanted[item] = sum((other.x + by) * weight for other, by, weight, _ in used) / total
+            _pack(row, wanted, fixed)
 
 
 def apart(a: RowItem, b: RowItem) -> float:

@@ -18,12 +18,15 @@ class OnLayers:
     """Puts something on layers. `str` gives `module.Class`, `repr` the public attributes too."""
 
     def children(self, network: nn.Module, types: Types | None = None, indices: Iterable[int] | None = None) -> Self:
-        """Put it on children of `network`: those of the types and at the indices, all by default; gives this object.
+        """Put it on children of `network`: those of the types and at the indices, all of them by default.
 
         Args:
             network: Whose direct children to choose from.
             types: A class or several.
             indices: Positions among the children, from 0.
+
+        Returns:
+            This object.
 
         Raises:
             TypeError: `network` is not a module, or a script module, which runs its children where no hook sees them;
@@ -32,9 +35,20 @@ class OnLayers:
         return self._register(selected(network, "children", types, indices))
 
     def modules(self, module: nn.Module, types: Types | None = None, indices: Iterable[int] | None = None) -> Self:
-        """Put it on `module` and on what is below it, chosen as among `children`; place 0 is `module` itself.
+        """Put it on `module` and on what is below it: those of the types and at the indices, all of them by default.
 
         Of a script module only the whole is called where hooks see it.
+
+        Args:
+            module: What to choose from, and all modules below it.
+            types: A class or several.
+            indices: Positions in `module.modules()`, from 0, which is `module` itself.
+
+        Returns:
+            This object.
+
+        Raises:
+            TypeError: `module` is not one, or `types` and `indices` are not what they should be.
         """
         return self._register(selected(module, "modules", types, indices))
 

@@ -95,7 +95,13 @@ class ValueRecorder(OnLayers):
         self.handles: list[Handle] = []
 
     def remove(self, index: int) -> Any:
-        """Take a subrecorder off its module and give what was in its slot; those after it move up by one.
+        """Take a subrecorder off its module; those after it move up by one.
+
+        Args:
+            index: Which one, in the order of registration.
+
+        Returns:
+            What was in its slot.
 
         Raises:
             IndexError: There is no such subrecorder.
@@ -110,7 +116,13 @@ class ValueRecorder(OnLayers):
         return self.data.pop(place) if place < len(self.data) else subrecorder.empty()
 
     def samples(self, index: int) -> int:
-        """Number of recordings of a subrecorder: one a call, or one a backward pass, whatever the batch size.
+        """How many times a subrecorder has recorded: one a call, or one a backward pass, whatever the batch size.
+
+        Args:
+            index: Which one, in the order of registration.
+
+        Returns:
+            The count.
 
         Raises:
             IndexError: There is no such subrecorder.
@@ -118,15 +130,27 @@ class ValueRecorder(OnLayers):
         return self._at(index).samples
 
     def iter_samples(self) -> Iterator[int]:
-        """Number of recordings of each subrecorder, in the order of registration."""
+        """How many times each subrecorder has recorded.
+
+        Returns:
+            The counts, in the order of registration.
+        """
         return (one.samples for one in self.subrecorders)
 
     def apply(self, function: Callable[[Any], Any]) -> None:
-        """Replace what is in each slot by `function` of it; slots in which nothing is recorded yet stay as they are."""
+        """Replace what is in each slot; slots in which nothing is recorded yet stay as they are.
+
+        Args:
+            function: Called with what a slot holds; its result is what the slot holds then.
+        """
         self.apply_sample(lambda data, _: function(data))
 
     def apply_sample(self, function: Callable[[Any, int], Any]) -> None:
-        """Replace what is in each slot, as `apply` does, by `function` of it and of its number of samples."""
+        """Replace what is in each slot, as `apply` does.
+
+        Args:
+            function: Called with what a slot holds, and with the number of samples that it was made from.
+        """
         for one in self.subrecorders:
             if one.has_data():
                 self.data[one.index] = function(self.data[one.index], one.samples)
@@ -134,8 +158,11 @@ class ValueRecorder(OnLayers):
     def save(self, path: Path, mkdir: bool = False, *args: Any, **kwargs: Any) -> None:
         """Write each slot to a file of its own, by `torch.save`: `0.pt`, `1.pt`, … in the order of `data`.
 
-        The folder `path` is made if it is not there and `mkdir` is given; the other arguments are for
-        `pathlib.Path.mkdir`, such as `parents` and `exist_ok`.
+        Args:
+            path: The folder.
+            mkdir: Make it first, if it is not there.
+            *args: For `pathlib.Path.mkdir`.
+            **kwargs: For `pathlib.Path.mkdir`, such as `parents` and `exist_ok`.
 
         Raises:
             FileExistsError: There is a file in its place, or the folder is there and `exist_ok=False` is given.
@@ -148,7 +175,14 @@ class ValueRecorder(OnLayers):
             torch.save(slot, folder / f"{index}.pt")
 
     def set_data_method(self, data_method: str) -> None:
-        """Record as much as `sample` or `batch` says from now on (ValueError for anything else)."""
+        """Record as much as `data_method` says from now on, with all subrecorders.
+
+        Args:
+            data_method: `sample` or `batch`.
+
+        Raises:
+            ValueError: There is no such method.
+        """
         self.data_method = checked(data_method)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

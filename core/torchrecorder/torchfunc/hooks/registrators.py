@@ -23,16 +23,28 @@ class _Registrator(OnLayers):
     """Puts one hook on many modules.
 
     Attributes:
+        hook: The hook.
         handles: What takes it off each module again, in the order of registration; `remove` is the better way.
     """
 
     def __init__(self, hook: Callable[..., Any]) -> None:
-        """Make a registrator that is on no module yet; the hook has the arguments that torch gives to its kind."""
+        """Make a registrator that is on no module yet.
+
+        Args:
+            hook: The hook, with the arguments that torch gives to hooks of its kind.
+        """
         self.hook = hook
         self.handles: list[Handle] = []
 
     def remove(self, index: int) -> None:
-        """Take one of the hooks off, by its place in the order of registration; those after it move up by one."""
+        """Take one of the hooks off; those after it move up by one.
+
+        Args:
+            index: Which one, in the order of registration.
+
+        Raises:
+            IndexError: There is no such hook.
+        """
         try:
             handle = self.handles.pop(index)
         except IndexError:

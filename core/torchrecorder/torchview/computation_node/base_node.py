@@ -11,7 +11,7 @@ NodeContainer = OrderedSet
 
 
 class Node:
-    """Base class of the nodes of a recorded graph; nodes that it comes from, and that come from it, are kept in order.
+    """Base class of the nodes of a recorded graph.
 
     Args:
         depth: Level in the hierarchy of modules; the model is on level 0.
@@ -20,6 +20,10 @@ class Node:
         name: What the drawing calls it.
 
     Attributes:
+        depth: As given.
+        name: As given.
+        parents: The nodes it comes from, in order of insertion.
+        children: The nodes that come from it, in order of insertion.
         node_id: Names it in the drawing; nodes with the same id are drawn once. `null` in this base class.
 
     Examples:
@@ -82,7 +86,11 @@ class Node:
         return not self.children
 
     def set_node_id(self) -> None:
-        """Give the node the id that its kind of node has; this base class has none (NotImplementedError)."""
+        """Give the node the id that its kind of node has.
+
+        Raises:
+            NotImplementedError: This base class has none.
+        """
         raise NotImplementedError("To be implemented by subclasses of Node Class !!!")
 
 

@@ -66,7 +66,11 @@ class TensorNode(Node):
         self.set_node_id()
 
     def set_node_id(self, children_id: int | str | None = None) -> None:
-        """Give the node its id, a stand-in that of its main node, or one for its place before some children only."""
+        """Give the node its id; a stand-in has that of its main node.
+
+        Args:
+            children_id: Makes an id for the node before those children only.
+        """
         if children_id is not None:
             self.node_id = f"{id(self)}-{children_id}"
         else:
@@ -98,9 +102,10 @@ class _ComputeNode(Node):
     def set_node_id(self, output_id: int | str | None = None) -> None:
         """Give the call an id of its own or, to roll the graph, one that all calls alike share.
 
-        `output_id` says what follows the call. Calls of one function are alike if that is the same; so are calls of a
-        module without parameters, since an activation may serve in many places. Calls of a module with parameters are
-        alike whatever follows.
+        Args:
+            output_id: Says what follows the call. Calls of one function are alike if that is the same; so are calls of
+                a module without parameters, since an activation may serve in many places. Calls of a module with
+                parameters are alike whatever follows.
         """
         self.node_id = f"{id(self)}" if output_id is None else f"{self.compute_unit_id}-{output_id}"
 
@@ -165,11 +170,23 @@ def _is_true(module: nn.Module) -> bool:
 
 
 class FunctionNode(_ComputeNode):
-    """A call of a function of torch.
+    """One call of a function of torch.
 
-    Arguments and attributes are those of a `ModuleNode`. The function is not kept; functions that the model's own
-    forward calls are on level 1. `children` are the nodes of the tensors it returned, which are its `output_nodes`;
-    `attributes` has its arguments as text. `is_container` is true, as a function has no submodules.
+    Args:
+        function_unit: The function; it is not kept.
+        depth: Level in the hierarchy of modules; functions that the model's own forward calls are on level 1.
+        parents: The nodes of the tensors it was called with.
+        children: The nodes of the tensors it returned.
+        name: In a recording, the name of the function.
+        attributes: Its arguments as text, if attributes are collected.
+
+    Attributes:
+        compute_unit_id: `id()` of the function.
+        is_container: True; a function has no submodules.
+        input_shape: The shapes of the tensors it was called with, the batch included.
+        output_shape: The shapes of the tensors it returned, the batch included.
+        output_nodes: The nodes of those tensors, which are its children.
+        attributes: As given.
 
     Examples:
         >>> import torch

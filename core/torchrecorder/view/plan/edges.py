@@ -9,14 +9,12 @@ from dataclasses import replace
 from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft, Pair
-from torchrecorder.view.model import Box, Node, NodeKind
+from torchrecorder.view.model import Box, Node, NodeKind, boxes_around
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped, lists
 
 
 class Ends:
-    """Joins the planned nodes with one another and with what lies outside."""
-
     def __init__(self, plan: Plan) -> None:
         self.plan, self.graph = plan, plan.tree.graph
         self.reads = Reads(plan)
@@ -40,7 +38,7 @@ class Ends:
                 if not self._is_constant(read.origin):
                     self.backs.setdefault((read.tail, read.head), read.value)
             elif read.tail is not None and not self._is_constant(read.origin):
-                self._join(read.tail, read.head, read.value)
+                self.edges.setdefault((read.tail, read.head), read.value)
                 self.outlets.note(read.value, read.op)
             elif read.op.id not in self.constant and (source := self.sources.of(read)) is not None:
                 fed.setdefault(source, {}).setdefault(read.head, []).append(read)
@@ -53,32 +51,21 @@ class Ends:
                 box = None if is_input else self._common_box(heads)
                 node_id = self._add(source.kind, source.name, values if is_input else values[:1], box=box, op=source.op)
                 for read in reads:
-                    self._join(node_id, read.head, read.value)
+                    self.edges.setdefault((node_id, read.head), read.value)
         for node in self.plan.nodes:  # a call that ran no op, because it raised or does nothing, still got its inputs
             if node.kind == "call" and not self.plan.tree.n_ops[node.calls[0]]:
                 call = node.calls[0]
                 inputs = self.graph.calls[call].inputs if call else self.graph.inputs
                 for value in inputs.values():
                     if (tail := self._tail(value)) != node.id:
-                        self._join(tail, node.id, value)
+                        self.edges.setdefault((tail, node.id), value)
         self._draw_outputs()
         self.outlets.mark()
         return self._draft(self._checks() if self.leaves_out_constants else set())
 
     def _common_box(self, heads: list[int]) -> int | None:
-        paths = []
-        for head in heads:
-            path, box = [], self.plan.nodes[head].box
-            while box is not None:
-                path.append(box)
-                box = self.plan.boxes[box].parent
-            paths.append(path[::-1])
-        common: int | None = None
-        for level in zip(*paths, strict=False):
-            if len(set(level)) > 1:
-                break
-            common = level[0]
-        return common
+        paths = [[box.id for box in boxes_around(self.plan.boxes, self.plan.nodes[head].box)] for head in heads]
+        return next((box for box in paths[0] if all(box in path for path in paths)), None)
 
     def _draw_outputs(self) -> None:
         root = self.plan.root
@@ -91,40 +78,27 @@ class Ends:
         for name, (outputs, differs) in self._named_outputs(paths).items():
             node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=differs)
             for value in outputs:
-                self._join(self._tail(value) if idle is None else idle, node, value)
+                self.edges.setdefault((self._tail(value) if idle is None else idle, node), value)
 
     def _given_by(self, call: int) -> dict[str, tuple[int, ...]]:
-        """By path what a call gives; of a layer within the picture only what something outside of it reads."""
-        given = self.graph.calls[call].outputs
+        given: dict[str, tuple[int, ...]] = {path: (value,) for path, value in self.graph.calls[call].outputs.items()}
         if call == self.plan.visible.root:
-            return {path: (value,) for path, value in given.items()}
+            return given
         is_read = self.plan.visible.is_read_outside
-        return {path: (value,) for path, value in given.items() if is_read(value, call)} or {
-            path: (value,) for path, value in given.items()
-        }
+        return {path: values for path, values in given.items() if is_read(values[0], call)} or given
 
     def _named_outputs(self, paths: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
         """By name the values that one node stands for, and which layer they are of."""
         names = grouped([*paths])
-        layers = {path: self.outlets.series(values[-1]) for path, values in paths.items() if values}
-        heads = {path: "" if path.isdigit() else path.partition(".")[0] for path in paths}
-        of_stack: dict[tuple[str, int], list[str]] = {}
-        for path, layer in layers.items():
-            if layer is not None:
-                of_stack.setdefault((heads[path], layer[0]), []).append(path)
         named: dict[str, tuple[list[int], tuple[str, ...]]] = {}
         for path, values in paths.items():
-            layer, name = layers.get(path), names[path]
-            differs: tuple[str, ...] = ()
-            if layer is not None and len(of_stack[heads[path], layer[0]]) > 1:
-                name = heads[path] if heads[path] not in paths else f"{heads[path]}.*"
-            elif layer is not None and name == path:
-                differs = (f"of {self.outlets.giver(*layer)}",)
+            layer, name = self.outlets.series(values[-1]) if values else None, names[path]
+            differs = (f"of {self.outlets.giver(*layer)}",) if layer is not None and name == path else ()
             named.setdefault(name, ([], differs))[0].extend(values)
         return named
 
     def _tail(self, value: int) -> int:
-        """The node that gives the value, made if it comes from outside and nothing else reads it."""
+        """Node that gives the value, made if it comes from outside and nothing else reads it."""
         origin = self.reads.origin[value]
         tail = self.reads.node_of_value(value)
         if tail is not None and not self._is_constant(origin):
@@ -161,26 +135,17 @@ class Ends:
         return node.id
 
     def _making(self, op: int) -> tuple[int, ...]:
-        """The ops of constants that an op depends on, and itself."""
-        making, pending = set[int](), [op]
+        making, pending = set[int](), {op}
         while pending:
-            making.add(last := pending.pop())
-            made = (self.graph.values[self.reads.origin[value]].producer for value in self.graph.ops[last].inputs)
-            pending += [
-                producer
-                for producer in made
-                if producer is not None and producer in self.constant and producer not in making
-            ]
+            making |= pending
+            read = (self.reads.origin[value] for last in pending for value in self.graph.ops[last].inputs)
+            pending = {made for v in read if (made := self.graph.values[v].producer) in self.constant} - making
         return tuple(sorted(making))
 
-    def _join(self, tail: int, head: int, value: int) -> None:
-        self.edges.setdefault((tail, head), value)
-
     def _checks(self) -> set[int]:
-        """The nodes that only decide what the code does next: a number that no op reads, such as `mask.all()`.
+        """Nodes that only decide what the code does next: numbers that no op reads, and what feeds them alone.
 
-        What feeds nothing but such nodes is one of them. A part that no op reads, `ids[:, -1]`, is one too, since the
-        code asked for no more than its shape; but what computed the tensor that it is a part of is drawn.
+        A part that no op reads is one too, since its shape alone was asked for; its tensor is drawn.
         """
         if self.graph.info.failure is not None:
             return set()
@@ -208,7 +173,7 @@ class Ends:
         return checks
 
     def _deciding(self, checks: set[int]) -> set[int]:
-        """The nodes that gave what the code asked which way to go; for one that is not drawn, those that feed it."""
+        """Nodes whose values decide a branch of the code; for one that is not drawn, those that feed it."""
         before: dict[int, list[int]] = {}
         for tail, head in self.edges if self.graph.decisions else ():
             before.setdefault(head, []).append(tail)
@@ -223,7 +188,6 @@ class Ends:
         return deciding
 
     def _drawn(self, value: int) -> int | None:
-        """The node that gives the value, if there is one."""
         origin = self.reads.origin[value]
         tail = None if self._is_constant(origin) else self.reads.node_of_value(value)
         return self.source_of.get(origin) if tail is None else tail
@@ -246,11 +210,7 @@ class Ends:
 
 
 class _Outlets:
-    """Which of the layers that are drawn once for many give data to what stands outside of them.
-
-    Of a stack, a reader expects the last layer to give what comes out. Where others do too, the stack says so, and an
-    output says which layer it comes from.
-    """
+    """Layers of those drawn once that give data to the outside: a reader expects the last of a stack alone to do so."""
 
     def __init__(self, reads: Reads) -> None:
         self.plan, self.graph, self.reads = reads.plan, reads.graph, reads
@@ -260,7 +220,6 @@ class _Outlets:
         """Likewise by loop."""
 
     def note(self, value: int, reader: Op | None) -> None:
-        """A value is read by an op, or given back."""
         inside = self._turns(reader.call) if reader is not None else {}
         for run, turn in self._made_in(value).items():
             if run not in inside:
@@ -272,20 +231,18 @@ class _Outlets:
                 self._left[loop].add(turn)
 
     def series(self, value: int) -> tuple[int, int] | None:
-        """The series that gives data of several turns, and the turn that the value comes from."""
+        """The series that gives data of several turns, and the turn of the value."""
         for run, turn in self._made_in(value).items():
             if self._is_told(run):
                 return run, turn
         return None
 
     def giver(self, run: int, turn: int) -> str:
-        """The path of the layer."""
         thing = self.plan.things[run]
         period = thing.period if isinstance(thing, Box) else 1
         return self.graph.calls[thing.calls[turn * period + period - 1]].module
 
     def mark(self) -> None:
-        """Says at each stack which of its layers give data, at each loop which of its turns."""
         for loop, turns in self._left.items():
             (of_loop, box), n = self.plan.loops[loop], len(turns)
             if of_loop.repetition == "loop" and turns != {len(of_loop.turns) - 1}:
@@ -297,7 +254,9 @@ class _Outlets:
             thing = self.plan.things[run]
             names = [self.giver(run, turn).rpartition(".")[2] for turn in sorted(turns)]
             which = f"outputs {', '.join(names)}" if all(name.isdigit() for name in names) else f"{len(turns)} outputs"
-            marked = replace(thing, differs=(*thing.differs, f"outputs ×{thing.repeat}" if self._all(run) else which))
+            marked = replace(
+                thing, differs=(*thing.differs, f"outputs ×{thing.repeat}" if len(turns) == thing.repeat else which)
+            )
             if isinstance(marked, Box):
                 self.plan.boxes[thing.id] = marked
             else:
@@ -306,9 +265,6 @@ class _Outlets:
     def _is_told(self, run: int) -> bool:
         thing, turns = self.plan.things[run], self._given[run]
         return thing.repetition == "series" and not turns <= {thing.repeat - 1}
-
-    def _all(self, run: int) -> bool:
-        return len(self._given[run]) == self.plan.things[run].repeat
 
     def _made_in(self, value: int) -> dict[int, int]:
         producer = self.graph.values[self.reads.origin[value]].producer

@@ -30,23 +30,15 @@ class Turns:
 
     @property
     def calls(self) -> tuple[int, ...]:
-        """Those of all turns, turn by turn."""
         return tuple(item.id for turn in self.turns for item in turn if item.is_call)
 
     @property
     def ops(self) -> tuple[int, ...]:
-        """The ops between the calls, turn by turn."""
         return tuple(item.id for turn in self.turns for item in turn if not item.is_call)
 
 
 def with_turns(tree: CallTree, items: Sequence[Item], sign: Callable[[Item], Hashable]) -> Iterator[Item | Turns]:
-    """The calls and ops of one call in their order, with each loop as one thing.
-
-    Args:
-        tree: The nesting of the Graph.
-        items: What is drawn in the call.
-        sign: What a thing has in common with those that another turn runs in its place.
-    """
+    """The calls and ops of one call in order, each loop as one; `sign` is equal for things at one place of turns."""
     shared = modules_again(tree, items)
     if not shared:
         yield from items
@@ -67,8 +59,8 @@ def with_turns(tree: CallTree, items: Sequence[Item], sign: Callable[[Item], Has
 
 def modules_again(tree: CallTree, items: Sequence[Item]) -> set[str]:
     """The modules with parameters that several of the calls are of."""
-    modules = (tree.module(item.id) for item in items if item.is_call)
-    count = Counter(module.fqn for module in modules if module is not None and module.params.total)
+    with_params = (item.id for item in items if item.is_call and tree.n_params(item.id))
+    count = Counter(tree.graph.calls[call].module for call in with_params)
     return {fqn for fqn, n in count.items() if n > 1}
 
 

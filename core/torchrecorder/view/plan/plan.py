@@ -35,14 +35,10 @@ class Plan:
         runs: Mapping[int, Sequence[int]] | None = None,
         item_limit: int = 0,
     ) -> None:
-        """A plan of one call.
+        """Make the plan of `root`, in place of the call that the options name.
 
-        Args:
-            visible: What the options say.
-            states: How each call is drawn.
-            root: The call, in place of the one that the options name.
-            runs: By its first call what is one box; if given, no other series is one.
-            item_limit: How many things are drawn one by one in a box; 0 for all.
+        If `runs` are given, these alone are one box, by their first calls. With an `item_limit`, the things in the
+        middle of a box that has more are a gap.
         """
         self.visible, self.tree = visible, visible.tree
         self.root = visible.root if root is None else root
@@ -145,7 +141,6 @@ class Plan:
                 yield item
 
     def _as_drawn(self, items: Sequence[Item]) -> Iterator[BoxItem]:
-        """The calls and ops in their order, what repeats as one thing where it begins."""
         repeats = self.visible.repeats
         if repeats is None:
             yield from (Run((item.id,)) if item.is_call else item.id for item in items)
@@ -157,7 +152,7 @@ class Plan:
             if is_plain:
                 calls = [item.id for item in stretch if isinstance(item, Item)]
                 is_all = self._given is None
-                yield from repeats.runs(calls, self._drawn, lambda call: self.states[call] == "node", series=is_all)
+                yield from repeats.runs(calls, self._drawn, series=is_all)
                 continue
             for item in stretch:
                 if isinstance(item, Turns):
@@ -169,13 +164,12 @@ class Plan:
                     yield given.get(item.id, Run((item.id,)))
 
     def _is_plain(self, item: Item | Turns, again: Set[str], given: Mapping[int, Run]) -> bool:
-        """Whether it is a call that may be one of a series."""
         if isinstance(item, Turns) or not item.is_call or item.id in given:
             return False
         return self.tree.graph.calls[item.id].module not in again
 
     def _sign(self, item: Item) -> Hashable:
-        """What a thing has in common with those that other turns of a loop run in its place."""
+        """Key of a thing that another turn of a loop runs in its place."""
         graph = self.tree.graph
         if not item.is_call:
             op = graph.ops[item.id]
@@ -184,13 +178,13 @@ class Plan:
         return row.module, row.kind, self._layout(item.id), *place_of_frame(graph, row.frame)
 
     def _drawn(self, call: int) -> Hashable:
-        """What equal calls must have in common to be drawn as one."""
+        """Key of equal calls that may be drawn as one."""
         handed = self.visible.handed
         ops = [handed[op] is None for op in self.tree.ops_of(call)] if self.states[call] == "box" else []
         return tuple(self.states[call : self.tree.end[call]]), tuple(ops)
 
     def _layout(self, call: int) -> Hashable:
-        """What calls of one module must have in common to be drawn as one: nothing for a closed layer."""
+        """Key of calls of one module that may be drawn as one: the same for all that are closed."""
         if self.states[call] != "box":
             return self.tree.graph.calls[call].ok
         if not self.tree.is_solid(call):
@@ -199,7 +193,6 @@ class Plan:
         return self._drawn(call), tuple((ops[op].name, ops[op].call - call) for op in self.tree.ops_of(call))
 
     def _with_gap(self, items: Sequence[BoxItem]) -> Iterator[BoxItem]:
-        """The first and the last of the items, and what must be seen of those between."""
         first = self._item_limit // 2
         last = len(items) - (self._item_limit - first)
         rows, hidden = self.tree.graph.calls, list[BoxItem]()

@@ -81,7 +81,6 @@ class Reads:
                 self.turn_of[again] = self.turn_of[drawn] | self.turn_of.get(again, {})
 
     def _note_turns(self, number: int, turns: Turns) -> None:
-        """Has the first turn of a loop drawn for the others."""
         for i, turn in enumerate(turns.turns):
             for item, first in zip(turn, turns.turns[0], strict=True):
                 ops, drawn = self._ops_in(item), self._ops_in(first)
@@ -110,7 +109,7 @@ class Reads:
                         self.origin[value] = self.origin[source]
 
     def _twins(self, call: int, head: int) -> dict[int, int]:
-        """By value that a repeat makes the one that the call which is drawn makes in its place."""
+        """By value of a repeat the one that the drawn call makes in its place."""
         tree, rows = self.plan.tree, self.graph.calls
         if tree.n_ops[call] == tree.n_ops[head] and tree.is_solid(call) and tree.is_solid(head):
             pairs = zip(tree.ops_of(call), tree.ops_of(head), strict=True)
@@ -175,7 +174,6 @@ class Reads:
         return self.plan.node_of_op[drawn] if holder is None else self.plan.node_of_call[holder]
 
     def _is_back(self, origin: int, reader: int) -> bool:
-        """Whether an earlier turn of a loop made what a later one reads."""
         producer = self.graph.values[origin].producer
         made, read = self.turn_of.get(-1 if producer is None else producer, {}), self.turn_of.get(reader, {})
         return any(turn < read.get(loop, 0) for loop, turn in made.items())
@@ -205,7 +203,7 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a read comes from; reads with equal sources share a node."""
+    """Origin of a read; reads with equal ones share a node."""
 
     kind: NodeKind
     name: str
@@ -250,7 +248,6 @@ class Sources:
         return Source("const", buffer or "", value.producer, None if buffer else value.id)
 
     def _is_data(self, read: Read, value: Value) -> bool:
-        """Whether a parameter, buffer or constant is read as data, not as a weight."""
         node = self.plan.nodes[read.head]
         if node.kind == "gap":
             return False
@@ -279,10 +276,7 @@ def grouped(paths: list[str]) -> dict[str, str]:
 
 
 def lists(graph: Graph, paths: Mapping[str, Sequence[int]]) -> set[str]:
-    """The names of outputs that are caches beside another output: `past_key_values`, `hidden_states`.
-
-    Each entry of a cache is read by the model itself, or was written into memory that the forward had made for it.
-    """
+    """Names of outputs that are caches beside another output: the model itself reads each entry."""
     groups: dict[str, list[str]] = {}
     for path in paths:
         groups.setdefault(path.partition(".")[0], []).append(path)
@@ -292,14 +286,4 @@ def lists(graph: Graph, paths: Mapping[str, Sequence[int]]) -> set[str]:
         if len(members) > 1 and all("." in path for path in members)
     }
     read = {value for op in graph.ops for value in op.inputs} if nested else set()
-    return {name for name, values in nested.items() if all(value in read or _is_kept(graph, value) for value in values)}
-
-
-def _is_kept(graph: Graph, value: int) -> bool:
-    """Whether it was written into a tensor that began as a constant, such as zeros."""
-    while (producer := graph.values[value].producer) is not None:
-        op = graph.ops[producer]
-        if value not in op.mutates:
-            return not op.inputs
-        value = op.inputs[0]
-    return graph.values[value].kind == "const"
+    return {name for name, values in nested.items() if read.issuperset(values)}

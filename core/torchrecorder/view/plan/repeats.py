@@ -1,14 +1,11 @@
 """What repeats in a call: equal neighbours, in series or in parallel, and one module that is called again and again.
 
-A stack with `×N` says that each layer reads the one before. So what is drawn once for many is one of four things: a
-series; layers side by side that do not read one another; one module that is called several times; and a loop, where a
-call of one module depends on an earlier one. Calls of one module are one thing wherever they stand in the call around
-them, as their parameters are; ops that a loop runs as often go round with it.
+A stack with `×N` says that each layer reads the one before. So what is drawn once for many is a series; layers that do
+not read one another; one module that is called several times; or a loop, where a call depends on an earlier one.
 
 Two calls are equal if the same modules, parameters and ops stand at the same places in them and are wired in the same
-way. What lies outside may differ (each layer reads the one before), but must have the same shapes and be used at the
-same places. Modules with parameters of their own are never equal to a module that shares its parameters with another:
-a picture that folds tied layers into untied ones would state a wrong number of parameters.
+way. What lies outside may differ, but must have the same shapes and be used at the same places. Tied layers are never
+equal to untied ones: the picture would state a wrong number of parameters.
 """
 
 from __future__ import annotations
@@ -54,17 +51,14 @@ class Comparer:
         self._insides: dict[int, Hashable] = {}
 
     def run(self, calls: Sequence[int], start: int) -> int:
-        """How many of `calls`, from position `start` on, are one thing repeated; at least 1."""
+        """Number of `calls`, from `start` on, that are one thing repeated; at least 1."""
         stop = start + 1
         while stop < len(calls) and self.equal(calls[start], calls[stop]):
             stop += 1
         return self._same_sharing(calls[start:stop]) if stop - start > 2 else stop - start
 
     def turns(self, calls: Sequence[int], start: int) -> tuple[int, int]:
-        """How many of `calls` from `start` on repeat, and how many kinds of them take turns.
-
-        Swin's layers with and without shifted windows alternate; of six of Gemma's, one attends globally.
-        """
+        """Number of `calls` from `start` on that repeat, and of kinds that take turns, as two of Swin's layers."""
         length = self.run(calls, start)
         # a shorter period would consist of equal calls only, and those are known
         longest = min(tuning.MAX_PERIOD_OF_CALLS, (len(calls) - start) // tuning.MIN_TURNS)
@@ -92,7 +86,6 @@ class Comparer:
         return self._outsides[call]
 
     def _inside(self, call: int) -> Hashable:
-        """All that equal calls have in common; of a call whose ops have no consecutive ids, itself."""
         if call not in self._insides:
             rows, base = self.graph.calls, self.graph.calls[call].module
             inner = range(call, self.tree.end[call])
@@ -109,7 +102,7 @@ class Comparer:
         return row.kind, row.ok, place, own
 
     def _op(self, op: Op, call: int, ops: range, outside: dict[int, int]) -> tuple[Hashable, ...]:
-        """What an op does; `outside` numbers what is read from outside of the call, in the order in which it is."""
+        """Key of an op; `outside` numbers what is read from outside of the call, in the order of reading."""
         attrs = () if not self._sizes and op.name in SHAPING else tuple(sorted(op.attrs.items()))
         base, reads = self.graph.calls[call].module, list[Hashable]()
         for value in op.inputs:
@@ -135,7 +128,6 @@ class Comparer:
 
 
 def _relative(path: str, base: str) -> str:
-    """The path from a module on, if it leads into it."""
     return "/" + path[len(base) :] if path == base or path.startswith(base + ".") else path
 
 
@@ -165,17 +157,11 @@ class Repeats:
         return [*runs, *self.runs(rest)]
 
     def shared(self, calls: Sequence[int], drawn: Callable[[int], object] = _same) -> dict[int, Run]:
-        """By call the run of those of one module with parameters, if it is called several times.
-
-        Args:
-            calls: What was made in one call.
-            drawn: How a call is drawn; calls that are drawn in other ways are not one.
-        """
+        """By call the run of those of one module with parameters, if it is called several times and drawn alike."""
         by_module: dict[tuple[str, object], list[int]] = {}
         for call in calls:
-            module = self.tree.module(call)
-            if module is not None and module.params.total:
-                by_module.setdefault((module.fqn, drawn(call)), []).append(call)
+            if self.tree.n_params(call):
+                by_module.setdefault((self.tree.graph.calls[call].module, drawn(call)), []).append(call)
         shared: dict[int, Run] = {}
         for group in by_module.values():
             if len(group) > 1:
@@ -188,37 +174,27 @@ class Repeats:
         self,
         calls: Sequence[int],
         drawn: Callable[[int], object] = _same,
-        row: Callable[[int], bool] = _same,
         *,
         series: bool = True,
     ) -> Iterator[Run]:
-        """Calls that follow one another, those that are the same again and drawn alike as one.
-
-        Args:
-            calls: Neighbours in one call.
-            drawn: How a call is drawn.
-            row: Whether a call is small enough for a few equal ones to be drawn one beside the other.
-            series: Whether a series is one, too, or only what is parallel.
-        """
+        """Neighbours in one call, those that are the same again and drawn alike as one, `series` if asked for."""
         at = 0
         while at < len(calls):
             length, period = self.exact.turns(calls, at) if series else (self.exact.run(calls, at), 1)
             changing = 1 if period > 1 else self.loose.run(calls, at)
             is_changing = changing > length and changing >= tuning.LEAST_CHANGING
             run = calls[at : at + (changing if is_changing else length)]
-            alike = next((i for i in range(len(run)) if drawn(run[i]) != drawn(run[i % period])), len(run))
+            alike = next((i for i in range(1, len(run)) if drawn(run[i]) != drawn(run[i % period])), len(run))
             if alike < len(run) and period > 1:
                 alike = period = 1
             wired = self._wired([*run[:alike]], period)
             at += len(wired.calls)
-            is_short_row = wired.repetition == "parallel" and len(wired.calls) <= tuning.ROW and row(wired.calls[0])
-            if is_short_row or (wired.repetition == "series" and not series):
+            if wired.repetition == "series" and not series:
                 yield from (Run((call,)) for call in wired.calls)
                 continue
             yield wired
 
     def _wired(self, calls: list[int], period: int) -> Run:
-        """As many of equal calls as are a series, or are parallel."""
         if len(calls) == 1:
             return Run((calls[0],))
         before = dependence(self.tree, calls_alone(calls))
@@ -240,7 +216,7 @@ def calls_alone(calls: Iterable[int]) -> list[list[Item]]:
 
 
 def dependence(tree: CallTree, groups: Sequence[Sequence[Item]]) -> list[int]:
-    """For each group of calls and ops which of the others it depends on, as bits: bit `i` for `groups[i]`."""
+    """By group of calls and ops the others that it depends on, as bits: bit `i` for `groups[i]`."""
     of_call: dict[int, int] = {}
     of_op: dict[int, int] = {}
     for i, group in enumerate(groups):
@@ -279,12 +255,11 @@ def sizes(graph: Graph, calls: Sequence[int]) -> Iterator[str]:
 
 
 def place(graph: Graph, op: Op) -> tuple[object, ...]:
-    """Where in the code an op ran: what a loop repeats has one place."""
+    """Place of an op in the code, the same for all turns of a loop."""
     return (op.name, op.call, op.source, op.offset, *place_of_frame(graph, op.frame))
 
 
 def place_of_frame(graph: Graph, frame: int | None) -> Iterator[object]:
-    """Where in the code a function was called, and those around it in the same call."""
     while frame is not None:
         yield from (graph.frames[frame].source, graph.frames[frame].offset)
         frame = graph.frames[frame].parent
@@ -307,10 +282,7 @@ def call_runs(
     root: int = 0,
     fold: bool = True,
 ) -> list[CallRun]:
-    """The calls in one down to a depth, those that are drawn once as one; a parent stands before its children.
-
-    If some are `opened`, no others are, at any depth.
-    """
+    """The calls in one down to a depth, or those `opened` alone, parents first; what is drawn once is one."""
     tree = call_tree(graph)
     repeats = Repeats(tree)
     runs: list[CallRun] = []

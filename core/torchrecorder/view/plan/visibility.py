@@ -1,8 +1,7 @@
 """What the options say of each call and op: which are boxes, nodes, or not drawn, at any depth.
 
-Readers do not want to see changes of shape, copies and modules that do nothing. Such ops hand on the data of one
-argument; a picture draws the edge as if they were not there, and the shape at its head shows what they did. They are
-contracted only outside of layers: an `nn.Flatten` is a layer that the author put into the model, so it stays.
+Changes of shape and copies hand on the data of one argument, so they are drawn as the edge, outside of layers: an
+`nn.Flatten` is a layer that the author put into the model, so it stays.
 """
 
 from __future__ import annotations
@@ -34,12 +33,9 @@ _STRETCH = re.compile(rf"\(?{_OF_AXIS}(, {_OF_AXIS})*\)?")
 _ZERO, _ONE = ("0", "0.0"), ("1", "1.0")
 _UNCHANGED = {"add": _ZERO, "sub": _ZERO, "mul": _ONE, "div": _ONE}
 """By op the numbers that leave the other side as it is; a sum over a list begins with such a zero."""
-_EITHER_SIDE = ("add", "mul")
 
 
 class Visibility:
-    """What the options say of the calls and ops of a Graph, for views of every depth."""
-
     def __init__(
         self, graph: Graph, options: DrawingOptions, *, contract: bool = True, marks: Marks | None = None
     ) -> None:
@@ -80,7 +76,6 @@ class Visibility:
 
     @cached_property
     def places(self) -> Places:
-        """Which calls stand at the place of which, for all views."""
         return Places(self.tree)
 
     @cached_property
@@ -97,7 +92,7 @@ class Visibility:
         return max(deepest, default=level[self.root]) - level[self.root]
 
     def states(self, depth: int) -> list[State]:
-        """How each call is drawn if every call around it is a box and `depth` levels of calls are."""
+        """By call its state if every call around it is a box and `depth` levels are."""
         limit = depth + self.tree.level[self.root]
         states: list[State] = ["node"] * len(self.graph.calls)
         for call in range(len(states) - 1, -1, -1):
@@ -110,10 +105,7 @@ class Visibility:
         return states
 
     def matching(self, patterns: Iterable[str]) -> list[int]:
-        """The calls of modules whose path matches one of the patterns.
-
-        In a pattern `*` stands for anything without a dot and `**` for anything.
-        """
+        """Calls of modules whose path matches: `*` stands for anything without a dot, `**` for anything."""
         signs = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
         parts = [re.split(r"(\*\*|\*|\?)", pattern) for pattern in patterns]
         regexes = [re.compile("".join(signs.get(part) or re.escape(part) for part in pattern)) for pattern in parts]
@@ -121,13 +113,9 @@ class Visibility:
         return [r.id for r in rows if r.kind == "module" and any(regex.fullmatch(r.module) for regex in regexes)]
 
     def _is_atomic(self, call: int) -> bool:
-        """Whether a call is one node in every view.
+        """Whether a call is one node in every view: functions that call no module, torch's own layers, and single ops.
 
-        True for custom autograd functions and control flow that call no module, for calls of torch's own modules that
-        call no other one (the leaf view), and for calls that hold one op at most: a box around a single op says
-        nothing that a node does not.
-
-        The root is opened for a single op too, since it is what the reader asked to see.
+        A box around one op says no more than a node. The root is opened even so, since a reader asked to see it.
         """
         module = self.tree.module(call)
         if module is None:
@@ -141,10 +129,7 @@ class Visibility:
         return module.native or sum(self.handed[op] is None for op in ops) < (1 if call == self.root else 2)
 
     def weaken(self, faulty: Iterable[int]) -> bool:
-        """Has less drawn as one in calls that are drawn wrongly: first only what is equal, then they are closed.
-
-        False if there is nothing left to weaken.
-        """
+        """Draw less as one in calls that are drawn wrongly: equal ones only, then closed. False if nothing is left."""
         calls = {*faulty}
         again = (calls & self.strict) - self.collapsed - {self.root} - self.opened
         is_new = not calls <= self.strict
@@ -153,19 +138,17 @@ class Visibility:
         return is_new or bool(again)
 
     def can_open(self, call: int) -> bool:
-        """Whether there is something to see in a call that is shown alone."""
         return bool(self.tree.n_ops[call]) and not self.atomic[call] and call not in self.collapsed
 
     def is_block(self, call: int) -> bool:
-        """Whether a closed layer may be opened."""
         return not self.atomic[call] and call not in self.formulas and call not in self.collapsed
 
     def is_read_outside(self, value: int, call: int) -> bool:
-        """Whether anything reads what a call gives, in whatever shape, but what is in it."""
         inside, pending = range(call, self.tree.end[call]), [value]
+        outputs = {value for values in self.graph.outputs.values() for value in values}
         while pending:
             read = pending.pop()
-            if read in self._last:
+            if read in outputs:
                 return True
             for op in self._readers.get(read, ()):
                 is_handed = self.handed[op.id] == read
@@ -173,11 +156,6 @@ class Visibility:
                     return True
                 pending += op.outputs if is_handed else ()
         return False
-
-    @cached_property
-    def _last(self) -> set[int]:
-        """The values that the model gives."""
-        return {value for values in self.graph.outputs.values() for value in values}
 
     @cached_property
     def _readers(self) -> dict[int, list[Op]]:
@@ -193,7 +171,7 @@ class Visibility:
         if not self.tree.n_ops[call]:
             return True
         module = self.tree.module(call)
-        if self.contract and module is not None and module.native and not self.tree.children[call]:
+        if self.contract and module is not None and self.tree.is_leaf(call):
             # it gives back its argument: an `Identity`, or a dropout of nothing
             cls, is_nothing = module.cls.rpartition(".")[2], module.extra_repr.startswith(("p=0.0,", "p=0,"))
             if cls == "Identity" or (cls in DROPOUTS and is_nothing):
@@ -222,14 +200,14 @@ def _focused(graph: Graph, focus: str) -> int:
 
 
 def _is_born_empty(graph: Graph, value: int) -> bool:
-    """Whether it holds nothing by the code, as a cache before the first step, and not because of the data."""
+    """Whether the code makes it empty, as a cache before the first step, and not the data."""
     row = graph.values[value]
     is_made = row.kind in ("input", "op") and (row.producer is None or bool(graph.ops[row.producer].inputs))
     return row.meta is not None and 0 in row.meta.shape and not is_made
 
 
 def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
-    """The value whose data the op only gives another shape, type or place, or a part of; None if it does more."""
+    """Value whose data the op only gives another shape, type or place, or a part of; None if it does more."""
     if not op.inputs or op.mutates:
         return None
     if not is_all and _is_part(op):
@@ -247,9 +225,9 @@ def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
 
 
 def _put_together(graph: Graph) -> Iterator[tuple[int, int | None]]:
-    """By op what it hands on, where stretches of a tensor are put together again in another order; else nothing.
+    """Ops that put stretches of a tensor together in another order, with the tensor that they hand on.
 
-    If they are the whole tensor, it only changes its place; if not, the stretches are drawn.
+    If the stretches are not all of it, they are drawn: then they come, with None.
     """
     cut = {op.outputs[0]: op for op in graph.ops if op.name == "getitem" and len(op.inputs) == 1 and op.outputs}
     for op in graph.ops:
@@ -266,12 +244,9 @@ def _put_together(graph: Graph) -> Iterator[tuple[int, int | None]]:
 
 
 def _is_part(op: Op) -> bool:
-    """Whether it gives pieces of a tensor, one element of its first axis, or the tensor plus nothing or times one."""
     name, other = op.name.removesuffix("_"), op.attrs.get("1") or op.attrs.get("other", "")
     if op.name == "getitem":
         return len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other) or _STRETCH.fullmatch(other))
-    if name in _EITHER_SIDE:
-        other = other or op.attrs.get("0", "")
-    is_reflected = op.target.rpartition(".")[2].startswith("__r") and name not in _EITHER_SIDE  # `1 / x`
+    is_reflected = op.target.rpartition(".")[2].startswith("__r") and name in ("sub", "div")  # `1 / x`
     is_same = len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()) and not is_reflected
     return op.name in PIECES or is_same

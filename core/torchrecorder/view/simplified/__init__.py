@@ -1,15 +1,26 @@
-"""From what ran to what readers take for one thing: steps that edit one Draft, in this order.
+"""From what ran to what readers take for one thing: steps that edit one Draft, in the order of `simplified`.
 
 `depth: all` draws what ran, and so does a view without contraction; a classic recording keeps the picture of its time.
+
+A value is *aside* if it comes from constants, buffers and inputs of integers or truth values only, and no op with
+weights was between. What makes such values is drawn only where something reads nothing but them, as an embedding does,
+or takes them as an index, as a graph network takes its edges. A note counts what is left out.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Set
+from dataclasses import replace
+from functools import cached_property
 
 from torchrecorder.view.draft import Draft
+from torchrecorder.view.facts import Facts, is_no_feature
+from torchrecorder.view.model import Node
+from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.op_families import INDEXING
+from torchrecorder.view.plan.reads import lists
 from torchrecorder.view.plan.visibility import Visibility
-from torchrecorder.view.simplified.asides import name_in_readers, without_asides
 from torchrecorder.view.simplified.merged import (
     merge_functions,
     merge_layers,
@@ -20,21 +31,15 @@ from torchrecorder.view.simplified.merged import (
 
 
 def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset()) -> Draft:
-    """A Draft with fewer nodes that say as much.
-
-    Args:
-        draft: As it was planned; it may be edited.
-        visible: What the reader wants of its Graph.
-        asked: Calls that are to be open even if there is one node in them.
-    """
+    """A Draft with fewer nodes that say as much; `asked` are calls that stay open even around one node."""
     options, facts, info = visible.options, visible.facts, draft.graph.info
     if options.depth == "all" or not visible.contract or info.recorder == "classic" or info.failure is not None:
         return draft
-    draft = without_asides(draft, facts)
+    draft = _without_asides(draft, facts)
     merge_functions(draft, facts, asked)
     draft.settle()
     if "weights" not in options.show:
-        name_in_readers(draft)
+        _name_in_readers(draft)
         draft.settle()
     merge_scale_and_shift(draft)
     merge_single_boxes(draft, asked)
@@ -45,3 +50,151 @@ def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset())
         merge_side_by_side(draft, facts)
     draft.settle()
     return draft
+
+
+def _without_asides(draft: Draft, facts: Facts) -> Draft:
+    """The Draft without what only shapes, masks and positions need; itself if nothing would be left."""
+    copied = draft.copy()
+    dropped = _Asides(copied, facts).clear()
+    if not any(node.kind in ("call", "op", "gap", "function") for node in copied.nodes.values()):
+        return draft
+    copied.aside += tuple(value for node in reversed(dropped) if node.kind == "input" for value in node.values)
+    copied.settle()
+    return copied
+
+
+class _Asides:
+    def __init__(self, draft: Draft, facts: Facts) -> None:
+        self.draft, self.facts, self.graph = draft, facts, draft.graph
+        self.nodes = {**draft.nodes}
+        """Those of before, since a node is asked about that was taken out."""
+        self.read = {tail for tail, heads in draft.heads.items() if heads} | {tail for tail, _ in draft.backs}
+        self._known: dict[int, bool] = dict.fromkeys(_fed_back(draft), False)
+
+    def clear(self) -> list[Node]:
+        outputs = [node.id for node in self.nodes.values() if node.kind == "output"]
+        has_data = any(not self._is_aside(tail) for id_ in outputs for tail in self.draft.tails[id_])
+        dropped = []
+        for node in reversed(self.nodes.values()):
+            is_idle = self._is_idle_output(node, has_data) if node.kind == "output" else self._is_idle(node, outputs)
+            if is_idle or self._is_constant(node):
+                dropped.append(node)
+                self.draft.drop(node.id)
+                continue
+            for tail in [*self.draft.tails[node.id]]:
+                if self._is_aside(tail) and not self._needs(node, tail):
+                    self.draft.part(tail, node.id)
+        return dropped
+
+    def _is_idle_output(self, node: Node, has_data: bool) -> bool:
+        """Whether it is beside the data, such as given lengths, or a cache."""
+        is_beside = has_data and all(map(self._is_aside, self.draft.tails[node.id]))
+        return is_beside or node.name.partition(".")[0] in self._lists
+
+    def _is_idle(self, node: Node, outputs: list[int]) -> bool:
+        """Whether nothing reads it any more, or it leads to no output, no branch of the code, and changes nothing."""
+        if self.draft.is_read(node.id):
+            return False
+        ops = [self.graph.ops[op] for op in self._ops(node)]
+        has_weights = any(self.graph.values[value].kind == "param" for op in ops for value in op.inputs)
+        if node.id in self.read and not has_weights:
+            return True
+        is_dead = node.kind in ("op", "function") and not node.decides and bool(outputs)
+        return is_dead and not has_weights and not any(op.mutates for op in ops)
+
+    def _is_constant(self, node: Node) -> bool:
+        heads = (self.draft.nodes[head] for head in self.draft.heads[node.id])
+        is_named = bool(node.name) and any(head.kind == "op" for head in heads)
+        is_number = node.kind == "buffer" and all(is_no_feature(self.graph, value) for value in node.values)
+        return (node.kind == "const" or is_number) and not is_named
+
+    @cached_property
+    def _lists(self) -> set[str]:
+        is_whole = bool(self.draft.boxes) and next(iter(self.draft.boxes.values())).calls == (0,)
+        return lists(self.graph, self.graph.outputs) if is_whole else set()
+
+    def _is_aside(self, node: int) -> bool:
+        if node not in self._known:
+            row, given = self.nodes[node], self._given(node)
+            given = [*row.values] if row.kind in ("input", "const") else [] if row.kind == "gap" else given
+            self._known[node] = bool(given) and self.facts.aside.issuperset(given)
+        return self._known[node]
+
+    def _needs(self, node: Node, tail: int) -> bool:
+        """Whether the node cannot be understood without the aside value that it reads."""
+        tails = self.draft.tails[node.id]
+        if self._is_blank(tail) and not all(map(self._is_blank, tails)):
+            return False
+        if self._is_aside(node.id) or all(map(self._is_aside, tails)):
+            return True
+        return not self._used_in(node).isdisjoint((tails[tail], *self.nodes[tail].values))
+
+    def _is_blank(self, node: int) -> bool:
+        given = self._given(node)
+        return bool(given) and self.facts.blank.issuperset(given)
+
+    def _given(self, node: int) -> list[int]:
+        return [value for op in self._ops(self.nodes[node]) for value in self.graph.ops[op].outputs]
+
+    def _used_in(self, node: Node) -> set[int]:
+        """Aside values that an op within the node takes as an index, or has nothing else than."""
+        used: set[int] = set()
+        for id_ in reversed(self._ops(node)):
+            op = self.graph.ops[id_]
+            if self.facts.aside.issuperset(op.outputs):
+                if used.intersection(op.outputs):
+                    used.update(op.inputs)
+                continue
+            asides = [value for value in op.inputs if value in self.facts.aside]
+            weights = [value for value in op.inputs if self.graph.values[value].kind == "param"]
+            if plain(op.name) in INDEXING or len({*asides, *weights}) == len(op.inputs):
+                used.update(asides)
+        return used
+
+    def _ops(self, node: Node) -> list[int]:
+        return self.facts.ops_of(node) if node.kind in ("call", "op", "function", "gap") else []
+
+
+def _fed_back(draft: Draft) -> set[int]:
+    """Nodes that depend on an earlier turn of a loop: in the first turn it may be a constant."""
+    pending = [head for _, head in draft.backs]
+    reached = {*pending}
+    while pending:
+        new = draft.heads[pending.pop()].keys() - reached
+        reached |= new
+        pending += new
+    return reached
+
+
+def _name_in_readers(draft: Draft) -> None:
+    """Names tables and tokens in the op that reads them: `+ pos_embedding`, `cat class_token`."""
+    steps = [node.box for node in draft.nodes.values() if node.kind in ("call", "op", "function")]
+    n_steps = Counter([*steps, *(box.parent for box in draft.boxes.values())])
+    with_weights: set[int] = set()
+    for node in [*draft.nodes.values()]:
+        if not _may_be_named(draft, node) or len(draft.heads[node.id]) != 1:
+            continue
+        reader = draft.nodes[next(iter(draft.heads[node.id]))]
+        name = draft.graph.ops[reader.op].name if reader.kind == "op" and reader.op is not None else ""
+        # a part of a table, such as the positions up to the length of a text
+        if plain(name) in ("getitem", "narrow") and len(draft.tails[reader.id]) == len(draft.heads[reader.id]) == 1:
+            head, value = next(iter(draft.heads[reader.id].items()))
+            node = replace(node, ops=(*node.ops, *reader.own_ops))
+            draft.nodes[node.id] = node
+            draft.drop(reader.id)
+            draft.join(node.id, head, value)
+            reader = draft.nodes[head]
+        if reader.kind in ("op", "function") and len(draft.tails[reader.id]) > 1:
+            read = sum(draft.nodes[tail].kind == node.kind for tail in draft.tails[reader.id])
+            draft.drop(node.id)
+            if reader.kind == "function" and (n_steps[reader.box] == 1 or read > 1 or reader.id in with_weights):
+                with_weights.add(reader.id)
+                draft.nodes[reader.id] = replace(reader, ops=(*reader.ops, *node.ops))
+                continue  # the weights of a layer whose forward is this function, or all but is
+            draft.nodes[reader.id] = replace(reader, parts=(*(reader.parts or (reader,)), node))
+
+
+def _may_be_named(draft: Draft, node: Node) -> bool:
+    if node.kind == "call":
+        return not draft.tails[node.id] and node.repeat == 1 and not draft.is_looped(node.id)
+    return node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))

@@ -19,11 +19,10 @@ from torchrecorder.view.op_families import DROPOUTS, JOINS, SUMS
 
 
 def merge_functions(draft: Draft, facts: Facts, asked: Set[int]) -> None:
-    """Draws the ops that ran in one function of the user's as one: `apply_rotary_pos_emb` for its sixteen steps.
+    """Draw the ops of one function of the user's as one: `apply_rotary_pos_emb` for its sixteen steps.
 
-    A function that calls a layer with parameters is looked through; of functions in one another the outermost stands
-    for all. One op says more than the name of its function, so a function with one visible op is that op. A box that
-    was asked for is not one function alone.
+    Functions that call a layer with parameters are looked through; of several in one another the outermost stands for
+    all. One op says more than its function's name. A box that was asked for is not one function alone.
     """
     graph = draft.graph
     groups: dict[tuple[int | None, int], list[Node]] = {}
@@ -52,7 +51,6 @@ def merge_functions(draft: Draft, facts: Facts, asked: Set[int]) -> None:
 
 
 def _frames(graph: Graph, node: Node) -> list[int]:
-    """The functions that an op or a layer ran in, from the innermost."""
     if node.kind == "op" and node.op is not None:
         return frames_around(graph, graph.ops[node.op].frame)
     return frames_around(graph, graph.calls[node.calls[0]].frame) if node.kind == "call" and node.repeat == 1 else []
@@ -68,12 +66,10 @@ def merge_scale_and_shift(draft: Draft) -> None:
 
 
 def is_scale_and_shift(graph: Graph, node: Node) -> bool:
-    """Whether a node is a product and a sum."""
     return [_name(graph, part) for part in node.parts] == ["mul", "add"]
 
 
 def _scale_and_shift(draft: Draft, product: Node) -> tuple[Node, ...]:
-    """The nodes from `1 +` to the sum, if there is such a product; else none."""
     graph = draft.graph
     if len(draft.heads[product.id]) != 1 or len(draft.tails[product.id]) != 2:
         return ()
@@ -83,8 +79,6 @@ def _scale_and_shift(draft: Draft, product: Node) -> tuple[Node, ...]:
     (shift,) = draft.tails[total.id].keys() - {product.id}
     for tail in sorted(draft.tails[product.id]):
         plus_one = draft.nodes[tail]
-        if tail == shift:
-            return product, total
         is_alone = _name(graph, plus_one) == "add" and plus_one.box == product.box and len(draft.heads[tail]) == 1
         if is_alone and draft.tails[tail].keys() == {shift}:
             return plus_one, product, total
@@ -96,10 +90,7 @@ def _name(graph: Graph, node: Node) -> str:
 
 
 def merge_single_boxes(draft: Draft, asked: Set[int]) -> bool:
-    """Draws a box around one closed node as that node, under the joined path; whether there was one.
-
-    The model's own box stays, and those that a reader asked to see inside.
-    """
+    """Draw a box around one closed node as that node, unless it was asked for; whether there was one."""
     inside = Counter([*(node.box for node in draft.nodes.values()), *(box.parent for box in draft.boxes.values())])
     held = {node.box: node.id for node in draft.nodes.values()}
     n_boxes = len(draft.boxes)
@@ -149,12 +140,11 @@ def _repeated(box: Box, node: Node) -> Node:
 
 
 def merge_layers(draft: Draft, facts: Facts, *, fold: bool, marks: Marks | None = None) -> None:
-    """Draws a convolution or linear layer with its normalisation and activation as one, and equal ones in a row as one.
+    """Draw a convolution or linear layer with its normalisation and activation as one, and equal ones in a row as one.
 
-    A chain is a stretch of nodes in one box of which each is read by the next one only. It is cut so that a heavy layer
-    keeps the light ones behind it. A normalisation that begins a chain belongs to the convolution behind it, as in a
-    pre-activation block; before anything else it stands alone, as in a transformer. An activation joins a sum or a
-    concatenation before it, and a dropout joins whatever it follows. What is new or gone stays alone.
+    In a chain each node is read by the next one only. It is cut so that a heavy layer keeps the light ones behind it. A
+    normalisation that begins a chain belongs to the convolution behind it, as in a pre-activation block; else it stands
+    alone, as in a transformer. An activation joins a sum or a concatenation, and a dropout anything.
     """
     chains = _Chains(draft, facts, marks)
     for chain in chains.all():
@@ -171,7 +161,6 @@ class _Chains:
         self.kinds, self.tree = facts.kinds, facts.tree
 
     def all(self) -> Iterator[list[Node]]:
-        """Nodes of which each is the only reader of the one before, and reads nothing else."""
         seen: set[int] = set()
         for node in [*self.draft.nodes.values()]:
             if node.id in seen or node.kind not in ("call", "op"):
@@ -208,14 +197,12 @@ class _Chains:
         yield piece
 
     def _begins_with_norm(self, chain: list[Node], sorts: list[str], start: int) -> bool:
-        """Whether a normalisation stands there, and a convolution is the first that is heavy behind it."""
         behind = range(start, len(chain))
         heavy = next((i for i in behind if sorts[i] not in ("norm", "act", "drop")), None)
         is_heavy = heavy is not None and sorts[heavy] == "heavy" and self.kinds.of(chain[heavy]) == "conv"
         return sorts[start] == "norm" and is_heavy
 
     def _joins(self, sort: str, held: set[str], before: bool) -> bool:
-        """Whether a node of that sort goes with the piece that holds those sorts."""
         if sort == "drop":
             return True
         if sort == "heavy":
@@ -225,7 +212,6 @@ class _Chains:
         return sort == "norm" and "heavy" in held and "norm" not in held and not before
 
     def _sort(self, node: Node) -> str:
-        """`heavy`, `norm`, `act`, `join`, `drop` or `other`."""
         if node.repeat > 1 or node.ops or (self.marks is not None and self._is_marked(node, self.marks)):
             return "other"
         if node.kind == "op" and node.op is not None:
@@ -249,17 +235,12 @@ class _Chains:
         return "added" in own or "removed" in own
 
     def whole(self, piece: list[Node]) -> Node:
-        """One node for the piece: the part with the most parameters, else the first that does something."""
         parts = tuple(part for node in piece for part in (node.parts or (node,)))
-        main = max(piece, key=lambda node: (self._params(node), node is piece[0]))
+        n_params = self.tree.n_params
+        main = max(piece, key=lambda node: (n_params(node.calls[0]) if node.calls else 0, node is piece[0]))
         return replace(main, parts=parts, decides=any(node.decides for node in piece))
 
-    def _params(self, node: Node) -> int:
-        module = self.tree.module(node.calls[0]) if node.kind == "call" else None
-        return 0 if module is None else module.params.total
-
     def fold_equal(self) -> None:
-        """Draws equal fused nodes once that follow one another."""
         for id_ in [*self.draft.nodes]:
             node = self.draft.nodes.get(id_)
             if node is None or not self._is_of_layers(node):
@@ -274,7 +255,6 @@ class _Chains:
                 self.draft.merge([member.id for member in run], whole)
 
     def _again(self, node: Node) -> Node | None:
-        """The node that reads nothing but this one, which nothing else reads, and is equal to it."""
         heads = self.draft.heads[node.id]
         below = self.draft.nodes[next(iter(heads))] if len(heads) == 1 else None
         if below is None or not self._is_of_layers(below) or len(self.draft.tails[below.id]) != 1:

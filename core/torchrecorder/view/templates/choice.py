@@ -12,26 +12,20 @@ from dataclasses import replace
 
 from torchrecorder.errors import listed
 from torchrecorder.view import tuning
-from torchrecorder.view.model import Box, Inset, Node, View
-from torchrecorder.view.skips import with_skips
+from torchrecorder.view.model import Box, Inset, Node, View, boxes_around
 from torchrecorder.view.templates.interiors import Interior, Interiors
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def view_size(view: View) -> int:
-    """How many nodes a reader has to take in; those at the ends of cut edges are there to spare them lines.
-
-    In an inset, inputs and outputs are not nodes: lines begin and end at the frame.
-    """
+    """Nodes that a reader takes in: not ends of cut edges, which spare lines, nor those of insets, which are frames."""
     inside = (node.kind for inset in view.insets for node in inset.view.nodes)
     n = sum(kind not in ("from", "to", "input", "output") for kind in inside)
     return n + sum(node.kind not in ("from", "to") for node in view.nodes)
 
 
 class Choice:
-    """The layers that are opened, by kind."""
-
     def __init__(self, interiors: Interiors, root: int, *, beside: bool = True) -> None:
         self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
         self.beside = beside
@@ -42,13 +36,12 @@ class Choice:
         while (best := self._best()) is not None:
             kind, score, interior = best
             n = self._count() + len(interior.nodes) - 1
-            if n > tuning.AUTO_NODES or (n > tuning.ENOUGH and (score < tuning.MUCH or interior.is_arithmetic)):
+            if n > tuning.AUTO_NODES or (n > tuning.ENOUGH and score < tuning.MUCH):
                 self.closed.append(kind)
             else:
                 self.opened[kind] = interior
 
     def view(self) -> View:
-        """The picture, with what is opened in place and beside it."""
         view = self._composed()
         while self.opened and view_size(view) > tuning.AUTO_NODES:
             self.closed.append(self.opened.popitem()[0])
@@ -58,7 +51,6 @@ class Choice:
         return replace(view, notes=(*view.notes, note)) if names and self.beside else view
 
     def _names_of_closed(self, view: View) -> list[str]:
-        """The classes of drawn layers that would be opened if there was room."""
         nodes = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
         closed = (n for n in nodes if self.interiors.is_block(n) and self.kinds.of[n.calls[0]] in self.closed)
         modules = (self.interiors.tree.module(node.calls[0]) for node in closed)
@@ -92,43 +84,31 @@ class Choice:
             share = self.interiors.share(self.kinds.members[kind])
             if share < tuning.LEAST_SHARE or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
                 continue
-            information = self._information(interior, share)
-            has_layers = any(node.kind == "call" for node in interior.nodes)
-            if information < tuning.LEAST_INFORMATION or (level[kind] and not has_layers):
+            # of a large part of the model, what is in its own layers counts too
+            inside = [node.calls[0] for node in interior.nodes if self.interiors.is_block(node)]
+            deeper = [self.interiors.of(call).information - 1 for call in inside if share > tuning.LARGE_KIND]
+            information = max([interior.information, *deeper])
+            if information < tuning.LEAST_INFORMATION:
                 continue
-            score = (
-                share
-                * min(1.0, information / tuning.FULL_INFORMATION)
-                * (tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1)
-            )
-            score *= tuning.DEEPER ** level[kind]
+            score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
+            score *= tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1
             if best is None or score > best[1]:
                 best = kind, score, interior
         return best
-
-    def _information(self, interior: Interior, share: float) -> int:
-        """How much what is in it says, or what is in that if it is a large part of the model."""
-        inside = (
-            node.calls[0] for node in interior.nodes if share > tuning.LARGE_KIND and self.interiors.is_block(node)
-        )
-        return max([interior.information, *(self.interiors.of(call).information - 1 for call in inside)])
 
     def richest(self, calls: list[int]) -> Interior:
         """The interior of the call that shows most: of the model of its kind, if it is among them."""
         by_structure: dict[int, int] = {}
         for call in calls:
             by_structure.setdefault(self.kinds.structure[call], call)
-        interiors, model = self.interiors, self.kinds.models[self.kinds.of[calls[0]]]
-        chosen = by_structure.get(self.kinds.structure[model])
-        if chosen is None:
-            chosen = max(by_structure.values(), key=lambda call: len(interiors.of(call).nodes))
-        return interiors.exactly(chosen)
+        model = self.kinds.models[self.kinds.of[calls[0]]]
+        return self.interiors.exactly(by_structure.get(self.kinds.structure[model], calls[0]))
 
     def _shown(self) -> list[Interior]:
         return [self.interiors.exactly(self.root), *self.opened.values()]
 
     def _nodes(self) -> Iterator[tuple[Node, int]]:
-        """The nodes of all interiors that stand for layers which may be opened, each with how deep it lies."""
+        """Nodes of all interiors whose layers may be opened, each with how deep it lies."""
         level: dict[int, int] = {}
         for interior in self._shown():
             depth = level.get(self.kinds.of[interior.call], 0)
@@ -138,7 +118,6 @@ class Choice:
                     yield node, depth
 
     def _count(self) -> int:
-        """How many nodes the picture has."""
         uses = self._uses()
         overview = self.interiors.exactly(self.root).view
         ends = sum(node.kind in ("input", "output") for node in overview.nodes)
@@ -156,7 +135,6 @@ class Choice:
         letters: dict[int, str] = {}
         free = _LETTERS.replace("B", "") if self.interiors.graph.batch else _LETTERS  # in shapes, B is the batch
         for interior in self._shown():
-            levels = _levels(interior.view) if self.beside else set()
             for node in interior.nodes:
                 kind = self.kinds.of[node.calls[0]] if self.interiors.is_block(node) else -1
                 if kind not in self.opened or kind in letters:
@@ -166,24 +144,20 @@ class Choice:
                 is_alone = uses[kind] == 1 and node.box == 0 and node.repetition == "series"
                 structures = {self.kinds.structure[call] for call in node.calls}
                 is_alone &= len(structures) == 1 or self.interiors.visible.strict.isdisjoint(node.calls)
-                if is_alone and is_first and node.id not in levels:
+                if is_alone and is_first:
                     in_place[node.calls[0]] = node.calls
                 elif self.beside:
                     letters[kind] = free[len(letters)]
         return in_place, letters
 
     def _drawn(self, call: int, in_place: dict[int, tuple[int, ...]], letters: dict[int, str], known: View) -> View:
-        """What is in a call, with boxes for what is opened in place and letters at what is opened elsewhere."""
         inside = range(call + 1, self.interiors.tree.end[call])
         boxes = {first: calls for first, calls in in_place.items() if first in inside}
         view = self.interiors.view(call, boxes) if boxes else known
         nodes = tuple(self._lettered(node, letters, view.boxes) for node in view.nodes)
-        return replace(view, nodes=nodes, boxes=tuple(self._told(box) for box in view.boxes))
-
-    def _told(self, box: Box) -> Box:
-        """A box with what differs in the calls that it stands for."""
-        calls = () if box.around else box.calls
-        return replace(box, differs=(*(self.kinds.in_words(calls, box.calls[0]) or ()), *box.differs))
+        words = (() if box.around else self.kinds.in_words(box.calls, box.calls[0]) or () for box in view.boxes)
+        marked = (replace(box, differs=(*own, *box.differs)) for box, own in zip(view.boxes, words, strict=True))
+        return replace(view, nodes=nodes, boxes=tuple(marked))
 
     def _lettered(self, node: Node, letters: dict[int, str], boxes: Sequence[Box]) -> Node:
         """A node with the letter of its kind, unless too much is different in it, and what differs."""
@@ -197,21 +171,12 @@ class Choice:
         return replace(node, inset=letter, differs=(*words, *node.differs))
 
     def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
-        """The calls of a node, and those at its place in the repeats of the boxes around it."""
-        calls, at = [*node.calls], node.box
+        calls = [*node.calls]
         end, places = self.interiors.tree.end, self.interiors.visible.places
-        while at is not None:
-            box, known = boxes[at], [*calls]
+        for box in boxes_around(boxes, node.box):
+            known = [*calls]
             for i, other in enumerate(box.calls[box.period :]):
                 first = box.calls[i % box.period]
-                here = (places.matched(first, other).get(call) for call in known if first <= call < end[first])
+                here = (places.call(call, first, other) for call in known if first <= call < end[first])
                 calls += [call for call in here if call is not None]
-            at = box.parent
         return calls
-
-
-def _levels(view: View) -> set[int]:
-    """The nodes that skips lead to which lie in one another: opened in place, they would part the levels of a U."""
-    skips = [edge for edge in with_skips(view).edges if edge.skip]
-    inner = ((x, y) for x in skips for y in skips if x.tail < y.tail and y.head < x.head)
-    return {edge.head for pair in inner for edge in pair}

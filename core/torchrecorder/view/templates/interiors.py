@@ -1,8 +1,7 @@
 """The inside of calls, and which calls a picture passes by because their inside says as much.
 
-An interior shows one call: what is in it, each layer closed. It depends on nothing but the call, so it is made once,
-and once for calls of one structure. A layer whose interior holds a single node is drawn as that node, under the joined
-path; so are lists of layers, and a layer that is nearly the whole of what is around it.
+An interior shows one call with each layer in it closed; calls of one structure have one. A layer whose interior holds a
+single node is drawn as that node; so are lists of layers, and a layer that is nearly the whole of what is around it.
 """
 
 from __future__ import annotations
@@ -35,8 +34,6 @@ class Interior:
     n_outputs: int
     information: int
     """How much it tells: different things in it, and sums or other joins, which count twice."""
-    is_arithmetic: bool
-    """Whether hardly any of its nodes are layers."""
     sign: object
     """What calls have in common that are drawn alike, but for sizes."""
 
@@ -58,14 +55,13 @@ class Interiors:
         return self._made[key]
 
     def exactly(self, call: int) -> Interior:
-        """The interior of this very call."""
         interior = self.of(call)
         if interior.call != call:
             interior = self._made[call] = self._made.get(call) or self._interior(call)
         return interior
 
     def view(self, call: int, boxes: Mapping[int, tuple[int, ...]]) -> View:
-        """What is in a call, some of it in boxes: by the first call of a box those that it is drawn for."""
+        """The inside of a call; `boxes` are opened in place, by first call those that each is drawn for."""
         states: list[State] = [*self._states]
         states[call] = "box"
         for box, run in boxes.items():
@@ -84,11 +80,9 @@ class Interiors:
         return Ends(Plan(self.visible, states, root=call, runs=runs)).joined()
 
     def is_block(self, node: Node) -> bool:
-        """Whether it stands for layers that may be opened."""
         return node.kind == "call" and not node.parts and self.visible.is_block(node.calls[0])
 
     def share(self, calls: list[int]) -> float:
-        """How much of the model it is, by parameters or by work."""
         paths = {self.graph.calls[call].module for call in calls}
         modules = [self.graph.modules[path] for path in paths if path in self.graph.modules]
         params = sum(module.params.total for module in modules) / max(1, self.graph.modules[""].params.total)
@@ -96,7 +90,6 @@ class Interiors:
 
     @cached_property
     def flops(self) -> list[int]:
-        """By call, those in the calls within it included."""
         flops = [0] * len(self.graph.calls)
         for op in self.graph.ops:
             flops[op.call] += op.flops or 0
@@ -117,25 +110,20 @@ class Interiors:
         fed = Counter(edge.head for edge in view.edges)
         n_joins = sum(fed[node.id] > 1 for node in nodes)
         sorts = [self._sort(node) for node in nodes]
-        layers = sum(node.kind == "call" for node in nodes)
         place = {node.id: i for i, node in enumerate(nodes)}
         wires = frozenset((place.get(edge.tail), place[edge.head]) for edge in view.edges if edge.head in place)
-        drawn = zip(nodes, sorts, strict=True)
-        sign = tuple((sort, node.repeat, node.repetition, self._within(node)) for node, sort in drawn), wires
-        is_arithmetic = len(nodes) > tuning.SHORT_LIST and layers < tuning.SOME_LAYERS * len(nodes)
+        # closed layers were made before it
+        within = (hash(self.of(node.calls[0]).sign) if self.is_block(node) else None for node in nodes)
+        drawn = zip(nodes, sorts, within, strict=True)
+        sign = tuple((sort, node.repeat, node.repetition, inner) for node, sort, inner in drawn), wires
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
-        return Interior(call, view, nodes, n_outputs, len({*sorts}) + 2 * n_joins - 1, is_arithmetic, sign)
-
-    def _within(self, node: Node) -> object:
-        """The sign of what is in a closed layer, which was made before it."""
-        return hash(self.of(node.calls[0]).sign) if self.is_block(node) else None
+        return Interior(call, view, nodes, n_outputs, len({*sorts}) + 2 * n_joins - 1, sign)
 
     def _sort(self, node: Node) -> object:
         if node.parts:
             return tuple(self._sort(part) for part in node.parts)
         if node.kind == "call":
-            module = self.tree.module(node.calls[0])
-            return "call", self.kinds.of[node.calls[0]] if self.is_block(node) else module and module.cls
+            return "call", self.kinds.of[node.calls[0]] if self.is_block(node) else self.tree.cls(node.calls[0])
         return node.kind, node.name.rpartition(".")[2] if node.op is None else self.graph.ops[node.op].name
 
     def _state(self, call: int) -> State:
@@ -162,14 +150,12 @@ class Interiors:
         return "open" if (self._is_open_list(call, nodes) if is_chain else self._is_spine(call, nodes)) else "node"
 
     def _is_open_list(self, call: int, nodes: tuple[Node, ...]) -> bool:
-        blocks = {self.kinds.of[node.calls[0]] for node in nodes if self.is_block(node)}
-        is_stage = len(blocks) <= 2 and all(self.is_block(node) for node in nodes)
-        share, around = self.share([call]), self._around(call)
-        is_body = share >= tuning.BODY * self.share([around]) and not self._is_like(call, around)
-        return is_stage or len(nodes) <= tuning.SHORT_LIST or share > tuning.LARGE_LIST or is_body
+        share = self.share([call])
+        is_body = share >= tuning.BODY * self.share([self._around(call)])
+        return len(nodes) <= tuning.SHORT_LIST or share > tuning.LARGE_LIST or is_body
 
     def _is_spine(self, call: int, nodes: tuple[Node, ...]) -> bool:
-        of_class = self._of_class[self._class(call)]
+        of_class = self._of_class[self.tree.cls(call)]
         end = self.tree.end
         is_most = self.share([call]) >= tuning.SPINE
         if is_most and all(call <= other < end[call] or other <= call < end[other] for other in of_class):
@@ -187,15 +173,11 @@ class Interiors:
     def _of_class(self) -> dict[str, list[int]]:
         calls: dict[str, list[int]] = {}
         for call in range(len(self.graph.calls)):
-            calls.setdefault(self._class(call), []).append(call)
+            calls.setdefault(self.tree.cls(call), []).append(call)
         return calls
 
-    def _class(self, call: int) -> str:
-        module = self.tree.module(call)
-        return "" if module is None else module.cls
-
     def _is_like(self, call: int, other: int) -> bool:
-        return self._class(call) == self._class(other)
+        return self.tree.cls(call) == self.tree.cls(other)
 
     def _around(self, call: int) -> int:
         around = (row.id for row in self.graph.around(self.graph.calls[call].parent))
@@ -203,5 +185,4 @@ class Interiors:
 
     @cached_property
     def _n_calls(self) -> Counter[str]:
-        """By path how often the module is called."""
         return Counter(row.module for row in self.graph.calls)

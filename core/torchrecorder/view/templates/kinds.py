@@ -1,8 +1,8 @@
 """Which calls are of one kind, and in what those of a kind differ.
 
-A picture opens each kind of layer once. Calls of a class are of one kind if they stand in one list, or if nearly the
-same layers are in them: Bottlenecks with and without `downsample` are one kind, the encoder and the decoder of T5 are
-two. Sizes do not count. Within a kind, calls that run the same ops in the same order have one structure.
+Calls of a class are of one kind if they stand in one list, or if nearly the same layers are in them: Bottlenecks with
+and without `downsample` are one kind, encoder and decoder of T5 are two. Sizes do not count. Within a kind, calls that
+run the same ops in the same order have one structure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from functools import cached_property
 
-from torchrecorder.graph.model import Module, Op
+from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.node_kinds import SYMBOLS, plain
@@ -39,7 +39,7 @@ class Kinds:
 
     @cached_property
     def structure(self) -> list[int]:
-        """For each call a number that calls with the same classes, ops and wiring share."""
+        """By call a number that calls with the same classes, ops and wiring share."""
         numbers: dict[Hashable, int] = {}
         structure = [0] * len(self.graph.calls)
         for call in range(len(structure) - 1, -1, -1):
@@ -50,16 +50,22 @@ class Kinds:
                     inside.append(structure[item.id])
                 elif not self.visible.contracted[item.id]:
                     inside.append(self._op(self.graph.ops[item.id]))
-            is_leaf = module is not None and module.native and not self.tree.children[call]
-            key = (row.module if module is None else module.cls, () if is_leaf else tuple(inside), row.ok)
+            key = (
+                row.module if module is None else module.cls,
+                () if self.tree.is_leaf(call) else tuple(inside),
+                row.ok,
+            )
             structure[call] = numbers.setdefault(key, len(numbers))
         return structure
 
     @cached_property
     def of(self) -> list[int]:
-        """For each call the number of its kind."""
         kinds = [self._kind(call) for call in range(len(self.graph.calls))]
-        return self._parted([self._last(number) for number in kinds])
+        for i, kind in enumerate(kinds):
+            while kind in self._joined:
+                kind = self._joined[kind]
+            kinds[i] = kind
+        return self._parted(kinds)
 
     @cached_property
     def models(self) -> dict[int, int]:
@@ -68,7 +74,6 @@ class Kinds:
 
     @cached_property
     def _amount(self) -> list[int]:
-        """By call how many layers and ops there are to see in it."""
         amount = [sum(not self.visible.contracted[op] for op in self.places.ops(row.id)) for row in self.graph.calls]
         for row in reversed(self.graph.calls):
             if row.parent is not None and row.id not in self._gone:
@@ -77,14 +82,13 @@ class Kinds:
 
     @cached_property
     def members(self) -> dict[int, list[int]]:
-        """By kind its calls."""
         members: dict[int, list[int]] = {}
         for call, kind in enumerate(self.of):
             members.setdefault(kind, []).append(call)
         return members
 
     def in_words(self, calls: Sequence[int], model: int) -> list[str] | None:
-        """In what calls differ from one that is drawn: `2 without downsample`; None if no few words say it."""
+        """Differences of calls from one that is drawn: `2 without downsample`; None if no few words say them."""
         by_module = {self.graph.calls[call].module: call for call in calls}
         differences: dict[tuple[str, str], list[int]] = {}
         for call in by_module.values():
@@ -103,7 +107,7 @@ class Kinds:
         return said if len(differences) <= tuning.NAMED and len(" · ".join(said)) <= tuning.LONG_WORDS else None
 
     def words(self, call: int, other: int) -> tuple[tuple[str, str], ...] | None:
-        """What a call has that another of its kind has not, or has not: `("without", "downsample")`."""
+        """Things that a call has or has not, unlike another of its kind: `("without", "downsample")`."""
         key = self.structure[call], self.structure[other]
         if key not in self._words:
             differences = {} if key[0] == key[1] else self._compared(call, other)
@@ -176,7 +180,7 @@ class Kinds:
         return not self.visible.contracted[op] and not (outputs and self.visible.facts.aside.issuperset(outputs))
 
     def _reads(self, op: int) -> list[int]:
-        """How far back what it reads was made; what comes from elsewhere in the order in which it came."""
+        """Distances to where what it reads was made; what comes from elsewhere in the order in which it came."""
         row = self.graph.ops[op]
         first = self.tree.first_op[row.call]
         made = [self.graph.values[value].producer for value in row.inputs]
@@ -189,7 +193,7 @@ class Kinds:
         return SYMBOLS.get(name, name)
 
     def _sum(self, ops: Sequence[int], word: str) -> str:
-        """What a sum is that one of two calls has: a `skip` or a `mask`; else the word itself."""
+        """Name of a sum that one of two calls has: a `skip` or a `mask`; else the word itself."""
         values = [
             self.graph.values[v] for op in ops if word == "+" == self._sign(op) for v in self.graph.ops[op].inputs
         ]
@@ -200,7 +204,6 @@ class Kinds:
         return "skip" if is_skip else word
 
     def _word(self, call: int) -> str:
-        """The name of a layer, or its class if that is a number or long."""
         module, name = self.tree.module(call), self.graph.calls[call].module.rpartition(".")[2]
         is_plain = len(name) <= tuning.LONG_NAME and not _NUMBER.search(name)
         return name if module is None or is_plain else module.cls.rpartition(".")[2]
@@ -210,7 +213,6 @@ class Kinds:
         return self.graph.calls[call].module if module is None else module.cls
 
     def _op(self, op: Op) -> Hashable:
-        """Its name, and how far back in the same call the ops lie that it reads."""
         first, reads = self.tree.first_op[op.call], []
         for value in op.inputs:
             row = self.graph.values[value]
@@ -219,15 +221,13 @@ class Kinds:
         return op.name, tuple(reads)
 
     def _kind(self, call: int) -> int:
-        module = self.tree.module(call)
-        cls = "" if module is None else module.cls
-        path = self.graph.calls[call].module
+        cls, path = self.tree.cls(call), self.graph.calls[call].module
         around, _, last = path.rpartition(".")
         home = without_numbers(around) if last.isdigit() else ""
         cls = f"{cls} {home}" if is_list(cls) else cls  # entries of other lists may have the same layers
         key = (cls, self.structure[call], home)
         if key not in self._known:
-            self._known[key] = self._like(cls, home, self._inside(call, module))
+            self._known[key] = self._like(cls, home, self._inside(call))
         return self._known[key]
 
     def _like(self, cls: str, home: str, inside: set[Hashable]) -> int:
@@ -266,14 +266,9 @@ class Kinds:
                 number, rounds, self._n_kinds = self._n_kinds, rounds + 1, self._n_kinds + 1
         return [new[kind, self.structure[call]] for call, kind in enumerate(kinds)]
 
-    def _last(self, kind: int) -> int:
-        while kind in self._joined:
-            kind = self._joined[kind]
-        return kind
-
-    def _inside(self, call: int, module: Module | None) -> set[Hashable]:
+    def _inside(self, call: int) -> set[Hashable]:
         """The paths in a call from its own on, without numbers; in a container, which has no others, with classes."""
-        base, inside = len(self.graph.calls[call].module), set[Hashable]()
+        base, inside, module = len(self.graph.calls[call].module), set[Hashable](), self.tree.module(call)
         for inner in range(call + 1, self.tree.end[call]):
             called = self.tree.module(inner)
             if called is not None:

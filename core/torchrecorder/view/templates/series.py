@@ -1,13 +1,11 @@
 """Folding neighbours into one: a series of one kind into a node, and layers that take turns into a box.
 
-In a series each reads the one before, and nothing else differs around them. What lies between the first and the last
-must not matter to anything else: all read the same of what is around (the skips of a U-Net keep its blocks apart), and
-if something reads the inner ones, it reads all of them. Blocks with different sizes are one series, but for a change of
+In a series each reads the one before, and all the same of what is around (the skips of a U-Net keep its blocks apart);
+what reads one of the inner ones reads all of them. Blocks with different sizes are one series, but for a change of
 resolution, which readers look for; unless each of many changes it.
 
-Layers that take turns, as attention, sum, MLP, sum, attention, … stand in no call of their own, so nothing says that
-they belong together but their paths: entries of one list, `layers.0.0`, `layers.0.1`, `layers.1.0`. That condition
-keeps `norm1` and `norm2` of a block apart, and its self- and cross-attention.
+Layers that take turns, as attention, sum, MLP, sum, attention, … stand in no call of their own. They belong together if
+their paths are entries of one list, `layers.0.0`, `layers.0.1`, which keeps `norm1` and `norm2` of a block apart.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ class _Series:
                 at += len(run)
 
     def copies_before(self, run: Sequence[Node]) -> Iterator[tuple[int, int]]:
-        """What all read and stands beside each of them, such as the queries of a decoder: each copy, and the first."""
+        """Copies of a source that all read, such as the queries of a decoder, each with the first."""
         first, *others = ([tail for tail in self.draft.tails[node.id] if tail in self._sources] for node in run)
         beside = {self._sources[node]: node for node in first}
         for node in (node for nodes in others for node in nodes):
@@ -79,14 +77,14 @@ class _Series:
         while stop < len(nodes) and self._continues(nodes[stop - 1], nodes[stop]):
             stop += 1
         run = [*nodes[at:stop]]
-        if len(run) > 1:
-            run = run[: self._to_step(run)]
+        steps = [a != b for a, b in pairwise(resolution(self.graph, node.calls[-1]) for node in run if len(run) > 1)]
+        if any(steps) and not (all(steps) and len(run) > tuning.MANY_STEPS):
+            run = run[: steps.index(True) + 1]
         while len(run) > 1 and not (self._is_closed(run) and self._is_said(run)):
             run.pop()
         return run
 
     def _is_said(self, run: Sequence[Node]) -> bool:
-        """Whether few words say in what they differ from the first, and from the model of their kind."""
         calls = [call for node in run for call in node.calls]
         models = {calls[0], self.kinds.models[self.kinds.of[calls[0]]]} if not run[0].parts else ()
         return all(self.kinds.in_words(calls, model) is not None for model in models)
@@ -119,19 +117,6 @@ class _Series:
         is_same_size = self._is_long or here.extra_repr == there.extra_repr
         return is_same_size and without_numbers(paths[0]) == without_numbers(paths[1])
 
-    def _is_read_alike(self, upper: int, lower: int) -> bool:
-        """Whether what both calls get is the same argument of both: attention may exchange its query and its key."""
-        here, there = self.graph.calls[upper].inputs, self.graph.calls[lower].inputs
-        both = {*here.values()} & {*there.values()}
-        return all(here.get(path) == value for path, value in there.items() if value in both)
-
-    def _to_step(self, run: Sequence[Node]) -> int:
-        """How many of them give the same resolution as the first."""
-        steps = [a != b for a, b in pairwise(resolution(self.graph, node.calls[-1]) for node in run)]
-        if not any(steps) or (all(steps) and len(run) > tuning.MANY_STEPS):
-            return len(run)
-        return steps.index(True) + 1
-
     def _is_closed(self, run: Sequence[Node]) -> bool:
         members = {node.id for node in run}
         before = [
@@ -139,11 +124,13 @@ class _Series:
         ]
         after = [self.draft.heads[node.id].keys() - members - self._beside for node in run]
         same = all(others == before[1] for others in before[1:]) and before[1] <= before[0]
-        same &= all(self._is_read_alike(upper.calls[-1], lower.calls[0]) for upper, lower in pairwise(run))
+        rows = [(self.graph.calls[upper.calls[-1]], self.graph.calls[lower.calls[0]]) for upper, lower in pairwise(run)]
+        for here, there in rows:  # the same argument of both: attention may exchange its query and its key
+            both = {*here.inputs.values()} & {*there.inputs.values()}
+            same &= all(here.inputs.get(path) == value for path, value in there.inputs.items() if value in both)
         return same and (not any(after[:-1]) or all(others == after[-1] for others in after[:-1]))
 
     def whole(self, run: Sequence[Node]) -> Node:
-        """The node that a series is drawn as."""
         first, members, heads = run[0], {node.id for node in run}, self.draft.heads
         calls = tuple(call for node in run for call in node.calls)
         is_dense = all(len(heads[node.id].keys() & members) == len(run) - 1 - i for i, node in enumerate(run))
@@ -195,7 +182,7 @@ class _Turns:
         self.draft, self.graph, self.kinds = draft, draft.graph, kinds
 
     def at(self, nodes: Sequence[Node], at: int) -> tuple[int, int]:
-        """How many nodes from a position on make a turn, and how many turns there are; `1, 1` if there are none."""
+        """Nodes in a turn from a position on, and number of turns; `1, 1` if there are none."""
         op = nodes[at].op
         is_join = nodes[at].kind == "op" and op is not None and self.graph.ops[op].name in JOINS
         if nodes[at].kind != "call" and not is_join:
@@ -232,10 +219,9 @@ class _Turns:
         is_entry = paths[0] != paths[1] and without_numbers(paths[0]) == without_numbers(paths[1])
         if not is_entry or here is None or there is None or self.kinds.structure[a] != self.kinds.structure[b]:
             return False
-        is_leaf = here.native and not self.kinds.tree.children[a]
-        return (
-            here.extra_repr == there.extra_repr if is_leaf else resolution(self.graph, a) == resolution(self.graph, b)
-        )
+        if self.kinds.tree.is_leaf(a):
+            return here.extra_repr == there.extra_repr
+        return resolution(self.graph, a) == resolution(self.graph, b)
 
     def _is_series(self, turns: Sequence[Sequence[Node]]) -> bool:
         """Whether each turn is wired like the first, reads the one before and the same of what is around."""
@@ -254,7 +240,7 @@ class _Turns:
         return same_inside and same_steps and all(reads == around[1] and reads <= around[0] for reads in around[1:])
 
     def _source(self, tail: int) -> str | int:
-        """What a turn reads from outside; entries of one list that the layer gets are one thing."""
+        """Source of a read from outside; entries of one list that the layer gets are one."""
         node = self.draft.nodes[tail]
         return without_numbers(node.name) if node.kind == "input" and node.name else tail
 
