@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from docutils import nodes
 from sphinx import addnodes
@@ -75,8 +75,7 @@ def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lin
 
 def classes_of_document(env: BuildEnvironment) -> dict[str, ClassFacts]:
     """Classes that autodoc showed while the current document was read, by dotted name."""
-    classes: dict[str, ClassFacts] = env.current_document.setdefault(_CLASSES, {})
-    return classes
+    return cast(dict[str, ClassFacts], env.current_document.setdefault(_CLASSES, {}))
 
 
 def _is_module(obj: Any) -> bool | None:

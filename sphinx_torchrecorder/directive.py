@@ -173,7 +173,7 @@ class ShowDiagrams(SphinxPostTransform):
             if outcome is None or outcome.is_skipped:
                 placeholder.parent.remove(placeholder)
                 return
-            frame = nodes.figure(classes=["torchrecorder"])
+            frame: nodes.Element = nodes.figure(classes=["torchrecorder"])
             placeholder.replace_self(frame)
             frame += placeholder
         elif request.is_table and outcome is not None:

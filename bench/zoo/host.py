@@ -37,7 +37,7 @@ from tests.truth.replay import replay  # noqa: E402
 from torchrecorder.errors import ForwardError, InputError, TorchRecorderError  # noqa: E402
 from torchrecorder.graph import Graph, to_json  # noqa: E402
 from torchrecorder.graph.codec import problems  # noqa: E402
-from torchrecorder.recording.guess.search import record_guessed  # noqa: E402
+from torchrecorder.recording.guess.search import has_forward, record_guessed  # noqa: E402
 from torchrecorder.recording.inputs import Inputs  # noqa: E402
 from torchrecorder.recording.names import public_functions  # noqa: E402
 from torchrecorder.recording.run import Run, capture  # noqa: E402
@@ -134,7 +134,7 @@ def _phases(entry: Entry, folder: str) -> Any:
     except Exception as error:
         yield {"done": True, "network": _is_network(error), "reason": _line(error)}
         return
-    if type(model).forward is nn.Module.forward and "forward" not in vars(model):
+    if not has_forward(model):
         yield {"done": True, "reason": "it has no forward"}
         return
     count = sum(p.numel() for p in model.parameters() if not isinstance(p, nn.parameter.UninitializedParameter))

@@ -54,8 +54,8 @@ def _optional(read: Callable[[Any], _T], value: Any) -> _T | None:
     return None if value is None else read(value)
 
 
-def _pair(*values: _T) -> tuple[_T, ...]:
-    return values
+def _pair(first: _T, second: _T) -> tuple[_T, _T]:
+    return first, second
 
 
 def _typed(kind: type[_T], value: Any) -> _T:

@@ -319,6 +319,44 @@ class Overlays(nn.Module):
         return self.conv(torch.cat([left, right], 1))
 
 
+class Codebooks(nn.Module):
+    """Each token is one code of each of seven books."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.codes = nn.Embedding(50, 4)
+
+    def forward(self, input_ids: Tensor) -> Any:
+        return self.codes(input_ids * torch.ones(7, dtype=torch.long)).sum(2)
+
+
+class SmallTable(nn.Module):
+    """Has fewer rows than the model of its example.
+
+    >>> model = SmallTable(40)
+    >>> model(torch.tensor([[3, 31]]), torch.rand(1, 2, 4))
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(20, 4)
+
+    def forward(self, tokens: Tensor, x: Tensor) -> Any:
+        return self.words(tokens) + x
+
+
+class Pools(nn.Module):
+    """Takes rows that are as long as the side of a picture of eight patches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(64, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        batch, groups, frames, _ = x.shape
+        return self.fc(x).reshape(batch * groups, frames, 4).sum(1)
+
+
 class Transposes(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -343,6 +381,9 @@ class Asks(nn.Module):
         (Splits(), r"x=1,12, from first"),
         (Transposes(), r"x=1,4,16, from norm"),
         (Overlays(), r"left=1,1,\d+,\d+; right=1,1,\d+,\d+, from conv"),
+        (SmallTable(), r"x=1,2,4; tokens=\[1, 2\], from an example in the docstring of SmallTable, and from what"),
+        (Pools(), r"x=1,\d+,\d+,64, from fc \(Linear\), and from what"),
+        (Codebooks(), r"input_ids=int64\[1,16,7\]<50, from codes"),
         (Asks(), r"x=1,6; scale=1,6, from fc"),
         (Places(), r"input_ids=int64\[1,16\]<50; position_ids=int64\[\d+,3\]<\d+, from"),
         (Packets(), r"input_values=1,17280, from conv"),

@@ -84,6 +84,38 @@ def test_fake_tensors_are_not_left_in_the_model() -> None:
     assert type(net(X)) is Tensor
 
 
+class Packs(nn.Module):
+    """Keeps what lengths say is there, in one row behind another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Any:
+        lengths += 1
+        is_there = torch.arange(x.shape[1]) < lengths[:, None]
+        return self.fc(x)[is_there[..., None].expand(-1, -1, 2)]
+
+
+def test_integers_are_known_though_the_model_has_no_numbers() -> None:
+    lengths = torch.tensor([2, 1])
+    graph = record(Packs().to("meta"), torch.ones(2, 5, 3), lengths, run="fake")
+    metas = [graph.values[value].meta for value in graph.ops[-1].outputs]
+    assert [meta and meta.shape for meta in metas] == [(10,)]
+    assert lengths.tolist() == [2, 1]
+    assert op_names(graph) == op_names(record(Packs(), torch.ones(2, 5, 3), lengths))
+
+
+def test_integers_that_a_weight_made_are_not_known() -> None:
+    class Counts(Packs):
+        def forward(self, x: Tensor, lengths: Tensor) -> Any:
+            lengths[0] = self.fc(x).sum().long()
+            return super().forward(x, lengths)
+
+    with pytest.raises(ForwardError, match="DynamicOutputShapeException"):
+        record(Counts(), torch.ones(2, 5, 3), torch.tensor([2, 1]), run="fake")
+
+
 def test_a_model_on_meta_is_recorded_under_fake_tensors() -> None:
     with torch.device("meta"):
         net = nn.Sequential(nn.Embedding(9, 8), nn.LSTM(8, 8))

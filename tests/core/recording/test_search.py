@@ -201,6 +201,20 @@ def test_a_model_without_a_forward_is_said_to_have_none() -> None:
     assert caught.value.advice == "name one of the modules that it holds"
 
 
+class OnlyHolds(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, x: Tensor) -> None:
+        """What another model calls is `fc`."""
+
+
+def test_a_forward_of_words_alone_is_none() -> None:
+    with pytest.raises(InputError, match="OnlyHolds has no forward"):
+        guess(OnlyHolds())
+
+
 class Batches(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,27 +10,28 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from torch import nn
+from torch import Tensor, nn
 
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.blame import Blame
 from torchrecorder.recording.guess.docstrings import from_docstring, from_examples
-from torchrecorder.recording.guess.guess import Guess, is_object, parameters
+from torchrecorder.recording.guess.guess import Guess, configured, is_documented, is_object, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import (
     diffusers,
-    jaxtyping,
-    lightning,
-    timm,
-    torch_geometric,
+    of_jaxtyping,
+    of_lightning,
+    of_timm,
+    of_torch_geometric,
     transformers,
 )
+from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
 from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import advice as advice
-from torchrecorder.recording.guess.roles import from_names, from_roles
-from torchrecorder.recording.guess.sound import audible
+from torchrecorder.recording.guess.roles import following, from_names, from_roles
 from torchrecorder.recording.guess.texts import says
+from torchrecorder.request import InputSpec
 
 _Source = Callable[[nn.Module, int], Iterator[Guess]]
 
@@ -102,7 +104,7 @@ class Guesses:
         for guess in source(self._model, self._batch):
             graded = guess if guess.grade else replace(guess, grade=grade)
             if source is not from_examples:  # authors know how long theirs is
-                yield from audible(self._model, graded)
+                yield from _audible(self._model, graded)
             yield graded
 
     def refused(self, guess: Guess, error: ForwardError) -> None:
@@ -146,7 +148,7 @@ class Guesses:
                 self._left -= 1
                 self._depth, self._parent = refused.before + 1, refused
                 if guess.grade != "declared":  # authors know how long theirs is
-                    yield from filter(self._is_new, audible(self._model, guess))
+                    yield from filter(self._is_new, _audible(self._model, guess))
                 yield guess
 
     def _is_new(self, guess: Guess) -> bool:
@@ -156,8 +158,14 @@ class Guesses:
         objects = {p.name for p in parameters(self._model) if is_object(p.annotation)}
         if any(spec.name in objects and spec.dtype == "int64" for spec in specs):
             return False
-        key = guess.inputs()
-        is_new = key not in self._seen or not key
+        indices = [
+            value.tolist()
+            for value in guess.fixed.values()
+            if isinstance(value, Tensor) and not value.is_floating_point()
+        ]
+        inputs = guess.inputs()
+        key = f"{inputs} {indices}"
+        is_new = key not in self._seen or not inputs
         self._seen.add(key)
         return is_new
 
@@ -168,6 +176,51 @@ def _sentence(cause: str) -> str:
     return f"{first} … {others[-1]}" if others and first.endswith("(") else first
 
 
+_RATE = 16_000
+"""Samples of a second, where the model does not say how many these are."""
+_RATES = range(8_000, 48_001)
+_HOP = 8
+"""Samples of which a stack of convolutions makes one, at least, if it hears: as many as that of ConvTasNet does."""
+_CHANNELS = 2
+"""Channels of sound, at most: stereo."""
+_WORDS = r"\b([Ww]aveforms?|[Ww]avs?|[Aa]udio|[Ss]ignals?|[Ss]peech)\b"
+"""What documentation calls sound."""
+
+
+def _audible(model: nn.Module, guess: Guess) -> Iterator[Guess]:
+    """The guess with a second of sound for each shorter waveform, if there is one."""
+    said = configured(model, "sample_rate", "sampling_rate", "samplerate")
+    is_of_sound = type(said) is int or _hop(model) >= _HOP
+    rate = said if said in _RATES else _RATE
+    places = [p.name for p in parameters(model)]
+    specs: list[InputSpec] = []
+    for i, spec in enumerate(guess.specs):
+        name = spec.name or (places[i] if i < len(places) else "")
+        is_sound = is_of_sound or role_of(name, (ROLES, ALONE)) == "sound" or is_documented(model, name, _WORDS)
+        specs.append(_longer(spec, rate) if is_sound else spec)
+    if tuple(specs) != guess.specs:
+        changed = {new.name: new for new in specs if new.name}
+        fixed = following({**{old.name: old for old in guess.specs if old.name}, **guess.fixed}, changed)
+        yield replace(guess, specs=tuple(specs), fixed={**guess.fixed, **fixed})
+
+
+def _longer(spec: InputSpec, rate: int) -> InputSpec:
+    """As it is, if it has other axes than those of examples, channels and time."""
+    *others, longest = sorted(spec.shape) or [rate]
+    if spec.dtype != "float32" or len(others) not in (1, 2) or others[-1] > _CHANNELS or longest >= rate:
+        return spec
+    time = spec.shape.index(longest)
+    return replace(spec, shape=(*spec.shape[:time], rate, *spec.shape[time + 1 :]))
+
+
+def _hop(model: nn.Module) -> int:
+    """How many samples the convolutions over time make one of; 0 if the first takes more than two channels."""
+    stack = [module for module in model.modules() if isinstance(module, nn.Conv1d)]
+    if not stack or stack[0].in_channels > _CHANNELS:
+        return 0
+    return math.prod(module.stride[0] for module in stack)
+
+
 def _of_itself(model: nn.Module, _batch: int) -> Iterator[Guess]:
     if not parameters(model) and "forward" in vars(type(model)):
         yield Guess("nothing, since the forward has no parameters", arguments=((), {}))
@@ -175,15 +228,16 @@ def _of_itself(model: nn.Module, _batch: int) -> Iterator[Guess]:
 
 _SOURCES: tuple[tuple[_Source, Grade], ...] = (
     (_of_itself, "declared"),
-    (lightning.inputs, "declared"),
+    (of_lightning, "declared"),
+    (transformers.with_media, "model"),
     (transformers.inputs, "model"),
-    (timm.inputs, "model"),
+    (of_timm, "model"),
     (diffusers.inputs, "model"),
-    (jaxtyping.inputs, "declared"),
+    (of_jaxtyping, "declared"),
     (from_docstring, "declared"),
     (from_examples, "declared"),
     (partial(from_docstring, is_typed=True), "declared"),
-    (torch_geometric.inputs, "model"),
+    (of_torch_geometric, "model"),
     (from_names, "layer"),
     (from_layers, "layer"),
     (from_roles, "layer"),

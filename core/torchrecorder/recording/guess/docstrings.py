@@ -43,10 +43,7 @@ _LONGEST = 1 << 13
 def from_docstring(model: nn.Module, batch: int, *, is_typed: bool = False) -> Iterator[Guess]:
     """The shapes that the forward's docstring says, for the others what a first layer takes, or their names.
 
-    Args:
-        model: The model.
-        batch: The examples.
-        is_typed: Whether shapes behind types are looked for, and in a section of the class.
+    With `is_typed`, shapes behind types are looked for, and in a section of the class.
     """
     known = documented(model, batch, is_typed=is_typed)
     wanted = required(model) or [p for p in parameters(model) if p.name in known][:1]
@@ -78,7 +75,6 @@ def documented(model: nn.Module, batch: int, *, is_typed: bool = False) -> dict[
 
 
 def _of_section(model: nn.Module) -> Iterator[tuple[str, str]]:
-    """Lines of the section about shapes, by parameter."""
     if type(model).__module__.startswith("torch.nn."):  # whose attributes say it with their sizes
         return
     for doc in (inspect.getdoc(type(model).forward), inspect.getdoc(type(model))):
@@ -153,7 +149,7 @@ def from_examples(model: nn.Module, batch: int) -> Iterator[Guess]:
 
 
 def _is_of_model(call: ast.Call) -> bool:
-    """Whether something is called that may be the model: neither a class nor a function of a module."""
+    """Calls of what may be the model: neither a class nor a function of a module."""
     func = call.func
     if isinstance(func, ast.Attribute):
         return func.attr == "forward"

@@ -96,6 +96,7 @@ _SIDE = ("image_size", "img_size", "input_resolution")
 _STEPS = ("n_times", "seq_len", "seq_length", "sequence_length")
 _FEATURES = ("in_features", "input_size", "input_dim", "n_features", "enc_in", "emb_dim", "embed_dim", "d_model")
 _LARGEST = 1 << 11
+"""Above it, a size of the model is that of real data; a guess follows its layers then."""
 
 
 def _size_of(model: nn.Module, names: Sequence[str]) -> tuple[int, ...]:
@@ -151,7 +152,8 @@ def _in_patches(
         for depth in channels:
             patch = math.isqrt(features // depth)
             if patch > 1 and patch * patch * depth == features:
-                for side in (*sides[-3:], *usual):
+                # A picture as wide as a row of features would be taken as rows.
+                for side in (side for side in (*sides[-3:], *usual) if patch * side != features):
                     spec = InputSpec((batch, depth, patch * side, patch * side))
                     yield Guess(f"from {_name(path, layer)}, taking patches of {patch} by {patch}", (spec,))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Call
@@ -92,6 +92,9 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     suspects = sorted(specs, key=lambda name: (name not in at_layer, not _mentions(said, name)))
     suspects.sort(key=lambda name: (not _mentions(cause, name), nearest.get(name, far)))
     likely = [name for name in suspects if name in nearest or _mentions(cause, name)]
+    if says("beyond", cause):
+        yield from _within_tables(model, values)
+    yield from _with_as_many_placeholders(model, values, cause)
     yield from _in_dictionaries(model, values, cause, batch)
     yield from _of_choice(model, values, cause, said)
     if says("dtypes differ", cause):
@@ -103,12 +106,9 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     if says("wants a size", cause):
         for name in likely or suspects:
             yield from _with_alike(name, rules.with_sizes(specs[name], cause, False), specs, likely or suspects)
-    if cause.startswith("AssertionError") and "%" in said.partition("assert ")[2]:
-        for name, spec in specs.items():
-            for axis in range(1, len(spec.shape)):
-                yield {name: replace(spec, shape=(*spec.shape[:axis], 3 * spec.shape[axis], *spec.shape[axis + 1 :]))}
+    for name, spec in specs.items():
+        yield from ({name: longer} for longer in rules.with_multiple(spec, cause))
     yield from _switched(model, values, f"{cause}\n{refusal.traceback}")
-    yield from _like_another(specs, cause, blamed)
     yield from _of_layer(model, {name: specs[name] for name in likely or suspects}, refusal, batch)
     sized = (rules.with_room, rules.with_sizes) if says("small", cause) else (rules.with_sizes, rules.with_room)
     for names in (likely, [name for name in suspects if name not in likely]):
@@ -117,6 +117,34 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
                 yield from _with_alike(name, rule(specs[name], sizes, _mentions(cause, name)), specs, likely)
         if names is likely:
             yield from _added(model, values, said, batch, refusal.blame.absent)
+
+
+def _within_tables(model: nn.Module, values: Values) -> Iterator[Values]:
+    """Indices of an example, which may be of a larger table than that of the model."""
+    rows = [module.num_embeddings for module in model.modules() if isinstance(module, nn.Embedding)]
+    for name, value in values.items() if rows else ():
+        if isinstance(value, Tensor) and not value.is_floating_point() and int(value.max()) >= min(rows):
+            yield {name: value % min(rows)}
+
+
+_MOST_PLACEHOLDERS = 1 << 13
+"""Tokens in the place of a picture; above it, an error counted the numbers in its features, not the features."""
+
+
+def _with_as_many_placeholders(model: nn.Module, values: Values, cause: str) -> Iterator[Values]:
+    """Rows of indices in which what stands for features stands as often as the error says that there are features."""
+    found = says("counts placeholders", cause)
+    wanted = next((int(count) for count in found.groups() if count), 0) if found else 0
+    if wanted > _MOST_PLACEHOLDERS:
+        wanted //= next((m.embedding_dim for m in model.modules() if isinstance(m, nn.Embedding)), wanted)
+    rows = {name: value for name, value in values.items() if isinstance(value, Tensor) and value.dim() == 2}
+    for row in rows.values() if wanted else ():
+        tokens = row[0].tolist()
+        for token in dict.fromkeys(token for token in tokens if tokens.count(token) not in (1, wanted // len(row))):
+            before = tokens.index(token)
+            others = [place for place, other in enumerate(tokens) if other != token and place > before]
+            places = [*range(before), *[before] * (wanted // len(row)), *others]
+            yield {name: other[:, places] for name, other in rows.items() if other.shape == row.shape}
 
 
 def _with_alike(
@@ -159,41 +187,7 @@ def _of_choice(model: nn.Module, values: Values, cause: str, said: str) -> Itera
         )
 
 
-def _like_another(specs: Mapping[str, InputSpec], cause: str, blamed: Collection[str]) -> Iterator[Values]:
-    """The axes of another input, beside which one was put that has other axes."""
-    large = [spec for spec in specs.values() if len(spec.shape) > 2]
-    batch = next(iter(specs.values())).shape[:1] if specs else ()
-    specs = {name: specs[name] for name in blamed} or specs
-    if large and says("one axis", cause):  # a number for each frame of each example
-        rows = {name: replace(spec, shape=large[0].shape[:2]) for name, spec in specs.items() if len(spec.shape) == 1}
-        yield from ({name: spec} for name, spec in rows.items())
-        yield rows
-    if found := says("resizes", cause):
-        sides = tuple(map(int, found[2].split(",")))
-        for name, spec in specs.items():
-            if spec.shape[-1:] == (int(found[1]),):
-                yield {name: replace(spec, shape=(*batch, 1, *sides), dtype="float32", high=None)}
-    if found := says("axes differ", cause):
-        counts = {int(count) for count in found.groups() if count}
-    elif says("must match", cause):
-        counts = set(range(3, 6))
-    else:
-        return
-    flat = {name: spec for name, spec in specs.items() if len(spec.shape) == 2 and spec.dtype == "float32"}
-    if counts == {2, 3} and flat:  # rows of features where sequences were wanted
-        yield {name: replace(spec, shape=(spec.shape[0], 16, spec.shape[1])) for name, spec in flat.items()}
-    first = next((spec for spec in large if len(spec.shape) in counts), None)
-    for name, spec in specs.items():
-        if first is None or spec is first or len(spec.shape) not in counts or spec.shape == first.shape:
-            continue
-        if spec.dtype == "bool":
-            yield {name: replace(spec, shape=(first.shape[0], 1, *first.shape[2:]), dtype="float32")}
-        elif spec.dtype == "float32":
-            yield {name: replace(spec, shape=first.shape)}
-
-
 def _sizes_named(model: nn.Module, cause: str) -> Iterator[int]:
-    """The sizes that an error calls by the names of the model's attributes."""
     for word in all_said("names attributes", cause):
         for holder in (model, getattr(model, "config", None)):
             if type(size := getattr(holder, word, None)) is int:

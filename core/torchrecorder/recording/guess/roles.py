@@ -22,8 +22,8 @@ from torchrecorder.recording.guess.layers import Main
 from torchrecorder.recording.guess.names import ALONE, GRAPH, ROLES, TABLE, role_of
 from torchrecorder.request import InputSpec, format_shapes
 
-NODES, EDGES = 4, 8
-_LENGTH = 16
+NODES, EDGES = 4, 8  # of the smallest graph in which degrees differ
+_LENGTH = 16  # of a sequence; also a width where nothing says one
 _BINS = ("n_mels", "num_mels", "n_freq", "n_mel_channels")
 """What modules call the number of bins of the spectrograms that they take."""
 
@@ -90,9 +90,14 @@ def following(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str
             is_mask = isinstance(value, InputSpec) and value.dtype == "bool" and len(old.shape) == 3
             if is_mask and value.shape == old.shape[:2] != new.shape[:2]:
                 found[other] = replace(value, shape=new.shape[:2])
-            elif isinstance(value, Tensor) and role_of(other) == "length" and value.dim() == 1:
-                counted = [new.shape[i] for i, size in enumerate(old.shape) if i and {*value.tolist()} == {size}]
-                found[other] = torch.full((new.shape[0],), counted[0]) if counted else value
+            elif isinstance(value, Tensor) and role_of(other, (ROLES, ALONE)) in ("length", "mask"):
+                is_length = value.dim() == 1
+                was = {*value.tolist()} if is_length else {value.shape[-1]}
+                size = next((new.shape[i] for i, size in enumerate(old.shape) if i and {size} == was), None)
+                if size is not None:
+                    found[other] = (
+                        torch.full((new.shape[0],), size) if is_length else value.new_ones(new.shape[0], size)
+                    )
     return found
 
 
@@ -135,7 +140,6 @@ def _in_common(name: str, other: str) -> tuple[int, int]:
 
 
 def _by_kind(name: str, model: nn.Module, main: InputSpec) -> dict[Any, Any]:
-    """A tensor for each kind of node, or for each kind of edge, that a module of the model names."""
     held = [value for module in model.modules() for value in _held(module)]
     edges = {kind: None for kind in held if isinstance(kind, tuple) and len(kind) == 3}
     nodes = {end: None for source, _, target in edges for end in (source, target)}
@@ -190,7 +194,6 @@ def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpe
 
 
 def _of_graphs(role: str, name: str, model: nn.Module, main: InputSpec) -> InputSpec | None:
-    """What a net for graphs is called with."""
     match role:
         case "edges":
             return InputSpec((2, EDGES), "int64", high=NODES)

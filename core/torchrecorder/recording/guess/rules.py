@@ -36,6 +36,8 @@ def with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec
         words = re.split(", ?", written[1])
         sizes = {word: size for word, size in zip(words, spec.shape, strict=False) if len(words) == axes}
         yield replace(spec, shape=tuple(int(w) if w.isdigit() else sizes.get(w, 16) for w in words))
+    if spec.dtype == "int64" and axes == 2:  # a code of each codebook, or what else a token has several of
+        yield from (replace(spec, shape=(*spec.shape, new)) for old, new in _unequal(cause) if old == spec.shape[1])
     met = says("two beside three", cause)
     if axes == 3 and met is not None and (met[1] is None or {*map(int, met.groups())} == {*spec.shape[:2]}):
         yield replace(spec, shape=(spec.shape[0], spec.shape[2]))  # one row beside another
@@ -45,7 +47,6 @@ def with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec
 
 
 def _counts(axes: int, cause: str, is_named: bool) -> list[int]:
-    """Numbers of axes that an error asks for."""
     for number, word in enumerate(("one", "two", "three", "four", "five"), 1):
         cause = re.sub(rf"\b{word}[- ]dimension", f"{number}-dimension", cause)
     if found := says("unpacks", cause):
@@ -179,6 +180,15 @@ def _instead(size: int, old: int, new: int, product: re.Match[str] | None, is_ce
     if product and 1 < size <= old // 4 and (new - old) % 4 == 0 and size + (new - old) // 4 > 0:
         right.append(size + (new - old) // 4)
     return right
+
+
+def with_multiple(spec: InputSpec, cause: str) -> Iterator[InputSpec]:
+    """The axis whose size the error says, as long as a multiple of the number that it has to be one of."""
+    if found := says("divides", cause):
+        by = int(found[1]) or 1
+        for axis, size in enumerate(spec.shape):
+            if axis and size % by and str(size) in all_said("numbers", cause):
+                yield replace(spec, shape=(*spec.shape[:axis], -(-size // by) * by, *spec.shape[axis + 1 :]))
 
 
 _FRAMES = 5

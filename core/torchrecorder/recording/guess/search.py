@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import math
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,6 +44,7 @@ _MOST_EMPTY = 4
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
+"""Of a reason in that list; enough for the sizes, which torch says first."""
 
 _Record = Callable[[Inputs, Run], Graph]
 
@@ -65,9 +67,22 @@ def record_guessed(model: nn.Module, record: _Record, *, run: Run, seed: int, mo
         InputError: No guess was accepted.
         ForwardError: The forward failed for a reason that no other inputs would change.
     """
-    if type(model).forward is nn.Module.forward and "forward" not in vars(model):
+    if not has_forward(model):
         raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
     return _Search(model, record, run=run, seed=seed, batch=2 if mode == "train" else 1).result()
+
+
+_EMPTY = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
+"""Instructions of a function that holds nothing but a docstring, which says that others do what it is for."""
+
+
+def has_forward(model: nn.Module) -> bool:
+    if type(model).forward is nn.Module.forward and "forward" not in vars(model):
+        return False
+    code = getattr(model.forward, "__code__", None)
+    if code is None or not {*code.co_consts} <= {None, model.forward.__doc__}:
+        return True
+    return not {instruction.opname for instruction in dis.get_instructions(code)} <= _EMPTY
 
 
 class _Search:
@@ -114,8 +129,11 @@ class _Search:
                 return reason
             if self._first == self._run:
                 raise
-            self._accepted = self._accepted or (inputs, guess)
-            return reason if says("shapes do not say", reason) else None
+            if says("shapes do not say", reason):
+                self._accepted = self._accepted or (inputs, guess)
+                return reason
+            self._accepted = inputs, guess
+            return None
         graph = _graded(graph, guess)
         if _is_idle(self._model, graph):
             self._is_idle = True
@@ -151,17 +169,14 @@ def _graded(graph: Graph, guess: Guess) -> Graph:
 
 
 def _is_idle(model: nn.Module, graph: Graph) -> bool:
-    """Whether a model has layers and a forward did without all of them, and without more than one operation."""
+    """A forward that did without all layers of its model, and without more than one operation."""
     used = {value for op in graph.ops for value in op.inputs}
     is_used = any(graph.values[value].kind == "param" for value in used)
     return len(graph.ops) < 2 and not is_used and any(True for _ in model.parameters())
 
 
 def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
-    """What `record` makes of a guess.
-
-    Large inputs are computed only if shapes alone do not say enough, and not for longer than a build should wait.
-    """
+    """Large inputs are computed only if shapes alone do not say enough, and not for longer than a build should wait."""
     if run != "auto":
         return record(inputs, run)
     if any(math.prod(spec.shape) > _COMPUTED for spec in guess.all_specs()):
@@ -216,7 +231,6 @@ def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
 
 
 def _filled(value: Any, generator: torch.Generator) -> Any:
-    """The value with a tensor for each input in it."""
     if isinstance(value, InputSpec):
         return make_tensor(value, generator)
     if type(value) in (list, tuple):

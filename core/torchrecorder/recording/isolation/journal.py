@@ -52,8 +52,8 @@ class Journal:
         """Keep nothing yet.
 
         Args:
-            computes: Whether the forward runs on numbers. If not, tensors without memory of their own are fake ones.
-            sees_writes: Whether it is given tensors that are about to be overwritten.
+            computes: The forward runs on numbers. If not, tensors without memory of their own are fake ones.
+            sees_writes: It is given tensors that are about to be overwritten.
         """
         self._tensors = KeptTensors(computes=computes, sees_writes=sees_writes)
         self._seen: dict[int, object] = {}
@@ -343,7 +343,7 @@ _KEEPERS: tuple[tuple[Any, _Keeper], ...] = (
 
 
 def _is_flat(values: Iterable[object]) -> bool:
-    """Whether there is nothing to follow; without a loop in Python, since there may be a million."""
+    """Nothing in it is to be followed; without a loop in Python, since there may be a million items."""
     return _ATOMS.issuperset(map(type, values))
 
 

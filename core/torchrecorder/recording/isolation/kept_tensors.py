@@ -42,12 +42,6 @@ class KeptTensors:
     """What a recording may change of the tensors that are older than it is."""
 
     def __init__(self, *, computes: bool, sees_writes: bool = True) -> None:
-        """Keep none yet.
-
-        Args:
-            computes: Whether the forward runs on numbers. If not, tensors without memory of their own are fake ones.
-            sees_writes: Whether it is given tensors that are about to be overwritten.
-        """
         self._computes = computes
         self._sees_writes = sees_writes and torch_private.sees_writes()
         self._states: dict[int, _State] = {}

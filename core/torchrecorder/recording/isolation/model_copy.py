@@ -175,13 +175,7 @@ class CopiedArguments(ModelCopy):
         modules: Callable[[nn.Module], nn.Module],
         shared: Callable[[object], object],
     ) -> None:
-        """Copy nothing yet.
-
-        Args:
-            substitute: Gives what stands for a tensor.
-            modules: Gives what runs in place of a module.
-            shared: Is given the user's objects that serve as they are, and gives them back.
-        """
+        """Copy nothing yet; `shared` is given the user's objects that serve as they are, and gives them back."""
         super().__init__(substitute)
         self._modules = modules
         self._serve = shared

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from types import MethodType
 from typing import Any
 
 import torch
@@ -24,8 +25,7 @@ Substitute = Callable[[Tensor], Tensor]
 
 def copies_of_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
     """Makes copies, since a forward may write to its arguments; on one memory, if those that were given share one."""
-    tensors = named_tensors((args, kwargs), objects=True)
-    addresses = Counter(storage_address(tensor) for _, tensor in tensors if is_plain(tensor))
+    addresses = _addresses(args, kwargs)
     memories: dict[int, torch.UntypedStorage] = {}
 
     def copied(tensor: Tensor) -> Tensor:
@@ -40,6 +40,57 @@ def copies_of_arguments(args: Sequence[object], kwargs: Mapping[str, object]) ->
     return copied
 
 
+_KNOWN = 1 << 22
+"""Numbers up to which integers keep their values on fake tensors; a mask of a thousand features of a thousand words."""
+
+
+def _knowing(mode: Any) -> Any:
+    """The same mode of fake tensors, whose integers and truth values keep what they are if no weight made them.
+
+    What is chosen by a mask, counted, or read from lengths has a size then, though the numbers of the model are not
+    there. No class of its own, since torch's higher-order operators look for rules by the class of a mode; methods,
+    since a copy of a tensor has a copy of its mode.
+    """
+    mode.dispatch = MethodType(_dispatched, mode)
+    mode.may_turn_const = MethodType(_may_turn_const, mode)
+    return mode
+
+
+_aten = torch.ops.aten
+_MAKERS = {
+    *(_aten.arange.default, _aten.arange.start, _aten.arange.start_step, _aten.zeros.default, _aten.ones.default),
+    *(_aten.full.default, _aten.scalar_tensor.default),
+}
+
+
+def _dispatched(mode: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    out = type(mode).dispatch(mode, func, types, args, kwargs)
+    if func in _MAKERS and out.constant is None and _may_be_known(out):
+        _know(mode, out, func(*args, **(kwargs or {})))
+    return out
+
+
+def _may_turn_const(mode: Any, tensor: Tensor) -> bool:
+    return _may_be_known(tensor) or type(mode).may_turn_const(mode, tensor)
+
+
+def _know(mode: Any, fake: Any, real: Tensor) -> None:
+    fake.constant = real
+    mode.fake_tensor_converter.add_constant_storage_mapping(fake)
+
+
+def _may_be_known(tensor: Tensor) -> bool:
+    is_whole = not (tensor.is_floating_point() or tensor.is_complex() or tensor.is_quantized or tensor.is_nested)
+    is_there = tensor.layout is torch.strided and tensor.device.type == "cpu"
+    return is_whole and is_there and tensor.numel() <= _KNOWN
+
+
+def _addresses(args: Sequence[object], kwargs: Mapping[str, object]) -> Counter[int | None]:
+    """Number of tensors in each memory."""
+    tensors = named_tensors((args, kwargs), objects=True)
+    return Counter(storage_address(tensor) for _, tensor in tensors if is_plain(tensor))
+
+
 class FakeTensors:
     """Tensors that know their shape, type and device, and hold no data.
 
@@ -48,13 +99,9 @@ class FakeTensors:
     """
 
     def __init__(self, floats: torch.dtype | None = None) -> None:
-        """Make none yet.
-
-        Args:
-            floats: What float32 is to be, also where the forward does not say which floating-point numbers it wants.
-        """
+        """Make none yet; float32 is to be `floats`, also where the forward does not say which numbers it wants."""
         self._floats = floats
-        self._mode: Any = torch_private.FAKE_MODE.get()(allow_non_fake_inputs=True)
+        self._mode: Any = _knowing(torch_private.FAKE_MODE.get()(allow_non_fake_inputs=True))
         self._given_out: dict[int, Tensor] = {}
 
     def of(self, tensor: Tensor) -> Tensor:
@@ -82,11 +129,19 @@ class FakeTensors:
 
     def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
         """A fake one, on one memory with that of before if the tensor was met before."""
+        addresses = _addresses(args, kwargs)
 
         def fake(tensor: Tensor) -> Tensor:
             before = set(self._given_out)
             new = self.of(tensor)
             if id(new) not in before:
+                if (
+                    has_numbers(tensor)
+                    and is_plain(tensor)
+                    and _may_be_known(tensor)
+                    and addresses[storage_address(tensor)] == 1
+                ):
+                    _know(self._mode, new, tensor.detach().clone())  # before the forward runs, so that it has numbers
                 return new
             with self._mode:
                 return _cut(new)
@@ -96,7 +151,7 @@ class FakeTensors:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Make every tensor a fake one. What fails is reported as an exception; torch logs it as well."""
-        logger = logging.getLogger(type(self._mode).__module__)
+        logger = logging.getLogger(torch_private.FAKE_MODE.get().__module__)
         was_disabled, logger.disabled = logger.disabled, True
         try:
             with ExitStack() as stack:

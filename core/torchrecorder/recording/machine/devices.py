@@ -53,12 +53,7 @@ class Devices:
     """Which devices there are for the tensors of one recording, and which ones were asked for besides."""
 
     def __init__(self, tensors: Callable[[], Iterable[Tensor]], notes: dict[str, None]) -> None:
-        """Ask nothing yet.
-
-        Args:
-            tensors: Gives those of the model and its arguments, which lie on devices that are there.
-            notes: Takes a sentence for each place that asks for a device that is not there.
-        """
+        """Ask nothing yet; `notes` gets a sentence for each place that asks for a device that is not there."""
         self._tensors = tensors
         self._notes = notes
         self._default = torch.get_default_device()

@@ -15,7 +15,7 @@ OWN = 4096
 """Bytes that a recording and Python take for each tensor, besides its data."""
 _FIRST_LOOK = 64 << 20
 """Bytes that are made before it is worth to look for the first time; most forwards make less."""
-_MIB = 1 << 20
+_MIB = 1 << 20  # bytes
 _ROOT = Path("/")
 
 
@@ -28,11 +28,7 @@ class Room:
         self._left = self._resident = 0
 
     def taken(self, made: int) -> str:
-        """How much the forward has taken, if little is left and most of the rest is its own; else empty.
-
-        Args:
-            made: The bytes that it has made, whether it kept them or not.
-        """
+        """Sentence of what the forward has taken, if little is left and most of the rest is its own; else empty."""
         try:
             now_left, resident = left(), _resident()
         except OSError:  # a jail without /proc

@@ -36,6 +36,7 @@ _NAMES = re.compile(r"pretrain|weight|checkpoint|ckpt", re.IGNORECASE)
 """Names of parameters that may ask for weights, by being True or by naming them."""
 _OF_THE_NETWORK = ("requests.", "urllib3.", "httpx.", "httpcore.", "aiohttp.", "huggingface_hub.")
 _SHOWN = 3
+"""Files that the note names; the others are most often of the same model."""
 
 _asked: dict[str, None] = {}
 """The addresses and files that were asked for in this process, in order."""

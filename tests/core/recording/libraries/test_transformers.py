@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from torch import Tensor, nn
 
 from tests.core.recording.test_guesses import guess
@@ -115,3 +116,68 @@ def test_a_configuration_in_a_part_of_another_is_read() -> None:
         r"pixel_values=1,3,40,48; question_ids=int64\[1,16\]<50; input_ids=int64\[1,16\]<50, from the config of Reads$"
     )
     assert re.match(said, guess(Reads()).guessed)
+
+
+class Both(nn.Module):
+    """As models that read pictures and hear: their features are put in the place of tokens that stand for them."""
+
+    main_input_name = "input_ids"
+    input_modalities = ("image", "audio", "text")
+
+    def __init__(self, **parts: Any) -> None:
+        super().__init__()
+        self.words, self.see, self.hear = nn.Embedding(50, 6), nn.Conv2d(3, 6, 8, 8), nn.Conv1d(5, 6, 4, 4)
+        self.config = SimpleNamespace(image_token_id=40, audio_token_id=41, vocab_size=50, **parts)
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        pixel_values: Tensor | None = None,
+        image_sizes: Tensor | None = None,
+        input_features: Tensor | None = None,
+        input_features_mask: Tensor | None = None,
+        mm_token_type_ids: Tensor | None = None,
+    ) -> Any:
+        embeds = self.words(input_ids)
+        if pixel_values is not None:
+            assert image_sizes is not None
+            assert mm_token_type_ids is not None
+            assert image_sizes.tolist() == [[*pixel_values.shape[-2:]]]
+            assert torch.equal(mm_token_type_ids == 1, input_ids == 40)
+            embeds = self._placed(embeds, input_ids == 40, self.see(pixel_values).flatten(2).mT[0])
+        if input_features is not None:
+            if input_features.shape[-1] % 28:
+                raise ValueError(f"the frames ({input_features.shape[-1]}) must be a multiple of 28")
+            heard = self.hear(input_features).mT
+            assert input_features_mask is not None
+            embeds = self._placed(embeds, input_ids == 41, heard[input_features_mask[:, ::4]])
+        return embeds
+
+    def _placed(self, embeds: Tensor, mask: Tensor, features: Tensor) -> Tensor:
+        if int(mask.sum()) != len(features):
+            raise ValueError(f"features and tokens do not match, tokens: {mask.sum()}, features: {len(features)}")
+        return embeds.masked_scatter(mask[..., None], features)
+
+
+Both.__module__ = "transformers.models.some"
+_SEES, _HEARS = {"image_size": 32, "num_channels": 3}, {"num_mel_bins": 5}
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (
+            {"vision_config": SimpleNamespace(**_SEES), "audio_config": SimpleNamespace(**_HEARS)},
+            "pixel_values=1,3,32,32; input_features=1,5,196; input_ids=[1, 81]; mm_token_type_ids=[1, 81]; "
+            "image_sizes=[1, 2]; input_features_mask=[1, 196], words and what they are about",
+        ),
+        (
+            {"vision_config": None, "audio_config": SimpleNamespace(**_HEARS)},
+            "input_features=1,5,196; input_ids=[1, 65]; mm_token_type_ids=[1, 65]; input_features_mask=[1, 196], words",
+        ),
+        ({"vision_config": None, "audio_config": None}, "input_ids=int64[1,16]<50, from the config"),
+    ],
+)
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_words_stand_beside_what_a_model_sees_and_hears(parts: dict[str, Any], said: str, device: str) -> None:
+    assert guess(Both(**parts).to(device)).guessed.startswith(said)

@@ -13,7 +13,7 @@ from torchrecorder.recording.guess.guess import Guess, is_from, parameters, requ
 from torchrecorder.recording.guess.roles import input_for, masked
 from torchrecorder.request import InputSpec
 
-_PROMPT_TOKENS = 8
+_PROMPT_TOKENS = 8  # few, and not as many as there are patches
 _FRAMES = 5  # video autoencoders want 4k + 1 frames
 _LARGEST_LATENT = 160
 """Side from which on a sample is a picture, which an autoencoder takes in any size."""
@@ -64,7 +64,6 @@ _OF_SAMPLES = (
 
 
 def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> Iterator[tuple[int, ...]]:
-    """Shapes of the noisy sample: image, packed patches, audio or video."""
     channels = config.get("in_channels") or config.get("num_channels") or config.get("audio_channels") or 3
     if not is_packed and not any(config.get(name) for name in _OF_SAMPLES):
         return  # it describes a width alone, which the first layer takes

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import nn
 
 from torchrecorder.recording.guess.docstrings import documented
@@ -14,7 +15,7 @@ from torchrecorder.recording.guess.roles import from_roles, input_for
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
 
-_TOKENS = 16
+_TOKENS = 16  # few, and fewer than any table of positions has
 
 
 def inputs(model: nn.Module, batch: int) -> Iterator[Guess]:
@@ -48,6 +49,67 @@ def inputs(model: nn.Module, batch: int) -> Iterator[Guess]:
         yield Guess(f"the dummy_inputs of {type(model).__name__}", arguments=as_arguments(dict(dummy)))
 
 
+_MEDIA = {"image": ("vision_config", "pixel_values"), "audio": ("audio_config", "input_features", "input_values")}
+"""Where the configuration of a medium is, and what a forward calls it that takes it beside words."""
+_KINDS = {"image": 1, "audio": 3}
+"""What `mm_token_type_ids` says of the tokens in the place of a medium."""
+_PLACEHOLDERS = 8  # a first try: the forward says how many features there are
+_OF_BINS = ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "input_size")
+_FRAMES = 192
+"""Frames of a spectrogram: more than a second, and a number that encoders can halve often."""
+
+
+def with_media(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """Words behind a picture, a sound or both, for models that take them together, as their processors write it.
+
+    In the place of a medium stand tokens that mean nothing else, one for each of its features; how many these are, a
+    forward says that finds others.
+    """
+    if not is_from(model, "transformers") or getattr(model, "main_input_name", "") != "input_ids":
+        return
+    named = [p.name for p in parameters(model)]
+    config = _Config(model.config)
+    found: dict[str, tuple[int, str, _Config]] = {}
+    for kind, (where, *names) in _MEDIA.items():
+        token = config.get(f"{kind}_token_id", f"{kind}_token_index", default=None)
+        part = getattr(model.config, where, None) or (None if hasattr(model.config, where) else model.config)
+        name = next((name for name in names if name in named), None)
+        if kind in getattr(model, "input_modalities", ()) and type(token) is int and name and part:
+            found[kind] = token, name, _Config(part)
+    for chosen in dict.fromkeys(((*found,), *((kind,) for kind in found))) if found else ():
+        for size in (0, 1):
+            tokens = [found[kind][0] for kind in chosen for _ in range(_PLACEHOLDERS)]
+            words = [word for word in range(1, 100) if word not in tokens][:_TOKENS]
+            values: dict[str, Any] = {"input_ids": torch.tensor([tokens + words] * batch)}
+            if "mm_token_type_ids" in named:
+                kinds = [_KINDS[kind] for kind in chosen for _ in range(_PLACEHOLDERS)]
+                values["mm_token_type_ids"] = torch.tensor([kinds + [0] * len(words)] * batch)
+            for kind in chosen:
+                values |= _medium(*found[kind][1:], named, batch, size)
+            yield Guess.named(f"words and what they are about, from the config of {type(model).__name__}", values)
+
+
+def _medium(name: str, config: _Config, named: Sequence[str], batch: int, size: int) -> dict[str, Any]:
+    """The medium, and the parameters that say how large it is and which of it counts."""
+    if name == "pixel_values" and "image_grid_thw" in named:  # rows of patches
+        patch = config.get("patch_size", "spatial_patch_size", default=14)
+        channels = config.get("in_channels", "in_chans", "num_channels", default=3)
+        row = channels * config.get("temporal_patch_size", default=1) * patch * patch
+        return {name: InputSpec((16 * batch, row)), "image_grid_thw": torch.tensor([[1, 4, 4]] * batch)}
+    spec = (
+        InputSpec((batch, 1, 16000)) if name == "input_values" and size else _input(name, config, batch, size, _FRAMES)
+    )
+    assert spec is not None
+    if name == "pixel_values":
+        return {name: spec} | (
+            {"image_sizes": torch.tensor([spec.shape[-2:]] * batch)} if "image_sizes" in named else {}
+        )
+    mask = next((mask for mask in (f"{name}_mask", "padding_mask", "feature_attention_mask") if mask in named), "")
+    is_last = spec.shape[-1] != config.get(*_OF_BINS, default=80)
+    ones = torch.ones(batch, spec.shape[-1 if is_last else -2], dtype=torch.bool)
+    return {name: spec} | ({mask: ones} if mask else {})
+
+
 class _Config:
     """A configuration together with the ones nested in it and in those, the outer ones first."""
 
@@ -77,7 +139,7 @@ class _Config:
         return (size, size) if isinstance(size, int) else (int(size[0]), int(size[-1]))
 
 
-def _input(name: str, config: _Config, batch: int, size: int) -> InputSpec | None:
+def _input(name: str, config: _Config, batch: int, size: int, heard: int = 100) -> InputSpec | None:
     """The input that transformers gives this name, None for other names; `size` 1 is tried where models differ."""
     shape: tuple[int, ...]
     match name:
@@ -98,11 +160,10 @@ def _input(name: str, config: _Config, batch: int, size: int) -> InputSpec | Non
             if bins and size == 0:
                 shape = (batch, config.get("max_length", default=1024), bins)
         case "input_features":
-            names = ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "input_size")
-            bins = config.get(*names, default=80)
-            shape = (batch, 100, bins)
+            bins = config.get(*_OF_BINS, default=80)
+            shape = (batch, heard, bins)
             if size == 0:
-                shape = (batch, bins, 2 * config.get("max_source_positions", default=50))
+                shape = (batch, bins, 2 * config.get("max_source_positions", default=heard // 2))
         case "past_values" | "past_observed_mask" | "past_time_features":
             length = config.get("context_length", "prediction_length", default=16)
             length += max(config.get("lags_sequence", default=[0]))
