@@ -55,13 +55,6 @@ def to_json(graph: Graph) -> str:
     """The Graph as one line of JSON, the same for equal Graphs on every machine."""
     metas: dict[TensorMeta, int] = {}
     info, failure = graph.info, graph.info.failure
-    ops: list[list[object]] = [
-        [o.name, o.target, o.call, o.inputs, o.outputs, o.mutates, o.kernels, o.flops, o.attrs, o.source, o.kind]
-        for o in graph.ops
-    ]
-    for row, op in zip(ops, graph.ops, strict=True):
-        if op.autograd:  # left out where there is none, as it was before there could be any
-            row.append([[node.name, node.inputs, node.outputs] for node in op.autograd])
     by_axes: dict[tuple[int, ...], list[int]] = {}
     for value, axes in graph.batch.items():
         by_axes.setdefault(axes, []).append(value)
@@ -84,7 +77,7 @@ def to_json(graph: Graph) -> str:
         ],
         "tied": graph.tied,
         "calls": [[c.parent, c.module, c.index, c.inputs, c.outputs, c.ok, c.kind] for c in graph.calls],
-        "ops": ops,
+        "ops": [*_ops_to_json(graph)],
         "values": [
             [v.kind, v.producer, v.index, v.meta and metas.setdefault(v.meta, len(metas)), v.name, v.storage_group]
             for v in graph.values
@@ -98,6 +91,13 @@ def to_json(graph: Graph) -> str:
     if graph.frames or any(op.offset is not None for op in graph.ops):
         data["frames"] = _frames_to_json(graph)
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _ops_to_json(graph: Graph) -> Iterator[list[object]]:
+    for o in graph.ops:
+        row = [o.name, o.target, o.call, o.inputs, o.outputs, o.mutates, o.kernels, o.flops, o.attrs, o.source, o.kind]
+        # left out where there is none, as it was before there could be any
+        yield [*row, [[node.name, node.inputs, node.outputs] for node in o.autograd]] if o.autograd else row
 
 
 def _frames_to_json(graph: Graph) -> dict[str, object]:

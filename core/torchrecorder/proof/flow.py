@@ -169,7 +169,7 @@ class FlowProof:
             self.required[pair] = "an output" if op is None else f"{op.name} at {op.source or 'an unknown line'}"
 
     def _wrongly_left_out(self, uncovered: set[int]) -> Iterator[Fault]:
-        """What may not be left out: what has parameters, and data that leads to something shown."""
+        """Faults of what is left out and has parameters, or gives data to something shown."""
         leads = {value for path, values in self._given.items() for value in values if not self._is_cache(path)}
         for id_ in reversed(self.coverage.ops):
             op = self.graph.ops[id_]

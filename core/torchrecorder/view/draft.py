@@ -164,7 +164,7 @@ def _forward(nodes: Sequence[int], edges: Collection[Pair]) -> list[int]:
 
 
 def _loops(below: dict[int, list[int]]) -> dict[int, int]:
-    """For each node the first node of the loop that it is in, by Tarjan's algorithm; itself if it is in none."""
+    """By node the first node of the loop that it is in, by Tarjan's algorithm; itself if it is in none."""
     seen: dict[int, int] = {}
     low: dict[int, int] = {}
     loop: dict[int, int] = {}

@@ -82,7 +82,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One thing without visible inside."""
+    """Thing without visible inside."""
 
     id: int
     kind: NodeKind
@@ -159,7 +159,7 @@ def in_order(edges: Iterable[Edge]) -> tuple[Edge, ...]:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a picture shows."""
+    """Contents of a picture."""
 
     graph: Graph
     boxes: tuple[Box, ...]
