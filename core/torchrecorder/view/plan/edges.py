@@ -139,7 +139,8 @@ class Ends:
         while pending:
             making |= pending
             read = (self.reads.origin[value] for last in pending for value in self.graph.ops[last].inputs)
-            pending = {made for v in read if (made := self.graph.values[v].producer) in self.constant} - making
+            makers = (self.graph.values[value].producer for value in read)
+            pending = {made for made in makers if made is not None and made in self.constant} - making
         return tuple(sorted(making))
 
     def _checks(self) -> set[int]:
