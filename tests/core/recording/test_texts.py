@@ -92,6 +92,11 @@ RAISED: dict[str, list[Raises | str]] = {
     "has no axis": [lambda: len(torch.tensor(1.0))],
     "no such axis": [lambda: X(2, 3).expand(-1, -1, -1)],
     "two beside three": [lambda: torch.cat([X(2, 3), X(2, 3, 2)], 1), BESIDE],
+    "axes differ": [
+        lambda: torch.cat([X(2, 3), X(2, 3, 2)], 1),
+        fake(lambda: torch.cat([X(2, 3), X(2, 3, 2)])),
+    ],
+    "one axis": [lambda: unpacked([1]), lambda: X(2)[N.bool()]],
     "wants a size": [
         lambda: X(2, 3) @ X(2, 3),
         fake(lambda: X(2, 3) @ X(2, 3)),
@@ -103,8 +108,10 @@ RAISED: dict[str, list[Raises | str]] = {
     "names an axis": ["TypeError: Shape mismatch at dimension 1: expected 3, got 4."],
     "sizes differ": [SUM, BESIDE],
     "does not broadcast": [fake(SUM)],
+    "must match": [SUM, BESIDE],
     "match": [SUM],
     "does not fit a row": [ROW],
+    "resizes": [lambda: functional.interpolate(X(1, 2, 3), size=[4, 4])],
     "names channels": ["ValueError: Number of audio channels must be 2, but got 1"],
     "says sides": [
         "AssertionError: Input height (32) and width (32) don't match those of the model",

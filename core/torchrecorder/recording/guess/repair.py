@@ -106,9 +106,14 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     if says("wants a size", cause):
         for name in likely or suspects:
             yield from _with_alike(name, rules.with_sizes(specs[name], cause, False), specs, likely or suspects)
+    if cause.startswith("AssertionError") and "%" in said.partition("assert ")[2]:
+        for name, spec in specs.items():
+            for axis in range(1, len(spec.shape)):
+                yield {name: replace(spec, shape=(*spec.shape[:axis], 3 * spec.shape[axis], *spec.shape[axis + 1 :]))}
     for name, spec in specs.items():
         yield from ({name: longer} for longer in rules.with_multiple(spec, cause))
     yield from _switched(model, values, f"{cause}\n{refusal.traceback}")
+    yield from _like_another(specs, cause, blamed)
     yield from _of_layer(model, {name: specs[name] for name in likely or suspects}, refusal, batch)
     sized = (rules.with_room, rules.with_sizes) if says("small", cause) else (rules.with_sizes, rules.with_room)
     for names in (likely, [name for name in suspects if name not in likely]):
@@ -185,6 +190,39 @@ def _of_choice(model: nn.Module, values: Values, cause: str, said: str) -> Itera
         yield from (
             {p.name: {}} for p in parameters(model) if p.name not in values and "dict" in str(p.annotation).lower()
         )
+
+
+def _like_another(specs: Mapping[str, InputSpec], cause: str, blamed: Collection[str]) -> Iterator[Values]:
+    """The axes of another input, beside which one was put that has other axes."""
+    large = [spec for spec in specs.values() if len(spec.shape) > 2]
+    batch = next(iter(specs.values())).shape[:1] if specs else ()
+    specs = {name: specs[name] for name in blamed} or specs
+    if large and says("one axis", cause):  # a number for each frame of each example
+        rows = {name: replace(spec, shape=large[0].shape[:2]) for name, spec in specs.items() if len(spec.shape) == 1}
+        yield from ({name: spec} for name, spec in rows.items())
+        yield rows
+    if found := says("resizes", cause):
+        sides = tuple(map(int, found[2].split(",")))
+        for name, spec in specs.items():
+            if spec.shape[-1:] == (int(found[1]),):
+                yield {name: replace(spec, shape=(*batch, 1, *sides), dtype="float32", high=None)}
+    if found := says("axes differ", cause):
+        counts = {int(count) for count in found.groups() if count}
+    elif says("must match", cause):
+        counts = set(range(3, 6))
+    else:
+        return
+    flat = {name: spec for name, spec in specs.items() if len(spec.shape) == 2 and spec.dtype == "float32"}
+    if counts == {2, 3} and flat:  # rows of features where sequences were wanted
+        yield {name: replace(spec, shape=(spec.shape[0], 16, spec.shape[1])) for name, spec in flat.items()}
+    first = next((spec for spec in large if len(spec.shape) in counts), None)
+    for name, spec in specs.items():
+        if first is None or spec is first or len(spec.shape) not in counts or spec.shape == first.shape:
+            continue
+        if spec.dtype == "bool":
+            yield {name: replace(spec, shape=(first.shape[0], 1, *first.shape[2:]), dtype="float32")}
+        elif spec.dtype == "float32":
+            yield {name: replace(spec, shape=first.shape)}
 
 
 def _sizes_named(model: nn.Module, cause: str) -> Iterator[int]:

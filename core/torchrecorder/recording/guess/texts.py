@@ -43,6 +43,8 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "has no axis": (_TORCH, "0-d tensor"),
     "no such axis": (_TORCH, "non-existing dimension"),
     "two beside three": (_TORCH, "got (?:2 and 3|3 and 2)", r"Expected size (\d+) but got size (\d+)"),
+    "axes differ": (_TORCH, r"dimensions: got (\d) and (\d)", r"Expected (\d)-D tensors, but got (\d)-D"),
+    "one axis": (_TORCH, r"unpack \(expected 2, got 1\)", "too many indices for tensor of dimension 1"),
     # sizes
     "wants a size": (
         _TORCH,
@@ -58,8 +60,10 @@ TEXTS: dict[str, tuple[str, ...]] = {
         *(_TORCH, r"tensor a \((\d+)\) must match .* tensor b \((\d+)\)", r"size (\d+) but got size (\d+)"),
     ),
     "does not broadcast": (_TORCH, r"had torch\.Size\(\[([\d, ]+)\]\).*broadcastable to \[([\d, ]+)\]"),
+    "must match": (_TORCH, "must match the size of tensor", "Sizes of tensors must match"),
     "match": (_TORCH, r"\bmatch"),
     "does not fit a row": (_TORCH, r"'\[-1, (\d+)\]' is invalid for input of size (\d+)"),
+    "resizes": (_TORCH, r"input with spatial dimensions of \[(\d+)\] and output size of \[([\d, ]+)\]"),
     "names channels": (_MODELS, r"channels?\b.*\b(?:is|be|of|have|has) (?:\w+ )?(\d+)"),
     "says sides": ("transformers 5.23, timm", r"height.*?(\d+).*width.*?(\d+)", r"\((\d+)\*(\d+)\)"),
     "numbers": (_MODELS, r"(?<![\w.])\d+(?![\w.]*[A-Za-z])"),
