@@ -86,6 +86,6 @@ class AutogradNodes:
 
 
 def _leaf_of(node: Any) -> Tensor | None:
-    """What a node that accumulates gradients does so for."""
+    """The tensor that a node accumulates gradients of."""
     leaf = None if node.next_functions else getattr(node, "variable", None)
     return leaf if isinstance(leaf, Tensor) else None

@@ -16,7 +16,7 @@ from torchrecorder.running.nested import tensors_in
 
 
 class Axes(NamedTuple):
-    """What is known of a tensor."""
+    """The knowledge of a tensor's axes."""
 
     batch: frozenset[int]
     """Axes whose sizes are multiples of the batch."""
@@ -52,7 +52,7 @@ Way = Callable[[Called], Axes | Sequence[Axes]]
 
 
 def _combined(call: Called) -> Axes:
-    """Of tensors whose axes meet from the last one on."""
+    """Axes of what is computed of tensors whose axes meet from the last one on."""
     tensors, sizes = tensors_in([*call.args, *call.kwargs.values()], []), call.made[0].shape
     batch: set[int] = set()
     fixed: set[int] = set()
@@ -70,7 +70,7 @@ def _combined(call: Called) -> Axes:
 
 
 def _kept(call: Called) -> Axes:
-    """Of the axes of the first tensor those whose sizes stay."""
+    """Those axes of the first tensor whose sizes stay."""
     x, *others = tensors_in([*call.args, *call.kwargs.values()], [])
     own, sizes = call.of(x), call.made[0].shape
     batch = frozenset(axis for axis in own.batch if sizes[axis : axis + 1] == x.shape[axis : axis + 1])
@@ -144,7 +144,7 @@ def _joined(call: Called) -> Axes:
 
 
 def _stacked(call: Called) -> Axes:
-    """Of tensors that are alike, whose axes from the new one on are one further."""
+    """Axes of a stack of tensors that are alike: those from the new one on are one further."""
     first, *others = map(call.of, call.args[0])
     dim = call.kwargs.get("dim", [*call.args, 0][1]) % call.made[0].ndim
     if any(other != first for other in others):
@@ -189,7 +189,7 @@ def _summed_over(x: Tensor, *args: Any, dim: Any = None, **kwargs: Any) -> Place
 
 
 def _alone(places: Places) -> Places:
-    """If it is one axis of several."""
+    """The places, if they are along one axis of several."""
     return places if len(places := [*places]) == 1 < places[0][0].ndim else []
 
 
@@ -204,7 +204,7 @@ def _from(first: int) -> Callable[..., Places]:
 
 
 class AxisRule(NamedTuple):
-    """How an operation carries the batch on."""
+    """The way in which an operation carries the batch on."""
 
     way: Way | None = None
     """Gives what is known of all that is made, or of each; raises an error for arguments that it does not know."""

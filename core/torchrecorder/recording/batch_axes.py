@@ -67,7 +67,7 @@ class BatchAxes:
         return {value: tuple(sorted(axes.batch)) for value, axes in sorted(known.items()) if axes.batch}
 
     def of(self, tensor: Tensor) -> Axes:
-        """What is known of a tensor."""
+        """The knowledge of a tensor's axes."""
         value = self._values.own(tensor)
         if value is None:  # a parameter that has not been read, or a tensor of another shape than its value
             return FIXED if self._values.is_met(tensor) and not self._values.is_known(tensor) else UNSURE
@@ -108,7 +108,7 @@ class BatchAxes:
         return self._origin is None or self._origin.has_leaked
 
     def answered(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], answer: Any) -> Any:
-        """What the model's code is given for the answer to a question about a tensor."""
+        """The answer that the model's code is given to a question about a tensor."""
         origin, tensor = self._origin, args[0]
         is_shape = type(answer) is torch.Size
         if (
@@ -136,7 +136,7 @@ class BatchAxes:
         return size if is_fixed else BatchSize.of(size, self._origin, axis in axes.batch or None)
 
     def before(self, name: OpName, tensors: Sequence[Tensor]) -> Sequence[Axes]:
-        """What was known of tensors that an operation overwrote, and is known of them still."""
+        """The knowledge of overwritten tensors that is left."""
         return [UNSURE if name.name in _REARRANGING else self.of(tensor) for tensor in tensors]
 
     def leak(self) -> None:
@@ -149,7 +149,7 @@ class BatchAxes:
         self._known.update(dict.fromkeys(values, UNSURE))
 
     def called(self, func: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]) -> object:
-        """What a function of torch's gives, which is not shown what only the model's code need know.
+        """The result of a function of torch's, which sees plain numbers in place of sizes of the batch.
 
         It looks long at an int of another class.
         """
@@ -158,7 +158,7 @@ class BatchAxes:
         return func(*args, **{name: mapped(item, int.__index__) for name, item in kwargs.items()})
 
     def learn(self, value: int, axes: Axes) -> None:
-        """It is known of a value where the batch is in it."""
+        """Keep where the batch is in a value."""
         meta = self._values.rows[value].meta
         if self._origin is not None and axes != FIXED and meta is not None:
             self._known[value] = axes

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 
 class Origin:
-    """One recording, whose code is given sizes that depend on its batch."""
+    """A recording whose code is given sizes that depend on its batch."""
 
     def __init__(self, batch: int) -> None:
         self.batch = batch

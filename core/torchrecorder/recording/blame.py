@@ -21,7 +21,7 @@ from torchrecorder.running.nested import tensors_in
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """What of the inputs an exception is about."""
+    """The inputs that an exception is about."""
 
     inputs: tuple[str, ...] = ()
     """Paths of the inputs that were computed with, those with the fewest operations between first."""
@@ -30,7 +30,7 @@ class Blame:
 
 
 def blame(error: BaseException, graph: Graph, values_of: Callable[[Tensor], Iterable[int]]) -> Blame:
-    """What of the inputs an exception of a forward is about.
+    """The inputs that an exception of a forward is about.
 
     Args:
         error: The exception, with the frames that it came through.

@@ -82,7 +82,7 @@ class Calls:
             yield
 
     def notes(self, unknown: dict[int, str]) -> Iterator[str]:
-        """What is lost in threads: tensors of unknown origin that were first read after the thread was started.
+        """Notes of what is lost in threads: tensors of unknown origin that were first read after a thread began.
 
         Args:
             unknown: Those tensors; what is said of them here is taken out.
@@ -97,7 +97,7 @@ class Calls:
                     del unknown[value]
 
     def failure(self, error: BaseException) -> Failure:
-        """Where the exception that ended the forward came from."""
+        """The place that the exception which ended the forward came from."""
         call = self._root.row.id
         if self._failed is not None and _is_from(error, self._failed[0]):
             call = self._failed[1]
@@ -145,7 +145,7 @@ class Calls:
         return self._leave(module, args, *((kwargs, out) if sys.exc_info()[1] is handled else (out,)))
 
     def _end_behind_own_hooks(self, module: nn.Module) -> None:
-        """What a module's own hooks do after its forward belongs to its call, as what they do before it does.
+        """Let the call of a module end behind its own hooks, since it begins before them.
 
         Torch runs hooks on all modules first, so what ends this call has to be the last of the module's own.
         """

@@ -149,7 +149,7 @@ def _conditions_in_file(lines: Sequence[str], line: int) -> tuple[Span, ...]:
 
 
 def _conditions(tree: ast.AST, above: int = 0, left: int = 0) -> Iterator[Span]:
-    """Where the expressions lie that decide which way code goes, which begins below and to the right of these."""
+    """Spans of the expressions that decide which way code goes, which begins below and to the right of these."""
     for node in ast.walk(tree):
         conditions: Sequence[ast.expr] = ()
         if isinstance(node, (ast.If, ast.While, ast.IfExp)):

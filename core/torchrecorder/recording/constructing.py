@@ -17,7 +17,7 @@ from torchrecorder.running.restore import start_random_numbers
 
 
 class Built(NamedTuple):
-    """What calling a class or function gave."""
+    """The result of calling a class or function."""
 
     found: object
     note: str = ""
@@ -31,7 +31,7 @@ class _Way(NamedTuple):
 
 
 def constructed(target: Target, builder: Callable[..., object], seed: int, *, is_common: bool = False) -> Built:
-    """What calling a class or function gives.
+    """The result of calling a class or function.
 
     Args:
         target: Has the arguments; without brackets, the examples of its docstring are tried where none are refused.
@@ -54,7 +54,7 @@ def constructed(target: Target, builder: Callable[..., object], seed: int, *, is
 
 
 def statements(text: str) -> Iterator[ast.stmt]:
-    """Those that follow the prompts of Python in a docstring."""
+    """The statements behind the prompts of Python in a docstring."""
     examples = re.findall(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE)
     for lines in examples:
         try:
@@ -82,7 +82,7 @@ def _accepted(builder: object, kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _examples(builder: object) -> Iterator[_Way]:
-    """What the examples in the docstrings of a class build it with, where that is written out in literals."""
+    """Arguments that the examples in the docstrings of a class build it with, where they are literals."""
     if not isinstance(builder, type):
         return
     for text in docstrings(builder):

@@ -86,7 +86,7 @@ class Watched:
 def computed(
     watched: Watched, args: Sequence[object], kwargs: Mapping[str, object], log: Callable[[object], object]
 ) -> tuple[object, bool]:
-    """What the operator gives, and whether numbers chose what it ran. Its frame is found by `scopes`.
+    """The result of the operator, and whether numbers chose what it ran. Its frame is found by `scopes`.
 
     On numbers, torch's own way of computing it is taken directly: the other way traces the functions for gradients.
 

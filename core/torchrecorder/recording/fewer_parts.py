@@ -21,7 +21,7 @@ from torchrecorder.trace.ownership import is_ours
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What of a recorder is switched on."""
+    """The parts of a recorder that are switched on."""
 
     kernels: bool = True
     """Whether a mode sees the kernels of operations."""
@@ -53,7 +53,7 @@ def recorded(
     *,
     may_doubt: bool,
 ) -> Graph:
-    """What the first attempt gives that does not fail because of the recorder.
+    """The Graph of the first attempt that does not fail because of the recorder.
 
     Args:
         attempt: Records.

@@ -42,7 +42,7 @@ def drawn(specs: Sequence[InputSpec], generator: torch.Generator) -> Inputs:
 
 
 def make_tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:
-    """One tensor as described: normal random values, coin flips, integers below the bound or, without one, ones."""
+    """A tensor as described: normal random values, coin flips, integers below the bound or, without one, ones."""
     dtype: torch.dtype = getattr(torch, spec.dtype)
     try:
         if dtype.is_floating_point or dtype.is_complex:

@@ -23,13 +23,13 @@ Rule = Callable[..., int]
 
 
 def _rule_for(kernel: object) -> Rule | None:
-    """How to count the operations of a kernel from its arguments and (as `out_val`) its result."""
+    """The rule that counts the operations of a kernel from its arguments and (as `out_val`) its result."""
     packet = getattr(kernel, "overloadpacket", None)
     return _own_rules().get(kernel) or (torch_private.FLOP_RULES.get() or {}).get(packet)
 
 
 def counted(rule: Rule, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> int | None:
-    """What the rule gives; None if it does not fit the arguments, as with a version of torch it was not made for."""
+    """The count of a rule; None if it does not fit the arguments, as with a version of torch that it does not know."""
     try:
         flops = rule(*args, **kwargs, out_val=out)
     except Exception:  # a failed count must not fail the recording

@@ -66,7 +66,7 @@ def _called(
     args: Sequence[object],
     kwargs: Mapping[str, object],
 ) -> object:
-    """What a kernel gives. A fake mode, if it is the only one below, is asked without the way through C and wrappers.
+    """The result of a kernel. A fake mode, if alone below, is asked without the way through C and wrappers.
 
     That way costs a fifth of a kernel on fake tensors, and a forward that is not recorded goes it once.
     """

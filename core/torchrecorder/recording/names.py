@@ -164,8 +164,8 @@ def _plain(name: str) -> str:
     return name
 
 
-_ITEMS = 12
-_CHARACTERS = 120
+_ITEMS, _CHARACTERS = 12, 120
+"""Items of a sequence, and characters of an argument, that the details of an operation show on a few lines."""
 _SIMPLE = frozenset((bool, int, BatchSize, float, complex, str, bytes, type(None)))
 _NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.SymInt, torch.SymFloat, torch.SymBool)
 

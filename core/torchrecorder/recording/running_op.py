@@ -14,7 +14,7 @@ from torchrecorder.recording.scopes import Place
 
 
 class RunningOp:
-    """What has been seen of an operation that is running."""
+    """The facts of an operation that is running."""
 
     __slots__ = ("flops", "func", "given", "is_sized_by_data", "kernels", "made", "results", "written")
 

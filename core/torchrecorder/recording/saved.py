@@ -55,7 +55,7 @@ _ARITHMETIC = (
 
 
 def why_not_loaded(path: str, *, is_exported: bool) -> str:
-    """Why a page may not have a file loaded; empty if it may, or if it is not there.
+    """The reason that a page may not have a file loaded; empty if it may, or if it is not there.
 
     Args:
         path: The file.
@@ -86,7 +86,7 @@ class _Archive:
 
 
 def _in_scripted(archive: _Archive) -> Iterator[str]:
-    """What TorchScript holds that writes."""
+    """Reasons from TorchScript: operators that write."""
     if "constants.pkl" not in archive.names:
         yield "is not a file of TorchScript"
     for name in archive.names:
@@ -119,7 +119,7 @@ def _in_payloads(archive: _Archive, folder: str, payloads: dict[str, Any]) -> It
 
 
 def _in_tensors(saved: bytes) -> Iterator[str]:
-    """What the bytes of `torch.save` hold besides tensors."""
+    """Reasons from the bytes of `torch.save`: what they hold besides tensors."""
     if not saved:
         return
     archive = _Archive(io.BytesIO(saved))
@@ -133,7 +133,7 @@ def _in_tensors(saved: bytes) -> Iterator[str]:
 
 
 def _in_program(program: Any, key: str = "") -> Iterator[str]:
-    """What the JSON of a program has evaluated, imported or called besides operators and sizes."""
+    """Reasons from the JSON of a program: what it has evaluated, imported or called besides operators and sizes."""
     if isinstance(program, dict):
         for name, value in program.items():
             if name == "metadata":

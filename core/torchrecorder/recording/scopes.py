@@ -148,7 +148,7 @@ class Scopes:
         return whole
 
     def place(self) -> str:
-        """Where something happened that a note tells of: `at file:line` of the user's, as far out as that may be.
+        """The place that a note tells of: `at file:line` of the user's, as far out as that may be.
 
         Where there is none, the layer that runs.
         """
@@ -272,7 +272,7 @@ class Scopes:
             top.applied = [*others, Applied(function, frame, frame.f_lasti)]
 
     def locate(self, reads: bool = True) -> Place:
-        """Where the operation that ran last was called.
+        """The place where the operation that ran last was called.
 
         The call is None for internal work of torch: importing one of its modules, or the bookkeeping of a checkpoint.
 
@@ -385,7 +385,7 @@ def _caller_of_module(frame: FrameType | None) -> FrameType | None:
 
 
 def _place_among(frames: Sequence[tuple[Standing, int, int | None]], frame: FrameType) -> int:
-    """How many frames there are up to this one; none, if it is not among them."""
+    """The number of frames up to this one; 0, if it is not among them."""
     kept = len(frames)
     while kept and frames[kept - 1][0] is not frame:
         kept -= 1

@@ -61,7 +61,7 @@ for _key in ("CompositeExplicitAutograd", "Meta"):
 
 
 def layer(module: nn.Module, path: str) -> nn.Module:
-    """What lies in a script module, which has no `get_submodule`."""
+    """The layer at a path in a script module, which has no `get_submodule`."""
     inner: nn.Module = functools.reduce(getattr, path.split(".") if path else (), module)
     return inner
 
@@ -96,7 +96,7 @@ def _marked_copy(program: torch.jit.ScriptModule) -> torch.jit.ScriptModule | No
 
 
 def script_note(program: torch.jit.ScriptModule) -> str:
-    """What the reader of a picture of a program should know; nothing, if it is a single layer."""
+    """The note for the reader of a picture of a program; empty, if it is a single layer."""
     what = "TorchScript ran the model, or a part of it: its operations are kernels"
     if hides_layers(program):
         return f"{what}, and its layers are not seen"
@@ -130,7 +130,7 @@ class _Marks:
 
 
 def _path(value: Any, program: Any) -> str | None:
-    """Where a layer lies in the module whose code it is; None for one that is not an attribute of it."""
+    """The path of a layer in the module whose code it is; None for one that is not an attribute of it."""
     names: list[str] = []
     while value.node().kind() == "prim::GetAttr":
         names.insert(0, value.node().s("name"))

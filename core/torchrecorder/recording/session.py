@@ -141,7 +141,7 @@ class Session:
             return take()
 
     def graph(self, info: Info) -> Graph:
-        """What has been recorded until now."""
+        """The Graph of what has been recorded until now."""
         with torch_private.without_torch_function():
             return self._graph(info)
 
@@ -235,12 +235,12 @@ def unseen_error(model: str, error: Exception) -> ForwardError:
 
 
 def _package(model: nn.Module) -> str:
-    """How files of the package begin that a model is of."""
+    """The first part of paths of the package that a model is of."""
     return type(model).__module__.partition(".")[0] + "/"
 
 
 def _integers(graph: Graph, call: Call) -> str:
-    """What to do if a table was to look up fractions."""
+    """Advice where a table was to look up fractions."""
     metas = [meta for value in call.inputs.values() if (meta := graph.values[value].meta)]
     module = graph.modules.get(call.module)
     if module and module.cls in _TABLES and metas and metas[0].dtype.startswith(("float", "bfloat")):

@@ -57,7 +57,7 @@ class Storage:
 
 @dataclass(slots=True)
 class Entry:
-    """What is known of a live tensor."""
+    """The facts of a live tensor."""
 
     ref: weakref.ref[Tensor]
     value: int
@@ -132,7 +132,7 @@ class Values:
         return self._read(_unwrapped(tensor) if running_transform() is not None else tensor)
 
     def read_all(self, tensors: Iterable[Tensor]) -> tuple[int, ...]:
-        """What reads of these tensors depend on, each value once; the tensors are innermost ones."""
+        """The values that reads of these innermost tensors depend on, each once."""
         values: dict[int, None] = {}
         for tensor in tensors:
             for value in self._read(tensor):
@@ -346,7 +346,7 @@ class Values:
 
     @staticmethod
     def _until_gone(storage: torch.UntypedStorage, address: int, known: dict[int, Any]) -> weakref.ref[Any]:
-        """What takes the memory out of a dictionary when it is gone, before its address can be used again."""
+        """A reference that takes memory out of a dictionary when it is gone, before its address is used again."""
         return weakref.ref(storage, lambda _: known.pop(address, None))
 
     def _meta(self, tensor: Tensor) -> TensorMeta:
@@ -365,7 +365,7 @@ def _when(event: tuple[Moment, int]) -> Moment:
 
 
 def storage_address(tensor: Tensor) -> int | None:
-    """What tells the memory of one live tensor from that of another; None where there is none to speak of."""
+    """The address of a live tensor's memory; None where there is none to speak of."""
     if not _HAS_ADDRESSES:
         return None
     try:
@@ -397,7 +397,7 @@ def parts_of(tensor: Tensor, *, deep: bool = False) -> list[Tensor]:
 
 
 def _memory(tensor: Tensor) -> range:
-    """Where the data of a tensor lies; nowhere, if it is not data of this process."""
+    """The addresses of a tensor's data; none, if it is not data of this process."""
     try:
         raw = tensor.untyped_storage()
         return range(raw.data_ptr(), raw.data_ptr() + raw.nbytes())

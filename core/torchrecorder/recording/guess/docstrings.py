@@ -125,7 +125,7 @@ _LARGEST = 1 << 20
 
 
 def from_examples(model: nn.Module, batch: int) -> Iterator[Guess]:
-    """What the examples call the model with: shapes of tensors that they make, and numbers."""
+    """Arguments that the examples call the model with: shapes of tensors that they make, and numbers."""
     if type(model).__module__.startswith("torch.nn."):
         return
     taken = {p.name: p for p in parameters(model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)}
@@ -171,7 +171,7 @@ _UNREAD = object()
 
 
 def _given(call: ast.Call, names: list[str], known: dict[str, Any]) -> dict[str, Any]:
-    """What the call gives to each parameter; nothing, if it gives what the forward does not take."""
+    """The arguments of a call by parameter; none, if it gives what the forward does not take."""
     if len(call.args) > len(names) or any(word.arg not in names for word in call.keywords):
         return {}
     written = [*zip(names, call.args, strict=False), *((str(word.arg), word.value) for word in call.keywords)]

@@ -147,7 +147,7 @@ def is_documented(model: nn.Module, name: str, words: str) -> bool:
 
 
 def by_name(docstring: str | None) -> Iterator[tuple[str, str]]:
-    """What a docstring says of each parameter."""
+    """The text of a docstring by parameter."""
     parts = re.split(r"^[ \t]*(\w+)[ \t]*[:(]", docstring or "", flags=re.MULTILINE)
     return zip(parts[1::2], parts[2::2], strict=True)
 

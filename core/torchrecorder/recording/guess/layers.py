@@ -106,7 +106,7 @@ def _size_of(model: nn.Module, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def widths(model: nn.Module) -> Iterator[int]:
-    """How many features layers take, in the order in which they are registered."""
+    """Numbers of features that layers take, in the order in which they are registered."""
     for module in model.modules():
         for attribute in ("in_features", "in_channels", "input_size", "embed_dim"):
             width = held(module, attribute)

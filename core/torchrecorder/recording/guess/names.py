@@ -44,6 +44,6 @@ In nets for speech, `pos_emb` has a row for each distance between two frames, of
 
 
 def role_of(name: str, tables: tuple[dict[str, str], ...] = (ROLES,)) -> str:
-    """What a parameter holds, if its name says it."""
+    """The role of a parameter, if its name says it."""
     known = ((role, pattern) for table in tables for role, pattern in table.items())
     return next((role for role, pattern in known if re.fullmatch(pattern, name.lower())), "")

@@ -31,7 +31,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a forward said of inputs that it did not accept."""
+    """The answer of a forward to inputs that it did not accept."""
 
     cause: str
     """The exception as `Type: message`, its first line."""

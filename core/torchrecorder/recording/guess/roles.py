@@ -221,7 +221,7 @@ def _table_of(name: str, model: nn.Module) -> nn.Embedding | None:
 
 
 def edge_widths(model: nn.Module) -> Iterator[int]:
-    """How many features an edge has, where a module says it."""
+    """Numbers of features of an edge, where a module says them."""
     return (
         width for name in ("edge_dim", "dim") for m in model.modules() if type(width := getattr(m, name, None)) is int
     )
@@ -349,7 +349,7 @@ def _is_many(value: object) -> TypeGuard[tuple[Any, ...] | list[Any] | dict[Any,
 
 
 def advice(model: nn.Module) -> str:
-    """How to say what a model is called with, in the words of its forward."""
+    """Advice on how to say what a model is called with, in the words of its forward."""
     function = "name a function that makes them with `inputs`"
     first = None
     with suppress(Exception):  # attributes of a model may be properties, whose code may raise

@@ -50,7 +50,7 @@ _Record = Callable[[Inputs, Run], Graph]
 
 
 def record_guessed(model: nn.Module, record: _Record, *, run: Run, seed: int, mode: Mode = "eval") -> Graph:
-    """What `record` makes of the first guess with which it succeeds: the recording itself is what proves a guess.
+    """The Graph of the first guess with which `record` succeeds: the recording itself is what proves a guess.
 
     Guesses come from what the model says of itself. One that cannot be made, or that the forward refuses, is followed
     by the next.

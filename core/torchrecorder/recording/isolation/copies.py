@@ -44,7 +44,7 @@ SHARED = {
 
 
 def container_copier(kind: type) -> Copier | None:
-    """How objects of a class derived from a container are copied: their items, and their attributes."""
+    """A copier for objects of a class derived from a container: of their items, and their attributes."""
     for base, copier in _DERIVED:
         if issubclass(kind, base):
             return copier

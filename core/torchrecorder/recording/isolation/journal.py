@@ -217,7 +217,7 @@ class Journal:
         return inside
 
     def _contents(self, items: Iterable[tuple[Any, Any]], put: _Put | None) -> list[object]:
-        """What is to be followed of what an object holds; a tensor that cannot be kept gives place to a stand-in."""
+        """The contents of an object that are to be followed; a tensor that cannot be kept gives place to a stand-in."""
         inside: list[object] = []
         keep_empty = self._empty.append
         for key, value in items:

@@ -20,7 +20,7 @@ from torchrecorder.running import torch_private
 
 
 class _State(NamedTuple):
-    """What is kept of a tensor without copying data."""
+    """The state of a tensor without its data."""
 
     tensor: Tensor
     kind: type[Tensor]
@@ -39,7 +39,7 @@ _HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 
 
 class KeptTensors:
-    """What a recording may change of the tensors that are older than it is."""
+    """The tensors that are older than a recording, as they were."""
 
     def __init__(self, *, computes: bool, sees_writes: bool = True) -> None:
         self._computes = computes

@@ -50,7 +50,7 @@ def stands_for(there: str, kind: str) -> str:
 
 
 class Devices:
-    """Which devices there are for the tensors of one recording, and which ones were asked for besides."""
+    """The devices that there are for tensors of a recording, and those asked for besides."""
 
     def __init__(self, tensors: Callable[[], Iterable[Tensor]], notes: dict[str, None]) -> None:
         """Ask nothing yet; `notes` gets a sentence for each place that asks for a device that is not there."""
@@ -101,7 +101,7 @@ class Devices:
         return moved
 
     def _in_place_of(self, device: object) -> torch.device | None:
-        """What stands for a device; None if it is there, or if this is not a device."""
+        """The stand-in of a device; None if it is there, or if this is not a device."""
         if isinstance(device, torch.device):
             kind = device.type
         elif isinstance(device, str):
@@ -145,7 +145,7 @@ def on_devices_there() -> Iterator[dict[str, None]]:
 
 
 def _place() -> str:
-    """Where the user's code is."""
+    """The place of the user's code."""
     frame = sys._getframe(2)
     while frame is not None:
         if is_user_file(frame.f_code.co_filename):

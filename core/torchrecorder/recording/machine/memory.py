@@ -58,7 +58,7 @@ def _resident() -> int:
 
 
 def _of_addresses() -> int:
-    """What a limit of the address space leaves, which is how a worker bounds its jobs."""
+    """The room that a limit of the address space leaves, which is how a worker bounds its jobs."""
     import resource
 
     bound, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -73,7 +73,7 @@ def _of_machine(root: Path) -> int:
 
 
 def _of_groups(root: Path) -> Iterator[int]:
-    """What the control groups of this process leave, of both versions; no room is left in one by those around it."""
+    """The room in the control groups of this process, of both versions; none is left in one by those around it."""
     yield sys.maxsize
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()

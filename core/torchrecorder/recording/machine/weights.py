@@ -83,7 +83,7 @@ def weights_note() -> tuple[str, ...]:
 
 
 def advice_on_weights(target: Target, builder: object, error: BaseException) -> str:
-    """What to write so that a constructor that failed asks for no weights; empty if that was not why it failed."""
+    """The text with which a constructor that failed asks for no weights; empty if that was not why it failed."""
     if not _asked and not any(map(_is_of_the_network, chain(error))):
         return ""
     parameters = parameters_of(builder) or ()
