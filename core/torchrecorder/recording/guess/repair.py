@@ -106,12 +106,7 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     if says("wants a size", cause):
         for name in likely or suspects:
             yield from _with_alike(name, rules.with_sizes(specs[name], cause, False), specs, likely or suspects)
-    if cause.startswith("AssertionError") and "%" in said.partition("assert ")[2]:
-        for name, spec in specs.items():
-            for axis in range(1, len(spec.shape)):
-                yield {name: replace(spec, shape=(*spec.shape[:axis], 3 * spec.shape[axis], *spec.shape[axis + 1 :]))}
-    for name, spec in specs.items():
-        yield from ({name: longer} for longer in rules.with_multiple(spec, cause))
+    yield from _multiplied(specs, cause, said)
     yield from _switched(model, values, f"{cause}\n{refusal.traceback}")
     yield from _like_another(specs, cause, blamed)
     yield from _of_layer(model, {name: specs[name] for name in likely or suspects}, refusal, batch)
@@ -122,6 +117,16 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
                 yield from _with_alike(name, rule(specs[name], sizes, _mentions(cause, name)), specs, likely)
         if names is likely:
             yield from _added(model, values, said, batch, refusal.blame.absent)
+
+
+def _multiplied(specs: Mapping[str, InputSpec], cause: str, said: str) -> Iterator[Values]:
+    """Three times an axis where an assertion has a remainder, then a multiple that the error asks for."""
+    if cause.startswith("AssertionError") and "%" in said.partition("assert ")[2]:
+        for name, spec in specs.items():
+            for axis in range(1, len(spec.shape)):
+                yield {name: replace(spec, shape=(*spec.shape[:axis], 3 * spec.shape[axis], *spec.shape[axis + 1 :]))}
+    for name, spec in specs.items():
+        yield from ({name: longer} for longer in rules.with_multiple(spec, cause))
 
 
 def _within_tables(model: nn.Module, values: Values) -> Iterator[Values]:
