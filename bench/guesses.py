@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -74,15 +75,20 @@ def _drawn(seed: str, count: int, others: set[str]) -> list[Row]:
     return [Row(seed, "work" if i < count // 2 else "held", name) for i, name in enumerate(chosen)]
 
 
-def _record(rows: list[Row]) -> None:
-    """Put into each row what comes of its model now; a verdict on another guess is dropped."""
+def recorded(names: list[str]) -> dict[str, dict[str, Any]]:
+    """Results of the zoo for these models now."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "zoo.json")
-        names = [row.model for row in rows]
         libraries = dict.fromkeys(name.partition("/")[0] for name in names)
         command = [sys.executable, str(ROOT / "bench" / "zoo" / "run.py"), *libraries, *names, f"to={file}"]
         subprocess.run(command, check=False, stdout=sys.stderr)
-        results = json.loads(file.read_text(encoding="utf-8"))
+        results: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    return results
+
+
+def _record(rows: list[Row]) -> None:
+    """Put into each row what comes of its model now; a verdict on another guess is dropped."""
+    results = recorded([row.model for row in rows])
     for row in rows:
         result = results[row.model]
         guess, grade = result.get("guessed", ""), result.get("grade", "")

@@ -12,11 +12,8 @@ fewer than `LAYERS` of its layers have parameters, or if it is in another list.
 from __future__ import annotations
 
 import csv
-import json
 import random
-import subprocess
 import sys
-import tempfile
 from importlib import import_module
 from pathlib import Path
 
@@ -26,6 +23,7 @@ sys.path[:0] = [str(Path(__file__).parents[1])]
 
 from bench import unseen_sequences as sequences  # noqa: E402
 from bench import unseen_vision as vision  # noqa: E402
+from bench.guesses import recorded  # noqa: E402
 from tests.corpus.entry import Entry, given, numbers, ones, whole, words  # noqa: E402
 
 FILE = Path(__file__).with_suffix(".tsv")
@@ -148,23 +146,14 @@ def _draw(seed: str, count: int) -> None:
         taken: list[str] = []
         while waiting and len(taken) < count:
             tried, waiting = waiting[: count - len(taken)], waiting[count - len(taken) :]
-            taken += [name for name, layers in _recorded(tried).items() if layers >= LAYERS]
+            results = recorded(tried)
+            taken += [name for name in tried if results.get(name, {}).get("layers", 0) >= LAYERS]
         chosen += taken
     chance.shuffle(chosen)
     with FILE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(("seed", "half", "model"))
         writer.writerows((seed, "work" if i % 2 == 0 else "held", name) for i, name in enumerate(chosen))
-
-
-def _recorded(names: list[str]) -> dict[str, int]:
-    """How many layers with parameters each of them has that can be recorded."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "zoo.json")
-        run = [sys.executable, str(Path(__file__).parent / "zoo" / "run.py"), names[0].partition("/")[0]]
-        subprocess.run([*run, *names, f"to={file}"], check=False, stdout=sys.stderr)
-        results = json.loads(file.read_text(encoding="utf-8"))
-    return {name: results.get(name, {}).get("layers", 0) for name in names}
 
 
 def _like(tuned: str) -> str:

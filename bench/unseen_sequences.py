@@ -288,7 +288,7 @@ class Dice(nn.Module):
 
 
 class DeepInterestNetwork(nn.Module):
-    """What was bought before, weighed by what is on offer."""
+    """Purchases of before, weighed by what is on offer."""
 
     def __init__(self, args: Namespace | None = None) -> None:
         super().__init__()
@@ -351,7 +351,7 @@ class NBeats(nn.Module):
         self.fore = fore
 
     def forward(self, backcast: Tensor) -> tuple[Tensor, Tensor]:
-        """What is left, and the forecast."""
+        """The rest, and the forecast."""
         forecast = torch.zeros(backcast.size(0), self.fore)
         for stack in self.stacks:
             for block in stack:  # type: ignore[attr-defined]
@@ -673,7 +673,7 @@ class Glow(nn.Module):
             c //= 2
 
     def forward(self, x: Tensor) -> tuple[list[Tensor], Tensor]:
-        """What each scale gives away, and the logarithm of the likelihood."""
+        """Codes of the scales, and the logarithm of the likelihood."""
         log_p, zs = torch.zeros(x.size(0)), []
         for i, block in enumerate(self.blocks):
             x = F.pixel_unshuffle(x, 2)

@@ -500,7 +500,7 @@ class ObjectDiscovery(nn.Module):
 
 @dataclass
 class DiffusionConfig:
-    """What the configuration file of such a repository says."""
+    """The configuration file of such a repository."""
 
     in_channels: int = 3
     ch: int = 32

@@ -118,7 +118,7 @@ def _read_line(reader: int) -> tuple[bytes, str]:
 
 
 def _phases(entry: Entry, folder: str) -> Any:
-    """What is known after building the model, after recording it, and after computing it again.
+    """Facts after building the model, after recording it, and after computing it again.
 
     Args:
         entry: The model.

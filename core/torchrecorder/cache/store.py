@@ -331,7 +331,7 @@ def _read(file: str | Path, most: int) -> tuple[bytes | None, int]:
 
 
 _YOUNG_S = 3600.0
-"""What was written within the hour may be part of a build that is still running."""
+"""Age of a file, in seconds, below which it may be part of a build that is still running."""
 
 
 @dataclass(slots=True)

@@ -38,7 +38,7 @@ _LONG_PATH, _LAST_PARTS = 32, 2  # of a longer path the first parts are left out
 _NAMED = 3  # more far ends than this are counted instead of named
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NUMBERS = re.compile(r"[\d.–]+")
-_LEAST_CLASS = 20  # what is left of the name of a class at least where there is no room for more
+_LEAST_CLASS = 20  # characters of the name of a class that are kept however little room there is
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
 
 
