@@ -195,6 +195,12 @@ FAKE_MODE = Part(
 )
 FAKE_MODES = Part("torch._C:_unset_dispatch_mode", "forwards on fake tensors take longer", find=lambda: _fake_modes())
 """What says how many modes see kernels, takes the one of fake tensors off, and puts it on."""
+FAKE_CONSTANTS = Part(
+    "torch._subclasses.fake_tensor:FakeTensorConverter.add_constant_storage_mapping",
+    "what a mask or a length chooses has no size in forwards on fake tensors",
+    find=lambda: _fake_constants(),
+)
+"""Lets a fake tensor, whose numbers are known, forget them when something is written to its memory."""
 ACTIVE_FAKE_MODE = Part(
     "torch._guards:active_fake_mode", "a model cannot be recorded inside of a FakeTensorMode of the user's"
 )
@@ -251,6 +257,13 @@ def _functions_of_stack(kind: str) -> tuple[Callable[..., object], ...]:
 def _fake_modes() -> tuple[Callable[..., object], ...]:
     take_off = partial(torch._C._unset_dispatch_mode, torch._C._TorchDispatchModeKey.FAKE)
     return torch._C._len_torch_dispatch_stack, take_off, torch._C._set_dispatch_mode
+
+
+def _fake_constants() -> Any:
+    fake: Any = pkgutil.resolve_name("torch._subclasses.fake_tensor")
+    if callable(fake.FakeTensorMode.dispatch) and callable(fake.FakeTensorMode.may_turn_const):
+        return fake.FakeTensorConverter.add_constant_storage_mapping
+    return None
 
 
 def _higher_order() -> tuple[Any, ...]:

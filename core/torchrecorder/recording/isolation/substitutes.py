@@ -51,8 +51,9 @@ def _knowing(mode: Any) -> Any:
     there. No class of its own, since torch's higher-order operators look for rules by the class of a mode; methods,
     since a copy of a tensor has a copy of its mode.
     """
-    mode.dispatch = MethodType(_dispatched, mode)
-    mode.may_turn_const = MethodType(_may_turn_const, mode)
+    if torch_private.FAKE_CONSTANTS.get() is not None:
+        mode.dispatch = MethodType(_dispatched, mode)
+        mode.may_turn_const = MethodType(_may_turn_const, mode)
     return mode
 
 
@@ -75,8 +76,9 @@ def _may_turn_const(mode: Any, tensor: Tensor) -> bool:
 
 
 def _know(mode: Any, fake: Any, real: Tensor) -> None:
-    fake.constant = real
-    mode.fake_tensor_converter.add_constant_storage_mapping(fake)
+    if (forgets := torch_private.FAKE_CONSTANTS.get()) is not None:
+        fake.constant = real
+        forgets(mode.fake_tensor_converter, fake)
 
 
 def _may_be_known(tensor: Tensor) -> bool:
