@@ -107,7 +107,7 @@ def on_building(target: Target, builder: Callable[..., Any], error: BaseExceptio
         imports = "from types import SimpleNamespace\n" if "SimpleNamespace" in call else ""
         lines = f"{imports}def make_{name.lower()}():\n    return {name}{call}"
         made = replace(target, dotted=f"{package}.make_{name.lower()}", args=(), kwargs={}, called=False)
-        return f"{' and '.join(read)} is no literal: write a function of three lines, and draw {made}\n{lines}"
+        return f"{' and '.join(read)} is not a literal: write a function of three lines, and draw {made}\n{lines}"
     if missing:
         return f"give the arguments in the target, as in {target.dotted}{call}"
     return advice_on_weights(target, builder, error)
