@@ -33,7 +33,7 @@ def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build, en
     for listed, place in zip(shown.models, placeholder["rows"], strict=True):
         if (outcome := site.shown(place)) is not None:
             rows.append(ModelRow(listed, outcome, named.get(outcome.request.recording, "")))
-    writer = _Writer(shown, env, asked.docname, has_pictures=build.form == "inline")
+    writer = _ModelsWriter(shown, env, asked.docname, has_pictures=build.form == "inline")
     if shown.is_grid and build.form == "inline":
         placeholder.replace_self(nodes.bullet_list("", *map(writer.card, rows), classes=["torchrecorder-grid"]))
         return
@@ -51,7 +51,7 @@ def _named_figures(results: Mapping[Asked, Outcome], env: BuildEnvironment, docn
     return addresses
 
 
-class _Writer:
+class _ModelsWriter:
     def __init__(self, shown: ModelList, env: BuildEnvironment, docname: str, *, has_pictures: bool) -> None:
         self.env, self.docname = env, docname
         self.columns = [name for name in shown.columns if name != "picture" or has_pictures]
