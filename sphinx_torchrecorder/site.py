@@ -37,7 +37,9 @@ class Asked:
     own: str | None = None
     """Of a class, the field in its docstring; None if it has none."""
     obstacle: str = ""
-    """Why the class cannot be built without arguments; empty if nothing is known."""
+    """Why the class is not even tried unasked; empty if it may be."""
+    defined: str = ""
+    """Name of the class where it is defined."""
 
     @property
     def is_automatic(self) -> bool:
