@@ -46,8 +46,9 @@ RequestT = TypeVar("RequestT", bound=Request)
 
 START_TIMEOUT_S = 180.0
 """Seconds that importing torch may take; a cold disk on a shared machine needs a minute."""
-_WAITS = 4
-"""Times the seconds of a trial, which are those that it computes, until it counts as hanging on a loaded machine."""
+_WAITS = 8
+"""Times the seconds of a trial, which are those that it computes, until it counts as hanging: on a machine with ten
+times as many processes as processors it gets as long by the clock as any other recording."""
 _GRACE_S = 30.0
 """Seconds beyond a job's own time-out until its answer is given up, and the whole process with it."""
 _ASK = "import json, platform, sys; print(json.dumps([sys.path, platform.python_version()]))"
