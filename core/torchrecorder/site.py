@@ -33,14 +33,22 @@ from torchrecorder.request import (
     why_class_not_tried,
     why_not_tried,
 )
+from torchrecorder.request.header import read_header
 from torchrecorder.request.settings import Settings
 
 if TYPE_CHECKING:
     from torchrecorder.page.figure import CopyNumbers as CopyNumbers
+    from torchrecorder.page.figure import data_address as data_address
+    from torchrecorder.page.models import ModelRow as ModelRow
+    from torchrecorder.page.models import models_html as models_html
+    from torchrecorder.request.models import COLUMNS as COLUMNS
+    from torchrecorder.request.models import ModelList as ModelList
+    from torchrecorder.request.models import read_list as read_list
     from torchrecorder.worker.client import Worker
     from torchrecorder.worker.lasting import PersistentWorker as PersistentWorker
 
 __all__ = [
+    "COLUMNS",
     "SETTINGS",
     "Body",
     "CopyNumbers",
@@ -48,20 +56,30 @@ __all__ = [
     "DocstringField",
     "FigureOptions",
     "Message",
+    "ModelList",
+    "ModelRow",
     "Outcome",
     "PersistentWorker",
     "Rules",
     "Site",
     "TorchRecorderError",
     "__version__",
+    "data_address",
+    "models_html",
     "names_of_class",
+    "read_header",
+    "read_list",
     "why_class_not_tried",
     "why_not_tried",
     "words",
 ]
 
-_HOMES = {"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure"}
-"""Names that many builds do not need: writers of pages, and workers of servers."""
+_HOMES = {
+    **{"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "data_address": "page.figure"},
+    **{"ModelRow": "page.models", "models_html": "page.models"},
+    **{"ModelList": "request.models", "read_list": "request.models", "COLUMNS": "request.models"},
+}
+"""Names that many builds do not need: writers of pages, lists of models, and workers of servers."""
 
 
 class Site(Generic[Place]):

@@ -262,9 +262,8 @@ class _Batch:
         self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder, open_worker)
         self.styler_source = cache(partial(source_of, finder=finder))
         self.recorded: dict[RecordingRequest, Recording] = {}
-        recordings_of = lambda kind: {it.recording for it in wanted if kind(it)}  # noqa: E731
-        self.tried = recordings_of(lambda it: it.is_tried) - recordings_of(lambda it: not it.is_tried)
-        self.trials = recordings_of(lambda it: it.is_trial) - recordings_of(lambda it: not it.is_trial)
+        self.tried = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_tried}
+        self.trials = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_trial}
         self.firsts = {it.recording: pipeline.first_of(it) for it in wanted}
 
     def outcomes(self) -> dict[DiagramRequest, Outcome]:

@@ -26,6 +26,7 @@ from torchrecorder.request.options import (
     read_facts,
     read_figwidth,
     read_height,
+    read_inputs_name,
     read_scale,
     read_seconds,
     read_shape,
@@ -78,7 +79,7 @@ class RecordingRequest:
     shape: str = option(
         "", read_shape, "What the model is called with: `1,3`, `1,3; 1,8`, `ids=int64[1,16]<100`."
     )  # empty: the inputs are found
-    inputs: str = option("", read_dotted_name, "Dotted name of its inputs, or of a function that makes them.")
+    inputs: str = option("", read_inputs_name, "Dotted name of its inputs, or of a function that makes them.")
     mode: Mode = option("eval", one_of(Mode), "Whether the model runs in `eval` or `train` mode.")
     run: Run = option(
         "auto", one_of(Run), "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size."
