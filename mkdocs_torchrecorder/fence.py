@@ -231,7 +231,9 @@ def _read_automatic(first: str, lines: Sequence[str]) -> Body:
     how, pattern, obstacle, *_ = (*first.strip().split(" ", 2), "", "")
     wrong = tuple(line.removeprefix(_PROBLEM) for line in lines if line.startswith(_PROBLEM))
     body = Body.read(line for line in lines if not line.startswith(_PROBLEM))
-    return replace(body, problems=wrong, pattern=pattern, is_tried=how == "tried", obstacle=obstacle)
+    is_tried = how in ("tried", "ranked")
+    is_ranked = how == "ranked"
+    return replace(body, problems=wrong, pattern=pattern, is_tried=is_tried, is_ranked=is_ranked, obstacle=obstacle)
 
 
 def _read_models(first: str, lines: Sequence[str]) -> Body:
@@ -242,7 +244,7 @@ def _read_models(first: str, lines: Sequence[str]) -> Body:
 
 
 def automatic_fence(body: Body) -> str:
-    how = "tried" if body.is_tried else "named"
+    how = "ranked" if body.is_ranked else "tried" if body.is_tried else "named"
     options = [f":{name}: {value or ''}".rstrip() for name, value in body.options.items()]
     problems = [f"{_PROBLEM}{problem}" for problem in body.problems]
     first = f"```{LANGUAGE}-automatic {how} {body.pattern} {body.obstacle}".rstrip()

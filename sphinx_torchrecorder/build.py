@@ -152,7 +152,8 @@ def _bodies(app: Sphinx, site: Site[Asked], requests: Iterable[_Conditional]) ->
     bodies: dict[Asked, Body] = {}
     for asked, conditions in requests:
         if site.is_collecting or all(_holds(app, condition) for condition in conditions):
-            body = asked.body or site.settings.rules.body((asked.target,), asked.own, asked.obstacle)
+            rules = site.settings.rules
+            body = asked.body or rules.body((asked.target,), asked.own, asked.obstacle, asked.defined)
             if body is not None:
                 bodies[asked] = body
     return bodies

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from torchrecorder import __version__
-from torchrecorder.errors import NotDrawn, OptionError, TargetBuildFailed, TorchRecorderError
+from torchrecorder.errors import LeftOut, NotDrawn, OptionError, TorchRecorderError
 from torchrecorder.faults import unforeseen
 from torchrecorder.page import words
 from torchrecorder.page.diagram import Diagram, names_of_class
@@ -28,10 +28,10 @@ from torchrecorder.request import (
     DocstringField,
     FigureOptions,
     Rules,
-    obstacle_of,
-    obstacle_of_class,
     read_settings,
     site_options,
+    why_class_not_tried,
+    why_not_tried,
 )
 from torchrecorder.request.header import read_header
 from torchrecorder.request.settings import Settings
@@ -67,10 +67,10 @@ __all__ = [
     "data_address",
     "models_html",
     "names_of_class",
-    "obstacle_of",
-    "obstacle_of_class",
     "read_header",
     "read_list",
+    "why_class_not_tried",
+    "why_not_tried",
     "words",
 ]
 
@@ -173,9 +173,9 @@ class Site(Generic[Place]):
                 self._requests[place] = Outcome.refused(body, error)
             else:
                 target = request.recording.target
-                is_known = body.is_tried and body.obstacle and "(" not in target
-                fails = Outcome(request, None, TargetBuildFailed(target, body.obstacle))
-                self._requests[place] = fails if is_known else request
+                is_left_out = body.is_ranked and body.obstacle
+                left_out = Outcome(request, None, LeftOut(target, body.obstacle))
+                self._requests[place] = left_out if is_left_out else request
         return self._requests[place]
 
     def draw(

@@ -25,6 +25,7 @@
     ├── ClusterFailed(RuntimeError)      a cluster that was to record cannot be used
     ├── CannotCompare(RuntimeError)      two models have nothing in common, or one is not there
     ├── NotDrawn                         requests are only collected, so nothing is drawn
+    ├── LeftOut                          a class is not worth a picture that no author asked for
     ├── StylerError(RuntimeError)        a user's styler cannot be used
     ├── FormatError(ValueError)          a stored Graph cannot be read
     └── RecorderError                    a classic `Recorder` was given what it cannot keep
@@ -392,6 +393,15 @@ class NotDrawn(TorchRecorderError):
     """Requests are only collected."""
 
     _summary = "nothing is drawn while requests are collected"
+
+
+class LeftOut(TorchRecorderError):
+    """A class gets no picture, since that would tell readers little, and no author has asked for it."""
+
+    _summary = "{target} gets no picture unasked: {reason}"
+    _hint = 'a pattern with its name asks for it: "{target}": True'
+    target: str
+    reason: str
 
 
 class StylerError(TorchRecorderError, RuntimeError):

@@ -13,6 +13,7 @@ from torchrecorder.errors import (
     FailedInside,
     ForwardError,
     InputError,
+    LeftOut,
     NotAModule,
     OptionError,
     OutOfDate,
@@ -31,7 +32,9 @@ from torchrecorder.request import Body, DiagramRequest, FigureOptions, Recording
 OPEN_HEIGHT = 600
 """The height in CSS pixels up to which the picture of an automatic diagram stands open in its page."""
 
-_OF_THE_MODEL = (TargetError, InputError, ForwardError, WorkerTimeout, WorkerCrashed, FailedInside, TorchMissing)
+_OF_THE_MODEL = (
+    *(TargetError, InputError, ForwardError, LeftOut, WorkerTimeout, WorkerCrashed, FailedInside, TorchMissing),
+)
 _HOW_IT_RAN = re.compile(r"the forward ran |\w+ stands for ")
 _PLACE = re.compile(r" ([\w-]+)/\S*\.py:\d+(, [\d…]+)*$")
 """Lines of a file in a package, whose name comes first, at the end of notes of a recording."""
