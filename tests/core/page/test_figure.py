@@ -50,7 +50,7 @@ def test_a_picture_alone() -> None:
     assert "inside" not in text
     without = html(drawn(mlp()), zoom=False)
     assert without.startswith('<div class="torchrecorder-picture" style="--torchrecorder-width:')
-    assert "details" not in without
+    assert "data-details" not in without
 
 
 def test_a_width_takes_the_place_of_the_natural_one() -> None:
