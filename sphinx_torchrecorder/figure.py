@@ -108,7 +108,6 @@ def image(
 ) -> nodes.Node:
     """The picture as a file, lying beside the doctrees until the builder collects it."""
     is_svg = mimetype == "image/svg+xml"
-    diagram = diagram.without_foot()
     data = diagram.standalone_svg().encode() if is_svg else diagram.to_pdf()
     name = f"torchrecorder-{hashlib.sha256(data).hexdigest()[:16]}.{'svg' if is_svg else 'pdf'}"
     file = Path(env.doctreedir, "images", name)

@@ -238,7 +238,7 @@ def test_tall_pictures_are_closed_and_settings_change_pages_that_are_not_read(pr
     project.configure('torchrecorder_autodoc_place = "end"')
     built = project.build("html", "-W").ok()
     assert "0 added, 0 changed, 0 removed" in built.output
-    assert "<details" not in built.text("deep.html")
+    assert "torchrecorder-closed" not in built.text("deep.html")
     assert figures(built.text("deep.html")) == 1
 
     project.configure('torchrecorder_autodoc = False\ntorchrecorder_autodoc_place = "middle"')

@@ -83,6 +83,7 @@ def details(drawings: Iterable[Drawing], notes: Sequence[str], translate: Transl
     rows += map(coded, notes)
     if not rows:
         return ""
-    shown = "".join(f"<li>{row}</li>" for row in rows)
+    shown = "".join(f'<div role="listitem">{row}</div>' for row in rows)  # themes give lists and paragraphs looks
     summary = escape(translate(ABOUT))
-    return f'<details class="torchrecorder-about"><summary>{summary}</summary><ul>{shown}</ul></details>'
+    opened = f'<div role="list">{shown}</div>'
+    return f'<details class="torchrecorder-about"><summary>{summary}</summary>{opened}</details>'

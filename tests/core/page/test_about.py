@@ -101,8 +101,10 @@ def test_what_can_be_opened_is_closed_and_needs_no_script() -> None:
     diagram = torchrecorder.draw(Residual(), (1, 8))
     shown = CopyNumbers().contents(diagram, FigureOptions(), about=("one branch of `if x:` was taken, a <b>",))
     (details,) = re.findall(r"<details.*?</details>", shown)
-    assert details.startswith('<details class="torchrecorder-about"><summary>About this picture</summary><ul><li>')
-    assert "<li>one branch of <code>if x:</code> was taken, a &lt;b&gt;</li>" in details
+    assert details.startswith(
+        '<details class="torchrecorder-about"><summary>About this picture</summary><div role="list">'
+    )
+    assert ">one branch of <code>if x:</code> was taken, a &lt;b&gt;</div>" in details
     assert "<details" not in CopyNumbers().contents(diagram, FigureOptions(), about=("a",), can_hide=False)
 
 
@@ -113,5 +115,5 @@ def test_nothing_is_said_of_nothing() -> None:
 def test_a_file_has_line_and_details() -> None:
     page = torchrecorder.draw(Residual()).to_html()
     assert "Sizes for an example input: x N×8" in page
-    assert "inputs guessed from its first layers: 1,8, from fc1 (Linear)</li>" in page
+    assert "inputs guessed from its first layers: 1,8, from fc1 (Linear)</div>" in page
     assert "torchrecorder-about" in torchrecorder.draw(Residual(), (1, 8)).to_html()

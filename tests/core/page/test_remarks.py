@@ -230,6 +230,8 @@ def test_both_front_ends_show_it_as_code() -> None:
     failed = replace(outcome, error=ForwardError("Net", "`if x < 1:` is wrong"))
     frame = nodes.figure()
     frame += nodes.image()
+    frame += nodes.legend("", nodes.paragraph("", "of the author"))
     add_reader_line(frame, failed)
+    assert str(frame).index("of the author") < str(frame).index("torchrecorder-remark") < str(frame).index("</legend>")
     assert "<literal>if x < 1:</literal>" in str(frame)
     assert "one branch of <code>if x &lt; 1:</code> was taken" in figure(outcome, CopyNumbers())
