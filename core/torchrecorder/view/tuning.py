@@ -34,6 +34,8 @@ CROWD_SPAN = 5
 
 ROW = 3
 """Closed layers in parallel that are drawn one beside the other; more are one node. FT-Transformer at 1; none at 6."""
+PARTS = 3
+"""Things that stand in one node for columns in parallel at most; longer columns have a box."""
 LEAST_CHANGING = 3
 """Equal layers whose sizes change that are drawn as one at least. None at 2 or 6."""
 MAX_PERIOD_OF_CALLS = 8

@@ -21,11 +21,11 @@ from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import INDEXING
 from torchrecorder.view.plan.reads import lists
 from torchrecorder.view.plan.visibility import Visibility
+from torchrecorder.view.simplified.columns import merge_columns
 from torchrecorder.view.simplified.merged import (
     merge_functions,
     merge_layers,
     merge_scale_and_shift,
-    merge_side_by_side,
     merge_single_boxes,
 )
 
@@ -47,7 +47,7 @@ def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset())
     if merge_single_boxes(draft, asked):  # what had boxes of its own may be in series
         merge_layers(draft, facts, fold=options.fold, marks=visible.marks)
     if options.fold:
-        merge_side_by_side(draft, facts)
+        merge_columns(draft, facts)
     draft.settle()
     return draft
 

@@ -17,9 +17,10 @@ from itertools import pairwise
 from torchrecorder.graph.model import Graph
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
-from torchrecorder.view.model import Box, Node
+from torchrecorder.view.model import Node
 from torchrecorder.view.op_families import JOINS
 from torchrecorder.view.plan.repeats import sizes
+from torchrecorder.view.simplified.columns import box_turns
 from torchrecorder.view.templates.kinds import Kinds, entry, without_numbers
 
 _SOURCES = ("param", "buffer", "const")
@@ -174,7 +175,8 @@ def fold_turns(draft: Draft, kinds: Kinds) -> None:
                 stretches.append((nodes[at : at + period * times], period))
             at += period * times
     for stretch, period in stretches:
-        _box_turns(draft, stretch, period)
+        _merge_lists(draft, {node.id: stretch[i % period].id for i, node in enumerate(stretch)})
+        box_turns(draft, stretch, period)
 
 
 class _Turns:
@@ -243,31 +245,6 @@ class _Turns:
         """Source of a read from outside; entries of one list that the layer gets are one."""
         node = self.draft.nodes[tail]
         return without_numbers(node.name) if node.kind == "input" and node.name else tail
-
-
-def _box_turns(draft: Draft, stretch: Sequence[Node], period: int) -> None:
-    """Puts the first turn into a box, and takes the others out: the first gives what the last gave."""
-    calls = tuple(node.calls[0] for node in stretch if node.calls)
-    n_calls = sum(bool(node.calls) for node in stretch[:period])
-    ops = tuple(op for node in stretch for part in (node.parts or (node,)) for op in part.own_ops)
-    box = Box(max(draft.boxes) + 1, stretch[0].box, calls, n_calls, around=True, ops=ops)
-    draft.boxes[box.id] = box
-    drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
-    _merge_lists(draft, drawn)
-    for i, node in enumerate(stretch):
-        outside = {head: value for head, value in draft.heads[node.id].items() if head not in drawn}
-        if i < period:
-            draft.nodes[node.id] = replace(node, box=box.id)
-            for head in outside:
-                draft.part(node.id, head)
-            continue
-        for tail, value in draft.tails[node.id].items():
-            if tail not in drawn:
-                draft.join(tail, drawn[node.id], value)
-        for head, value in outside.items() if i >= len(stretch) - period else ():
-            draft.join(drawn[node.id], head, value)
-    for node in stretch[period:]:
-        draft.drop(node.id)
 
 
 def _merge_lists(draft: Draft, drawn: Mapping[int, int]) -> None:
