@@ -78,6 +78,8 @@ class Labels:
         cls = f"({cls})" if " + " in cls else cls
         cls = "" if box.period > 1 and len(cls) > MAX_NAME else cls  # they stand in it
         facts = [self._params(module, box), self._flops(box.calls)] if box.period == 1 else []
+        if not name and not cls and box.repetition == "series":
+            return f"each of {box.repeat} layers"
         name = "" if name == cls else clean(name, MAX_NAME)
         room = MAX_TITLE - len(name) - 3
         return clean(" · ".join(filter(None, (name, *_fitting([*_repeated(cls, box), *facts], cls, room)))), MAX_TITLE)
@@ -97,7 +99,8 @@ class Labels:
             differ = [fact for part in (node, *node.parts) for fact in settings(part.spans)]
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
-            return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
+            name, facts = (f"{node.name}()", ()) if node.op is None else (node.name, (f"{len(node.ops)} operations",))
+            return Label(clean(name, MAX_NAME), clean(" · ".join((*facts, *settings(node.spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op, node.spans)

@@ -36,6 +36,10 @@ ROW = 3
 """Closed layers in parallel that are drawn one beside the other; more are one node. FT-Transformer at 1; none at 6."""
 PARTS = 3
 """Things that stand in one node for columns in parallel at most; longer columns have a box."""
+LARGE_PATCH = 5
+"""Ops without parameters up to which a connected patch of them is drawn op by op."""
+RESULTS = 2
+"""Ops of a patch that something else reads, at most: what gives more is a structure, as the sums of a pyramid."""
 LEAST_CHANGING = 3
 """Equal layers whose sizes change that are drawn as one at least. None at 2 or 6."""
 MAX_PERIOD_OF_CALLS = 8
@@ -49,7 +53,7 @@ LONG_VIEW = 14
 """Nodes above which equal layers of torch with unequal sizes are one series. AlexNet at 8."""
 MANY_STEPS = 4
 """Layers in a row above which they are one series though each changes the resolution. AutoencoderKL at 2; none at 8."""
-MAX_PERIOD_OF_TURNS = 16
+MAX_PERIOD_OF_TURNS = 32
 """Nodes in a turn of layers that take turns, at most. Rotary decoder at 3; none at 40."""
 MAX_LISTED = 8
 """Inputs or outputs in one tuple or list above which they are one node. PatchDiscriminator at 3; none at

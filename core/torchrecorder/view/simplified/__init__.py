@@ -28,6 +28,7 @@ from torchrecorder.view.simplified.merged import (
     merge_scale_and_shift,
     merge_single_boxes,
 )
+from torchrecorder.view.simplified.patches import merge_patches
 
 
 def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset()) -> Draft:
@@ -48,6 +49,7 @@ def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset())
         merge_layers(draft, facts, fold=options.fold, marks=visible.marks)
     if options.fold:
         merge_columns(draft, facts)
+        merge_patches(draft, facts)
     draft.settle()
     return draft
 

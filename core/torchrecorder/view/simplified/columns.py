@@ -1,4 +1,4 @@
-"""Equal columns side by side, as the entries of a ModuleList of which each reads its own part of a table, drawn once."""
+"""Equal columns side by side, drawn once: entries of a ModuleList of which each reads its own part of a table."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ def _whole(facts: Facts, columns: Sequence[Sequence[Node]]) -> Node:
 
 
 def box_turns(draft: Draft, stretch: Sequence[Node], period: int, repetition: Repetition = "series") -> None:
-    """Put the first turn of a stretch into a box, and take the others out: the first gives what the last gave."""
+    """Put the first turn of a stretch into a box, and take the others out: the first gives what the last gave.
+
+    What goes from turn to turn and does not both enter the first and leave the last is drawn as an edge back.
+    """
     parts = [part for node in stretch for part in (node.parts or (node,))]
     calls = tuple(call for part in parts for call in part.calls)
     ops = tuple(op for part in parts for op in part.own_ops)
@@ -88,6 +91,13 @@ def box_turns(draft: Draft, stretch: Sequence[Node], period: int, repetition: Re
     box = Box(max(draft.boxes) + 1, stretch[0].box, calls, len(calls) // n_turns, repetition, around=True, ops=ops)
     draft.boxes[box.id] = box
     drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
+    leaving = {drawn[node.id] for node in stretch[-period:] if not drawn.keys() >= draft.heads[node.id].keys()}
+    entered = {node.id for node in stretch[:period] if not drawn.keys() >= draft.tails[node.id].keys()}
+    for node in stretch[period : 2 * period]:
+        for tail, value in draft.tails[node.id].items():
+            is_before = drawn.get(tail) == tail  # in the first turn
+            if is_before and not (tail in leaving and drawn[node.id] in entered):
+                draft.backs[tail, drawn[node.id]] = value
     for i, node in enumerate(stretch):
         outside = {head: value for head, value in draft.heads[node.id].items() if head not in drawn}
         if i < period:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph
-from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, frames_around
 from torchrecorder.view.model import Box, Marks, Node

@@ -21,7 +21,7 @@ from torchrecorder.view.model import Node
 from torchrecorder.view.op_families import JOINS
 from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.simplified.columns import box_turns
-from torchrecorder.view.templates.kinds import Kinds, entry, without_numbers
+from torchrecorder.view.templates.kinds import Kinds, counted, entry, without_numbers
 
 _SOURCES = ("param", "buffer", "const")
 
@@ -197,9 +197,16 @@ class _Turns:
             turns = [nodes[at + period * i : at + period * (i + 1)] for i in range(times)]
             while len(turns) > 1 and not self._is_series(turns):
                 turns.pop()
-            if len(turns) > 1 and any(node.kind == "call" for node in turns[0]):
+            if len(turns) > 1 and self._is_of_lists(turns):
                 return period, len(turns)
         return 1, 1
+
+    def _is_of_lists(self, turns: Sequence[Sequence[Node]]) -> bool:
+        """Whether they run entries of lists, or at least a few times layers whose names count, as `q_0`, `q_1`."""
+        calls = ([node.calls[0] for node in turn if node.calls] for turn in turns[:2])
+        paths = [[self.graph.calls[call].module for call in of_turn] for of_turn in calls]
+        pairs = [(without_numbers(a), without_numbers(b)) for a, b in zip(*paths, strict=True)]
+        return bool(pairs) and (len(turns) >= tuning.MIN_TURNS or all(a == b for a, b in pairs))
 
     def _alike(self, upper: Node, lower: Node) -> bool:
         if upper.kind != lower.kind or len(upper.calls) != len(lower.calls) or len(upper.parts) != len(lower.parts):
@@ -218,7 +225,7 @@ class _Turns:
     def _alike_calls(self, a: int, b: int) -> bool:
         paths = [self.graph.calls[call].module for call in (a, b)]
         here, there = self.kinds.tree.module(a), self.kinds.tree.module(b)
-        is_entry = paths[0] != paths[1] and without_numbers(paths[0]) == without_numbers(paths[1])
+        is_entry = paths[0] != paths[1] and counted(paths[0]) == counted(paths[1])
         if not is_entry or here is None or there is None or self.kinds.structure[a] != self.kinds.structure[b]:
             return False
         if self.kinds.tree.is_leaf(a):
