@@ -5,7 +5,7 @@ A view that would be too large is drawn at a smaller depth or with gaps, and a n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from torchrecorder.view.simplified import simplified
 from torchrecorder.view.skips import shortened, with_skips
 from torchrecorder.view.templates.choice import Choice, view_size
 from torchrecorder.view.templates.interiors import Interiors
+from torchrecorder.view.tree import counted
 
 _USUAL = DrawingOptions()
 _MORE = "focus shows one layer alone, expand opens layers, and expand: ** opens all"
@@ -163,10 +164,15 @@ class Views:
         return replace(view, notes=(*view.notes, note)) if hidden else view
 
     def _notes(self, view: View) -> Iterator[str]:
-        for option, patterns in (("expand", self.options.expand), ("collapse", self.options.collapse)):
+        options = self.options
+        fold = options.fold if isinstance(options.fold, tuple) else ()
+        for option, patterns in (("expand", options.expand), ("collapse", options.collapse), ("fold", fold)):
             for pattern in patterns:
-                if not self.visible.matching([pattern]):
+                calls = {*self.visible.matching([pattern.removeprefix("!")])}
+                if not calls:
                     yield f"{option}: no layer has a path like {pattern!r}"
+                elif option == "fold" and not pattern.startswith("!") and _is_apart(view, calls):
+                    yield f"fold: layers like {pattern!r} are neither all in a row nor all side by side"
         if view.boxes and view.boxes[0].calls[0] == 0:
             shown = {value for node in view.nodes if node.kind == "input" for value in node.values}
             shown.update(view.aside)
@@ -178,6 +184,13 @@ class Views:
                 yield "the forward only checks " + ", ".join(checked)
             if unused:
                 yield "the forward does not use " + ", ".join(unused)
+
+
+def _is_apart(view: View, calls: Set[int]) -> bool:
+    """Whether calls that would have one place are drawn at several nodes."""
+    shown = (node for node in view.nodes if not calls.isdisjoint(node.calls))
+    places = [(node.box, counted(view.graph.calls[node.calls[0]].module)) for node in shown]
+    return len({*places}) < len(places)
 
 
 def _judged(view: View) -> View:

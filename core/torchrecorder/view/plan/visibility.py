@@ -44,7 +44,10 @@ class Visibility:
         self.facts = Facts(tree)
         self.root = _focused(graph, options.focus)
         """The call that is shown."""
-        self.repeats = Repeats(tree) if options.fold else None
+        fold = options.fold if isinstance(options.fold, tuple) else ()
+        self.facts.apart = frozenset(self.matching(path[1:] for path in fold if path.startswith("!")))
+        self.facts.together = frozenset(self.matching(path for path in fold if not path.startswith("!")))
+        self.repeats = Repeats(tree, self.facts.apart) if options.fold else None
         is_all = options.depth == "all"
         self._seen = _seen_in_diff(graph, marks) if marks is not None else set[int]()
         """Calls that are drawn though they do nothing, because they are new or gone."""

@@ -21,7 +21,7 @@ from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import INDEXING
 from torchrecorder.view.plan.reads import lists
 from torchrecorder.view.plan.visibility import Visibility
-from torchrecorder.view.simplified.columns import merge_columns
+from torchrecorder.view.simplified.columns import merge_asked, merge_columns
 from torchrecorder.view.simplified.merged import (
     merge_functions,
     merge_layers,
@@ -48,6 +48,7 @@ def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset())
     if merge_single_boxes(draft, asked):  # what had boxes of its own may be in series
         merge_layers(draft, facts, fold=options.fold, marks=visible.marks)
     if options.fold:
+        merge_asked(draft, facts)
         merge_columns(draft, facts)
         merge_patches(draft, facts)
     draft.settle()

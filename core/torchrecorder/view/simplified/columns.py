@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Box, Node, Repetition
 from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.tree import counted
+
+
+def merge_asked(draft: Draft, facts: Facts) -> None:
+    """Draw layers that a reader asked to fold as one, if each reads the one before or none reads another."""
+    groups: dict[Hashable, list[Node]] = {}
+    for node in draft.nodes.values() if facts.together else ():
+        if node.kind == "call" and not facts.together.isdisjoint(node.calls) and not draft.is_looped(node.id):
+            path = counted(draft.graph.calls[node.calls[0]].module)
+            groups.setdefault((node.box, path, len(node.parts)), []).append(node)
+    for nodes in groups.values():
+        ids = [node.id for node in nodes]
+        is_series = all(b in draft.heads[a] for a, b in pairwise(ids))
+        is_row = not is_series and all(draft.heads[node].keys().isdisjoint(ids) for node in ids)
+        if len(ids) < 2 or not draft.is_convex(ids) or not (is_series or is_row):
+            continue
+        gives = is_series and any(draft.heads[node].keys() - {*ids} for node in ids[:-1])
+        differs = (f"outputs ×{len(ids)}",) if gives else ()
+        whole = replace(_whole(facts, [[node] for node in nodes]), repetition="series" if is_series else "parallel")
+        draft.merge(ids, replace(whole, differs=differs), last_gives=is_series)
 
 
 def merge_columns(draft: Draft, facts: Facts) -> None:
@@ -60,6 +81,8 @@ def _is_plain(draft: Draft, node: Node) -> bool:
 
 
 def _sort(draft: Draft, facts: Facts, part: Node) -> Hashable:
+    if not facts.apart.isdisjoint(part.calls):
+        return part.id
     if part.kind == "call":
         return facts.tree.cls(part.calls[0]) or part.calls[0]
     return plain(draft.graph.ops[part.op].name) if part.op is not None and not part.ops else part.id

@@ -157,7 +157,7 @@ def merge_layers(draft: Draft, facts: Facts, *, fold: bool, marks: Marks | None 
 class _Chains:
     def __init__(self, draft: Draft, facts: Facts, marks: Marks | None) -> None:
         self.draft, self.graph, self.marks = draft, draft.graph, marks
-        self.kinds, self.tree = facts.kinds, facts.tree
+        self.kinds, self.tree, self.apart = facts.kinds, facts.tree, facts.apart
 
     def all(self) -> Iterator[list[Node]]:
         seen: set[int] = set()
@@ -258,7 +258,7 @@ class _Chains:
         below = self.draft.nodes[next(iter(heads))] if len(heads) == 1 else None
         if below is None or not self._is_of_layers(below) or len(self.draft.tails[below.id]) != 1:
             return None
-        is_alone = not self.draft.is_looped(below.id) and below.box == node.box
+        is_alone = not self.draft.is_looped(below.id) and below.box == node.box and self.apart.isdisjoint(below.calls)
         return below if is_alone and self._signature(below) == self._signature(node) else None
 
     def _is_of_layers(self, node: Node) -> bool:

@@ -286,8 +286,3 @@ def entry(path: str) -> str:
     """The path with `#` for each number in its last part, with the letter behind it: `Mixed_5b` is `Mixed_#`."""
     around, dot, last = path.rpartition(".")
     return around + dot + _COUNTER.sub("#", last)
-
-
-def counted(path: str) -> str:
-    """The path with `#` for each number in it: `q_0` is `q_#`."""
-    return _NUMBER.sub("#", path)

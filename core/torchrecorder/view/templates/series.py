@@ -21,7 +21,8 @@ from torchrecorder.view.model import Node
 from torchrecorder.view.op_families import JOINS
 from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.simplified.columns import box_turns
-from torchrecorder.view.templates.kinds import Kinds, counted, entry, without_numbers
+from torchrecorder.view.templates.kinds import Kinds, entry, without_numbers
+from torchrecorder.view.tree import counted
 
 _SOURCES = ("param", "buffer", "const")
 
@@ -107,6 +108,8 @@ class _Series:
         paths = [self.graph.calls[call].module for call in (a, b)]
         here, there = self.tree.module(a), self.tree.module(b)
         if paths[0] == paths[1] or here is None or there is None or here.cls != there.cls:
+            return False
+        if not self.kinds.visible.facts.apart.isdisjoint((a, b)):
             return False
         if self.kinds.visible.is_block(a):
             # `encoder_layer_0` and `encoder_layer_1`, but not `self_attention` and `cross_attention`
@@ -226,6 +229,7 @@ class _Turns:
         paths = [self.graph.calls[call].module for call in (a, b)]
         here, there = self.kinds.tree.module(a), self.kinds.tree.module(b)
         is_entry = paths[0] != paths[1] and counted(paths[0]) == counted(paths[1])
+        is_entry &= self.kinds.visible.facts.apart.isdisjoint((a, b))
         if not is_entry or here is None or there is None or self.kinds.structure[a] != self.kinds.structure[b]:
             return False
         if self.kinds.tree.is_leaf(a):
