@@ -140,7 +140,9 @@ class Labels:
         if is_leaf:
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
             room = MAX_NAME - len(" · ".join(("", *lights)))
-            what = heads or summary(cls, module.extra_repr, node.spans, limit=room)
+            is_whole = "settings" in self.show
+            limit = None if is_whole else room
+            what = heads or summary(cls, module.extra_repr, node.spans, limit=limit, whole=is_whole)
             parts = [*_repeated(" · ".join((what, *lights)), node), self._again(module, node)]
         else:
             what = node.inset or among(values_of(node.spans, "class")) or cls
@@ -148,7 +150,7 @@ class Labels:
             parts = [*_repeated(" · ".join(filter(None, (what, self._experts(call.id), *lights))), node), *facts]
             parts = _fitting(parts, what, MAX_DIFFERING if node.spans else MAX_LINE)
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
-        limit = MAX_DIFFERING if node.spans else MAX_LINE
+        limit = MAX_DIFFERING if node.spans or "settings" in self.show else MAX_LINE
         is_known = _letters(line) == _letters(name)
         if node.inset and (not name or _NUMBERS.fullmatch(name)):
             return Label(clean(cls, MAX_NAME), clean(line, limit))

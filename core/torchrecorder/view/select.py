@@ -14,12 +14,12 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import tuning
 from torchrecorder.view.differences import with_spans
-from torchrecorder.view.entries import with_entries
+from torchrecorder.view.entries import with_entries, with_lists
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Marks, View
 from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
-from torchrecorder.view.plan.visibility import Visibility
+from torchrecorder.view.plan.visibility import Visibility, like
 from torchrecorder.view.simplified import simplified
 from torchrecorder.view.skips import shortened, with_skips
 from torchrecorder.view.templates.choice import Choice, view_size
@@ -49,7 +49,9 @@ class Views:
         self, graph: Graph, options: DrawingOptions = _USUAL, *, contract: bool = True, marks: Marks | None = None
     ) -> None:
         is_simple = options.depth == "auto" and contract and graph.info.recorder != "classic"
-        self.graph, self.options = with_entries(graph) if is_simple else graph, options
+        graph = with_entries(graph) if is_simple else graph
+        self.graph = with_lists(graph, like(options.collapse)) if options.collapse else graph
+        self.options = options
         self.visible = Visibility(self.graph, options, contract=contract, marks=marks)
         self.max_depth = self.visible.max_depth
 
@@ -170,7 +172,9 @@ class Views:
             for pattern in patterns:
                 calls = {*self.visible.matching([pattern.removeprefix("!")])}
                 if not calls:
-                    yield f"{option}: no layer has a path like {pattern!r}"
+                    is_list = option == "collapse" and any(map(like([pattern]), self.graph.modules))
+                    is_mixed = f"between the layers of {pattern!r}, others are called"
+                    yield f"{option}: {is_mixed if is_list else f'no layer has a path like {pattern!r}'}"
                 elif option == "fold" and not pattern.startswith("!") and _is_apart(view, calls):
                     yield f"fold: layers like {pattern!r} are neither all in a row nor all side by side"
         if view.boxes and view.boxes[0].calls[0] == 0:
