@@ -124,10 +124,16 @@ class Views:
             view = self._view(view.depth - 1)
         if view_size(view) > tuning.AUTO_NODES and not self.visible.asked:
             return _judged(self._with_gaps(view.depth, tuning.AUTO_NODES))
-        if self._count(view.depth) <= tuning.FEW_NODES and view.depth < self.max_depth:
+        if self._hides_most(view) and view.depth < self.max_depth:
             with_gaps = self._with_gaps(view.depth + 1, tuning.AUTO_NODES)
             return with_gaps if view_size(with_gaps) <= tuning.AUTO_NODES else view
         return _judged(view)
+
+    def _hides_most(self, view: View) -> bool:
+        """Whether a picture with room for more has a closed layer with most of the parameters."""
+        total, tree = tuning.MOST * self.visible.tree.n_params(self.visible.root), self.visible.tree
+        closed = (node.calls[0] for node in view.nodes if node.kind == "call" and self.visible.is_block(node.calls[0]))
+        return view_size(view) < tuning.ROOMY and any(tree.n_params(call) > total for call in closed)
 
     def _at(self, depth: int) -> View:
         """The view of that depth, or a smaller one if it would show too much and no single layer was asked for."""

@@ -19,8 +19,11 @@ MAX_NODES = 5000
 """Nodes above which nothing is drawn."""
 MAX_LEVELS = 50
 """Levels of calls in one another above which kinds are not compared, which takes time by calls times levels."""
-FEW_NODES = 2
-"""Nodes with which a view says nothing of the model, so a deeper one with gaps is drawn. None: it is for wrappers."""
+ROOMY = 14
+"""Nodes below which a picture has room: no closed layer in it holds more than `MOST` of the model, and what tells
+something is opened however small it is."""
+MOST = 0.5
+"""Share of the parameters that hides the model if it is closed."""
 FAR = 25
 """Ranks that an edge spans before it is cut."""
 TOGETHER = 10

@@ -23,7 +23,8 @@ def merge_patches(draft: Draft, facts: Facts) -> None:
 
     Nothing leads out of a patch and back into it. It has one end, and at most one more op that something else reads.
     """
-    size = Counter([*(node.box for node in draft.nodes.values()), *(box.parent for box in draft.boxes.values())])
+    steps = (node.box for node in draft.nodes.values() if node.kind in ("call", "op", "function"))
+    size = Counter([*steps, *(box.parent for box in draft.boxes.values())])
     for group in _Patches(draft, facts).all():
         nodes = [draft.nodes[id_] for id_ in sorted(group)]
         ends = [node for node in nodes if group.isdisjoint(draft.heads[node.id])]
