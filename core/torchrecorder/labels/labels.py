@@ -99,7 +99,9 @@ class Labels:
             differ = [fact for part in (node, *node.parts) for fact in settings(part.spans)]
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
-            name, facts = (f"{node.name}()", ()) if node.op is None else (node.name, (f"{len(node.ops)} operations",))
+            is_patch = node.op is not None
+            name = SYMBOLS.get(node.name, node.name) if is_patch else f"{node.name}()"
+            facts = (f"{len(node.ops)} operations",) if is_patch else ()
             return Label(clean(name, MAX_NAME), clean(" · ".join((*facts, *settings(node.spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import replace
 
+from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts
@@ -35,9 +36,15 @@ def merge_patches(draft: Draft, facts: Facts) -> None:
             continue
         ops = tuple(sorted(op for node in nodes for part in (node.parts or (node,)) for op in facts.ops_of(part)))
         op = draft.graph.ops[facts.ops_of((ends[0].parts or ends)[-1])[-1]]
-        name = "" if op.frame is None else draft.graph.frames[op.frame].name.rpartition(".")[2].strip("_")
-        whole = replace(nodes[0], kind="function", op=op.id, ops=ops, parts=(), name=name or plain(op.name))
+        name = _name(draft.graph, op)
+        whole = replace(nodes[0], kind="function", op=op.id, ops=ops, parts=(), name=name)
         draft.merge([node.id for node in nodes], replace(whole, decides=any(node.decides for node in nodes)))
+
+
+def _name(graph: Graph, op: Op) -> str:
+    """The function that an op ran in, the variable that gets it, unless that is a letter, or its own name."""
+    function = "" if op.frame is None else graph.frames[op.frame].name.rpartition(".")[2].strip("_")
+    return function or (graph.variable(op) if len(graph.variable(op)) > 1 else plain(op.name))
 
 
 class _Patches:
