@@ -254,8 +254,21 @@ def _numbers_of(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
     if "param" in words and (match := _PARAMS.search(words)):
         modules = dict.fromkeys(graph.calls[call].module for call in thing.calls)
         totals = [graph.modules[path].params.total for path in modules if path in graph.modules]
-        if not _is_said(match, totals):
+        if not _is_said(match, totals) and not _is_said(match, _read_apart(graph, thing.calls)):
             yield f"“{words}” says other numbers of parameters than {where} has, {', '.join(map(str, totals[:3]))}"
+
+
+def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
+    """How many parameters each call reads; nothing if two of them read the same one, which counts once."""
+    read: dict[int, dict[str, int]] = {call: {} for call in calls}
+    for op in graph.ops:
+        around = [row.id for row in graph.around(op.call) if row.id in read]
+        values = (graph.values[value] for value in op.inputs)
+        sizes = {value.name or "": math.prod(value.shape) for value in values if value.kind == "param"}
+        for call in around:
+            read[call] |= sizes
+    names = [name for sizes in read.values() for name in sizes]
+    return [sum(sizes.values()) for sizes in read.values()] if len(names) == len({*names}) else []
 
 
 def _is_said(match: re.Match[str], totals: Iterable[int]) -> bool:

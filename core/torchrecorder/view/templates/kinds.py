@@ -89,7 +89,7 @@ class Kinds:
 
     def in_words(self, calls: Sequence[int], model: int) -> list[str] | None:
         """Differences of calls from one that is drawn: `2 without downsample`; None if no few words say them."""
-        by_module = {self.graph.calls[call].module: call for call in calls}
+        by_module = {(self.graph.calls[call].module, self.tree.picked.get(call)): call for call in calls}
         differences: dict[tuple[str, str], list[int]] = {}
         for call in by_module.values():
             words = self.words(call, model)
