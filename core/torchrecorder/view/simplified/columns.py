@@ -45,7 +45,8 @@ def merge_columns(draft: Draft, facts: Facts) -> None:
         if len(group) <= tuning.ROW:
             continue
         names = {draft.graph.calls[column[0].calls[0]].module for column in group if column[0].calls}
-        repetition: Repetition = "shared" if len(names) == 1 and len(group[0]) == 1 else "parallel"
+        is_one = len(names) == 1 and len(group[0]) == 1 and group[0][0].calls[0] not in facts.tree.picked
+        repetition: Repetition = "shared" if is_one else "parallel"
         n_parts = sum(max(len(node.parts), 1) for node in group[0])
         is_closed = any(facts.tree.children[node.calls[0]] for node in group[0] if node.calls)
         if n_parts > 1 and (is_closed or n_parts > tuning.PARTS):

@@ -271,23 +271,3 @@ class _Chains:
             shapes = [self.graph.values[value].shape for value in call.outputs.values()]
             signature += [module and (module.cls, self.kinds.said(call.id), module.params), *shapes]
         return signature
-<<<<<<< HEAD
-=======
-
-
-def merge_side_by_side(draft: Draft, facts: Facts) -> None:
-    """Draws more than a row of layers of one class, of any sizes, that read and feed the same as one node."""
-    groups: dict[tuple[object, ...], list[Node]] = {}
-    for node in draft.nodes.values():
-        module = facts.tree.module(node.calls[0]) if node.kind == "call" else None
-        is_between = draft.tails[node.id] and draft.heads[node.id] and not draft.is_looped(node.id)
-        if module is not None and is_between and node.repeat == 1 and not node.parts:
-            ends = frozenset(draft.tails[node.id]), frozenset(draft.heads[node.id])
-            groups.setdefault((node.box, module.cls, ends), []).append(node)
-    for group in groups.values():
-        if len(group) > tuning.ROW:
-            calls = tuple(node.calls[0] for node in group)
-            is_same = len({draft.graph.calls[call].module for call in calls}) == 1 and calls[0] not in facts.tree.picked
-            repetition: Repetition = "shared" if is_same else "parallel"
-            draft.merge([node.id for node in group], replace(group[0], calls=calls, repetition=repetition))
->>>>>>> main
