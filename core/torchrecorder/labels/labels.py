@@ -426,6 +426,8 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
     name = plain(op.name)
     if names := values_of(spans, ""):
         return Label(clean(among([SYMBOLS.get(name, name) for name in names]), MAX_NAME))
+    if name == "getitem" and len(spans) == 1:
+        return Label(f"[{clean(among([_index(value) for value in spans[0].values]), 16)}]")
     if spans:
         facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
         known = "attention" if name == "scaled_dot_product_attention" else SYMBOLS.get(name, name)
@@ -440,10 +442,13 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
     if name == "scaled_dot_product_attention":
         return Label("attention", "scaled dot-product")
     if name == "getitem":  # `[:, 0]` for the index `(:, 0)`
-        index = op.attrs.get("1", "")
-        inner = index[1:-1].rstrip(",") if index.startswith("(") else index
+        inner = _index(op.attrs.get("1", ""))
         return Label(f"[{clean(inner, 16)}]" if inner else "[…]")
     power = op.attrs.get("1", "") if name == "pow" else ""
     meta = graph.values[op.inputs[1]].meta if name == "linear" and len(op.inputs) > 1 else None
     weight = f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
     return Label(clean(f"{name} {power}".strip(), MAX_NAME), clean(weight, MAX_LINE))
+
+
+def _index(text: str) -> str:
+    return text[1:-1].rstrip(",") if text.startswith("(") else text

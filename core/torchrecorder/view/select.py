@@ -131,9 +131,10 @@ class Views:
 
     def _hides_most(self, view: View) -> bool:
         """Whether a picture with room for more has a closed layer with most of the parameters."""
-        total, tree = tuning.MOST * self.visible.tree.n_params(self.visible.root), self.visible.tree
+        tree, root = self.visible.tree, self.visible.root
+        size = tree.n_params if tree.n_params(root) else tree.n_ops.__getitem__
         closed = (node.calls[0] for node in view.nodes if node.kind == "call" and self.visible.is_block(node.calls[0]))
-        return view_size(view) < tuning.ROOMY and any(tree.n_params(call) > total for call in closed)
+        return view_size(view) < tuning.ROOMY and any(size(call) > tuning.MOST * size(root) for call in closed)
 
     def _at(self, depth: int) -> View:
         """The view of that depth, or a smaller one if it would show too much and no single layer was asked for."""
