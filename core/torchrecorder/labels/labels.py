@@ -427,7 +427,8 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
     if names := values_of(spans, ""):
         return Label(clean(among([SYMBOLS.get(name, name) for name in names]), MAX_NAME))
     if name == "getitem" and len(spans) == 1:
-        return Label(f"[{clean(among([_index(value) for value in spans[0].values]), 16)}]")
+        axes = zip(*(_index(value).split(", ") for value in spans[0].values), strict=False)
+        return Label(f"[{clean(', '.join(' … '.join(dict.fromkeys((of[0], of[-1]))) for of in axes), 16)}]")
     if spans:
         facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
         known = "attention" if name == "scaled_dot_product_attention" else SYMBOLS.get(name, name)
