@@ -17,14 +17,15 @@ from torch import nn
 from torchrecorder.errors import FailedInside, ForwardError, InputError, TargetError, TorchRecorderError, WorkerCrashed
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
-from torchrecorder.recording.constructing import constructed
+from torchrecorder.recording.constructing import ways
+from torchrecorder.recording.examples import Way
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.machine.weights import refuse_downloads, weights_note
 from torchrecorder.recording.matching import matching_models
 from torchrecorder.recording.run import Run, capture, wants_memory
-from torchrecorder.recording.target import load, load_arguments
+from torchrecorder.recording.target import load_arguments, models
 from torchrecorder.request import RecordingRequest, is_pattern, parse_shapes
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.observed import has_unseen_cause
@@ -120,24 +121,46 @@ def record(request: RecordingRequest, allow: Sequence[str] = ()) -> Graph:
 
 
 def _record(request: RecordingRequest, allow: Sequence[str]) -> Graph:
-    construct = partial(constructed, seed=request.seed, is_common=request.is_common)
-    model, notes = load(request.target, request.seed, allow, construct)
-    recorded = partial(_recorded, request, model)
-    guessed = partial(record_guessed, model, recorded, run=request.run, seed=request.seed, mode=request.mode)
-    if request.inputs:
-        graph = recorded(Inputs(*load_arguments(request.inputs, allow)), request.run)
-    elif request.shape:
+    """The recording of the first way to build the model with which it succeeds.
+
+    One on inputs guessed from names alone counts if no other way has a better one.
+    """
+    first: InputError | ForwardError | None = None
+    guessed: Graph | None = None
+    for model, way in models(request.target, request.seed, allow, partial(ways, is_common=request.is_common)):
         try:
-            graph = recorded(make_inputs(parse_shapes(request.shape), request.seed), request.run)
-        except ForwardError as first:
-            if not request.is_common:
-                raise
-            with contextlib.suppress(InputError, ForwardError):
-                return _with_notes(guessed(), notes)
-            raise first from None
-    else:
-        graph = guessed()
-    return _with_notes(graph, notes)
+            graph = _of_model(request, model, way, allow)
+        except (InputError, ForwardError) as error:
+            first = first or error
+            continue
+        if way is not None and way.note:
+            graph = _with_notes(graph, [way.note])
+        if graph.info.grade != "names":
+            if way is not None:
+                way.depend()
+            return graph
+        guessed = guessed or graph
+    if guessed is not None:
+        return guessed
+    assert first is not None
+    raise first
+
+
+def _of_model(request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str]) -> Graph:
+    recorded = partial(_recorded, request, model)
+    guessed = partial(record_guessed, model, recorded, run=request.run, seed=request.seed, mode=request.mode, way=way)
+    if request.inputs:
+        return recorded(Inputs(*load_arguments(request.inputs, allow)), request.run)
+    if not request.shape:
+        return guessed()
+    try:
+        return recorded(make_inputs(parse_shapes(request.shape), request.seed), request.run)
+    except ForwardError as first:
+        if not request.is_common:
+            raise
+        with contextlib.suppress(InputError, ForwardError):
+            return guessed()
+        raise first from None
 
 
 def _recorded(request: RecordingRequest, model: nn.Module, inputs: Inputs, run: Run) -> Graph:

@@ -17,7 +17,9 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torchrecorder.errors import ForwardError, InputError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Mode
+from torchrecorder.recording.examples import Way
 from torchrecorder.recording.guess import Guesses, advice
+from torchrecorder.recording.guess.docstrings import shown
 from torchrecorder.recording.guess.guess import Guess, own_parameters, parameters
 from torchrecorder.recording.guess.texts import says
 from torchrecorder.recording.inputs import Inputs, drawn, make_tensor
@@ -49,7 +51,9 @@ _REASON_CHARS = 160
 _Record = Callable[[Inputs, Run], Graph]
 
 
-def record_guessed(model: nn.Module, record: _Record, *, run: Run, seed: int, mode: Mode = "eval") -> Graph:
+def record_guessed(
+    model: nn.Module, record: _Record, *, run: Run, seed: int, mode: Mode = "eval", way: Way | None = None
+) -> Graph:
     """The Graph of the first guess with which `record` succeeds: the recording itself is what proves a guess.
 
     Guesses come from what the model says of itself. One that cannot be made, or that the forward refuses, is followed
@@ -62,6 +66,7 @@ def record_guessed(model: nn.Module, record: _Record, *, run: Run, seed: int, mo
             each wrong one would else be tried in all modes. So is a large input, whose forward may take minutes.
         seed: For the numbers that are drawn.
         mode: Whether layers such as batch norm need two examples, as in training.
+        way: The example that the model was built as in; what it is called with there comes first.
 
     Raises:
         InputError: No guess was accepted.
@@ -69,7 +74,8 @@ def record_guessed(model: nn.Module, record: _Record, *, run: Run, seed: int, mo
     """
     if not has_forward(model):
         raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
-    return _Search(model, record, run=run, seed=seed, batch=2 if mode == "train" else 1).result()
+    guesses = Guesses(model, 2 if mode == "train" else 1, shown(model, way.place, way.calls) if way else ())
+    return _Search(model, record, guesses, run=run, seed=seed).result()
 
 
 _EMPTY = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
@@ -86,11 +92,11 @@ def has_forward(model: nn.Module) -> bool:
 
 
 class _Search:
-    def __init__(self, model: nn.Module, record: _Record, *, run: Run, seed: int, batch: int) -> None:
+    def __init__(self, model: nn.Module, record: _Record, guesses: Guesses, *, run: Run, seed: int) -> None:
         self._model, self._record, self._seed = model, record, seed
         self._run: Run = run
         self._first: Run = "fake" if run == "auto" and not is_small(model) else run
-        self._guesses = Guesses(model, batch=batch)
+        self._guesses = guesses
         self._accepted: tuple[Inputs, Guess] | None = None
         """The first inputs that the forward takes, though it cannot go on with them on shapes alone."""
         self._without_tensors: list[Graph] = []
