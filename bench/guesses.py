@@ -75,12 +75,13 @@ def _drawn(seed: str, count: int, others: set[str]) -> list[Row]:
     return [Row(seed, "work" if i < count // 2 else "held", name) for i, name in enumerate(chosen)]
 
 
-def recorded(names: list[str]) -> dict[str, dict[str, Any]]:
-    """Results of the zoo for these models now."""
+def recorded(names: list[str], graphs: Path | None = None) -> dict[str, dict[str, Any]]:
+    """Results of the zoo for these models now; their Graphs are kept in a folder if one is given."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "zoo.json")
         libraries = dict.fromkeys(name.partition("/")[0] for name in names)
         command = [sys.executable, str(ROOT / "bench" / "zoo" / "run.py"), *libraries, *names, f"to={file}"]
+        command += [f"graphs={graphs}"] if graphs else []
         subprocess.run(command, check=False, stdout=sys.stderr)
         results: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
     return results

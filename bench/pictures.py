@@ -3,6 +3,7 @@
 A hundred real models at `depth: auto`, as a page shows them in a column of 720 px. What lies where is read from the
 finished SVG by the check of `tests/core/drawing/looking.py`. Arguments, besides names of models:
 
+- `graphs=FOLDER` takes recordings of other models, `NAME.json` each, as `bench/unseen.py record` writes them;
 - `direction=LR` draws to the right, `room=345` for a column of so many px, as on a phone;
 - `to=FILE.json` writes all figures, `against=FILE.json` compares with those of an earlier run;
 - `svg=FOLDER` writes the pictures, `sheet=FILE.html` puts all on one page;
@@ -34,7 +35,7 @@ from tests.core.drawing.engines import finish  # noqa: E402
 from torchrecorder.drawing.draw import DrawJob, draw  # noqa: E402
 from torchrecorder.drawing.model import Drawing  # noqa: E402
 from torchrecorder.engine import find_engine  # noqa: E402
-from torchrecorder.graph import Graph  # noqa: E402
+from torchrecorder.graph import Graph, from_json  # noqa: E402
 from torchrecorder.request.requests import DrawingOptions  # noqa: E402
 
 COLUMN, LEAST = 720.0, 0.6
@@ -138,7 +139,7 @@ def main(arguments: Sequence[str]) -> None:
     """Draw, count and print."""
     options = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
     names = [argument for argument in arguments if "=" not in argument and argument != "quick"]
-    recorded = graphs(names)
+    recorded = _of_folder(Path(options["graphs"]), names) if "graphs" in options else graphs(names)
     drawn: dict[str, object] = {"direction": options.get("direction", "TB"), "room": int(options.get("room", COLUMN))}
     drawings = {name: _draw(name, graph, **drawn) for name, graph in recorded.items()}
     timed = "quick" not in arguments
@@ -151,6 +152,11 @@ def main(arguments: Sequence[str]) -> None:
     earlier = json.loads(Path(options["against"]).read_text("utf-8")) if "against" in options else {}
     _print(found, earlier, float(options.get("room", COLUMN)))
     _write(options, drawings, found)
+
+
+def _of_folder(folder: Path, names: Sequence[str]) -> dict[str, Graph]:
+    files = [file for file in sorted(folder.glob("*.json")) if not names or file.stem in names]
+    return {file.stem: from_json(file.read_text(encoding="utf-8")) for file in files}
 
 
 def _write(options: Mapping[str, str], drawings: Mapping[str, Drawing], found: Mapping[str, Figures]) -> None:

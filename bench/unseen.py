@@ -3,6 +3,7 @@
     python bench/unseen.py draw 61 7    # so many names of each library of the zoo, by a seed; once
     python bench/unseen.py names work   # those of the half that rules may be tried on
     python bench/unseen.py names held   # and those of the half that is looked at when the rules are ready
+    python bench/unseen.py record work FOLDER   # their recordings, for `bench -- pictures graphs=FOLDER`
 
 `unseen.tsv` has a line for each. Besides names of the zoo, whose inputs are guessed, they are thirty nets in the style
 of repositories, `own/…`. A name of the zoo is passed over if its model cannot be built here, if no input is found, if
@@ -19,12 +20,14 @@ from pathlib import Path
 
 import torch
 
-sys.path[:0] = [str(Path(__file__).parents[1])]
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "core")]
 
 from bench import unseen_sequences as sequences  # noqa: E402
 from bench import unseen_vision as vision  # noqa: E402
 from bench.guesses import recorded  # noqa: E402
 from tests.corpus.entry import Entry, given, numbers, ones, whole, words  # noqa: E402
+from torchrecorder import capture  # noqa: E402
+from torchrecorder.graph import to_json  # noqa: E402
 
 FILE = Path(__file__).with_suffix(".tsv")
 LAYERS = 5
@@ -125,6 +128,8 @@ def main() -> None:
             _draw(seed, int(count))
         case ["names", ("work" | "held") as half]:
             print(*names(half), sep="\n")
+        case ["record", ("work" | "held") as half, folder]:
+            _record(names(half), Path(folder))
         case _:
             sys.exit(__doc__)
 
@@ -133,6 +138,17 @@ def names(half: str) -> list[str]:
     """The models of a half."""
     with FILE.open(encoding="utf-8", newline="") as file:
         return [row["model"] for row in csv.DictReader(file, delimiter="\t") if row["half"] == half]
+
+
+def _record(models: list[str], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for net in NETS:
+        if net.name in models:
+            model, args, kwargs = net.load()
+            with torch.no_grad():
+                text = to_json(capture(model, args, kwargs))
+            (folder / f"{net.name.replace('/', '.')}.json").write_text(text, encoding="utf-8")
+    recorded([name for name in models if not name.startswith("own/")], folder)
 
 
 def _draw(seed: str, count: int) -> None:

@@ -43,7 +43,7 @@ def test_draws_from_shapes() -> None:
     assert diagram.graph.modules["head.1"].cls == "torch.nn.modules.linear.Linear"
     assert "Linear 4→2" in diagram.text
     assert diagram.facts["parameters"] == "26"
-    assert diagram.facts["input"] == "x B×3"
+    assert diagram.facts["input"] == "x N×3"
     assert min(diagram.size) > 0
 
 

@@ -238,12 +238,12 @@ def test_a_page_follows_what_its_classes_depend_on(project: Project) -> None:
     library(project, page=".. automodule:: autohelped\n   :members:\n", other="Nothing.\n")
     before = project.build("html", "-W").ok()
     stamps = {name: os.stat(before.folder / name).st_mtime_ns for name in ("page.html", "other.html")}
-    assert "B×6" in before.text("page.html")
+    assert "N×6" in before.text("page.html")
 
     project.write("src/autohelp.py", "WIDTH = 7\n")
     built = project.build("html", "-W").ok()
     assert "0 added, 0 changed, 0 removed" in built.output
-    assert "B×7" in built.text("page.html")
+    assert "N×7" in built.text("page.html")
     changed = {name for name, stamp in stamps.items() if os.stat(built.folder / name).st_mtime_ns != stamp}
     assert changed == {"page.html"}
 

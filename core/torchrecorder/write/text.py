@@ -44,7 +44,7 @@ def describe(graph: Graph) -> tuple[str, str]:
     ends = ", ".join(filter(None, (_ends(graph, "input", graph.inputs), _ends(graph, "output", outputs))))
     failure = f"the forward failed: {graph.info.failure.error}" if graph.info.failure else ""
     batch = batch_size(graph)
-    run_with = "" if batch is None else f"B = {batch}"
+    run_with = "" if batch is None else f"N = {batch}"
     return title, clean("; ".join(filter(None, (layers, ends, run_with, failure))), 600)
 
 

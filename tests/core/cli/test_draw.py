@@ -63,8 +63,8 @@ def test_prints_the_tree_without_a_file(capfdbinary: pytest.CaptureFixture[bytes
     assert run("cli_nets.Net(width=5)", "--shape", "(1, 3)", "--depth", "1", "--show", "flops", "--hide", "params") == 0
     printed = capfdbinary.readouterr().out.decode()
     assert [line.split() for line in printed.splitlines()] == [
-        ["Net", "B×5", "30", "FLOPs"],
-        ["└─", "fc", "Linear", "3→5", "B×5", "30", "FLOPs"],
+        ["Net", "N×5", "30", "FLOPs"],
+        ["└─", "fc", "Linear", "3→5", "N×5", "30", "FLOPs"],
     ]
 
 
@@ -109,7 +109,7 @@ def test_several_models_go_into_a_folder(folder: Path, capfdbinary: pytest.Captu
     assert {it.name for it in (folder / "new" / "deep").iterdir()} == {"cli_nets.Net.svg", "cli_nets.Net-width=7.svg"}
     assert run(*targets, "cli_nets.No", "--shape", "1,3") == 1
     printed = capfdbinary.readouterr()
-    assert [tree.splitlines()[0].split()[1] for tree in printed.out.decode().split("\n\n")] == ["B×2", "B×7"]
+    assert [tree.splitlines()[0].split()[1] for tree in printed.out.decode().split("\n\n")] == ["N×2", "N×7"]
     assert b"error: cli_nets.No: cannot find cli_nets.No" in printed.err
 
 

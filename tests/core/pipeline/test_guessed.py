@@ -48,5 +48,5 @@ def test_none_is_drawn_unasked_but_where_a_page_asks_for_it(site: Site) -> None:
 
 def test_a_guess_from_a_layer_is_drawn_with_its_sizes(site: Site) -> None:
     (drawn,) = site.build(replace(ask(shape=""), is_tried=True))
-    assert "1×4" in svg_of(drawn) or "B×4" in svg_of(drawn)
+    assert "1×4" in svg_of(drawn) or "N×4" in svg_of(drawn)
     assert drawn.reader_notes()[0] == "inputs guessed from its first layers: 1,3, from fc (Linear)"
