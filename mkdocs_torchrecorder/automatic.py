@@ -17,7 +17,7 @@ import griffe
 
 from mkdocs_torchrecorder.fence import automatic_fence, find_fences
 from mkdocs_torchrecorder.site import tell
-from torchrecorder.site import DocstringField, Message, Rules, obstacle_of
+from torchrecorder.site import DocstringField, Message, Rules
 
 _MODULE = {"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"}
 _OF_PYTHON = {*sys.stdlib_module_names, *vars(builtins)}
@@ -51,16 +51,16 @@ class ModuleDiagrams(griffe.Extension):
             is_module = _is_module(cls, loader.modules_collection)
             self._documented.update(dict.fromkeys(names, is_module is not False))
             if cls.docstring is not None and is_module is not False:
-                cls.docstring = self._with_diagram(cls.docstring, names, _obstacle(cls, loader.modules_collection))
+                cls.docstring = self._with_diagram(cls.docstring, names)
 
-    def _with_diagram(self, docstring: griffe.Docstring, names: tuple[str, ...], obstacle: str) -> griffe.Docstring:
+    def _with_diagram(self, docstring: griffe.Docstring, names: tuple[str, ...]) -> griffe.Docstring:
         """The docstring without the field of ours in it, and with the diagram that the class gets, if any."""
         lines = docstring.value.split("\n")
         field = DocstringField.take(lines)
         docstring.value = "\n".join(lines)
         if any(not placed.fence.body.fault for placed in find_fences(lines)):
             return docstring
-        body = self._rules.body(names, field.text if field else None, obstacle)
+        body = self._rules.body(names, field.text if field else None)
         return docstring if body is None else _WithDiagram(docstring, automatic_fence(body))
 
 
@@ -108,20 +108,6 @@ def _is_module(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[
     if True in answers:
         return True
     return None if None in answers else False
-
-
-def _obstacle(cls: griffe.Class, loaded: griffe.ModulesCollection) -> str:
-    """Reason why a class cannot be built without arguments, if that is certain."""
-    constructor = cls.members.get("__init__")
-    docstrings = [each.docstring.value for each in (cls, constructor) if each is not None and each.docstring]
-    if isinstance(constructor, griffe.Function):
-        _, *parameters = constructor.parameters
-        needed = [each.name for each in parameters if each.required and not constructor.decorators]
-        return obstacle_of(cls.name, docstrings, needed)
-    base = cls.bases[0] if len(cls.bases) == 1 and constructor is None else ""
-    parent = _loaded(base if isinstance(base, str) else base.canonical_path, loaded)
-    obstacle = _obstacle(parent, loaded) if isinstance(parent, griffe.Class) and parent is not cls else ""
-    return obstacle if obstacle_of(cls.name, docstrings, ("any",)) else ""
 
 
 def _loaded(path: str, loaded: griffe.ModulesCollection) -> object:

@@ -217,17 +217,17 @@ def read_fence(first: str, lines: Sequence[str]) -> Body:
 
 
 def _read_automatic(first: str, lines: Sequence[str]) -> Body:
-    how, pattern, obstacle, *_ = (*first.strip().split(" ", 2), "", "")
+    how, _, pattern = first.strip().partition(" ")
     wrong = tuple(line.removeprefix(_PROBLEM) for line in lines if line.startswith(_PROBLEM))
     body = Body.read(line for line in lines if not line.startswith(_PROBLEM))
-    return replace(body, problems=wrong, pattern=pattern, is_tried=how == "tried", obstacle=obstacle)
+    return replace(body, problems=wrong, pattern=pattern, is_tried=how == "tried")
 
 
 def automatic_fence(body: Body) -> str:
     how = "tried" if body.is_tried else "named"
     options = [f":{name}: {value or ''}".rstrip() for name, value in body.options.items()]
     problems = [f"{_PROBLEM}{problem}" for problem in body.problems]
-    first = f"```{LANGUAGE}-automatic {how} {body.pattern} {body.obstacle}".rstrip()
+    first = f"```{LANGUAGE}-automatic {how} {body.pattern}".rstrip()
     return "\n".join([first, body.target, *options, *problems, "```"])
 
 

@@ -47,7 +47,7 @@ class ClassFacts:
     is_module: bool | None
     """None if it has bases that are mocks, so that only the worker knows."""
     obstacle: str
-    """Why it cannot be built without arguments; empty if nothing is known."""
+    """Why it cannot be built; empty if nothing is known."""
     field: DocstringField | None
 
     def location(self) -> str:

@@ -28,7 +28,6 @@ from torchrecorder.request import (
     DocstringField,
     FigureOptions,
     Rules,
-    obstacle_of,
     obstacle_of_class,
     read_settings,
     site_options,
@@ -55,7 +54,6 @@ __all__ = [
     "TorchRecorderError",
     "__version__",
     "names_of_class",
-    "obstacle_of",
     "obstacle_of_class",
     "words",
 ]

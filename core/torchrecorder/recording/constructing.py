@@ -13,7 +13,7 @@ from torchrecorder.request import Target
 from torchrecorder.request.callables import needed_arguments, parameters_of
 
 _PATIENCE_S = 30.0
-"""Seconds, computed by this thread, after which no other way is tried: an answer must come while a build waits for it."""
+"""Seconds, computed by this thread, after which no other way is tried: a build waits for the answer."""
 
 
 def ways(target: Target, builder: Callable[..., object], *, is_common: bool = False) -> Iterator[Way]:

@@ -1,7 +1,7 @@
 """Arguments that a class can be built with, found where its project shows them: read, never run.
 
-From the surest to the least sure: its docstring; the project's tests, examples, pages and configurations; a class of the
-package that takes the same names; the package's own code that builds it; and what the names mean in the field.
+From the surest to the least sure: its docstring; the project's tests, examples, pages and configurations; a class of
+the package that takes the same names; the package's own code that builds it; and what the names mean in the field.
 """
 
 from __future__ import annotations

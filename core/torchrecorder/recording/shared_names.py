@@ -14,9 +14,10 @@ _USUAL: Mapping[str, Any] = {
     r"(out|output|num_output|n_output)_?(ch|chans?|channels?|planes|nc)|channels_out|c_out": 4,
     r"(n|num|nb)_?(class(es)?|labels?|outputs?|targets?)|classes|n_cls": 4,
     r"spatial_dims?|n_?dims?|num_dims|dimensions?": 2,
-    r"(d|n)_?model|n_embd|dims?|(.*_)?(emb(ed)?|embedding|hidden|feature|latent|model|token|inner)_?(dims?|size|features|channels)": 64,
-    r"(in|out|input|output|n|num)_?(features?|dims?|size)|features|width|channels?|n_(filters|channels)|num_(filters|channels)": 64,
+    r"(.*_)?(emb(ed)?|embedding|hidden|feature|latent|model|token|inner)_?(dims?|size|features|channels)": 64,
+    r"(in|out|input|output|n|num)_?(features?|dims?|size)|features|width|channels?|(n|num)_(filters|channels)": 64,
     r"(query|key|value|context|cond|q|k|v|kv)_?(dims?|size|channels)|planes|filters|base_channels|dim_(in|out)": 64,
+    r"(d|n)_?model|n_embd|dims?": 64,
     r"(n|num|nb)?_?(attention_)?heads?|nhead": 4,
     r"(mlp|ff|ffn|feed_?forward|intermediate)_?(dims?|size|hidden_dim)|dim_feedforward|d_ff": 128,
     r"depth|(n|num|nb)_?(hidden_|encoder_|decoder_)?(layers?|blocks?|stages|res_blocks)": 2,
@@ -31,7 +32,7 @@ _USUAL: Mapping[str, Any] = {
     r"scale|scale_factor|upscale|reduction|rate|ratio|mlp_ratio|expansion": 2,
     r"bias|(use|with|has)_\w+": True,
 }
-"""Values by names of parameters, the first that fits. Small ones: a picture shows what is connected, and not how wide."""
+"""Values by names of parameters, the first that fits; small ones, since a picture shows what is connected."""
 _PER_AXIS = r"(img|image|patch|kernel|input)_?size|.*resolution|stride"
 """What has a number for each axis where the annotation wants several; two, as pictures have."""
 

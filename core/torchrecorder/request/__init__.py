@@ -1,6 +1,6 @@
 """What is asked: targets, shapes, options and settings, declared and read from text. Needs no torch."""
 
-from torchrecorder.request.automatic import DocstringField, Rule, Rules, has_example, obstacle_of, obstacle_of_class
+from torchrecorder.request.automatic import DocstringField, Rule, Rules, obstacle_of_class
 from torchrecorder.request.options import Option
 from torchrecorder.request.reading import (
     Body,
@@ -33,9 +33,7 @@ __all__ = [
     "SiteSetting",
     "Target",
     "format_shapes",
-    "has_example",
     "is_pattern",
-    "obstacle_of",
     "obstacle_of_class",
     "one_depth",
     "parse_shapes",

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchrecorder.errors import near_miss
-from torchrecorder.request.callables import docstrings, needed_arguments
 from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.reading import Body, site_options
 from torchrecorder.request.targets import matches, parse_target
@@ -31,28 +30,9 @@ _QUOTED = re.compile(r"""(["'])(?P<text>.*)\1""", re.DOTALL)
 _OF_ONE_FIGURE = ("caption", "name")
 
 
-def has_example(name: str, docstring: str | None) -> bool:
-    """Whether a docstring shows by its text how an object of a class of that bare name is built, `>>> net = Net(3)`."""
-    return re.search(rf"^[ \t]*(?:>>>|\.\.\.).*\b{re.escape(name)}\(", docstring or "", re.MULTILINE) is not None
-
-
-def obstacle_of(name: str, docstrings: Iterable[str | None], parameters: Iterable[str]) -> str:
-    """Reason why a class cannot be built without arguments; empty if it can, or an example shows how.
-
-    The name is that without its module, the parameters those of the constructor that have no defaults.
-    """
-    needed = ", ".join(parameters)
-    return (
-        f"its constructor needs {needed}" if needed and not any(has_example(name, text) for text in docstrings) else ""
-    )
-
-
 def obstacle_of_class(cls: Any) -> str:
-    """The same of a class that is there."""
-    if inspect.isabstract(cls):
-        return f"it is abstract: {', '.join(sorted(cls.__abstractmethods__))}"
-    needed = needed_arguments(cls)
-    return obstacle_of(cls.__name__, docstrings(cls), needed) if needed else ""
+    """Reason why no object of a class can be built; empty if one may be, with arguments that its project shows."""
+    return f"it is abstract: {', '.join(sorted(cls.__abstractmethods__))}" if inspect.isabstract(cls) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +109,7 @@ class Rules:
         Args:
             names: Its dotted name, then the others by which packages offer it.
             own: The field in its docstring; None if it has none.
-            obstacle: Why it cannot be built without arguments, if that is known.
+            obstacle: Why it cannot be built, if that is known.
         """
         matching = (rule for rule in reversed(self.by_pattern) if any(matches(rule.pattern, name) for name in names))
         rule = max(matching, key=Rule.exactness, default=Rule(False))

@@ -47,7 +47,7 @@ class Body:
     is_tried: bool = False
     """Whether its page shows nothing if it cannot be drawn, because it was not asked for by name."""
     obstacle: str = ""
-    """Why the class cannot be built without arguments; empty if nothing is known."""
+    """Why no object of the class can be built; empty if nothing is known."""
     fault: str = ""
     """Why nothing of it can be read."""
 

@@ -1,7 +1,7 @@
 """Texts of a project that mention a name: its tests, examples, pages and configurations, and its own modules.
 
-They are read for the examples in them, and never run. What a search came to is part of what a recording depended on, but
-not that each text was looked at: so a trace hears nothing of it, and keeps one digest of the texts with that name.
+They are read for the examples in them, and never run. What a search came to is part of what a recording depended on,
+but not that each text was looked at: a trace hears nothing of it, and keeps one digest of the texts with that name.
 """
 
 from __future__ import annotations
