@@ -17,7 +17,7 @@ import griffe
 
 from mkdocs_torchrecorder.fence import automatic_fence, find_fences
 from mkdocs_torchrecorder.site import tell
-from torchrecorder.site import DocstringField, Message, Rules
+from torchrecorder.site import DocstringField, Message, Rules, why_not_tried
 
 _MODULE = {"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"}
 _OF_PYTHON = {*sys.stdlib_module_names, *vars(builtins)}
@@ -51,16 +51,17 @@ class ModuleDiagrams(griffe.Extension):
             is_module = _is_module(cls, loader.modules_collection)
             self._documented.update(dict.fromkeys(names, is_module is not False))
             if cls.docstring is not None and is_module is not False:
-                cls.docstring = self._with_diagram(cls.docstring, names)
+                obstacle = why_not_tried((*names, *_bases(cls, loader.modules_collection)))
+                cls.docstring = self._with_diagram(cls.docstring, names, obstacle)
 
-    def _with_diagram(self, docstring: griffe.Docstring, names: tuple[str, ...]) -> griffe.Docstring:
+    def _with_diagram(self, docstring: griffe.Docstring, names: tuple[str, ...], obstacle: str) -> griffe.Docstring:
         """The docstring without the field of ours in it, and with the diagram that the class gets, if any."""
         lines = docstring.value.split("\n")
         field = DocstringField.take(lines)
         docstring.value = "\n".join(lines)
         if any(not placed.fence.body.fault for placed in find_fences(lines)):
             return docstring
-        body = self._rules.body(names, field.text if field else None)
+        body = self._rules.body(names, field.text if field else None, obstacle)
         return docstring if body is None else _WithDiagram(docstring, automatic_fence(body))
 
 
@@ -108,6 +109,16 @@ def _is_module(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[
     if True in answers:
         return True
     return None if None in answers else False
+
+
+def _bases(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[str, ...] = ()) -> Iterator[str]:
+    """The names of a class's bases, and of theirs, as far as griffe knows them."""
+    for base in cls.bases:
+        path = base if isinstance(base, str) else base.canonical_path
+        yield path
+        parent = _loaded(path, loaded)
+        if isinstance(parent, griffe.Class) and parent.path not in seen:
+            yield from _bases(parent, loaded, (*seen, cls.path))
 
 
 def _loaded(path: str, loaded: griffe.ModulesCollection) -> object:

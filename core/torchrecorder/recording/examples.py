@@ -11,7 +11,7 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import isabstract
@@ -68,9 +68,9 @@ class Way:
         elif self.cls is not None:
             depend_on_search(self.cls)
 
-    def made(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments, with the objects among them made anew."""
-        return made(self.args), {name: made(value) for name, value in self.kwargs.items()}
+    def called(self, builder: Callable[..., object]) -> object:
+        """The result of calling the builder, with the objects among the arguments made anew."""
+        return builder(*made(self.args), **{name: made(value) for name, value in self.kwargs.items()})
 
 
 def arguments_found(cls: type) -> Iterator[Way]:

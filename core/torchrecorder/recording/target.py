@@ -23,12 +23,12 @@ from torchrecorder.errors import (
     TargetNotFound,
     TargetRefused,
 )
+from torchrecorder.recording.advice import folder_beside, models_of, near_modules, on_building, on_import
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.examples import Way
-from torchrecorder.recording.machine.weights import advice_on_weights
+from torchrecorder.recording.machine.large import built
 from torchrecorder.recording.saved import why_not_loaded
 from torchrecorder.request import Target, parse_target
-from torchrecorder.request.callables import needed_arguments
 from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.allowed import (
     EVERYTHING,
@@ -39,10 +39,6 @@ from torchrecorder.trace.allowed import (
     refused_argument,
     unwrapped,
 )
-
-_OPERATOR_MISSING = "does not exist"
-"""What torch says when a package built for another torch registers kernels for an operator it did not define."""
-
 
 Ways: TypeAlias = Callable[[Target, Callable[..., Any]], Iterable[Way]]
 """Gives the arguments to call with what a target names, each for the case that those before it do not work."""
@@ -89,40 +85,35 @@ def models(text: str, seed: int, allow: Sequence[str], ways: Ways) -> Iterator[M
         yield Model(item)
         return
     if not callable(item):
-        raise TargetBuildFailed(text, f"it is {_kind(item)}, not a module or something that builds one")
+        known = models_of(item)
+        advice = f"write one of its classes: {known}" if known else ""
+        why = f"it is {_kind(item)}, not a module or something that builds one"
+        raise TargetBuildFailed(text, why, advice=advice)
     _refuse(text, target, item, allow)
     if isinstance(item, type) and _builds_others(item):
         raise NotAModule(text)
     first: TargetBuildFailed | None = None
     for number, way in enumerate(ways(target, item)):
         try:
-            built = _built(text, target, item, way, seed)
+            module = _built(text, target, item, way, seed)
         except TargetBuildFailed as error:
             first = first if number else error
         else:
-            yield Model(built, way)
+            yield Model(module, way)
     if first is not None:
         raise first
 
 
 def _built(text: str, target: Target, builder: Callable[..., Any], way: Way, seed: int) -> nn.Module:
     try:
-        with torch.random.fork_rng(devices=()):
-            start_random_numbers(seed)  # whatever was built before must not change it
-            args, kwargs = way.made()
-            built = as_module(builder(*args, **kwargs))
+        with torch.random.fork_rng(devices=()):  # whatever was built before must not change it
+            made = as_module(built(lambda: way.called(builder), seed))
     except Exception as error:
-        missing = [name for name in needed_arguments(builder)[len(target.args) :] if name not in target.kwargs]
-        given = "".join(f"{argument!r}, " for argument in target.args)
-        given += "".join(f"{name}={value!r}, " for name, value in target.kwargs.items())
-        call = f"{target.dotted}({given}{', '.join(f'{name}=…' for name in missing)})"
-        advice = f"give the arguments in the target, as in {call}" if missing else ""
-        advice = advice or advice_on_weights(target, builder, error)
-        cause = f"{type(error).__name__}: {error}"
+        cause, advice = f"{type(error).__name__}: {error}", on_building(target, builder, error)
         raise TargetBuildFailed(text, cause, innermost_origin(error), advice, user_traceback(error)) from error
-    if not isinstance(built, nn.Module):
-        raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
-    return built
+    if not isinstance(made, nn.Module):
+        raise TargetBuildFailed(text, f"calling it gave {_kind(made)}, not a torch.nn.Module")
+    return made
 
 
 def _refuse(text: str, target: Target, item: object, allow: Sequence[str]) -> None:
@@ -171,7 +162,7 @@ def load_object(text: str, target: Target, allow: Sequence[str]) -> object:
         except AttributeError as error:
             parent = ".".join((module.__name__, *rest[:depth]))
             layer = ".".join(rest[depth:]) if isinstance(item, type) and issubclass(item, nn.Module) else ""
-            raise TargetNotFound(text, parent, name, _near(parent, item, name), layer) from error
+            raise TargetNotFound(text, parent, name, _near(parent, item, name), layer, models_of(item)) from error
         except Exception as error:  # a lazy package imports the real module now
             raise _import_failed(text, f"{module.__name__}.{name}", error) from error
     return item
@@ -183,8 +174,7 @@ def import_longest(text: str, target: Target) -> tuple[ModuleType, list[str]]:
     fixed = len(target.module.split(".")) if target.module else 0
     module = import_module(text, parts[0])
     if module is None:
-        names = {entry.name for entry in pkgutil.iter_modules()} | set(sys.stdlib_module_names)
-        raise TargetNotFound(text, "", parts[0], tuple(get_close_matches(parts[0], sorted(names), 2, cutoff=0.75)))
+        raise TargetNotFound(text, "", parts[0], near_modules(parts), folder=folder_beside(parts[0]))
     for depth in range(1, len(parts)):
         name = ".".join(parts[: depth + 1])
         # A module that was imported may have modules of its own that were not.
@@ -224,19 +214,7 @@ def import_module(text: str, name: str) -> ModuleType | None:
 
 def _import_failed(text: str, name: str, error: BaseException) -> TargetImportFailed:
     cause = f"{type(error).__name__}: {error}"
-    return TargetImportFailed(text, name, cause, innermost_origin(error), _advice(error), user_traceback(error))
-
-
-def _advice(error: BaseException) -> str:
-    if isinstance(error, RuntimeError) and "operator " in str(error) and _OPERATOR_MISSING in str(error):
-        package = str(error).split("operator ", 1)[1].split("::", 1)[0]
-        return (
-            f"the installed {package} was built for another torch than {torch.__version__}:"
-            f" install the {package} build that matches it"
-        )
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"is the distribution that provides {error.name.split('.')[0]!r} installed where the recording runs?"
-    return ""
+    return TargetImportFailed(text, name, cause, innermost_origin(error), on_import(error), user_traceback(error))
 
 
 def _kind(thing: object) -> str:

@@ -1,6 +1,12 @@
 """What is asked: targets, shapes, options and settings, declared and read from text. Needs no torch."""
 
-from torchrecorder.request.automatic import DocstringField, Rule, Rules, obstacle_of_class
+from torchrecorder.request.automatic import (
+    DocstringField,
+    Rule,
+    Rules,
+    why_class_not_tried,
+    why_not_tried,
+)
 from torchrecorder.request.options import Option
 from torchrecorder.request.reading import (
     Body,
@@ -34,7 +40,6 @@ __all__ = [
     "Target",
     "format_shapes",
     "is_pattern",
-    "obstacle_of_class",
     "one_depth",
     "parse_shapes",
     "parse_target",
@@ -46,4 +51,6 @@ __all__ = [
     "read_values",
     "shapes_from",
     "site_options",
+    "why_class_not_tried",
+    "why_not_tried",
 ]

@@ -19,6 +19,7 @@ from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.recording.constructing import ways
 from torchrecorder.recording.examples import Way
+from torchrecorder.recording.guess.advice import advice_on_shapes
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
@@ -157,6 +158,8 @@ def _of_model(request: RecordingRequest, model: nn.Module, way: Way | None, allo
         return recorded(make_inputs(parse_shapes(request.shape), request.seed), request.run)
     except ForwardError as first:
         if not request.is_common:
+            again = partial(recorded, run=request.run)
+            first.advice = first.advice or advice_on_shapes(model, parse_shapes(request.shape), again)
             raise
         with contextlib.suppress(InputError, ForwardError):
             return guessed()

@@ -18,7 +18,8 @@ from torchrecorder.errors import ForwardError, InputError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Mode
 from torchrecorder.recording.examples import Way
-from torchrecorder.recording.guess import Guesses, advice
+from torchrecorder.recording.guess import Guesses
+from torchrecorder.recording.guess.advice import advice
 from torchrecorder.recording.guess.docstrings import shown
 from torchrecorder.recording.guess.guess import Guess, own_parameters, parameters
 from torchrecorder.recording.guess.texts import says
