@@ -21,11 +21,11 @@ _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
 
 def formula(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
     """What the last of some ops gives, in terms of what they read; empty if it is longer than the limit."""
-    text, _ = _Writer(graph, ops, limit).of_op(graph.ops[last])
+    text, _ = _FormulaWriter(graph, ops, limit).of_op(graph.ops[last])
     return text if len(text) <= limit else ""
 
 
-class _Writer:
+class _FormulaWriter:
     def __init__(self, graph: Graph, ops: Collection[int], limit: int) -> None:
         self.graph, self.ops, self.limit = graph, frozenset(ops), limit
         self._known: dict[int, tuple[str, int]] = {}

@@ -136,7 +136,8 @@ class Labels:
         module = self._module(call.id)
         if module is None:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
-        name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box)
+        parts_of = [self.graph.calls[call].module for part in node.parts for call in part.calls]
+        name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box, parts_of)
         name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
         layer = self.kinds.layers.get(call.id)
         lights = [*(() if layer is None else layer.made), *self._tied(node), *self._lights(node)]
@@ -359,9 +360,9 @@ class Labels:
             clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE)
         )
 
-    def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
+    def _run_name(self, calls: tuple[int, ...], box: int | None, parts: Collection[str] = ()) -> str:
         paths = [self.graph.calls[call].module for call in calls]
-        return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
+        return run_name(self.graph, paths, self._path(box), parts) if paths[0] else self.name
 
     def _home(self, box: Box) -> str:
         """The path of the list that holds layers which take turns."""
@@ -396,7 +397,7 @@ def _repeated(text: str, thing: Box | Node) -> list[str]:
     """A thing, its repeats, and their differences."""
     words = times(thing.repeat, thing.repetition)
     of_all = [word for word in thing.differs if word.startswith(("with ", "without "))]
-    text = " ".join((text, *of_all))
+    text = f"{text} {', '.join(of_all)}".strip()
     head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
     return [*filter(None, (*head, *(word for word in thing.differs if word not in of_all)))]
 

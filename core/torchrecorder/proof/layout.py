@@ -24,10 +24,8 @@ _Edge = tuple[str, str]
 """The keys of its nodes."""
 _TOUCHES = 3.0
 """Points from a border or a line within which another line touches it: round corners leave the corner by 2.9."""
-_TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled )(\d+)(?=×?(?:\s|$))|(?:^|\s)(\d+) in parallel\b")
-"""`×4`, `called 5×` and `6 in parallel`, but no sizes such as `3×3`."""
-_OF_A_PART = re.compile(r"×\d+ for ×\d+")
-"""In what a layer differs from others: how often a part of it is drawn."""
+_TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled )(\d+)(?=\s|$)|(?:^|\s)(\d+) in parallel\b")
+"""`×4`, `called 5 times` and `6 in parallel`, but no sizes such as `3×3`."""
 _PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
 _THOUSANDS = "kMBT"
 
@@ -246,7 +244,7 @@ def _numbers_of(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
     if not words:
         return
     where = graph.calls[thing.calls[0]].module or "the model"
-    times = [int(match[1] or match[2]) for match in _TIMES.finditer(_OF_A_PART.sub("", words))]
+    times = [int(match[1] or match[2]) for match in _TIMES.finditer(words)]
     if thing.repeat > 1 and thing.repeat not in times:
         yield f"“{words}” does not say that {where} stands for {thing.repeat} calls"
     if thing.repeat == 1 and times:

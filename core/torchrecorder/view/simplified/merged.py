@@ -44,7 +44,7 @@ def merge_functions(draft: Draft, facts: Facts, asked: Set[int]) -> None:
         if not in_gaps.isdisjoint(ops):
             continue
         done.update(ids)
-        name = graph.frames[frame].name.rpartition(".")[2].strip("_")
+        name = graph.frames[frame].short
         decides = any(node.decides for node in group)
         draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))
 

@@ -24,6 +24,8 @@ def merge_patches(draft: Draft, facts: Facts) -> None:
 
     Nothing leads out of a patch and back into it. It has one end, and at most one more op that something else reads.
     """
+    if len(draft.nodes) > tuning.MAX_ASKED:  # time grows with the square of a patch
+        return
     steps = (node.box for node in draft.nodes.values() if node.kind in ("call", "op", "function"))
     size = Counter([*steps, *(box.parent for box in draft.boxes.values())])
     for group in _Patches(draft, facts).all():
