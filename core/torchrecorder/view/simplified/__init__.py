@@ -50,7 +50,8 @@ def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset())
     if options.fold:
         merge_asked(draft, facts)
         merge_columns(draft, facts)
-        merge_patches(draft, facts)
+        if visible.marks is None:  # in a comparison, each op has a fate of its own
+            merge_patches(draft, facts)
     draft.settle()
     return draft
 
