@@ -44,9 +44,9 @@ def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset())
         draft.settle()
     merge_scale_and_shift(draft)
     merge_single_boxes(draft, asked)
-    merge_layers(draft, facts, fold=options.fold, marks=visible.marks)
+    merge_layers(draft, facts, fold=bool(options.fold), marks=visible.marks)
     if merge_single_boxes(draft, asked):  # what had boxes of its own may be in series
-        merge_layers(draft, facts, fold=options.fold, marks=visible.marks)
+        merge_layers(draft, facts, fold=bool(options.fold), marks=visible.marks)
     if options.fold:
         merge_asked(draft, facts)
         merge_columns(draft, facts)

@@ -99,7 +99,9 @@ def _whole(facts: Facts, columns: Sequence[Sequence[Node]]) -> Node:
         )
         for alike in zip(*rows, strict=True)
     )
-    main = max(parts, key=lambda part: (bool(part.calls), facts.tree.n_params(part.calls[0]) if part.calls else 0))
+    main: Node = max(
+        parts, key=lambda part: (bool(part.calls), facts.tree.n_params(part.calls[0]) if part.calls else 0)
+    )
     return replace(main, parts=parts if len(parts) > 1 else ())
 
 

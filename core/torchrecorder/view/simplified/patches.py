@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph, Op
@@ -57,7 +57,7 @@ class _Patches:
         """The first ops of the layers that are drawn."""
         self._patch: dict[int, set[int]] = {}
 
-    def all(self) -> Iterator[Set[int]]:
+    def all(self) -> Iterator[set[int]]:
         for node in self.draft.nodes.values():
             if node.kind != "op" or node.op is None or not self._is_arithmetic(node):
                 continue
