@@ -15,8 +15,9 @@ from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph, Module
 from torchrecorder.graph.model import ParamCount
 from torchrecorder.labels.labels import Labels
+from torchrecorder.layout.dot import edge_shapes
 from torchrecorder.proof import ProvedViews, faults
-from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.request.requests import USUAL, DrawingOptions
 from torchrecorder.view import View, Views, make_view
 
 # --- patches
@@ -78,6 +79,17 @@ def test_a_patch_is_called_by_the_variable_that_gets_it() -> None:
 
 def test_columns_are_one_node_with_what_each_of_them_has() -> None:
     assert words(proved(recorded("fields")))[0] == "first | Embedding 10×1 … 15×1 · [:, 0 … 5] · 6 in parallel"
+
+
+def test_columns_of_several_shapes_say_none_behind_them() -> None:
+    def columns(*sizes: int) -> View:
+        net = Net()
+        x = net.layer("enter", "Linear", net.input("x", 1, 8), params=8)
+        given = [net.op("sin", net.layer(f"fc.{i}", "Linear", x, (1, n)), shape=(1, n)) for i, n in enumerate(sizes)]
+        return make_view(net.graph(net.layer("leave", "Linear", net.op("cat", *given, shape=(1, sum(sizes))))))
+
+    assert "1×4" in edge_shapes(columns(4, 4, 4, 4), USUAL).values()
+    assert {*edge_shapes(columns(4, 5, 6, 7), USUAL).values()} == {"1×22"}
 
 
 def test_long_columns_are_a_box() -> None:
