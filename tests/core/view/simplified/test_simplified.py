@@ -87,7 +87,7 @@ def test_equal_ones_in_a_row_are_drawn_once() -> None:
         x = net.layer(f"fc{i}", "Linear", x, said="in_features=8, out_features=8", params=72)
         x = net.layer(f"act{i}", "ReLU", x)
     graph = net.graph(x)
-    assert words(make_view(graph)) == ["fc0–fc3 | Linear 8→8 · ReLU ×4"]
+    assert words(make_view(graph)) == ["fc0–3 | Linear 8→8 · ReLU ×4"]
     assert len(make_view(graph, DrawingOptions(fold=False)).nodes) == 6
 
 
