@@ -101,7 +101,7 @@ def test_a_box_around_one_node_is_that_node() -> None:
     view = make_view(net.graph(net.op("sin", x)), DrawingOptions(depth=3))
     assert boxes(view) == [""]
     assert shown(view)[1] == "blocks.0.ff.fc x2"
-    assert words(view)[0] == "blocks.0–1.ff.fc | Linear 8→8 · ReLU ×2"
+    assert words(view)[0] == "blocks | Linear 8→8 · ReLU ×2"
     asked = make_view(net.graph(net.op("sin", x)), DrawingOptions(expand=("blocks.*.ff",)))
     assert "blocks.0.ff x2" not in shown(asked)
     assert len(boxes(asked)) > 1
