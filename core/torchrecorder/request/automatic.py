@@ -54,11 +54,6 @@ def why_not_tried(names: Iterable[str]) -> str:
     return f"it is {kind}" if (kind := next(kinds, "")) else ""
 
 
-def has_example(name: str, docstring: str | None) -> bool:
-    """Whether a docstring shows by its text how an object of a class of that bare name is built, `>>> net = Net(3)`."""
-    return re.search(rf"^[ \t]*(?:>>>|\.\.\.).*\b{re.escape(name)}\(", docstring or "", re.MULTILINE) is not None
-
-
 def why_class_not_tried(name: str, cls: Any) -> str:
     """The same of a class that is there, by its documented name; also that it is abstract."""
     if inspect.isabstract(cls):
