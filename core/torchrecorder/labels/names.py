@@ -14,7 +14,9 @@ _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
 def class_name(module: Module) -> str:
-    return module.cls.rpartition(".")[2]
+    """Its class; of a layer whose weight torch makes, `ParametrizedConv1d`, the one that it was before."""
+    name = module.cls.rpartition(".")[2]
+    return name.removeprefix("Parametrized") if module.native else name
 
 
 def kind_name(module: Module) -> str:

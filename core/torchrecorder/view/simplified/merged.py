@@ -270,7 +270,7 @@ class _Chains:
         for part in node.parts:
             call, module = self.graph.calls[part.calls[0]], self.tree.module(part.calls[0])
             shapes = [self.graph.values[value].shape for value in call.outputs.values()]
-            signature += [module and (module.cls, module.extra_repr, module.params), *shapes]
+            signature += [module and (module.cls, self.kinds.said(call.id), module.params), *shapes]
         return signature
 
 
