@@ -23,12 +23,13 @@ from torchrecorder.graph.quick import looking_seldom
 from torchrecorder.recording.autograd import followed
 from torchrecorder.recording.blame import blame
 from torchrecorder.recording.fewer_parts import Parts, recorded
+from torchrecorder.recording.guess.texts import says
 from torchrecorder.recording.isolation.journal import Journal, NoJournal
 from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
 from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.recording.machine.devices import NOT_THERE, is_there, stands_for
-from torchrecorder.recording.machine.large import LARGE, with_numbers
+from torchrecorder.recording.machine.large import LARGE, is_numberless, with_numbers
 from torchrecorder.recording.only_calls import OnlyCalls, kept_plainly
 from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.request import read_values
@@ -154,6 +155,8 @@ def run_as(run: Run, forward: Forward) -> Graph:
         # A model that raises for its own reasons is not tried again.
         is_of_machine = error.cause.startswith("NotImplementedError") or _is_in(error.cause, _OF_THE_MACHINE)
         if first != "real" or is_of_machine or wants_memory(error):
+            if is_numberless(forward.model) and not says("shapes do not say", error.cause):
+                others = [other for other in others if other != "real"]
             if first == "fake" and run == "auto" and _WANTS_BFLOAT16.search(error.cause):
                 others.insert(0, "bfloat16")
             where = f" in {error.layer}" if error.layer else ""
