@@ -28,6 +28,7 @@ from torchrecorder.view.differences import values_of
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
 from torchrecorder.view.simplified.merged import is_scale_and_shift
+from torchrecorder.view.tree import CallTree, call_tree
 
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
 MAX_DIFFERING = 76  # cap on a second line that says in what layers differ, since no other place does
@@ -130,7 +131,8 @@ class Labels:
         module = self._module(call.id)
         if module is None:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
-        name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box)
+        parts_of = [self.graph.calls[call].module for part in node.parts for call in part.calls]
+        name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box, parts_of)
         name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
         layer = self.kinds.layers.get(call.id)
         lights = [*(() if layer is None else layer.made), *self._tied(node), *self._lights(node)]
@@ -255,11 +257,17 @@ class Labels:
             return self._again(module, thing)  # other layers that it stands for have other numbers
         paths = {self.graph.calls[call].module for call in thing.calls}
         numbers = [self.graph.modules[path].params.total for path in paths if path in self.graph.modules]
+        if thing.calls[0] in self._tree.picked:
+            numbers = [self._tree.n_params(call) for call in thing.calls]
         is_equal = len({*numbers}) < 2
-        number = module.params.total if is_equal else sum(numbers)
+        number = numbers[0] if is_equal else sum(numbers)
         text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
-        is_first = thing in self._things_of.get(module.fqn, [])[:1]
+        is_first = thing in self._things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
+
+    @cached_property
+    def _tree(self) -> CallTree:
+        return call_tree(self.graph)
 
     @cached_property
     def _unequal(self) -> set[int]:
@@ -306,8 +314,9 @@ class Labels:
     def _shared(self) -> list[str]:
         """The modules with parameters of which several calls are drawn apart, in the order in which they ran."""
         modules = self.graph.modules
-        apart = (path for path, things in self._things_of.items() if len({thing.calls for thing in things}) > 1)
-        return [path for path in apart if path in modules and modules[path].params.total]
+        apart = {path: its for path, its in self._things_of.items() if len({thing.calls for thing in its}) > 1}
+        with_params = [path for path in apart if path in modules and modules[path].params.total]
+        return [path for path in with_params if apart[path][0].calls[0] not in self._tree.picked]
 
     def _link(self, node: Node) -> Label:
         """`from down1` or `to up3`: what is at the other end."""
@@ -344,9 +353,9 @@ class Labels:
             clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE)
         )
 
-    def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
+    def _run_name(self, calls: tuple[int, ...], box: int | None, parts: Collection[str] = ()) -> str:
         paths = [self.graph.calls[call].module for call in calls]
-        return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
+        return run_name(self.graph, paths, self._path(box), parts) if paths[0] else self.name
 
     def _home(self, box: Box) -> str:
         """The path of the list that holds layers which take turns."""
@@ -381,7 +390,7 @@ def _repeated(text: str, thing: Box | Node) -> list[str]:
     """A thing, its repeats, and their differences."""
     words = times(thing.repeat, thing.repetition)
     of_all = [word for word in thing.differs if word.startswith(("with ", "without "))]
-    text = " ".join((text, *of_all))
+    text = f"{text} {', '.join(of_all)}".strip()
     head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
     return [*filter(None, (*head, *(word for word in thing.differs if word not in of_all)))]
 

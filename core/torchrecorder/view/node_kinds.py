@@ -81,7 +81,7 @@ _HOOKED = {"weight_g": "weight_norm", "weight_u": "spectral_norm", "weight_mask"
 _UNKNOWN = Module("", "", native=True)
 
 
-class Layer(NamedTuple):
+class OneLayer(NamedTuple):
     """The one layer whose work a call does."""
 
     kind: Kind
@@ -146,13 +146,13 @@ class NodeKinds:
         return "act" if "act" in kinds and is_formula else "op"
 
     @cached_property
-    def layers(self) -> dict[int, Layer]:
+    def layers(self) -> dict[int, OneLayer]:
         """By call the one layer whose work it does, but for layers of torch as they are."""
         works = _Works(self.graph)
         found = ((call.id, self._layer(call, works)) for call in self.graph.calls if call.kind == "module" and call.ok)
         return {call: layer for call, layer in found if layer is not None}
 
-    def _layer(self, call: Call, works: _Works) -> Layer | None:
+    def _layer(self, call: Call, works: _Works) -> OneLayer | None:
         module, is_leaf = self.graph.modules.get(call.module, _UNKNOWN), call.id not in self.calling
         made = (*works.made[call.id],)
         is_made = bool(made) and (module.cls.startswith(_PARAMETRIZED) or is_leaf)
@@ -162,11 +162,11 @@ class NodeKinds:
         if op is not None and (is_made or is_leaf or works.is_padded[call.id]):
             inner, kind = self.graph.modules.get(self.graph.calls[op.call].module, module), op_kind(op.name)
             if kind == "norm" or inner.params.total == module.params.total:
-                return Layer(kind, _like(op.name), inner.extra_repr or _sizes(self.graph, op), made)
+                return OneLayer(kind, _like(op.name), inner.extra_repr or _sizes(self.graph, op), made)
         kind = self._of_ops(call.id) if is_leaf else "op"
         like, *names = _LIKE_SAID.get(kind, ("",))  # with more in it, as a LoRA has
         is_like = bool(names) and all(f"{name}=" in module.extra_repr for name in names)
-        return Layer(kind, like, module.extra_repr, made) if is_like else None
+        return OneLayer(kind, like, module.extra_repr, made) if is_like else None
 
     def said(self, call: int) -> str:
         """What the layer of a call says of itself, or the one whose work it does."""

@@ -105,7 +105,8 @@ class _Series:
         a, b = upper.calls[-1], lower.calls[0]
         paths = [self.graph.calls[call].module for call in (a, b)]
         here, there = self.tree.module(a), self.tree.module(b)
-        if paths[0] == paths[1] or here is None or there is None or here.cls != there.cls:
+        is_again = paths[0] == paths[1] and a not in self.kinds.tree.picked
+        if is_again or here is None or there is None or here.cls != there.cls:
             return False
         if self.kinds.visible.is_block(a):
             # `encoder_layer_0` and `encoder_layer_1`, but not `self_attention` and `cross_attention`
