@@ -16,13 +16,16 @@ _PATIENCE_S = 30.0
 """Seconds, computed by this thread, after which no other way is tried: a build waits for the answer."""
 
 
-def ways(target: Target, builder: Callable[..., object], *, is_common: bool = False) -> Iterator[Way]:
+def ways(
+    target: Target, builder: Callable[..., object], *, is_common: bool = False, is_trial: bool = False
+) -> Iterator[Way]:
     """Arguments to call a class or function with, each to be tried if those before it do not work.
 
     Args:
         target: Has the arguments; without brackets, others are looked for where none are refused.
         builder: What it names.
         is_common: Whether the arguments are meant for several classes, of which one takes those that it has.
+        is_trial: Whether the class is only tried: names may suggest what an author who names it would say.
     """
     kwargs = _accepted(builder, target.kwargs) if is_common else target.kwargs
     yield Way(target.args, kwargs)
@@ -31,7 +34,8 @@ def ways(target: Target, builder: Callable[..., object], *, is_common: bool = Fa
     start = thread_time()
     if isinstance(builder, type) and (is_common or not target.called):
         for way in arguments_found(builder):
-            yield way
+            if way.grade != "names" or is_trial:
+                yield way
             if thread_time() - start > _PATIENCE_S:
                 break
         depend_on_search(builder)

@@ -7,6 +7,7 @@ the package that takes the same names; the package's own code that builds it; an
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import re
 import sys
@@ -126,14 +127,18 @@ def _in_docstring(cls: type) -> Iterator[Way]:
 
 
 def _in_project(cls: type, place: Place | None) -> Iterator[Way]:
-    for path, text in islice(place.examples(cls.__name__, _near(cls)), _MOST_TEXTS) if place else ():
+    if place is None:
+        return
+    for path, text in islice(place.examples(cls.__name__, _near(cls)), _MOST_TEXTS):
         yield from _ways(cls, _in_text(cls, path, text), path, place.shown(path))
 
 
 def _in_package(cls: type, place: Place | None) -> Iterator[Way]:
     """How the package itself builds it: in factories, in subclasses, as a part of others."""
+    if place is None:
+        return
     by_file = {getattr(it, "__file__", None): it for it in list(sys.modules.values())}
-    for path, text in place.sources(cls.__name__, _near(cls)) if place else ():
+    for path, text in place.sources(cls.__name__, _near(cls)):
         if (module := by_file.get(str(path))) is not None:
             yield from _ways(cls, _in_text(cls, path, text, vars(module)), path, place.shown(path))
 
@@ -166,9 +171,7 @@ def _code_in(text: str) -> Iterator[str]:
 def _loaded(path: Path, text: str) -> object:
     if path.suffix == ".json":
         return json.loads(text)
-    import yaml  # it is there where configurations are written in it
-
-    return yaml.safe_load(text)
+    return importlib.import_module("yaml").safe_load(text)  # it is there where configurations are written in it
 
 
 def _tables(value: object) -> Iterator[dict[str, Any]]:
@@ -201,8 +204,13 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
         at = f"{shown}:{example.line}" if example.line and path else shown
         note = f"built as in {at}: {text}" if path else f"built as in an example of its docstring: {text}"
         way = Way(example.args, kwargs, note, "declared", at, path, tuple(example.calls))
-        found.append((bool(left_out), not any(is_given([*it[1:]]) for it in example.calls), way))
+        is_silent = not any(is_given([*it[1:]]) for it in example.calls)
+        found.append((bool(left_out) or _wants_weights(kwargs), is_silent, way))
     yield from (way for *_, way in sorted(found, key=lambda it: it[:2]))
+
+
+def _wants_weights(kwargs: Mapping[str, Any]) -> bool:
+    return any(value and re.search("pretrain|weights|checkpoint", name) for name, value in kwargs.items())
 
 
 def _siblings(cls: type) -> list[type]:

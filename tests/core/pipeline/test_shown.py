@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,9 +51,10 @@ def write(site: Site, name: str, text: str) -> None:
     (site.root / "tests" / name).write_text(text)
 
 
-def built(site: Site, name: str) -> tuple[Outcome, int]:
-    """What became of a class, and how many recordings were made for it."""
-    (outcome,) = site.build(ask(f"pip_nets.nets.{name}", shape=""))
+def built(site: Site, name: str, pattern: str = "") -> tuple[Outcome, int]:
+    """What became of a class, and how many recordings were made for it; with a pattern, it is only tried."""
+    request = replace(ask(f"pip_nets.nets.{name}", shape=""), pattern=pattern, is_tried=bool(pattern))
+    (outcome,) = site.build(request)
     return outcome, Counted.jobs
 
 
@@ -91,7 +93,9 @@ def test_a_failure_until_an_example_is_mended(site: Site) -> None:
 
 
 def test_what_only_names_suggest_until_something_shows_more(site: Site) -> None:
-    assert "Usual(in_features=64)" in notes(built(site, "Usual")[0])
-    assert built(site, "Usual")[1] == 0
+    assert "missing 1 required" in str(built(site, "Usual")[0].error)
+    (site.root / "src/pip_nets/nets.py").write_text(NETS + "\n")
+    assert "Usual(in_features=64)" in notes(built(site, "Usual", "*")[0])
+    assert built(site, "Usual", "*")[1] == 0
     write(site, "test_new.py", "from pip_nets.nets import Usual\nUsual(6)\n")
-    assert "built as in tests/test_new.py:2: Usual(6)" in notes(built(site, "Usual")[0])
+    assert "built as in tests/test_new.py:2: Usual(6)" in notes(built(site, "Usual", "*")[0])

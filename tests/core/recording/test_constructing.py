@@ -107,7 +107,7 @@ def test_the_first_arguments_that_are_not_refused(
 ) -> None:
     found = built(builder, brackets, is_common=is_common)
     assert found.way is not None
-    assert (found.module.size, found.way.note) == (size, note)
+    assert (vars(found.module)["size"], found.way.note) == (size, note)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
     sys.path.remove(str(tmp_path / "src"))
 
 
-def shapes(graph: Graph) -> list[tuple[int, ...]]:
+def shapes(graph: Graph) -> list[tuple[int | str, ...]]:
     return [tuple(it.meta.shape) for it in graph.values if it.kind == "input" and it.meta]
 
 

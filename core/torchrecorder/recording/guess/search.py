@@ -33,7 +33,7 @@ _MOST_WORDS = 1 << 16
 """The same for integers, each of which an embedding may make a long row of."""
 _COMPUTED = 1 << 20
 """Numbers in a guessed input up to which a small model is computed at once: a running forward cannot be stopped."""
-_PATIENCE_S = 60.0
+PATIENCE_S = 60.0
 """Seconds of refused guesses after which no other is tried: an answer must come while a build waits for it.
 
 Those that this thread computed, here and below, so that a loaded machine finds the same inputs.
@@ -53,7 +53,14 @@ _Record = Callable[[Inputs, Run], Graph]
 
 
 def record_guessed(
-    model: nn.Module, record: _Record, *, run: Run, seed: int, mode: Mode = "eval", way: Way | None = None
+    model: nn.Module,
+    record: _Record,
+    *,
+    run: Run,
+    seed: int,
+    mode: Mode = "eval",
+    way: Way | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> Graph:
     """The Graph of the first guess with which `record` succeeds: the recording itself is what proves a guess.
 
@@ -68,6 +75,7 @@ def record_guessed(
         seed: For the numbers that are drawn.
         mode: Whether layers such as batch norm need two examples, as in training.
         way: The example that the model was built as in; what it is called with there comes first.
+        patience_s: Seconds of refused guesses, after which no other is tried.
 
     Raises:
         InputError: No guess was accepted.
@@ -76,7 +84,7 @@ def record_guessed(
     if not has_forward(model):
         raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
     guesses = Guesses(model, 2 if mode == "train" else 1, shown(model, way.place, way.calls) if way else ())
-    return _Search(model, record, guesses, run=run, seed=seed).result()
+    return _Search(model, record, guesses, run=run, seed=seed).result(patience_s)
 
 
 _EMPTY = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
@@ -106,10 +114,10 @@ class _Search:
         self._tried: list[str] = []
         self._ran_out_of_time = False
 
-    def result(self) -> Graph:
+    def result(self, patience_s: float) -> Graph:
         start = thread_time()
         for guess in self._guesses:
-            if thread_time() - start > _PATIENCE_S:
+            if thread_time() - start > patience_s:
                 self._ran_out_of_time = True
                 break
             outcome = self._outcome(guess)

@@ -66,7 +66,7 @@ _ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     **{ast.In: lambda item, all_: item in all_, ast.NotIn: lambda item, all_: item not in all_},
     **{ast.USub: lambda value, _: -value, ast.Not: lambda value, _: not value},
 }
-_OF_PYTHON = {
+_OF_PYTHON: dict[str, Callable[..., Any]] = {
     it.__name__: it for it in (len, range, list, tuple, dict, set, int, float, str, bool, min, max, sum, sorted, zip)
 } | {"enumerate": enumerate, "tqdm": list, "deepcopy": copy.deepcopy, "copy": copy.copy, "OrderedDict": dict}
 _SAME = {
@@ -225,7 +225,7 @@ class Expressions:
             bounds = [
                 None if it is None else self.value(it) for it in (node.slice.lower, node.slice.upper, node.slice.step)
             ]
-            return base[slice(*bounds)]  # type: ignore[index]
+            return base[slice(*bounds)]
         return base[self.value(node.slice)]
 
     def _of_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> Any:
