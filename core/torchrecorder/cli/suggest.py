@@ -30,7 +30,7 @@ _NO_PACKAGES = {"tests", "test", "docs", "doc", "examples", "benchmarks", "scrip
 _TIMEOUT_S = 600.0
 """Seconds for the search in one package: each text of a project is read."""
 _MOST_ARGUMENTS = 6
-"""Arguments in a pattern: those that most classes need; what is for two of forty is no common ground."""
+"""Arguments in a pattern: those that most classes need; what two of forty need would say little of the others."""
 _LISTED = 3
 
 
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
             answer = worker.record(RecordingRequest(f"{package}.*", is_common=True), timeout_s=_TIMEOUT_S)
             if answer.error is not None:
                 raise answer.error
-            lines |= suggestions({name: Facts(**json.loads(text)) for name, text in (answer.names or {}).items()})
+            lines |= suggestions({name: ClassWants(**json.loads(text)) for name, text in (answer.names or {}).items()})
     write = _mkdocs if (arguments.format or _format_here()) == "mkdocs" else _sphinx
     print("\n".join(write(lines)))
     return 0
@@ -87,7 +87,7 @@ def _format_here() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ClassWants:
     """Facts of one class, as `recording.wants` finds them."""
 
     kind: str
@@ -103,7 +103,7 @@ class _Suggestion:
     why: str = ""
 
 
-def suggestions(classes: Mapping[str, Facts]) -> dict[str, _Suggestion]:
+def suggestions(classes: Mapping[str, ClassWants]) -> dict[str, _Suggestion]:
     """Suggestions by pattern, in the order in which they are to be read; the most exact pattern wins."""
     models = {name: facts for name, facts in classes.items() if not facts.kind}
     trivial = {name: facts for name, facts in classes.items() if facts.kind}
@@ -120,7 +120,7 @@ def suggestions(classes: Mapping[str, Facts]) -> dict[str, _Suggestion]:
     return found
 
 
-def _best(waiting: Mapping[str, Facts]) -> tuple[str, dict[str, Any], list[str]] | None:
+def _best(waiting: Mapping[str, ClassWants]) -> tuple[str, dict[str, Any], list[str]] | None:
     """The pattern with arguments for most classes that want some, and these; None if there is none for two."""
     best: tuple[tuple[int, int], str, dict[str, Any], list[str]] | None = None
     for prefix in sorted({name.rpartition(".")[0] for name in waiting}):
@@ -148,7 +148,7 @@ def _usual(classes: Any, needed: set[str]) -> dict[str, str]:
     return {name: counted.most_common(1)[0][0] for name, counted in texts.items()}
 
 
-def _shape_of(inside: Mapping[str, Facts], covered: Sequence[str]) -> str:
+def _shape_of(inside: Mapping[str, ClassWants], covered: Sequence[str]) -> str:
     """The shape that all classes that show one are called with."""
     shapes = {way["shape"] for name in covered for way in inside[name].ways[:1] if way["shape"]}
     return shapes.pop() if len(shapes) == 1 else ""
@@ -159,7 +159,7 @@ def _says(arguments: Mapping[str, str], shape: str) -> dict[str, Any]:
     return {"arguments": text, **({"shape": shape} if shape else {}), "quiet": True}
 
 
-def _groups_of(trivial: Mapping[str, Facts], models: Mapping[str, Facts]) -> Iterator[tuple[str, list[str]]]:
+def _groups_of(trivial: Mapping[str, ClassWants], models: Mapping[str, ClassWants]) -> Iterator[tuple[str, list[str]]]:
     """Patterns under which no class has a picture, the widest, those with most classes first."""
     prefixes = {".".join(name.split(".")[:depth]) for name in trivial for depth in range(2, name.count(".") + 1)}
     free = [it for it in prefixes if not any(name.startswith(f"{it}.") for name in models)]

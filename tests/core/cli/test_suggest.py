@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from torchrecorder.cli import main
-from torchrecorder.cli.suggest import Facts, suggestions
+from torchrecorder.cli.suggest import ClassWants, suggestions
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import Rules, Settings
 
@@ -126,9 +126,9 @@ def test_what_cannot_be_searched_is_said(
     assert "no module 'not_there_at_all'" in capsys.readouterr().err
 
 
-def facts(needs: str = "", kind: str = "", shape: str = "", **arguments: str) -> Facts:
+def facts(needs: str = "", kind: str = "", shape: str = "", **arguments: str) -> ClassWants:
     ways = [{"arguments": arguments, "shape": shape, "note": "", "grade": "declared"}] if arguments else []
-    return Facts(kind, needs.split(), ways)
+    return ClassWants(kind, needs.split(), ways)
 
 
 def test_six_patterns_are_the_most_and_those_for_most_classes_come_first() -> None:
