@@ -81,7 +81,8 @@ class Labels:
         facts = [self._params(module, box), self._flops(box.calls)] if box.period == 1 else []
         if not name and not cls and box.repetition == "series":
             return f"each of {box.repeat} layers"
-        name = "" if name == cls else clean(name, MAX_NAME)
+        # an entry of a list has no class but the list
+        name, cls = ("" if name == cls else clean(name, MAX_NAME)), "" if name.split(".")[:-1][-1:] == [cls] else cls
         room = MAX_TITLE - len(name) - 3
         return clean(" · ".join(filter(None, (name, *_fitting([*_repeated(cls, box), *facts], cls, room)))), MAX_TITLE)
 
@@ -98,6 +99,7 @@ class Labels:
             return self._call(node)
         if node.kind in ("op", "function") and node.parts:
             differ = [fact for part in (node, *node.parts) for fact in settings(part.spans)]
+            differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
             is_patch = node.op is not None
@@ -252,7 +254,8 @@ class Labels:
         for op in self.graph.ops:
             if op.name == "multi_head_attention_forward":
                 heads = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
-                labels.setdefault(op.call, f"MultiheadAttention {heads} heads" if heads.isdigit() else "")
+                is_said = heads.isdigit() and heads != "1"
+                labels.setdefault(op.call, f"MultiheadAttention {heads} heads" if is_said else "")
         return labels
 
     def _flops(self, calls: tuple[int, ...]) -> str:
@@ -351,7 +354,7 @@ class Labels:
         name = node.name
         if node.kind in ("param", "buffer", "const") and node.box is not None:
             name = relative(name, self._path(node.box))
-        if node.kind == "output" and (not name or name.isdigit()):
+        if node.kind == "output" and not re.search(r"[^\d.]", name):
             is_only = sum(other.kind == "output" for other in self.view.nodes) == 1
             name = "output" if is_only else f"output {name}".strip()
         count = len(node.values)

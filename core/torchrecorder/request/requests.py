@@ -98,7 +98,8 @@ class RecordingRequest:
         "Files and folders it depends on that cannot be traced, from the project's folder, and variables as `$NAME`.",
     )
     is_common: bool = False
-    """Whether arguments and shape are meant for several classes, each of which takes what it can."""
+    """Whether arguments and shape are meant for several classes, each of which takes what it can. Of a pattern: whether
+    what its classes want is asked, and not only their names."""
 
     def key(self) -> str:
         """Names the request in the cache: the SHA-256 of its JSON, in hexadecimal digits."""
