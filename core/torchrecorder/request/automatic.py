@@ -40,7 +40,7 @@ _KINDS = {
         ("a scheduler", r"(lr_)?schedulers?", r"Scheduler"),
     )
 }
-"""Kinds of classes that are no architecture, by how packages name modules for them, and how their classes end."""
+"""Kinds of classes that show no architecture, by the names of modules for them, and the ends of their own."""
 
 
 def why_not_tried(names: Iterable[str]) -> str:

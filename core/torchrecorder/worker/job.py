@@ -37,6 +37,7 @@ from torchrecorder.recording.machine.weights import refuse_downloads, weights_no
 from torchrecorder.recording.matching import matching_models
 from torchrecorder.recording.run import Run, capture, wants_memory
 from torchrecorder.recording.target import load_arguments, models
+from torchrecorder.recording.wants import wants
 from torchrecorder.request import RecordingRequest, is_pattern, parse_shapes
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.observed import has_unseen_cause
@@ -246,7 +247,8 @@ def _with_notes(graph: Graph, notes: Iterable[str] = (), after: Iterable[str] = 
 def _graph_or_error(request: RecordingRequest, allow: Sequence[str], *, is_trial: bool) -> tuple[Graph | None, Answer]:
     try:
         if is_pattern(request.target):
-            return None, Answer(names=matching_models(request.target, allow))
+            about = wants if request.is_common else matching_models
+            return None, Answer(names=about(request.target, allow))
         graph = record(request, allow, is_trial=is_trial)
         return graph, Answer(to_json(graph))
     except ForwardError as error:

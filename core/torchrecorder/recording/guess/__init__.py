@@ -29,7 +29,7 @@ from torchrecorder.recording.guess.libraries import (
 from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
 from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import following, from_names, from_roles
-from torchrecorder.recording.guess.texts import says
+from torchrecorder.recording.texts import says
 from torchrecorder.request import InputSpec
 
 _Source = Callable[[nn.Module, int], Iterator[Guess]]

@@ -22,9 +22,9 @@ from torchrecorder.recording.guess import Guesses
 from torchrecorder.recording.guess.advice import advice
 from torchrecorder.recording.guess.docstrings import shown
 from torchrecorder.recording.guess.guess import Guess, own_parameters, parameters
-from torchrecorder.recording.guess.texts import says
 from torchrecorder.recording.inputs import Inputs, drawn, make_tensor
 from torchrecorder.recording.run import Run, is_small
+from torchrecorder.recording.texts import says
 from torchrecorder.request import InputSpec
 
 _LARGEST = 1 << 24
