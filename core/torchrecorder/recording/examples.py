@@ -14,7 +14,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import isabstract
 from itertools import chain, islice
 from pathlib import Path
@@ -32,6 +32,7 @@ from torchrecorder.trace.mentions import Place
 
 _OF_A_KIND = 3
 """Ways of one kind that are given: two examples may differ, and the first that works is enough."""
+_BASES = {nn.Module, object}
 _LONGEST = 200
 """Characters of the call in a note."""
 _MOST_TEXTS = 12
@@ -222,14 +223,22 @@ def _siblings(cls: type) -> list[type]:
     return sorted(own, key=lambda it: (it.__module__ != cls.__module__, it.__module__, it.__qualname__))
 
 
-def _of_sibling(cls: type, _: Place | None) -> Iterator[Way]:
-    """What one class of the package takes by default for all that is needed."""
+def _of_sibling(cls: type, place: Place | None) -> Iterator[Way]:
+    """What one class of the package takes by default for all that is needed, or one near it is built with."""
     needed = {it.name for it in required(parameters_of(cls))}
     for sibling in _siblings(cls) if needed else ():
         defaults = {it.name: it.default for it in parameters_of(sibling) or () if it.name in needed}
         if {*defaults} == needed and all(_is_plain(it) for it in defaults.values()):
             text = call_text(cls.__name__, (), defaults)
             yield Way((), defaults, f"built with what {sibling.__name__} takes by default: {text}", "model", cls=cls)
+    near = (it for it in _siblings(cls) if it.__module__ == cls.__module__ or {*it.__mro__} & {*cls.__mro__} - _BASES)
+    for sibling in islice(near, _OF_A_KIND) if needed else ():
+        for way in islice(_written(sibling, place), _OF_A_KIND):
+            kwargs = {name: value for name, value in way.kwargs.items() if name in needed}
+            if {*kwargs} == needed:
+                text = call_text(cls.__name__, (), kwargs)
+                note = f"built as in {way.place}, where {sibling.__name__} is: {text}"
+                yield replace(way, args=(), kwargs=kwargs, note=note, grade="model", calls=(), cls=cls)
 
 
 def _is_plain(value: object) -> bool:
