@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from torchrecorder.worker.client import Worker
     from torchrecorder.worker.messages import Answer
 
-_RULES = "1"
+_RULES = "2"
 """Changes with what `graph.worth` says, so that answers of before are not taken for those of now."""
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _OF_THE_MACHINE = (*OUT_OF_MEMORY, "No space left on device", "Too many open files")
@@ -70,7 +70,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Attempts:
     """What a batch says of its recordings, besides their time-outs."""
 
     tried: Container[RecordingRequest] = ()
@@ -196,7 +196,7 @@ class Recordings:
         self,
         requests: Mapping[RecordingRequest, float],
         on_each: Callable[[str, int, int], object],
-        asked: Asked = Asked(),
+        asked: Attempts = Attempts(),
     ) -> dict[RecordingRequest, Recording]:
         """New recordings of requests, each given with its time-out in seconds.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -11,8 +13,10 @@ from torch import nn
 from tests.core.labels.test_one_layer import said
 from tests.core.recording.nets import record
 from torchrecorder.graph import Graph, Module
+from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.names import run_name, times
 from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.templates.kinds import Kinds
 
@@ -32,7 +36,7 @@ class Staged(nn.Module):
         self.stage = nn.Sequential(conv(), conv(), nn.Dropout(), *([pool] if within else []))
         self.behind = nn.Identity() if within else pool
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return self.behind(self.stage(x)).cumsum(-1)
 
 
@@ -74,7 +78,7 @@ class Shrinking(nn.Module):
         super().__init__()
         self.shrinks, self.conv = shrinks, nn.Conv2d(8, 8, 3, padding=1)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return torch.tanh(self.conv(x)) + (shortcut(x) if self.shrinks else x)
 
 
@@ -83,7 +87,7 @@ def shortcut(x: torch.Tensor) -> torch.Tensor:
 
 
 class Unit(nn.Linear):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return x + torch.tanh(super().forward(x))
 
 
@@ -92,18 +96,18 @@ class Many(nn.Module):
         super().__init__()
         self.units = nn.Sequential(*(Unit(16, 16) for _ in range(number)))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return x + torch.relu(self.units(x))
 
 
 class Stages(nn.Module):
-    def __init__(self, *stages: list[nn.Module]) -> None:
+    def __init__(self, *stages: Sequence[nn.Module]) -> None:
         super().__init__()
         for i, blocks in enumerate(stages):
             self.add_module(f"stage{i}", nn.Sequential(*blocks))
         self.n = len(stages)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         for i in range(self.n):
             x = self.get_submodule(f"stage{i}")(x).cumsum(-1)
         return x
@@ -131,3 +135,27 @@ def test_there_are_two_signs_for_several_times() -> None:
     assert times(3, "loop") == "called 3 times · shared · loop"
     assert times(3, "parallel") == "3 in parallel"
     assert times(1, "loop") == ""
+
+
+class Lists(nn.Module):
+    """Entries of lists of lists, and outputs in a tuple of tuples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        pairs = (nn.ModuleList((nn.Linear(16, 16), nn.Linear(16, 16))) for _ in range(2))
+        self.downs: Any = nn.ModuleList(pairs)
+
+    def forward(self, x: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
+        kept = []
+        for first, second in self.downs:
+            x = torch.tanh(first(x)) + torch.relu(second(x)).cumsum(-1)
+            kept.append(x)
+        return tuple(kept), x.cumsum(0)
+
+
+def test_an_entry_has_the_name_of_its_list_once_and_a_number_is_no_name_of_an_output() -> None:
+    view = make_view(record(Lists(), torch.zeros(1, 8, 16)), DrawingOptions(fold=False))
+    labels = Labels(view)
+    assert [labels.box(box) for box in view.boxes][1:] == ["downs.0 · 544 params", "downs.1 · 544 params"]
+    outputs = {labels.node(node).name for node in view.nodes if node.kind == "output"}
+    assert outputs == {"output 0.0", "output 0.1", "output 1"}
