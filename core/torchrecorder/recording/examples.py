@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from inspect import isabstract
 from itertools import chain, islice
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from torch import nn
@@ -80,15 +81,17 @@ def arguments_found(cls: type) -> Iterator[Way]:
     seen: set[str] = set()
     place = _place(cls)
     for kind in (_written, _of_sibling, _in_package, _by_names):
-        count = 0
-        for way in kind(cls, place):
-            text = call_text("", way.args, way.kwargs)
-            if text not in seen and not refused_argument(Target("", None, way.args, {**way.kwargs}), cls):
-                seen.add(text)
-                count += 1
-                yield way
-            if count == _OF_A_KIND:
-                break
+        with suppress(Exception):  # classes of others may answer any question with an exception
+            yield from islice(_new(kind(cls, place), cls, seen), _OF_A_KIND)
+
+
+def _new(ways: Iterable[Way], cls: type, seen: set[str]) -> Iterator[Way]:
+    """Those that were not given before, and that read no files and fetch nothing."""
+    for way in ways:
+        text = call_text("", way.args, way.kwargs)
+        if text not in seen and not refused_argument(Target("", None, way.args, {**way.kwargs}), cls):
+            seen.add(text)
+            yield way
 
 
 def depend_on_search(cls: type) -> None:
@@ -138,7 +141,7 @@ def _in_package(cls: type, place: Place | None) -> Iterator[Way]:
     """How the package itself builds it: in factories, in subclasses, as a part of others."""
     if place is None:
         return
-    by_file = {getattr(it, "__file__", None): it for it in list(sys.modules.values())}
+    by_file = {vars(it).get("__file__"): it for it in list(sys.modules.values()) if isinstance(it, ModuleType)}
     for path, text in place.sources(cls.__name__, _near(cls)):
         if (module := by_file.get(str(path))) is not None:
             yield from _ways(cls, _in_text(cls, path, text, vars(module)), path, place.shown(path))
@@ -217,8 +220,10 @@ def _wants_weights(kwargs: Mapping[str, Any]) -> bool:
 def _siblings(cls: type) -> list[type]:
     """The modules that the package defines, as far as it is imported: those of the same file first."""
     top = cls.__module__.partition(".")[0]
-    modules = [it for name, it in list(sys.modules.items()) if name.partition(".")[0] == top and it is not None]
-    held = {it: None for module in modules for it in list(vars(module).values()) if isinstance(it, type)}
+    modules = [
+        it for name, it in list(sys.modules.items()) if name.partition(".")[0] == top and isinstance(it, ModuleType)
+    ]
+    held = {it: None for module in modules for it in list(vars(module).values()) if issubclass(type(it), type)}
     own = [it for it in held if issubclass(it, nn.Module) and it.__module__.partition(".")[0] == top and it is not cls]
     return sorted(own, key=lambda it: (it.__module__ != cls.__module__, it.__module__, it.__qualname__))
 

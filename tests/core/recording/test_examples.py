@@ -276,6 +276,13 @@ def test_what_a_class_near_it_is_built_with(project: Project) -> None:
     assert (way.note, way.grade) == ("built as in tests/test_wide.py:2, where Wide is: Net(pieces=7)", "model")
 
 
+def test_a_package_with_objects_that_answer_nothing(project: Project) -> None:
+    odd = "\nclass Meta(type(nn.Module)):\n    def __subclasscheck__(cls, other):\n        raise RuntimeError(1)\n"
+    odd += "class Odd(nn.Module, metaclass=Meta):\n    pass\ndef net():\n    return Net(7)\n"
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + odd)
+    assert [way.args for way in project.ways()] == [(7,)]
+
+
 SHARED = """
     from typing import Sequence
     from torch import nn
