@@ -276,7 +276,7 @@ def bench(session: nox.Session) -> None:
     Others, which take arguments behind their name: `tuning NAME=VALUE` which pictures a number moves; `zoo` records
     two thousand models of 11 libraries, `zoo sample` 60 that all have to succeed; `guesses` judges the inputs that were
     found for them; `corpus` records 68 models and computes them again; `gallery` writes the site's; `compare` writes
-    docs/comparison.md; `others` builds the documentation of other libraries.
+    docs/comparison.md; `others` builds the documentation of other libraries and writes docs/bench/real-libraries.md.
     """
     name, *given = session.posargs or [""]
     if name in WORKS:
@@ -397,28 +397,13 @@ def compare(session: nox.Session, *given: str) -> None:
 def others(session: nox.Session, *given: str) -> None:
     """Parts of other libraries' documentation, built with automatic diagrams.
 
-    Their repositories are cloned; `sources=FOLDER` has copies of them.
+    Their repositories are cloned; `sources=FOLDER` has copies of them. `rest` goes on where a run was stopped,
+    `pictures=FOLDER` keeps the pictures.
     """
     install_libraries(session)
-    session.install(*OTHERS_TOOLS)
-    session.install("--no-deps", *OTHERS_PACKAGES)
+    session.install("--no-deps", "-r", "bench/requirements_of_others.txt")
     session.run("python", "bench/docs_of_others.py", *given)
 
-
-OTHERS_TOOLS = (
-    *("beautifulsoup4", "furo", "matplotlib", "nbsphinx", "numpydoc", "onnx", "onnxruntime", "pydata-sphinx-theme"),
-    *("sphinx-autodoc-defaultargs", "sphinx-autodoc-typehints", "sphinx-book-theme", "sphinx-copybutton"),
-    *("sphinx-design", "sphinx-gallery", "sphinx-notfound-page", "sphinx-rtd-theme", "sphinx-sitemap"),
-    *("sphinxcontrib-bibtex", "sphinxcontrib-youtube", "sphinxext-opengraph"),
-    *("h5py", "lazy-loader", "mat73", "mne-bids", "pooch", "pydantic", "scikit-learn", "tabulate", "torchinfo"),
-)
-"""What the documentation of other libraries is written with, and what they import."""
-OTHERS_PACKAGES = (
-    *("braindecode==1.8.1", "mne", "skorch", "docstring-inheritance", "rotary-embedding-torch", "wfdb"),
-    *("linear-attention-transformer", "local-attention", "hyper-connections", "axial-positional-embedding"),
-    *("product-key-memory", "linformer", "colt5-attention"),
-)
-"""Of these, what asks for another torch."""
 
 WORKS: dict[str, Callable[..., None]] = {
     work.__name__: work for work in (tuning, zoo, guesses, corpus, gallery, compare, others)

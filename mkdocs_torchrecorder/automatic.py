@@ -17,7 +17,7 @@ import griffe
 
 from mkdocs_torchrecorder.fence import automatic_fence, find_fences
 from mkdocs_torchrecorder.site import tell
-from torchrecorder.site import DocstringField, Message, Rules, obstacle_of
+from torchrecorder.site import DocstringField, Message, Rules, why_not_tried
 
 _MODULE = {"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"}
 _OF_PYTHON = {*sys.stdlib_module_names, *vars(builtins)}
@@ -51,7 +51,8 @@ class ModuleDiagrams(griffe.Extension):
             is_module = _is_module(cls, loader.modules_collection)
             self._documented.update(dict.fromkeys(names, is_module is not False))
             if cls.docstring is not None and is_module is not False:
-                cls.docstring = self._with_diagram(cls.docstring, names, _obstacle(cls, loader.modules_collection))
+                obstacle = why_not_tried((*names, *_bases(cls, loader.modules_collection)))
+                cls.docstring = self._with_diagram(cls.docstring, names, obstacle)
 
     def _with_diagram(self, docstring: griffe.Docstring, names: tuple[str, ...], obstacle: str) -> griffe.Docstring:
         """The docstring without the field of ours in it, and with the diagram that the class gets, if any."""
@@ -110,18 +111,14 @@ def _is_module(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[
     return None if None in answers else False
 
 
-def _obstacle(cls: griffe.Class, loaded: griffe.ModulesCollection) -> str:
-    """Reason why a class cannot be built without arguments, if that is certain."""
-    constructor = cls.members.get("__init__")
-    docstrings = [each.docstring.value for each in (cls, constructor) if each is not None and each.docstring]
-    if isinstance(constructor, griffe.Function):
-        _, *parameters = constructor.parameters
-        needed = [each.name for each in parameters if each.required and not constructor.decorators]
-        return obstacle_of(cls.name, docstrings, needed)
-    base = cls.bases[0] if len(cls.bases) == 1 and constructor is None else ""
-    parent = _loaded(base if isinstance(base, str) else base.canonical_path, loaded)
-    obstacle = _obstacle(parent, loaded) if isinstance(parent, griffe.Class) and parent is not cls else ""
-    return obstacle if obstacle_of(cls.name, docstrings, ("any",)) else ""
+def _bases(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[str, ...] = ()) -> Iterator[str]:
+    """The names of a class's bases, and of theirs, as far as griffe knows them."""
+    for base in cls.bases:
+        path = base if isinstance(base, str) else base.canonical_path
+        yield path
+        parent = _loaded(path, loaded)
+        if isinstance(parent, griffe.Class) and parent.path not in seen:
+            yield from _bases(parent, loaded, (*seen, cls.path))
 
 
 def _loaded(path: str, loaded: griffe.ModulesCollection) -> object:

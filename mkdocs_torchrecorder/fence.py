@@ -29,7 +29,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from torchrecorder.site import Body
+from torchrecorder.site import Body, read_header
 
 LANGUAGE = "torchrecorder"
 
@@ -38,22 +38,19 @@ _TAB = 4
 _ITEM = r"(?:[-+*:]|\d{1,9}[.)]|\[\^[^\]\s]+\]:) "
 """What begins an item of a list, a definition, or a footnote."""
 _OPENING_LINE = re.compile(rf"(?P<prefix>[ >]*(?:{_ITEM}[ >]*)*)(?P<ticks>`{{3,}}(?=[^`]*$)|~{{3,}})(?P<info>.*)")
-_OURS = re.compile(r"(?:\{ *)?\.?" + LANGUAGE + r"(?P<automatic>-automatic)?(?=[\s{}]|$)(?P<header>.*)")
+_OURS = re.compile(r"(?:\{ *)?\.?" + LANGUAGE + r"(?P<kind>-automatic|-models)?(?=[\s{}]|$)(?P<header>.*)")
 _CELL = re.compile(
     r"(?P<prefix>(?:.*?\|)? *)"
     rf"(?P<raw>(?P<ticks>`{{3,}}|~{{3,}})\W*{LANGUAGE}\b(?P<said>(?:(?!(?P=ticks))[^|])*)(?P<closed>(?P=ticks))?)"
     r" *(?:\|.*)?",
     re.IGNORECASE,
 )
-_DIRECTIVE = re.compile(rf"(?P<prefix>[ >]*)\.\. {LANGUAGE}(?:-table)?::.*")
+_DIRECTIVE = re.compile(rf"(?P<prefix>[ >]*)\.\. {LANGUAGE}(?:-table|-models)?::.*")
 _NEAR = 0.85
 """How like our word another one is, by difflib, if it is likely to stand for it."""
 
 _PROBLEM = "! "
 """Begins a line of an automatic fence that says what is wrong with the docstring."""
-_PAIR = re.compile(r"(?P<name>[A-Za-z][\w-]*)=(?P<value>.*)", re.ASCII | re.DOTALL)
-_OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
-
 _MARKER_START = '<div class="torchrecorder-marker" data-fence="'
 _MARKER = re.compile(rf'{_MARKER_START}([\w=-]+)"(?: data-search-exclude="")?>(.*?)</div>', re.ASCII | re.DOTALL)
 _SHOWN = re.compile(r"<(pre|code|textarea|script|style)\b.*?</\1>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
@@ -74,6 +71,19 @@ class Fence:
     """The page that it was read for: others may carry its marker."""
     is_automatic: bool = False
     """Whether it stands for a documented class, and no author wrote it."""
+    is_list: bool = False
+    """Whether it asks for a table of models; its body holds their lines."""
+    row: int = -1
+    """Of a model in such a table, its row."""
+
+    def rows(self) -> tuple[Fence, ...]:
+        """Fences that are drawn for this one: itself, or one for each model of a table."""
+        if not self.is_list:
+            return (self,)
+        from torchrecorder.site import ModelList  # few pages have one
+
+        models = ModelList.of(self.body).models
+        return tuple(replace(self, body=listed.body, is_list=False, row=row) for row, listed in enumerate(models))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +148,11 @@ def _fence_at(lines: Sequence[str], at: int) -> tuple[PlacedFence | None, int]:
         problem = f"the fence is not closed: write {ticks} in a line of its own below it, indented as it is"
     elif not problem and closing.strip() != ticks:
         problem = f"the fence is closed by {closing.strip()}, which is longer than its opening: write {ticks}"
-    is_automatic = ours is not None and ours["automatic"] is not None
-    read = _read_automatic if is_automatic else read_fence
+    kind = "" if problem or ours is None else ours["kind"] or ""
+    read = {"-automatic": _read_automatic, "-models": _read_models}.get(kind, read_fence)
     body = Body("", fault=problem) if problem or ours is None else read(ours["header"], inner)
-    return PlacedFence(Fence(body, raw, is_automatic=is_automatic), opening["prefix"], at, end), end
+    fence = Fence(body, raw, is_automatic=kind == "-automatic", is_list=kind == "-models")
+    return PlacedFence(fence, opening["prefix"], at, end), end
 
 
 def _directive(lines: Sequence[str], at: int, prefix: str) -> PlacedFence:
@@ -220,63 +231,24 @@ def _read_automatic(first: str, lines: Sequence[str]) -> Body:
     how, pattern, obstacle, *_ = (*first.strip().split(" ", 2), "", "")
     wrong = tuple(line.removeprefix(_PROBLEM) for line in lines if line.startswith(_PROBLEM))
     body = Body.read(line for line in lines if not line.startswith(_PROBLEM))
-    return replace(body, problems=wrong, pattern=pattern, is_tried=how == "tried", obstacle=obstacle)
+    is_tried = how in ("tried", "ranked")
+    is_ranked = how == "ranked"
+    return replace(body, problems=wrong, pattern=pattern, is_tried=is_tried, is_ranked=is_ranked, obstacle=obstacle)
+
+
+def _read_models(first: str, lines: Sequence[str]) -> Body:
+    from torchrecorder.site import read_list
+
+    header = read_header(first)
+    return read_list([*filter(None, (header.target,)), *lines], header.options)
 
 
 def automatic_fence(body: Body) -> str:
-    how = "tried" if body.is_tried else "named"
+    how = "ranked" if body.is_ranked else "tried" if body.is_tried else "named"
     options = [f":{name}: {value or ''}".rstrip() for name, value in body.options.items()]
     problems = [f"{_PROBLEM}{problem}" for problem in body.problems]
     first = f"```{LANGUAGE}-automatic {how} {body.pattern} {body.obstacle}".rstrip()
     return "\n".join([first, body.target, *options, *problems, "```"])
-
-
-def read_header(text: str) -> Body:
-    """Body of the words; the lines of the fence may say more."""
-    target, problems = "", []
-    options: dict[str, str | None] = {}
-    for word in _words(text):
-        name, value = _option(word)
-        if name in options and name != "class":
-            problems.append(f"{name} is given twice")
-        if name:
-            options[name] = f"{options[name]} {value}" if name in options and name == "class" else value
-        elif target:
-            problems.append(f"cannot read {word!r}: the model is {target}, and an option is written `depth=2`")
-        else:
-            target = word
-    return Body(target, options, tuple(problems))
-
-
-def _option(word: str) -> tuple[str, str]:
-    """Name and value; no name if it is not an option. `.wide` is a class and `#net` a name, as in attribute lists."""
-    if pair := _PAIR.fullmatch(word):
-        value = pair["value"]
-        is_quoted = len(value) > 1 and value[0] in _QUOTES and value[0] == value[-1]
-        return pair["name"].lower(), value[1:-1] if is_quoted else value
-    if len(word) > 1 and word[0] in ".#":
-        return "class" if word[0] == "." else "name", word[1:]
-    return "", ""
-
-
-def _words(text: str) -> Iterator[str]:
-    """Split at spaces, and at the braces of an attribute list; not inside quotes and brackets."""
-    word, quote, depth = "", "", 0
-    for char in text:
-        if not quote and not depth and (char.isspace() or char in "{}"):
-            if word:
-                yield word
-            word = ""
-            continue
-        word += char
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in _QUOTES and (depth or word in ("'", '"') or word[-2] == "="):
-            quote = char  # elsewhere it is an apostrophe
-        else:
-            depth = max(0, depth + (char in _OPENING) - (char in _CLOSING))
-    if word:
-        yield word
 
 
 def marker(fence: Fence, caption: str = "") -> str:
@@ -290,6 +262,11 @@ def is_marker(text: str) -> bool:
 
 def marked_fences(text: str) -> list[Fence]:
     return [_fence(match[1]) for match in _MARKER.finditer(text)] if _MARKER_START in text else []
+
+
+def asked_fences(text: str) -> list[Fence]:
+    """Fences that are drawn for the markers of a text."""
+    return [row for fence in marked_fences(text) for row in fence.rows()]
 
 
 def replace_markers(text: str, replacement: Callable[[Fence, str], str]) -> str:

@@ -12,9 +12,10 @@ from html import escape
 
 from mkdocs_torchrecorder.fence import Fence, marker, replace_markers
 from mkdocs_torchrecorder.links import Find, nowhere
-from torchrecorder.site import CopyNumbers, Outcome, Site, words
+from torchrecorder.site import CopyNumbers, Outcome, Site, data_address, words
 
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
+_LIST = "width:100%;max-width:100%;margin:1.5em 0;text-align:start"
 _NOTE = "display:block;margin-top:.4em"
 _BOX = (
     "margin:1.5em 0;padding:.6em 1em;border:1px solid;border-left-width:.3em;border-radius:.2em;overflow-wrap:anywhere;"
@@ -29,6 +30,7 @@ def fill(
     script: str | None = None,
     save: Callable[[str], str] | None = None,
     *,
+    page_of: Callable[[Fence], str | None] = lambda _: None,
     style: str = "",
     translate: words.Translate = words.in_english,
 ) -> str:
@@ -40,12 +42,15 @@ def fill(
         find: Knows the pages that pictures link to.
         script: The element of the script. None for paper: no style sheet, and a switch shows its first depth alone.
         save: Makes a file of an SVG and gives its address, seen from the page.
+        page_of: Gives the address of the page of a fence, seen from this one.
         style: The element of the style sheet, if the page does not link it.
         translate: Gives our texts in the language of the page.
     """
     copies, can_hide = CopyNumbers(), script is not None
 
     def placed(fence: Fence, caption: str) -> str:
+        if fence.is_list:
+            return table_of_models(fence, site, caption, find=find, page_of=page_of, save=save, translate=translate)
         outcome = site.shown(fence)
         if outcome is None:
             return marker(fence, caption)
@@ -70,7 +75,8 @@ def fill(
     if not end:
         return filled
     # In the figure, whose words no search finds.
-    return f"{before}{style}{script or '' if 'torchrecorder-zoom' in before else ''}{end}{after}"
+    is_live = "torchrecorder-zoom" in before or "torchrecorder-models" in before
+    return f"{before}{style}{script or '' if is_live else ''}{end}{after}"
 
 
 def drop_markers(html: str, page: str, site: Site[Fence]) -> str:
@@ -119,6 +125,43 @@ def figure(
         said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in parts)
         caption += f'<small class="torchrecorder-remark" style="{style}">{said}</small>'
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
+
+
+def table_of_models(
+    fence: Fence,
+    site: Site[Fence],
+    caption: str,
+    *,
+    find: Find,
+    page_of: Callable[[Fence], str | None],
+    save: Callable[[str], str] | None,
+    translate: words.Translate,
+) -> str:
+    """Table or grid of models; the marker of one that was not drawn."""
+    from torchrecorder.site import ModelList, ModelRow, models_html
+
+    shown, outcomes = ModelList.of(fence.body), [site.shown(row) for row in fence.rows()]
+    if None in outcomes:
+        return marker(fence, caption)
+    named = {
+        other.request.recording: f"{page}#{anchor(other.request.figure.name)}"
+        for place, other in site.results.items()
+        if place.row < 0 and other.request.figure.name and (page := page_of(place)) is not None
+    }
+    rows = []
+    for listed, outcome in zip(shown.models, filter(None, outcomes), strict=True):
+        diagram, recording = outcome.diagram, outcome.request.recording
+        url = named.get(recording) or find(recording.target.partition("(")[0]) or ""
+        svg = diagram.without_foot().standalone_svg() if diagram else ""
+        has_picture = svg and (shown.is_grid or "picture" in shown.columns)
+        picture = (save(svg) if save else data_address(svg)) if has_picture else ""
+        rows.append(ModelRow(listed, outcome, url, picture))
+    options = fence.body.options
+    attributes = _attributes(
+        options.get("name") or "", ("torchrecorder-models", *(options.get("class") or "").split()), _LIST
+    )
+    caption = caption or escape(options.get("caption") or "")
+    return f"<figure{attributes}>{models_html(shown, rows, caption, translate)}</figure>"
 
 
 def error_box(

@@ -15,7 +15,7 @@ from markdown import Markdown
 from markdown.preprocessors import Preprocessor
 from markdown.util import Registry
 
-from mkdocs_torchrecorder.fence import Fence, find_line, marked_fences
+from mkdocs_torchrecorder.fence import Fence, asked_fences, find_line
 from mkdocs_torchrecorder.site import show_progress
 from mkdocs_torchrecorder.zensical import ZensicalPage
 from torchrecorder.site import Site
@@ -57,7 +57,7 @@ class MarkdownPage:
 
 def draw(pages: Sequence[MarkdownPage], site: Site[Fence]) -> None:
     """Draw what the markers of the pages ask for, and warn of what cannot be drawn."""
-    fences = {fence: page for page in pages for fence in marked_fences(page.html)}
+    fences = {fence: page for page in pages for fence in asked_fences(page.html)}
     said = {page: site.page_options(page.options, page.location()) for page in pages if page.options is not None}
     bodies = {fence: fence.body for fence in fences}
     try:

@@ -21,7 +21,7 @@ from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 
 from mkdocs_torchrecorder.extension import TorchRecorderExtension
-from mkdocs_torchrecorder.fence import Fence, marked_fences
+from mkdocs_torchrecorder.fence import Fence, asked_fences, marked_fences
 from mkdocs_torchrecorder.figure import anchor, drop_markers, fill
 from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.page import MarkdownPage, draw, page_of_file
@@ -101,6 +101,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         self._pages: dict[Fence, MarkdownPage] = {}
         self._documented: dict[str, bool] = {}
         self._written: set[str] = set()
+        self._urls: dict[str, str] = {}
         self._site = None
         if not self.config.enabled:
             return None
@@ -124,7 +125,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str | None:
         """Have torch imported while other pages are converted, if a diagram of this one is to be recorded."""
-        fences = marked_fences(html) if self._site is not None else []
+        fences = asked_fences(html) if self._site is not None else []
         if self._site is not None and fences:
             options = self._site.page_options(page_of_file(page.file, html).options)
             for fence in fences:
@@ -144,14 +145,15 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
                 site.warn(f"autodoc: {problem}", "option")
         pages = [page for file in files if (page := file.page) is not None and marked_fences(page.content or "")]
         marked = [page_of_file(page.file, page.content or "") for page in pages]
-        self._pages = {fence: page for page in marked for fence in marked_fences(page.html)}
+        self._pages = {fence: page for page in marked for fence in asked_fences(page.html)}
         draw(marked, site)
         for page in pages:
             # Links to the names of figures lead somewhere: MkDocs, from 1.6 on, has looked for ids already.
             ids: set[str] | None = getattr(page, "present_anchor_ids", None)
             if ids is not None:
-                fences = marked_fences(page.content or "")
+                fences = asked_fences(page.content or "")
                 ids.update(anchor(site.results[fence].request.figure.name) for fence in fences)
+        self._urls = {file.src_uri: file.url for file in files}
         self._sources |= site.sources()
         self._watch()
         if problems := site.fatal():
@@ -210,8 +212,12 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             file.write_bytes(data)
             return get_relative_url(name, url)
 
+        def page_of(fence: Fence) -> str | None:
+            to = self._urls.get(fence.page)
+            return None if to is None else get_relative_url(to, url)
+
         find = finder(config.plugins, url)
-        return fill(html, site, find, script, save, translate=_translate(config))
+        return fill(html, site, find, script, save, page_of=page_of, translate=_translate(config))
 
     def _fill_file(self, site: Site[Fence], file: Path, config: MkDocsConfig) -> None:
         html = file.read_text(encoding="utf-8", errors="surrogateescape")

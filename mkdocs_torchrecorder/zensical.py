@@ -66,7 +66,8 @@ class ZensicalPage:
         written = [str(entry) for entry in self.config.get("watch") or ()]
         watched = {self.root.joinpath(entry).resolve() for entry in written}
         watched |= {Path(row[0]) for row in self.config.get("watched_files") or ()}
-        missing = [file for file in files if watched.isdisjoint((file.resolve(), *file.resolve().parents))]
+        there = (file for file in files if file.exists())  # torch looks for names of which there are no files
+        missing = [file for file in there if watched.isdisjoint((file.resolve(), *file.resolve().parents))]
         if not missing:
             return ""
         entries = [*written, *dict.fromkeys(self._entry(file, path) for file in sorted(missing))]

@@ -24,7 +24,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_torchrecorder.build import DocumentCollector, build_of, diagram_placeholder
 from sphinx_torchrecorder.site import Asked
-from torchrecorder.site import DocstringField, Outcome, obstacle_of_class, words
+from torchrecorder.site import DocstringField, Outcome, why_class_not_tried, words
 
 _ = get_translation(words.CATALOG)
 
@@ -47,7 +47,9 @@ class ClassFacts:
     is_module: bool | None
     """None if it has bases that are mocks, so that only the worker knows."""
     obstacle: str
-    """Why it cannot be built without arguments; empty if nothing is known."""
+    """Why it is not even tried unasked; empty if it may be."""
+    defined: str
+    """Its name where it is defined."""
     field: DocstringField | None
 
     def location(self) -> str:
@@ -68,9 +70,10 @@ def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lin
     known = classes.get(name)  # its constructor may have a docstring of its own
     field = DocstringField.take(lines) or (known and known.field)
     module, qualified_name = getattr(obj, "__module__", ""), getattr(obj, "__qualname__", name)
+    defined = f"{module}.{qualified_name}"
     file = getattr(sys.modules.get(module), "__file__", None) or ""
-    docstring = f"docstring of {module}.{qualified_name}"
-    classes[name] = ClassFacts(file, docstring, _is_module(obj), obstacle_of_class(obj), field or None)
+    obstacle = why_class_not_tried(name, obj)
+    classes[name] = ClassFacts(file, f"docstring of {defined}", _is_module(obj), obstacle, defined, field or None)
 
 
 def classes_of_document(env: BuildEnvironment) -> dict[str, ClassFacts]:
@@ -141,7 +144,7 @@ class PlaceDiagrams(SphinxTransform):
             if facts is None or not facts.may_have_diagram or _has_diagram(content):
                 continue
             own = facts.field.text if facts.field else None
-            asked = Asked(self.env.docname, facts.location(), name, None, own=own, obstacle=facts.obstacle)
+            asked = Asked(self.env.docname, facts.location(), name, None, False, own, facts.obstacle, facts.defined)
             placeholder = diagram_placeholder(request=asked)
             content.insert(_end_of_docstring(content, facts.docstring), placeholder)
 

@@ -53,7 +53,10 @@ _Conditional: TypeAlias = tuple[Asked, tuple[str, ...]]
 
 
 class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
-    """Stands where a diagram will be; its attribute `request` is what is `Asked`. No builder ever sees it."""
+    """Stands where a diagram will be; its attribute `request` is what is `Asked`. No builder ever sees it.
+
+    For a table of models, `rows` has what is asked for each.
+    """
 
 
 class Build:
@@ -118,7 +121,11 @@ class RequestCollector(DocumentCollector):
     attribute = "torchrecorder_requests"
 
     def collect(self, app: Sphinx, doctree: nodes.document) -> list[_Conditional]:
-        requests = [(node["request"], (*_conditions(node),)) for node in doctree.findall(diagram_placeholder)]
+        requests = [
+            (request, (*_conditions(node),))
+            for node in doctree.findall(diagram_placeholder)
+            for request in node.get("rows", [node["request"]])
+        ]
         if multiprocessing.parent_process() is None:  # what another process reads is merged later
             _expect(app, requests)
         return requests
@@ -145,7 +152,8 @@ def _bodies(app: Sphinx, site: Site[Asked], requests: Iterable[_Conditional]) ->
     bodies: dict[Asked, Body] = {}
     for asked, conditions in requests:
         if site.is_collecting or all(_holds(app, condition) for condition in conditions):
-            body = asked.body or site.settings.rules.body((asked.target,), asked.own, asked.obstacle)
+            rules = site.settings.rules
+            body = asked.body or rules.body((asked.target,), asked.own, asked.obstacle, asked.defined)
             if body is not None:
                 bodies[asked] = body
     return bodies

@@ -16,7 +16,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.parsing import nested_parse_to_nodes
 
-from sphinx_torchrecorder import automatic, figure
+from sphinx_torchrecorder import automatic, figure, models
 from sphinx_torchrecorder.build import Build, build_of, diagram_placeholder
 from sphinx_torchrecorder.site import Asked
 from torchrecorder.site import Body, Outcome, Site, TorchRecorderError
@@ -24,7 +24,7 @@ from torchrecorder.site import Body, Outcome, Site, TorchRecorderError
 if TYPE_CHECKING:
     from torchrecorder.site import CopyNumbers
 
-NAME, TABLE_NAME = "torchrecorder", "torchrecorder-table"
+NAMES = NAME, TABLE_NAME, MODELS_NAME = "torchrecorder", "torchrecorder-table", "torchrecorder-models"
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
@@ -123,6 +123,34 @@ class TableDirective(_Directive):
         return [frame, *self.legend(body)]
 
 
+class ModelsDirective(_Directive):
+    """`.. torchrecorder-models::` with a model in each line, as `pkg.Net shape=1,3,64,64`.
+
+    It leaves::
+
+        <container classes="torchrecorder-models" ids="…" names="…">
+            <paragraph classes="torchrecorder-caption">           of `:caption:`
+            <diagram_placeholder request="Asked(…)" rows="[Asked(…), …]">
+    """
+
+    def run(self) -> list[nodes.Node]:
+        from torchrecorder.site import ModelList, read_list  # few sites have one
+
+        body = read_list([*self.arguments, *self.content], self.options)
+        self.options.update(body.options)
+        place = self.env.docname, self.get_location()
+        rows = [Asked(*place, listed.body.target, listed.body) for listed in ModelList.of(body).models]
+        placeholder = diagram_placeholder(request=Asked(*place, "", body, is_table=True), rows=rows)
+        classes = [MODELS_NAME, *(self.options.get("class") or "").split()]
+        frame = nodes.container("", *self.caption(nodes.paragraph), placeholder, classes=classes)
+        for caption in frame.findall(nodes.paragraph):
+            caption["classes"].append("torchrecorder-caption")
+        self.set_source_info(frame)
+        if self.options.get("name"):
+            self.add_name(frame)
+        return [frame]
+
+
 class ShowDiagrams(SphinxPostTransform):
     """Puts what the builder can show in place of the placeholders, for each page that is written.
 
@@ -168,6 +196,12 @@ class ShowDiagrams(SphinxPostTransform):
 
     def _show(self, placeholder: diagram_placeholder, request: Asked, build: Build, copies: CopyNumbers) -> None:
         site = build.made
+        if "rows" in placeholder:
+            if site is not None and build.form != "nothing":
+                models.show_models(placeholder, request, build, self.env)
+            else:
+                placeholder.parent.remove(placeholder)
+            return
         outcome = site.shown(request) if site else None
         if request.is_automatic:
             if outcome is None or outcome.is_skipped:

@@ -27,6 +27,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     add_settings(app)
     app.add_directive(directive.NAME, directive.DiagramDirective)
     app.add_directive(directive.TABLE_NAME, directive.TableDirective)
+    app.add_directive(directive.MODELS_NAME, directive.ModelsDirective)
     app.add_node(build.diagram_placeholder)
     app.add_node(figure.diagram_picture, html=(figure.visit_picture, None))
     app.add_message_catalog(words.CATALOG, str(words.LOCALE))
@@ -59,7 +60,7 @@ def complete_config(app: Sphinx, config: Config) -> None:
         app.connect("autodoc-process-docstring", automatic.note_class, priority=automatic.FIRST)
     # The bare Markdown fence that MkDocs knows: one page of text serves both tools.
     if "myst_parser" in app.extensions:
-        config.myst_fence_as_directive = {*config.myst_fence_as_directive, directive.NAME, directive.TABLE_NAME}
+        config.myst_fence_as_directive = {*config.myst_fence_as_directive, *directive.NAMES}
 
 
 def link_assets(
@@ -69,7 +70,11 @@ def link_assets(
     if doctree is None or not isinstance(app.builder, StandaloneHTMLBuilder):
         return
     frames: list[nodes.Element] = [*doctree.findall(nodes.figure), *doctree.findall(nodes.table)]
-    if any({"torchrecorder", "torchrecorder-layers"}.intersection(frame["classes"]) for frame in frames):
+    frames += doctree.findall(nodes.container)
+    classes = {name for frame in frames for name in frame["classes"]}
+    if classes & {"torchrecorder", "torchrecorder-layers", directive.MODELS_NAME}:
         app.add_css_file(words.STYLE)
-    if any(node["picture"].options.zoom for node in doctree.findall(figure.diagram_picture)):
+    if directive.MODELS_NAME in classes or any(
+        node["picture"].options.zoom for node in doctree.findall(figure.diagram_picture)
+    ):
         app.add_js_file(words.SCRIPT, loading_method="defer")

@@ -25,11 +25,11 @@ AFTER_OTHERS = 900
 """Of event handlers: the name as it is, in intersphinx for example, comes before all guesses."""
 
 
-def reference(cls: str, docname: str) -> pending_xref:
+def reference(cls: str, docname: str, words: str = "") -> pending_xref:
     mark = {_CLASS: cls}
     return pending_xref(
         "",
-        nodes.inline("", "", **mark),
+        nodes.inline("", words, **mark),
         refdomain="py",
         reftype="class",
         reftarget=cls,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sphinx.application import Sphinx
+from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 from sphinx.util import logging
 from sphinx.util.display import status_iterator
 
@@ -37,7 +37,9 @@ class Asked:
     own: str | None = None
     """Of a class, the field in its docstring; None if it has none."""
     obstacle: str = ""
-    """Why the class cannot be built without arguments; empty if nothing is known."""
+    """Why the class is not even tried unasked; empty if it may be."""
+    defined: str = ""
+    """Name of the class where it is defined."""
 
     @property
     def is_automatic(self) -> bool:
@@ -79,7 +81,9 @@ def make_site(app: Sphinx) -> Site[Asked]:
     written: dict[str, object] = {name.removeprefix(_PREFIX): None for name in all_names}
     written |= {setting.name: app.config[_PREFIX + setting.name] for setting in SETTINGS if setting.in_sphinx}
     written["machine_cache"] = str(Path(app.doctreedir, "torchrecorder"))
-    retries = bool(app.fresh_env_used)  # that is `-E`
+    # `-E` leaves the old environment where it is until all is read. Where there is none, an exception of another
+    # extension ended the last build, and what failed then is as it was.
+    retries = bool(app.fresh_env_used) and Path(app.doctreedir, ENV_PICKLE_FILENAME).exists()
     site = _Site(Path(app.confdir), written, retries=retries, is_alone=app.parallel == 1)
     if site.settings.committed is not None:
         folder = site.settings.committed.resolve()

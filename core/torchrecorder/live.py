@@ -19,6 +19,7 @@ from torchrecorder.graph.model import Mode
 from torchrecorder.page import Diagram
 from torchrecorder.page.files import FILE_TYPES
 from torchrecorder.page.printed import for_print, laid_out_for, points
+from torchrecorder.recording.guess.advice import advice_on_shapes
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.run import Run, capture
@@ -117,6 +118,9 @@ def draw(
             return drawn(record_guessed(model, record, run=run, seed=seed, mode=mode))
         return drawn(record(chosen, run))
     except ForwardError as error:
+        shapes = shape if shape is not None else [*given] if given and all(map(_is_shape, given)) else None
+        if shapes is not None and not error.advice:
+            error.advice = advice_on_shapes(model, shapes_from(shapes), partial(record, run=run))
         error.advice = error.advice or _advice(given)
         if error.graph is not None:
             with suppress(TorchRecorderError):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from torchrecorder import __version__
-from torchrecorder.errors import NotDrawn, OptionError, TargetBuildFailed, TorchRecorderError
+from torchrecorder.errors import LeftOut, NotDrawn, OptionError, TorchRecorderError
 from torchrecorder.faults import unforeseen
 from torchrecorder.page import words
 from torchrecorder.page.diagram import Diagram, names_of_class
@@ -28,19 +28,27 @@ from torchrecorder.request import (
     DocstringField,
     FigureOptions,
     Rules,
-    obstacle_of,
-    obstacle_of_class,
     read_settings,
     site_options,
+    why_class_not_tried,
+    why_not_tried,
 )
+from torchrecorder.request.header import read_header
 from torchrecorder.request.settings import Settings
 
 if TYPE_CHECKING:
     from torchrecorder.page.figure import CopyNumbers as CopyNumbers
+    from torchrecorder.page.figure import data_address as data_address
+    from torchrecorder.page.models import ModelRow as ModelRow
+    from torchrecorder.page.models import models_html as models_html
+    from torchrecorder.request.models import COLUMNS as COLUMNS
+    from torchrecorder.request.models import ModelList as ModelList
+    from torchrecorder.request.models import read_list as read_list
     from torchrecorder.worker.client import Worker
     from torchrecorder.worker.lasting import PersistentWorker as PersistentWorker
 
 __all__ = [
+    "COLUMNS",
     "SETTINGS",
     "Body",
     "CopyNumbers",
@@ -48,20 +56,30 @@ __all__ = [
     "DocstringField",
     "FigureOptions",
     "Message",
+    "ModelList",
+    "ModelRow",
     "Outcome",
     "PersistentWorker",
     "Rules",
     "Site",
     "TorchRecorderError",
     "__version__",
+    "data_address",
+    "models_html",
     "names_of_class",
-    "obstacle_of",
-    "obstacle_of_class",
+    "read_header",
+    "read_list",
+    "why_class_not_tried",
+    "why_not_tried",
     "words",
 ]
 
-_HOMES = {"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure"}
-"""Names that many builds do not need: writers of pages, and workers of servers."""
+_HOMES = {
+    **{"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "data_address": "page.figure"},
+    **{"ModelRow": "page.models", "models_html": "page.models"},
+    **{"ModelList": "request.models", "read_list": "request.models", "COLUMNS": "request.models"},
+}
+"""Names that many builds do not need: writers of pages, lists of models, and workers of servers."""
 
 
 class Site(Generic[Place]):
@@ -155,9 +173,9 @@ class Site(Generic[Place]):
                 self._requests[place] = Outcome.refused(body, error)
             else:
                 target = request.recording.target
-                is_known = body.is_tried and body.obstacle and "(" not in target
-                fails = Outcome(request, None, TargetBuildFailed(target, body.obstacle))
-                self._requests[place] = fails if is_known else request
+                is_left_out = body.is_ranked and body.obstacle
+                left_out = Outcome(request, None, LeftOut(target, body.obstacle))
+                self._requests[place] = left_out if is_left_out else request
         return self._requests[place]
 
     def draw(

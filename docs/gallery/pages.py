@@ -18,16 +18,22 @@ nothing made up afterwards. Sizes are those of the papers or of the library, wei
 colours of this page: switch it to dark, and they are dark. Hover a layer to see what it is, click a `+` to look
 into it.
 
+{grid}
+
+## How it is made
+
 None of these libraries, and no torch, has to be there when this page is built: the recordings are
 [committed](../guide/caching.md) with the project, {megabytes:.1f} MB for all. Targets that begin with `gallery.models`
 are functions of a few lines, shown under [what is called](#what-is-called): a target takes literals, and these
 models take a configuration.
 
-FLOPs are those of the forward that was recorded, a product and a sum counted as two. The seconds are those of the
-recording by the clock, with the import of the library and building the model, on the machine that made this page.
+FLOPs are those of the forward that was recorded, a product and a sum counted as two. The seconds beside a model are
+those of the recording by the clock, with the import of the library and building the model, on the machine that made
+these pages.
 
-| model | kind | library | parameters | GFLOPs | seconds |
-|---|---|---|---:|---:|---:|
+## Their numbers
+
+{table}
 """
 
 _CALLED = """
@@ -50,28 +56,32 @@ def write_pages(folder: Path, known: Mapping[str, Any], size: int) -> None:
         text = "\n".join((_MADE, f"# {title}\n", *sections))
         (folder / f"{page}.md").write_text(text, encoding="utf-8")
     shown = [entry for _, entries in PAGES.values() for entry in entries if entry.name in facts]
-    about = _ABOUT.format(models=len(shown), libraries=len({e.package for e in shown}), megabytes=size / 1e6)
-    rows = (_row(page, e, facts[e.name]) for page, (_, group) in PAGES.items() for e in group if e.name in facts)
+    lines = "\n".join(map(_line, shown))
+    about = _ABOUT.format(
+        models=len(shown),
+        libraries=len({entry.package for entry in shown}),
+        megabytes=size / 1e6,
+        grid=f"```torchrecorder-models\n:as: grid\n:columns: name picture parameters\n{lines}\n```",
+        table=f"```torchrecorder-models\n:columns: name tags parameters flops memory depth\n{lines}\n```",
+    )
     versions = ", ".join(f"{name} {version}" for name, version in known["versions"].items())
-    text = "\n".join((_MADE + "\n" + about + "\n".join(rows), "", f"Recorded with {versions}.", _CALLED))
+    text = "\n".join((_MADE + "\n" + about, f"Recorded with {versions}.", _CALLED))
     (folder / "index.md").write_text(text, encoding="utf-8")
 
 
-def _row(page: str, entry: Entry, facts: Mapping[str, Any]) -> str:
-    anchor = re.sub(r"[^\w\s-]", "", entry.name.lower()).replace(" ", "-")
-    cells = (
-        f"[{entry.name}]({page}.md#{anchor})",
-        entry.kinds,
-        entry.package,
-        facts["parameters"],
-        _giga(facts),
-        f"{facts['seconds']:.1f}",
-    )
-    return f"| {' | '.join(cells)} |"
+def _line(entry: Entry) -> str:
+    """The model in a list of models."""
+    options = {**entry.written(), "title": entry.name, "tags": f"{entry.kinds}, {entry.package}"}
+    return " ".join((entry.target, *(f'{name}="{value}"' for name, value in options.items())))
+
+
+def _name(entry: Entry) -> str:
+    """The name of its figure, to which the list leads."""
+    return re.sub(r"[^\w\s-]", "", entry.name.lower()).replace(" ", "-")
 
 
 def _section(entry: Entry, facts: Mapping[str, Any]) -> str:
-    options = "".join(f":{line}\n" for line in entry.options.splitlines())
+    options = "".join(f":{line}\n" for line in (*entry.options.splitlines(), f"name: {_name(entry)}-figure"))
     fence = f"```torchrecorder\n{entry.target}\n{options}```"
     told = [f"{facts['parameters']} parameters", f"{_giga(facts)} GFLOPs", f"recorded in {facts['seconds']:.1f} s"]
     if not {"shape", "inputs"} & entry.written().keys():

@@ -62,8 +62,8 @@ def test_hovering_shows_details_and_neighbours(open_page: Open, theme: str) -> N
         "Settings": "16, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1)",
         "Parameters": "2.32 k",
         "FLOPs": "18.9 M",
-        "Input": "B×16×64×64",
-        "Output": "B×16×64×64",
+        "Input": "N×16×64×64",
+        "Output": "N×16×64×64",
     }
     assert marked(page) == (["4"], ["3", "5"])
     lit = page.evaluate(f"document.querySelector('{FIGURE} .torchrecorder-lit').getAttribute('d').match(/M/g).length")
@@ -91,7 +91,7 @@ def test_the_panel_can_be_pointed_at_and_left_with_escape(open_page: Open) -> No
 def test_ops_and_inputs_have_details(open_page: Open) -> None:
     page = open_page("furo")
     node(page, "0").hover()
-    assert facts(page) == {"name": "image", "Output": "B×3×64×64"}
+    assert facts(page) == {"name": "image", "Output": "N×3×64×64"}
     page.locator(f"{FIGURE} .nodes g", has_text=re.compile("^cat$")).first.hover()
     found = facts(page)
     assert (found["name"], found["Class"], found["In"]) == ("cat", "torch.cat", "up1")

@@ -113,6 +113,10 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
     ),
     (errors.NotDrawn(), "nothing is drawn while requests are collected"),
     (
+        errors.LeftOut("pkg.Loss", "it is a loss"),
+        'pkg.Loss gets no picture unasked: it is a loss\na pattern with its name asks for it: "pkg.Loss": True',
+    ),
+    (
         errors.StylerError("pkg.Mine", ("style_node for 'fc' raised ValueError: no",), "Trace …"),
         "styler pkg.Mine: style_node for 'fc' raised ValueError: no",
     ),

@@ -43,7 +43,7 @@ def test_draws_from_shapes() -> None:
     assert diagram.graph.modules["head.1"].cls == "torch.nn.modules.linear.Linear"
     assert "Linear 4→2" in diagram.text
     assert diagram.facts["parameters"] == "26"
-    assert diagram.facts["input"] == "x B×3"
+    assert diagram.facts["input"] == "x N×3"
     assert min(diagram.size) > 0
 
 
@@ -181,6 +181,22 @@ def test_a_notebook_shows_it_above_the_traceback() -> None:
     shell._format_exception_for_storage(result.error_in_exec)  # the kernel stores it, too
     (picture,) = shown
     assert "image/svg+xml" in str(picture)
+    said = "\n".join(result.error_in_exec._render_traceback_())
+    assert "torchrecorder.draw(net, torch.ones(1, 5))" in said
+    assert "self.head(self.fc(x))" in said
+    assert said.endswith(str(result.error_in_exec))
+    assert not [line for line in said.splitlines() if "torchrecorder/" in line or "IPython/" in line]
+    assert len(said.splitlines()) < 15
+
+
+def test_a_forgotten_batch_is_named() -> None:
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))
+    for given in (((3, 8, 8),), ((3, 8, 8), (3, 8, 8))):
+        with pytest.raises(ForwardError) as caught:
+            torchrecorder.draw(net, *given)
+        assert ("is the batch missing? With it the forward runs: `shape: 1,3,8,8`" in str(caught.value)) is (
+            len(given) == 1
+        )
 
 
 def test_one_tensor_is_one_argument() -> None:

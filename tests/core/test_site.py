@@ -9,7 +9,7 @@ import pytest
 
 from torchrecorder import site as door
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.errors import FormatError, OptionError, TargetBuildFailed
+from torchrecorder.errors import FormatError, LeftOut, OptionError
 from torchrecorder.graph import Graph
 from torchrecorder.page import Diagram, Outcome
 from torchrecorder.request import DiagramRequest
@@ -114,19 +114,17 @@ def test_a_body_that_cannot_be_read_is_an_outcome_and_a_warning_at_its_place(
     assert site.warnings == [f"{place}: torchrecorder: {text}" for place, text in said.warnings()]
 
 
-def test_a_tried_class_that_cannot_be_built_is_known_without_recording(
+def test_a_class_of_a_kind_that_gets_no_picture_is_not_even_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = drawn(monkeypatch)
     site, said = made(tmp_path)
-    needs = "its constructor needs width"
-    tried = {
-        "a": Body("pkg.Net", is_tried=True, obstacle=needs),
-        "b": Body("pkg.Net(3)", is_tried=True, obstacle=needs),
-    }
-    site.draw({**tried, "c": Body("pkg.Named", obstacle=needs)})
-    assert [request.recording.target for request in asked] == ["pkg.Net(3)", "pkg.Named"]
-    assert isinstance(site.results["a"].error, TargetBuildFailed)
+    kind = "it is a loss"
+    ranked = {"a": Body("pkg.Net", is_tried=True, is_ranked=True, obstacle=kind)}
+    tried = {"b": Body("pkg.losses.Tried", is_tried=True, obstacle=kind), "c": Body("pkg.Named", obstacle=kind)}
+    site.draw({**ranked, **tried})
+    assert [request.recording.target for request in asked] == ["pkg.losses.Tried", "pkg.Named"]
+    assert isinstance(site.results["a"].error, LeftOut)
     assert site.results["a"].is_skipped
     assert said.warnings() == []
 

@@ -15,6 +15,7 @@ from markdown.preprocessors import Preprocessor
 
 from mkdocs_torchrecorder import TorchRecorderExtension, extension
 from mkdocs_torchrecorder.site import DiagramsFailed
+from mkdocs_torchrecorder.zensical import ZensicalPage
 from tests.mkdocs_ext.nets import write_nets
 from tests.mkdocs_ext.placements import FENCE
 from tests.mkdocs_ext.seeing import see
@@ -76,6 +77,11 @@ def test_a_file_that_is_not_watched_is_one_warning(
         convert(root, **config)
     said = "torchrecorder: src/nets/__init__.py is not watched, so Zensical keeps pictures when it changes: write "
     assert [record.getMessage() for record in caplog.records if "watched" in record.getMessage()] == [said + line]
+
+
+def test_a_name_without_a_file_is_not_to_be_watched(root: Path) -> None:
+    page = ZensicalPage("page.md", {}, {"root_dir": str(root)}, has_references=False)
+    assert page.unwatched([root / "torch-git"], []) == ""
 
 
 def test_zensical_toml_is_written_otherwise(root: Path, caplog: pytest.LogCaptureFixture) -> None:

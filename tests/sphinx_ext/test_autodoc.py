@@ -41,10 +41,10 @@ class Small(Net):
 
         def __init__(self):
             super().__init__()
-            self.only = nn.Linear(4, 4)
+            self.both = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
 
         def forward(self, x):
-            return self.only(x)
+            return self.both(x)
 
 
 class Bare(Small):
@@ -103,6 +103,10 @@ class Fails(nn.Module):
         raise RuntimeError("not today")
 
 
+class OneLoss(Small):
+    """Two layers, but a loss."""
+
+
 class Config:
     """No module."""
 '''
@@ -131,8 +135,8 @@ torchrecorder_autodoc = {autodoc}
 """With torch as a mock, only Sphinx itself imports it, for signatures of classes that inherit their constructor."""
 
 INFORMATION = (
-    "torchrecorder: automatic diagrams: {drawn} drawn, 3 not: no inputs found for autonets.Fails;"
-    " cannot be built without arguments: autonets.Half, autonets.Needs"
+    "torchrecorder: automatic diagrams: {drawn} drawn, 4 not: no inputs found for autonets.Fails;"
+    " little to show in autonets.Half, autonets.OneLoss; cannot be built without arguments: autonets.Needs"
 )
 
 
@@ -175,7 +179,7 @@ def test_every_module_that_can_be_drawn_is_drawn_behind_its_docstring(project: P
     shows = description(built, "nets.html", "autonets.Shows")
     assert figures(shows) == 1
     assert "Its own." in shows
-    for name in ("Refuses", "Needs", "Half", "Fails", "Config"):
+    for name in ("Refuses", "Needs", "Half", "Fails", "OneLoss", "Config"):
         assert figures(description(built, "nets.html", f"autonets.{name}")) == 0, name
 
     again = project.build("html", "-W").ok()
@@ -188,6 +192,19 @@ def test_every_module_that_can_be_drawn_is_drawn_behind_its_docstring(project: P
     assert small.index("It is small") < small.index("Linear 3→8") < small.index("Run both")
     tex = next(project.build("latex").ok().folder.glob("*.tex")).read_text(encoding="utf-8")
     assert tex.count("torchrecorder-") == 5
+
+
+def test_failures_are_kept_though_another_extension_ends_the_build(project: Project) -> None:
+    fails = 'class {}(Fails):\n    """Fails, too."""\n'
+    library(project)
+    project.write("src/autofails.py", "from autonets import Fails\n" + "".join(map(fails.format, ("One", "Two"))))
+    project.write("docs/fails.rst", "Fails\n=====\n\n.. automodule:: autofails\n   :members:\n")
+    ends = "def setup(app):\n    app.connect('html-page-context', lambda *_: 1 / 0)\n"
+    project.configure(ends)
+    first = project.build("html")
+    assert (first.status, len(first.workers)) == (2, 1)
+    second = project.build("html")
+    assert (second.status, second.workers) == (2, [])
 
 
 def test_a_class_on_two_pages_is_recorded_once_and_read_by_two_processes(project: Project) -> None:
@@ -238,12 +255,12 @@ def test_a_page_follows_what_its_classes_depend_on(project: Project) -> None:
     library(project, page=".. automodule:: autohelped\n   :members:\n", other="Nothing.\n")
     before = project.build("html", "-W").ok()
     stamps = {name: os.stat(before.folder / name).st_mtime_ns for name in ("page.html", "other.html")}
-    assert "B×6" in before.text("page.html")
+    assert "N×6" in before.text("page.html")
 
     project.write("src/autohelp.py", "WIDTH = 7\n")
     built = project.build("html", "-W").ok()
     assert "0 added, 0 changed, 0 removed" in built.output
-    assert "B×7" in built.text("page.html")
+    assert "N×7" in built.text("page.html")
     changed = {name for name, stamp in stamps.items() if os.stat(built.folder / name).st_mtime_ns != stamp}
     assert changed == {"page.html"}
 
@@ -339,10 +356,10 @@ class Gate(nn.Module):
 
     def __init__(self, width):
         super().__init__()
-        self.fc = nn.Linear(width, 1)
+        self.fc, self.out = nn.Linear(width, 1), nn.Linear(1, 1)
 
     def forward(self, x):
-        return self.fc(x).sigmoid() * x
+        return self.out(self.fc(x)).sigmoid() * x
 
 
 class Fixed(nn.Module):
@@ -350,10 +367,10 @@ class Fixed(nn.Module):
 
     def __init__(self, height=3):
         super().__init__()
-        self.fc = nn.Linear(height, 1)
+        self.fc, self.out = nn.Linear(height, 1), nn.Linear(1, 1)
 
     def forward(self, x):
-        return self.fc(x)
+        return self.out(self.fc(x))
 '''
 
 
@@ -372,7 +389,7 @@ def test_what_is_guessed_from_names_alone_is_drawn_where_a_directive_asks_for_it
     project.write("src/autovague.py", VAGUE)
     library(project, page=".. autoclass:: autovague.Vague\n")
     built = project.build("html", "-W", "-v").ok()
-    assert "automatic diagrams: 0 drawn, 1 not: no inputs found for autovague.Vague" in built.output
+    assert "automatic diagrams: 0 drawn, 1 not: little to show in autovague.Vague" in built.output
     assert "autovague.Vague: its inputs can be guessed from the names of its parameters alone" in built.output
     library(project, page=".. torchrecorder:: autovague.Vague\n")
     assert "so no sizes are shown" in project.build("html", "-W").ok().text("page.html")

@@ -110,7 +110,7 @@ def test_progress_is_shown(built: Built) -> None:
 def test_layers_and_shapes_are_drawn(built: Built) -> None:
     words = re.findall(r"<text[^>]*>([^<]*)</text>", built.svgs("first.html")[0])
     assert {"enter", "leave"} <= set(words)
-    assert any("B×8" in word for word in words)
+    assert any("N×8" in word for word in words)
     assert "enter" not in built.svgs("sub/second.html")[0]
 
 

@@ -58,14 +58,14 @@ def test_pages_follow_their_models_in_every_output_folder(project: Project) -> N
     assert written(before, project.build("html").ok()) == set()
 
     project.write("src/other.py", OTHER.replace("nn.Linear(3, 5)", "nn.Linear(3, 7)"))
-    assert "B×7" in project.build("dirhtml").ok().svgs("other/index.html")[0]
+    assert "N×7" in project.build("dirhtml").ok().svgs("other/index.html")[0]
 
     # The cache knows the change already, drawn for the other folder; the pages of this one do not.
     changed = project.build("html").ok()
     assert not drew(changed)
     assert "0 added, 0 changed, 0 removed" in changed.output
     assert written(before, changed) == {"other.html"}
-    assert "B×7" in changed.svgs("other.html")[0]
+    assert "N×7" in changed.svgs("other.html")[0]
 
 
 def test_a_failure_is_told_again_at_no_cost_and_tried_again_with_a_fresh_environment(project: Project) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from torchrecorder import __version__
 from torchrecorder.cache.store import FOLDERS, sweep
 from torchrecorder.cli import diff, doctor, draw, projects
-from torchrecorder.cli.shared import FAILED, USAGE, Commands, add_command, print_json
+from torchrecorder.cli.shared import FAILED, USAGE, Commands, add_command, print_json, said
 from torchrecorder.errors import OptionError, TorchRecorderError, did_you_mean, near_miss
 from torchrecorder.request.settings import CACHE_FOLDER
 from torchrecorder.trace.stamped import STAMP, write_stamp
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except TorchRecorderError as error:
         if getattr(arguments, "json", False):
             print_json({"error": str(error)})
-        print(f"torchrecorder: error: {error}", file=sys.stderr)
+        print(f"torchrecorder: error: {said(error)}", file=sys.stderr)
         return USAGE if isinstance(error, OptionError) else FAILED
     except BrokenPipeError:  # what reads our output has seen enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

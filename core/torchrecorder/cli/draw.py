@@ -18,11 +18,12 @@ from torchrecorder.cli.shared import (
     add_option,
     add_places,
     cache_remarks,
+    said,
     settings_here,
     write,
     written,
 )
-from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.errors import OptionError, TorchRecorderError, listed
 from torchrecorder.page import Outcome
 from torchrecorder.page.files import FILE_TYPES, FileType, file_type, type_of
 from torchrecorder.page.printed import outcome_for_print, points, requests_for_print
@@ -49,6 +50,8 @@ examples:
   torchrecorder draw 'pkg.Net(width=64)' --show flops            # the tree of modules, in the terminal
   torchrecorder draw 'pkg.models.*' -o diagrams/ --format pdf
 """
+_LISTED = 4
+"""Models that an error names."""
 _UNSAFE = re.compile(r"[^\w.=+-]+")
 """What the name of a file in a folder does not take over from a target."""
 
@@ -108,7 +111,8 @@ def check(arguments: argparse.Namespace) -> list[str]:
     requests: list[DiagramRequest] = []
     for target in arguments.targets:
         try:
-            requests.append(read_request("pkg.Net" if is_pattern(target) else target, written(arguments, _OFFERED)))
+            name = "pkg.Net" if is_pattern(target) or _is_module(target, arguments.path) else target
+            requests.append(read_request(name, written(arguments, _OFFERED)))
         except OptionError as error:
             problems += error.problems
     try:
@@ -116,14 +120,19 @@ def check(arguments: argparse.Namespace) -> list[str]:
         wanted.require()
     except OptionError as error:
         return [*dict.fromkeys(problems), *error.problems]
-    if arguments.width and not problems:
+    if arguments.width and "width" in wanted.heeds and not problems:
         try:
             points(requests[0].figure.width)
         except OptionError as error:
             problems += error.problems
-    problems += _without_effect(wanted, written(arguments, _OFFERED))
     problems += [one_depth(request.depths) for request in requests[:1] if request.depths and not wanted.switches]
     return [*dict.fromkeys(problems), *_unclear_places(arguments, wanted)]
+
+
+def _is_module(target: str, path: Sequence[str]) -> bool:
+    """Whether a target is the name of a module or a package beside, and not of something in it."""
+    files = (Path(folder, name) for folder in (".", *path) for name in (f"{target}.py", f"{target}/__init__.py"))
+    return target.isidentifier() and any(file.is_file() for file in files)
 
 
 def _without_effect(wanted: FileType, given: Mapping[str, str]) -> Iterator[str]:
@@ -132,11 +141,11 @@ def _without_effect(wanted: FileType, given: Mapping[str, str]) -> Iterator[str]
             continue
         if option.name not in wanted.heeds:
             where = ", ".join(kind.name for kind in FILE_TYPES if option.name in kind.heeds)
-            yield f"--{option.name} changes nothing in {wanted.name}, only in {where}"
+            yield f"note: --{option.name} changes nothing in {wanted.name}, only in {where}"
         elif option.name in ("show", "hide"):
             lost = [fact for fact in given[option.name].replace(",", " ").split() if fact not in wanted.facts]
             if lost:
-                yield f"--{option.name} {','.join(lost)} changes nothing in {wanted.name}"
+                yield f"note: --{option.name} {','.join(lost)} changes nothing in {wanted.name}"
 
 
 def _unclear_places(arguments: argparse.Namespace, wanted: FileType) -> Iterator[str]:
@@ -158,12 +167,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise OptionError(
             ("none of the models that match can be drawn; name one with its arguments: pkg.Net(width=64)",)
         )
-    requests = [read_request(target, written(arguments, _OFFERED)) for target in targets]
+    wanted, given = _type(arguments), written(arguments, _OFFERED)
+    of_recording = {option.name for option in OPTIONS if option.stage == "recording"}
+    heeded = {name: text for name, text in given.items() if name in of_recording | wanted.heeds}
+    requests = [read_request(target, heeded) for target in targets]
     candidates = {request: requests_for_print(request) for request in requests}
     drawn = pipeline.run([single for ones in candidates.values() for single in ones], _show_progress)
     outcomes = [outcome_for_print(request, [drawn[single] for single in ones]) for request, ones in candidates.items()]
-    wanted = _type(arguments)
-    for remark in cache_remarks(pipeline):
+    for remark in (*_without_effect(wanted, given), *cache_remarks(pipeline)):
         print(f"torchrecorder: {remark}", file=sys.stderr)
     are_written = [_put(each, wanted, arguments.output, at, len(outcomes)) for at, each in enumerate(outcomes)]
     return 0 if all(are_written) else FAILED
@@ -189,12 +200,16 @@ def _put(outcome: Outcome, wanted: FileType, output: str, number: int, count: in
 
 def _names(target: str, worker: Worker) -> Iterator[str]:
     """A target, or those that match it."""
-    if not is_pattern(target):
+    is_module = target.isidentifier()
+    if not is_module and not is_pattern(target):
         yield target
         return
-    answer = worker.record(RecordingRequest(target), timeout_s=TIMEOUT_S)
+    answer = worker.record(RecordingRequest(f"{target}.*" if is_module else target), timeout_s=TIMEOUT_S)
     if answer.error is not None:
         raise answer.error
+    if is_module:
+        names = listed([*(answer.names or ())], _LISTED)
+        raise OptionError((f"{target} is a module; write one of its classes: {names}, or '{target}.*' for all",))
     for name, obstacle in (answer.names or {}).items():
         if obstacle:
             print(f"torchrecorder: note: {name} is left out: {obstacle}", file=sys.stderr)
@@ -204,10 +219,11 @@ def _names(target: str, worker: Worker) -> Iterator[str]:
 
 def _say(outcome: Outcome, name: str) -> None:
     if outcome.error is not None:
-        print(f"torchrecorder: error: {name}{outcome.error}", file=sys.stderr)
+        print(f"torchrecorder: error: {name}{said(outcome.error)}", file=sys.stderr)
         if details := outcome.error.details():
             print(details, file=sys.stderr)
-    for note in outcome.diagram.notes if outcome.diagram is not None else ():
+    notes = (outcome.guess_note(), *outcome.diagram.notes) if outcome.diagram is not None else ()
+    for note in filter(None, notes):
         print(f"torchrecorder: note: {name}{note}", file=sys.stderr)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from torchrecorder.errors import OptionError
+from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import SETTINGS, Option, Settings
 from torchrecorder.request.options import read_yes_no
@@ -114,6 +114,11 @@ def in_terminal(text: str, default: object) -> str:
     line = text[:1].lower() + text[1:].rstrip(".")
     line = line.replace("`", "'").replace("%", "%%")
     return line if usual in ("", ()) else f"{line} (default: {f'{usual:g}' if isinstance(usual, float) else usual})"
+
+
+def said(error: TorchRecorderError) -> str:
+    """Text of an error in the words of the command line."""
+    return str(error).replace("in the setting `path`", "with --path")
 
 
 def cache_remarks(pipeline: Pipeline) -> list[str]:

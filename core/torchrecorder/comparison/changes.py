@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -30,11 +31,18 @@ class Change:
     """By how many parameters all of them have more or less."""
     order: int = 0
     """Position of its layer, by which changes are listed."""
+    is_counted: bool = False
+    """Whether the text says how many layers these are."""
 
     @property
     def place(self) -> str:
         """Its place in a few words: `blocks.*.mlp`."""
         return shown_paths(self.where)
+
+
+def counted(words: Sequence[str]) -> list[str]:
+    """Each word once, with how often it is there: `relu() ×2`."""
+    return [f"{word} ×{n}" if n > 1 else word for word, n in Counter(words).items()]
 
 
 def shown_paths(paths: Sequence[str]) -> str:

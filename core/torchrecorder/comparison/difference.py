@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from torchrecorder.comparison.changes import NUMBER, Change, folded, of_classes, of_settings, pattern
+from torchrecorder.comparison.changes import NUMBER, Change, counted, folded, of_classes, of_settings, pattern
 from torchrecorder.comparison.flow import Flow
 from torchrecorder.comparison.layers import Layer, Setting, changed_settings, described
 from torchrecorder.comparison.matching import Matching
@@ -185,7 +185,7 @@ class _Neighbours:
 
     @property
     def what(self) -> str:
-        return listed([described(layer) for layer in self.layers], _LISTED, "more layers")
+        return listed(counted([described(layer) for layer in self.layers]), _LISTED, "more layers")
 
 
 def _presence(matching: Matching) -> Iterator[Change]:
@@ -210,7 +210,7 @@ def _presence(matching: Matching) -> Iterator[Change]:
         where = tuple(layer.path for layer in instead.layers)
         text = f"{run.what} replaced by {instead.what}"
         order = matching.position[instead.layers[0]]
-        yield Change("changed", where, text, instead.params - run.params, order)
+        yield Change("changed", where, text, instead.params - run.params, order, is_counted=True)
     for run in added:
         yield from _new(run, matching)
 
@@ -285,7 +285,8 @@ def _new(run: _Neighbours, matching: Matching) -> Iterator[Change]:
     is_numbered = all(layer.name.isdigit() for layer in run.layers)
     if is_numbered and not any(_apart(layer, matching.old_of) for layer in run.layers):
         where = tuple(layer.path for layer in run.layers)
-        yield Change("added", where, f"{run.what} added{place}", run.params, matching.position[run.layers[0]])
+        order = matching.position[run.layers[0]]
+        yield Change("added", where, f"{run.what} added{place}", run.params, order, is_counted=True)
         return
     for layer in run.layers:
         moved = _apart(layer, matching.old_of)

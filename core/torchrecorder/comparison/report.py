@@ -54,7 +54,8 @@ def markdown(difference: Difference, names: tuple[str, str]) -> str:
     for change in difference.changes[:_MOST]:
         place = f"{_code(change.place)}: " if change.where else ""
         delta = f" ({_signed(change.params)} parameters)" if change.params else ""
-        lines.append(f"- **{change.mark}** {place}{escaped(change.text)}{_times(change)}{delta}")
+        what = change.text.replace(f" {change.mark}", "", 1)
+        lines.append(f"- **{change.mark}** {place}{escaped(what)}{_times(change)}{delta}")
     if (more := len(difference.changes) - _MOST) > 0:
         lines.append(f"- … and {more} more changes")
     shapes, hidden = _shown(difference.shapes)
@@ -111,7 +112,8 @@ def _signed(number: int) -> str:
 
 
 def _times(change: Change) -> str:
-    return f" (×{len(change.where)})" if len(change.where) > 1 and "layers" not in change.text else ""
+    is_said = change.is_counted or "layers" in change.text
+    return f" (×{len(change.where)})" if len(change.where) > 1 and not is_said else ""
 
 
 def _shown(shapes: list[ShapeChange]) -> tuple[list[ShapeChange], int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from torchrecorder.comparison.changes import Change
+from torchrecorder.comparison.changes import Change, counted
 from torchrecorder.comparison.flow import Flow, Forward, items_of
 from torchrecorder.comparison.layers import LONGEST, UNSEEN, Layer
 from torchrecorder.errors import listed
@@ -119,7 +119,10 @@ class WiringChanges:
         if not item.is_call:
             return _op_name(forward.graph, forward.graph.ops[item.id])
         layer = self._layer(forward, item)
-        return forward.graph.calls[item.id].module if layer is None else layer.name or layer.cls
+        call = forward.graph.calls[item.id]
+        if layer is not None and layer.name.isdigit():  # the list that it is in, as seen from what calls it
+            return call.module.removeprefix(f"{forward.graph.calls[call.parent or 0].module}.")
+        return call.module if layer is None else layer.name or layer.cls
 
     def _order(self, was: Item, item: Item, old: int, new: int) -> str:
         places = []
@@ -146,9 +149,8 @@ class WiringChanges:
                 continue
             come.remove(instead)
             yield "changed", f"{what} → {self._what(self.new, instead, new, others[1])}"
-        added = [*dict.fromkeys(self._what(self.new, it, new, others[1]) for it in come)]
-        yield from _together("removed", [*dict.fromkeys(removed)])
-        yield from _together("added", added)
+        yield from _together("removed", removed)
+        yield from _together("added", [self._what(self.new, it, new, others[1]) for it in come])
         for item in items_of(self.new, new):
             if not item.is_call and (found := self.new.other.get(item)) is not None:
                 one, other = self.old.graph.ops[found.id], self.new.graph.ops[item.id]
@@ -215,7 +217,8 @@ def _source(forward: Forward, value: int, call: int) -> _Source:
 
 
 def _together(mark: Mark, names: Sequence[str]) -> Iterator[tuple[Mark, str]]:
-    """Few things one by one, many as one change."""
+    """Few things one by one, many as one change; equal ones are counted."""
+    names = counted(names)
     if len(names) > _LISTED:
         names = [listed(names, _LISTED, "more ops")]
     for name in names:

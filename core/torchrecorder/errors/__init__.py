@@ -25,6 +25,7 @@
     ├── ClusterFailed(RuntimeError)      a cluster that was to record cannot be used
     ├── CannotCompare(RuntimeError)      two models have nothing in common, or one is not there
     ├── NotDrawn                         requests are only collected, so nothing is drawn
+    ├── LeftOut                          a class is not worth a picture that no author asked for
     ├── StylerError(RuntimeError)        a user's styler cannot be used
     ├── FormatError(ValueError)          a stored Graph cannot be read
     └── RecorderError                    a classic `Recorder` was given what it cannot keep
@@ -87,6 +88,10 @@ class TargetNotFound(TargetError):
     near: tuple[str, ...] = ()
     layer: str = ""
     """The rest of the name, if what was found is a class of modules: most likely a layer of it."""
+    models: str = ""
+    """The models that the part which does exist has."""
+    folder: str = ""
+    """The folder beside that holds what is missing, though it is not on the Python path."""
 
     def summary(self) -> str:
         """Part of the name that is missing."""
@@ -95,10 +100,14 @@ class TargetNotFound(TargetError):
 
     def hint(self) -> str:
         """The near misses, or where names are looked for."""
+        if self.folder:
+            return f"{self.folder} holds it, and is not on the Python path: name that folder in the setting `path`"
         if self.near:
             return "did you mean " + " or ".join(self.near) + "?"
         if self.layer:
             return f"if it is a layer, write {self.parent} with the option `focus`: {self.layer}"
+        if self.models:
+            return f"write one of its classes: {self.models}"
         return "" if self.parent else "is it installed where models are recorded, or its folder on the Python path?"
 
     def shared(self) -> str:
@@ -212,14 +221,11 @@ class ForwardError(TorchRecorderError, RuntimeError):
 
     def _render_traceback_(self) -> list[str]:
         """Lines that IPython prints for it; above them a notebook shows what ran."""
-        ipython: Any = importlib.import_module("IPython")
         if self.diagram is not None and not self._is_shown:  # IPython asks again for what it stores of the cell
             self._is_shown = True
+            ipython: Any = importlib.import_module("IPython")
             ipython.display.display(self.diagram)
-        lines: list[str] = ipython.get_ipython().InteractiveTB.structured_traceback(
-            type(self), self, self.__traceback__
-        )
-        return lines
+        return super()._render_traceback_()
 
 
 class WorkerError(TorchRecorderError, RuntimeError):
@@ -387,6 +393,15 @@ class NotDrawn(TorchRecorderError):
     """Requests are only collected."""
 
     _summary = "nothing is drawn while requests are collected"
+
+
+class LeftOut(TorchRecorderError):
+    """A class gets no picture, since that would tell readers little, and no author has asked for it."""
+
+    _summary = "{target} gets no picture unasked: {reason}"
+    _hint = 'a pattern with its name asks for it: "{target}": True'
+    target: str
+    reason: str
 
 
 class StylerError(TorchRecorderError, RuntimeError):

@@ -8,6 +8,7 @@ pipe, and pickling takes the same way.
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -15,6 +16,8 @@ from typing import Any, ClassVar, dataclass_transform
 
 _OPTIONAL_PART = re.compile(r"\[([^][]*)\]")
 _FACT = re.compile(r"\{(\w+)")
+_MACHINERY = re.compile(r"[/\\](torchrecorder|IPython|ipykernel)[/\\](?!.*ipykernel_)")
+"""In names of files with code of ours, or of what runs a notebook."""
 _UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Control characters, those that reverse the direction of a line, and what UTF-8 or XML cannot hold."""
 TEXT_LIMIT = 2000
@@ -56,6 +59,12 @@ class TorchRecorderError(Exception):
     def details(self) -> str:
         """A traceback or the tail of a log, for a person who debugs."""
         return self._filled(self._details)
+
+    def _render_traceback_(self) -> list[str]:
+        """Lines that IPython prints for it: frames of the user's code alone, and the message."""
+        frames = traceback.extract_tb(self.__traceback__)
+        shown = traceback.format_list([it for it in frames if not _MACHINERY.search(it.filename)])
+        return [text.rstrip() for text in (*shown, self.details(), f"{type(self).__name__}: {self}") if text]
 
     def shared(self) -> str:
         """Text that is the same in all failures of one cause; empty if each has to be corrected where it is written."""

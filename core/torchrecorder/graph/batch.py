@@ -1,4 +1,4 @@
-"""Sizes that follow the batch: `B` in place of the number that a forward happened to run with."""
+"""Sizes that follow the batch: `N` in place of the number that a forward happened to run with."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph, TensorMeta
-
-_LARGEST_FACTOR = 9
-"""Before a `B` a larger one would be read as billions."""
 
 
 def batch_size(graph: Graph) -> int | None:
@@ -21,7 +18,7 @@ def batch_size(graph: Graph) -> int | None:
 
 
 def symbolic(graph: Graph, value: int) -> TensorMeta | None:
-    """Meta of a value, with symbols for the sizes that follow the batch: `("B", 64, 56, 56)`."""
+    """Meta of a value, with symbols for the sizes that follow the batch: `("N", 64, 56, 56)`."""
     meta, axes = graph.values[value].meta, graph.batch.get(value)
     if meta is None or axes is None or (batch := batch_size(graph)) is None:
         return meta
@@ -32,11 +29,11 @@ def symbolic(graph: Graph, value: int) -> TensorMeta | None:
 
 
 def _symbol(size: int, batch: int) -> str:
-    """A multiple of the batch as `B`, `2B`, `B·12`; half of it as `B/2`."""
+    """A multiple of the batch as `N`, `2N`; half of it as `N/2`."""
     if size % batch:
-        return f"B/{batch // size}"
+        return f"N/{batch // size}"
     factor = size // batch
-    return "B" if factor == 1 else f"{factor}B" if factor <= _LARGEST_FACTOR else f"B·{factor}"
+    return "N" if factor == 1 else f"{factor}N"
 
 
 def is_of_batch(size: object, batch: int) -> bool:

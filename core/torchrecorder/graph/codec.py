@@ -123,11 +123,6 @@ def _frames_to_json(graph: Graph) -> dict[str, object]:
     }
 
 
-def is_from_names(text: bytes) -> bool:
-    """Whether the JSON of a Graph says that its inputs were guessed from names alone; it is not parsed."""
-    return b'"grade":"names"' in text  # in none of its texts, where a quote has a backslash before it
-
-
 _HALF_PAIR = re.compile(r"[\ud800-\udfff]")
 _MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _MAY_BE_HALF_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")

@@ -191,6 +191,11 @@ class Frame:
     offset: int | None = None
     """The instruction of `source` that called it, as in `Op`."""
 
+    @property
+    def short(self) -> str:
+        """Its name in a picture: `split_heads`."""
+        return self.name.rpartition(".")[2].strip("_")
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

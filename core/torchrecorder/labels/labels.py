@@ -26,8 +26,9 @@ from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, Span, View
 from torchrecorder.view.differences import values_of
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
-from torchrecorder.view.op_families import DROPOUTS
+from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
 from torchrecorder.view.simplified.merged import is_scale_and_shift
+from torchrecorder.view.tree import CallTree, call_tree
 
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
 MAX_DIFFERING = 76  # cap on a second line that says in what layers differ, since no other place does
@@ -102,7 +103,7 @@ class Labels:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op, node.spans)
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
-            return Label(label.name, " · ".join(filter(None, (label.line, work))), label.is_sign)
+            return Label(label.name, " · ".join(filter(None, (label.line, *self._tied(node), work))), label.is_sign)
         if node.kind == "gap":
             thing = "steps" if len(node.calls) < node.size else "layers"
             paths = [self.graph.calls[call].module for call in (*node.calls[:1], *node.calls[-1:])]
@@ -130,22 +131,23 @@ class Labels:
         module = self._module(call.id)
         if module is None:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
-        name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box)
+        parts_of = [self.graph.calls[call].module for part in node.parts for call in part.calls]
+        name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box, parts_of)
         name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
-        is_leaf = module.native and kind != "block"  # whose summary shows the number of parameters
-        lights = self._lights(node)
-        if is_leaf:
+        layer = self.kinds.layers.get(call.id)
+        lights = [*(() if layer is None else layer.made), *self._tied(node), *self._lights(node)]
+        if (module.native and kind != "block") or layer is not None:
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
             room = MAX_NAME - len(" · ".join(("", *lights)))
-            what = heads or summary(cls, module.extra_repr, node.spans, limit=room)
-            parts = [*_repeated(" · ".join((what, *lights)), node), self._again(module, node)]
+            said, like = (module.extra_repr, cls) if layer is None else (layer.said, layer.like)
+            what = heads or summary(cls, said, node.spans, limit=room, like=like)
+            parts, long = [*_repeated(" · ".join((what, *lights)), node), self._again(module, node)], cls
         else:
-            what = node.inset or among(values_of(node.spans, "class")) or cls
+            long = node.inset or among(values_of(node.spans, "class")) or cls
             facts = (*settings(node.spans), self._params(module, node))
-            parts = [*_repeated(" · ".join(filter(None, (what, self._experts(call.id), *lights))), node), *facts]
-            parts = _fitting(parts, what, MAX_DIFFERING if node.spans else MAX_LINE)
-        line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
-        limit = MAX_DIFFERING if node.spans else MAX_LINE
+            parts = [*_repeated(" · ".join(filter(None, (long, self._experts(call.id), *lights))), node), *facts]
+        limit = MAX_DIFFERING if node.spans or node.parts else MAX_LINE
+        line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if node.inset and (not name or _NUMBERS.fullmatch(name)):
             return Label(clean(cls, MAX_NAME), clean(line, limit))
@@ -155,6 +157,27 @@ class Labels:
         if kind in _LIGHT and len(line) < MAX_NAME and _letters(line).startswith(_letters(name)):
             return Label(line)  # `maxpool · MaxPool2d 3×3 /2`
         return Label(clean(name, MAX_NAME), clean(line, limit))
+
+    def _tied(self, node: Node) -> list[str]:
+        """`weight of enc.0` of a layer or an op that takes the weight of another layer."""
+        path = self._weights.get((node.kind, node.calls[0] if node.kind == "call" else node.op))
+        return [f"weight of {_shortened(relative(path, self._path(node.box)))}"] if path else []
+
+    @cached_property
+    def _weights(self) -> dict[tuple[str, int | None], str]:
+        """By op, and by call of a layer, the layer whose weight it reads, if that is another one."""
+        values, paths = self.graph.values, dict[tuple[str, int | None], str]()
+        called = {row.module for row in self.graph.calls}
+        for op in self.graph.ops:
+            weight = values[op.inputs[1]] if plain(op.name) in WEIGHTED and len(op.inputs) > 1 else None
+            while weight is not None and weight.producer is not None:  # `enc.weight.t()`
+                inputs = self.graph.ops[weight.producer].inputs
+                weight = values[inputs[0]] if len(inputs) == 1 else None
+            path = (weight.name or "").rpartition(".")[0] if weight is not None and weight.kind == "param" else ""
+            home = self.graph.modules.get(self.graph.calls[op.call].module)
+            if path and path in called and home is not None and path not in (home.fqn, *home.aliases):
+                paths["op", op.id] = paths["call", op.call] = path
+        return paths
 
     def _experts(self, call: int) -> str:
         """`8 experts` for weights of three axes beside a choice of the best, `top 2` for the choice."""
@@ -234,11 +257,17 @@ class Labels:
             return self._again(module, thing)  # other layers that it stands for have other numbers
         paths = {self.graph.calls[call].module for call in thing.calls}
         numbers = [self.graph.modules[path].params.total for path in paths if path in self.graph.modules]
+        if thing.calls[0] in self._tree.picked:
+            numbers = [self._tree.n_params(call) for call in thing.calls]
         is_equal = len({*numbers}) < 2
-        number = module.params.total if is_equal else sum(numbers)
+        number = numbers[0] if is_equal else sum(numbers)
         text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
-        is_first = thing in self._things_of.get(module.fqn, [])[:1]
+        is_first = thing in self._things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
+
+    @cached_property
+    def _tree(self) -> CallTree:
+        return call_tree(self.graph)
 
     @cached_property
     def _unequal(self) -> set[int]:
@@ -285,8 +314,9 @@ class Labels:
     def _shared(self) -> list[str]:
         """The modules with parameters of which several calls are drawn apart, in the order in which they ran."""
         modules = self.graph.modules
-        apart = (path for path, things in self._things_of.items() if len({thing.calls for thing in things}) > 1)
-        return [path for path in apart if path in modules and modules[path].params.total]
+        apart = {path: its for path, its in self._things_of.items() if len({thing.calls for thing in its}) > 1}
+        with_params = [path for path in apart if path in modules and modules[path].params.total]
+        return [path for path in with_params if apart[path][0].calls[0] not in self._tree.picked]
 
     def _link(self, node: Node) -> Label:
         """`from down1` or `to up3`: what is at the other end."""
@@ -323,9 +353,9 @@ class Labels:
             clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE)
         )
 
-    def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
+    def _run_name(self, calls: tuple[int, ...], box: int | None, parts: Collection[str] = ()) -> str:
         paths = [self.graph.calls[call].module for call in calls]
-        return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
+        return run_name(self.graph, paths, self._path(box), parts) if paths[0] else self.name
 
     def _home(self, box: Box) -> str:
         """The path of the list that holds layers which take turns."""
@@ -360,7 +390,7 @@ def _repeated(text: str, thing: Box | Node) -> list[str]:
     """A thing, its repeats, and their differences."""
     words = times(thing.repeat, thing.repetition)
     of_all = [word for word in thing.differs if word.startswith(("with ", "without "))]
-    text = " ".join((text, *of_all))
+    text = f"{text} {', '.join(of_all)}".strip()
     head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
     return [*filter(None, (*head, *(word for word in thing.differs if word not in of_all)))]
 

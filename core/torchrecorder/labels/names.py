@@ -8,13 +8,16 @@ from collections.abc import Collection, Iterable, Sequence
 from torchrecorder.graph import Graph, Module, TensorMeta
 from torchrecorder.view import Repetition
 from torchrecorder.view.entries import is_list
+from torchrecorder.view.op_families import DROPOUTS
 
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]+")
 _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
 def class_name(module: Module) -> str:
-    return module.cls.rpartition(".")[2]
+    """Its class; of a layer whose weight torch makes, `ParametrizedConv1d`, the one that it was before."""
+    name = module.cls.rpartition(".")[2]
+    return name.removeprefix("Parametrized") if module.native else name
 
 
 def kind_name(module: Module) -> str:
@@ -27,23 +30,41 @@ def relative(path: str, base: str) -> str:
     return path[len(base) + 1 :] if base and path.startswith(base + ".") else path
 
 
-def run_name(graph: Graph, paths: Sequence[str], base: str) -> str:
-    """The name of modules that are shown as one, from `base` on.
+def run_name(graph: Graph, paths: Sequence[str], base: str, parts: Collection[str] = ()) -> str:
+    """The name of modules that are shown as one, with their parts, from `base` on.
 
-    All of a list are `blocks`; some of it `blocks.1–5`; a single module, or one that is called again, its path.
+    All of a list or container are `blocks`; some of it `blocks.1–5`; a single module, or one that is called again, its
+    path.
     """
     first, last = relative(paths[0], base), relative(paths[-1], base)
     if first == last:
         return first
-    parent = first.rpartition(".")[0]
-    around = paths[0].rpartition(".")[0]
-    if parent and {path for path in graph.modules if path.rpartition(".")[0] == around} == set(paths):
-        return parent
     pairs = [*zip(first.split("."), last.split("."), strict=False)]
     changing = [i for i, (a, b) in enumerate(pairs) if a != b]
-    if len(changing) == 1 and first.count(".") == last.count(".") and "".join(pairs[changing[0]]).isdigit():
-        return ".".join(a if a == b else f"{a}–{b}" for a, b in pairs)
-    return f"{first}–{last}"
+    parent = ".".join(a for a, _ in pairs[: changing[0]]) if changing else ""
+    if parent and _is_whole(graph, paths[0][: len(paths[0]) - len(first)] + parent, {*paths, *parts}):
+        return parent
+    if len(changing) > 1 or first.count(".") != last.count("."):
+        return f"{first}–{last}"
+    return ".".join(a if a == b else f"{a}–{b[_alike(a, b) :]}" for a, b in pairs)
+
+
+def _is_whole(graph: Graph, home: str, shown: Collection[str]) -> bool:
+    """Whether all that does something in a container is shown."""
+    inside = [path for path in graph.modules if path.startswith(f"{home}.")]
+    closed = tuple(f"{path}." for path in shown)
+    nothing = DROPOUTS | {"Identity"}
+    leaves = (path for path in inside if not any(other.startswith(f"{path}.") for other in inside))
+    rest = (path for path in leaves if path not in shown and not path.startswith(closed))
+    return all(class_name(graph.modules[path]) in nothing for path in rest)
+
+
+def _alike(first: str, last: str) -> int:
+    """How many letters two names begin with, `block_1` and `block_2`, if no more than numbers or a letter follow."""
+    stem = first.rstrip("0123456789")
+    if stem and stem == last.rstrip("0123456789"):
+        return len(stem)
+    return len(first) - 1 if len(first) > 1 and first[:-1] == last[:-1] else 0  # `inception3a`
 
 
 def clean(text: str, limit: int) -> str:
@@ -111,8 +132,8 @@ def tensor(meta: TensorMeta | None, show: Collection[str]) -> str:
 
 
 def times(n: int, repetition: Repetition) -> str:
-    """Repeats of a thing drawn once: `×4`, `6 in parallel`, `called 5× · shared · loop`; empty for once."""
+    """Repeats of a thing drawn once: `×4`, `6 in parallel`, `called 5 times · shared · loop`; empty for once."""
     if n < 2:
         return ""
-    words = {"series": f"×{n}", "parallel": f"{n} in parallel", "shared": f"called {n}× · shared"}
+    words = {"series": f"×{n}", "parallel": f"{n} in parallel", "shared": f"called {n} times · shared"}
     return words.get(repetition) or f"{words['shared']} · loop"

@@ -24,15 +24,17 @@ _UNTOLD = names(
 _WORDS = {"kernel_size": "kernel", "stride": "stride"}
 
 
-def summary(cls: str, extra_repr: str, spans: Sequence[Span] = (), *, limit: int | None = None) -> str:
+def summary(cls: str, extra_repr: str, spans: Sequence[Span] = (), *, limit: int | None = None, like: str = "") -> str:
     """The class and the numbers that matter; of what differs among layers that are drawn once, all values.
 
-    If that is longer than the limit, sizes that differ are not written.
+    If that is longer than the limit, sizes that differ are not written. `like` is the class of torch that has such
+    settings, if it is another.
     """
     classes = next((span.values for span in spans if span.name == "class"), ())
     if classes:  # whose settings are others
         return among(classes)
-    rule = _RULES.get(cls) or next((rule for start, rule in _FAMILIES.items() if cls.startswith(start)), _written)
+    like = like or cls
+    rule = _RULES.get(like) or next((rule for start, rule in _FAMILIES.items() if like.startswith(start)), _written)
     args = read(extra_repr)
     for span in spans:
         if span.name not in args.by_name() and span.name != "params":  # it is at its default

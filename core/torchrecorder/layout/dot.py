@@ -338,7 +338,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
 
 def _without_examples(shape: str) -> str:
     """The shape without the batch, and without axes of one, which broadcasting adds: resolution and channels."""
-    return "×".join(size for size in shape.split("×") if size not in ("1", "B"))
+    return "×".join(size for size in shape.split("×") if size not in ("1", "N"))
 
 
 def _shape(view: View, value: int, show: Collection[str]) -> str:

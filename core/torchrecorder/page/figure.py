@@ -85,8 +85,13 @@ def _image(diagram: Diagram, options: FigureOptions, save: Callable[[str], str] 
     lazy = ' loading="lazy"' if options.loading == "lazy" else ""
     style = f"width:{width or 'auto'};max-width:100%;height:{height or 'auto'}"
     svg = diagram.without_foot().standalone_svg()
-    address = save(svg) if save else f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
+    address = save(svg) if save else data_address(svg)
     return f'<img src="{escape(address)}" alt="{escape(options.alt or diagram.alt)}"{lazy} style="{style}">'
+
+
+def data_address(svg: str) -> str:
+    """An address that holds the picture itself."""
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
 
 
 def table_cells(row: LayerRow, translate: Translate = in_english) -> tuple[str, ...]:

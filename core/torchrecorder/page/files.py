@@ -29,7 +29,7 @@ class FileType:
     help: str
     make: Callable[[Diagram], str | bytes]
     heeds: frozenset[str]
-    """The options of drawing and figure that change what is written; the command refuses the others."""
+    """The options of drawing and figure that change what is written; the command says so of the others."""
     facts: frozenset[str] = frozenset(FACTS)
     """What `show` and `hide` can change in it."""
     switches: bool = False

@@ -13,6 +13,7 @@ from torchrecorder.errors import (
     FailedInside,
     ForwardError,
     InputError,
+    LeftOut,
     NotAModule,
     OptionError,
     OutOfDate,
@@ -31,7 +32,9 @@ from torchrecorder.request import Body, DiagramRequest, FigureOptions, Recording
 OPEN_HEIGHT = 600
 """The height in CSS pixels up to which the picture of an automatic diagram stands open in its page."""
 
-_OF_THE_MODEL = (TargetError, InputError, ForwardError, WorkerTimeout, WorkerCrashed, FailedInside, TorchMissing)
+_OF_THE_MODEL = (
+    *(TargetError, InputError, ForwardError, LeftOut, WorkerTimeout, WorkerCrashed, FailedInside, TorchMissing),
+)
 _HOW_IT_RAN = re.compile(r"the forward ran |\w+ stands for ")
 _PLACE = re.compile(r" ([\w-]+)/\S*\.py:\d+(, [\d…]+)*$")
 """Lines of a file in a package, whose name comes first, at the end of notes of a recording."""
@@ -135,12 +138,17 @@ class Outcome:
             notes.append(f"This diagram is out of date: {'; '.join(self.error.reasons)}")
         elif self.error is not None:
             notes.append(f"This diagram is not complete: {self.error.summary()}")
-        facts = self.diagram.facts
-        if guessed := facts.get("guessed"):
-            template = translate(GRADES.get(facts.get("grade", ""), "{}"))
-            notes.append(template.format(translated(guessed, translate)))
+        if guess := self.guess_note(translate):
+            notes.append(guess)
         notes += [note for note in self.diagram.notes if of_picture and self._is_for_readers(note)]
         return tuple(translated(note, translate) for note in notes)
+
+    def guess_note(self, translate: Translate = in_english) -> str:
+        """Inputs that were found, with where they come from; empty if they were given."""
+        facts = self.diagram.facts if self.diagram is not None else {}
+        if not (guessed := facts.get("guessed")):
+            return ""
+        return translate(GRADES.get(facts.get("grade", ""), "{}")).format(translated(guessed, translate))
 
     def author_notes(self) -> tuple[str, ...]:
         """Notes for the author of a model: they go to the log of a build that writes the page, at `-v`."""

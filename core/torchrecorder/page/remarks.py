@@ -11,6 +11,7 @@ from torchrecorder.errors import (
     FailedInside,
     ForwardError,
     InputError,
+    LeftOut,
     NotAModule,
     NotDrawn,
     OptionError,
@@ -42,7 +43,10 @@ _SETTING = re.compile(r"the setting `(\w+)`")
 """The words for a setting in errors, which each tool writes in its own way."""
 _NAMED = 5
 """Classes that one line names of those that failed for one kind of reason."""
+_MANY = 10
+"""Classes without a picture, above which a build names the command that writes patterns for them."""
 _WORDS: tuple[tuple[type[TorchRecorderError], str], ...] = (
+    (LeftOut, "little to show in"),
     (InputError, "no inputs found for"),
     (TargetBuildFailed, "cannot be built without arguments:"),
     (TargetError, "cannot be imported:"),
@@ -190,9 +194,11 @@ def said_of_tried(outcomes: Iterable[Outcome]) -> tuple[str, str]:
             if "(" in outcome.request.recording.target:
                 words = words.replace("without arguments", "with these arguments")
             by_words.setdefault(words, []).append(name)
-            reasons.append(f"{name}: {error.summary()}")
+            reasons.append(f"{name}: {error.reason if isinstance(error, LeftOut) else error.summary()}")
     text = f"automatic diagrams: {len(tried) - len(reasons)} drawn"
     if reasons:
         why = "; ".join(f"{words} {listed([*dict.fromkeys(names)], _NAMED)}" for words, names in by_words.items())
         text += f", {len(reasons)} not: {why}"
+    if len(reasons) > _MANY:
+        text += "; `torchrecorder suggest docs` prints settings with which more can be drawn"
     return text, "\n".join(reasons)

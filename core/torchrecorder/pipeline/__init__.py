@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing.model import CachedDrawing, Drawing
-from torchrecorder.errors import FormatError, InputError, NotDrawn
+from torchrecorder.errors import FormatError, LeftOut, NotDrawn
 from torchrecorder.faults import unforeseen
 from torchrecorder.installation import legacy_install
 from torchrecorder.page import Diagram, Outcome
 from torchrecorder.pipeline.collecting import VARIABLE, write_requests
 from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey, source_of
 from torchrecorder.pipeline.failures import TRIES
-from torchrecorder.pipeline.recordings import Recording, Recordings
-from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest
+from torchrecorder.pipeline.recordings import Asked, Recording, Recordings
+from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest, parse_target
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.finder import ModuleFinder
 
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from torchrecorder.graph import Graph
     from torchrecorder.worker.client import Worker
 
-_FROM_NAMES = (
-    "its inputs can be guessed from the names of its parameters alone",
-    "say a `shape`, or write a directive or a fence, which draws it without sizes",
-)
 COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
 
@@ -70,6 +66,7 @@ class Pipeline:
     """Seconds of each recording of the last run, by target."""
     _looked: Recordings | None = field(init=False, default=None)
     """Recordings that were looked at before the run."""
+    _firsts: dict[RecordingRequest, RecordingRequest] = field(init=False, default_factory=dict)
     _early: ExitStack = field(init=False, default_factory=ExitStack)
     _worker: Worker | None = field(init=False, default=None)
     """The worker that was started before the run, or lasts for all of it."""
@@ -101,8 +98,15 @@ class Pipeline:
             self._looked = self._looked or self.recordings()
             if self._looked.kept(request.recording, is_tried=request.is_tried) is None:
                 worker = self._started()
-                if self.is_alone:
-                    worker.submit(request.recording, request.timeout_s)
+                if self.is_alone and self.first_of(request) == request.recording:
+                    worker.submit(request.recording, request.timeout_s, is_trial=request.is_trial)
+
+    def first_of(self, request: DiagramRequest) -> RecordingRequest:
+        """The recording that a class is first asked for, whatever its name: one class may be documented by several."""
+        asked = request.recording
+        target = parse_target(asked.target)
+        named = asked if not request.defined else replace(asked, target=str(replace(target, dotted=request.defined)))
+        return self._firsts.setdefault(named, asked)
 
     def expect_any(self) -> None:
         """Start the worker before a request is known, if no build has been before: this one most likely needs it."""
@@ -259,6 +263,8 @@ class _Batch:
         self.styler_source = cache(partial(source_of, finder=finder))
         self.recorded: dict[RecordingRequest, Recording] = {}
         self.tried = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_tried}
+        self.trials = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_trial}
+        self.firsts = {it.recording: pipeline.first_of(it) for it in wanted}
 
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
         needed = _timeouts(self.wanted)
@@ -275,8 +281,8 @@ class _Batch:
 
     def _item(self, request: DiagramRequest) -> _Item:
         recording = self.recorded[request.recording]
-        if request.is_tried and recording.is_from_names:
-            recording = Recording(error=InputError(*_FROM_NAMES), sources=recording.sources)
+        if request.is_ranked and recording.error is None and (reason := self.recordings.against(recording)):
+            recording = Recording(error=LeftOut(request.recording.target, reason), sources=recording.sources)
         return _Item(request, recording, self.recorded[request.old] if request.old else None)
 
     def _find_drawings(self, items: Sequence[_Item]) -> None:
@@ -329,7 +335,15 @@ class _Batch:
 
     def _record(self, timeouts: Mapping[RecordingRequest, float]) -> None:
         self.has_worked = self.has_worked or bool(timeouts)
-        self.recorded |= self.recordings.make(timeouts, partial(self.on_progress, "recording"), self.tried)
+        also: dict[RecordingRequest, list[RecordingRequest]] = {}
+        for request in timeouts:
+            first = self.firsts.get(request, request)
+            if first != request and first in timeouts:
+                also.setdefault(first, []).append(request)
+        others = {request for requests in also.values() for request in requests}
+        alone = {request: seconds for request, seconds in timeouts.items() if request not in others}
+        asked = Asked(self.tried, self.trials, also)
+        self.recorded |= self.recordings.make(alone, partial(self.on_progress, "recording"), asked)
 
     def _key(self, item: _Item) -> RenderKey | None:
         old = item.old

@@ -144,5 +144,5 @@ def _request_from_json(data: Mapping[str, Any]) -> DiagramRequest:
         RecordingRequest.from_json(data["recording"]),
         DrawingOptions(**drawing),
         timeout_s=data["timeout_s"],
-        is_tried=data["is_tried"],
+        **{name: data[name] for name in ("pattern", "is_tried", "is_ranked", "defined")},
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchrecorder.cache.index import stamp_of
+from torchrecorder.cache.index import StampedIndex, stamp_of
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store, object_name
 from torchrecorder.errors import (
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from torchrecorder.worker.client import Worker
     from torchrecorder.worker.messages import Answer
 
+_RULES = "1"
+"""Changes with what `graph.worth` says, so that answers of before are not taken for those of now."""
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _OF_THE_MACHINE = (*OUT_OF_MEMORY, "No space left on device", "Too many open files")
 
@@ -57,8 +59,6 @@ class Recording:
 
     tried_ns: int = 0
     """Time of the last failure whose cause was not seen; 0 if all that it depended on was."""
-    is_from_names: bool = False
-    """Whether its inputs were guessed from the names of parameters alone."""
 
     def graph(self) -> Graph:
         """Graph of the text; raises FormatError if there is none, or it is not a Graph."""
@@ -67,6 +67,18 @@ class Recording:
         from torchrecorder.graph import from_json
 
         return from_json(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a batch says of its recordings, besides their time-outs."""
+
+    tried: Container[RecordingRequest] = ()
+    """Those that a site only tries, whose failures are remembered whatever the cause."""
+    trials: Collection[RecordingRequest] = ()
+    """Those of them that may take little time and memory."""
+    also: Mapping[RecordingRequest, Sequence[RecordingRequest]] = field(default_factory=dict)
+    """By the recording of a class, what else it is asked as by other names of the same class."""
 
 
 class Recordings:
@@ -102,6 +114,7 @@ class Recordings:
         )
         self._remembered = ""
         """The digest of what was installed when the first of the new recordings was kept."""
+        self._worth = StampedIndex(machine, "worth.json")
         self._failures = Failures(machine, self._freshness, settings.allow)
         self._retries = retries
         self._kept: dict[tuple[RecordingRequest, bool], Recording] = {}
@@ -122,7 +135,7 @@ class Recordings:
                 found = failed and (self._old(request, failed.error) or failed)
             else:
                 sources = self._freshness.files(manifest)
-                found = Recording(manifest.graph, sources=sources, is_from_names=manifest.is_from_names)
+                found = Recording(manifest.graph, sources=sources)
         if found is not None:
             self._kept[asked] = found
         return found
@@ -159,51 +172,64 @@ class Recordings:
             is_of_machine = is_of_machine or finding.is_of_machine
         return best
 
+    def against(self, recording: Recording) -> str:
+        """Reason why it makes no picture unasked; empty if it is worth one, or its Graph is lost.
+
+        This machine keeps the answers, so that a build in which nothing changed reads no Graph.
+        """
+        known: str | None = self._worth.get(recording.digest, _RULES)
+        if known is None:
+            from torchrecorder.graph.worth import against
+
+            with suppress(FormatError):
+                self.load(recording)
+                known = against(recording.graph())
+                self._worth.put(recording.digest, _RULES, known)
+        return known or ""
+
     def save_indexes(self) -> None:
         self._freshness.save_indexes()
+        self._worth.save(lambda digest: self._cache.place(digest) or self._machine.object_file(digest))
         self._cache.save_index()
 
     def make(
         self,
         requests: Mapping[RecordingRequest, float],
         on_each: Callable[[str, int, int], object],
-        tried: Container[RecordingRequest] = (),
+        asked: Asked = Asked(),
     ) -> dict[RecordingRequest, Recording]:
         """New recordings of requests, each given with its time-out in seconds.
 
-        `on_each` is called as each begins: its target, how many began before it, and how many there are. Failures of
-        those that a site only tries are remembered, whatever the cause.
+        `on_each` is called as each begins: its target, how many began before it, and how many there are.
         """
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
             return made
         self._remembered = ""
         with self._open_worker(self._settings.path) as worker:
-            worker.expect(requests)
+            worker.expect(requests, asked.trials)
             begun = count()
             for request, answer in worker.record_all(
                 requests, lambda request: on_each(shown_target(request.target), next(begun), len(requests))
             ):
-                try:
-                    made[request] = self._keep(request, answer, is_tried=request in tried)
-                except Exception as error:  # an answer is what the model's code made of it
-                    made[request] = Recording(error=failed_inside(request.target, error))
+                for named in (request, *asked.also.get(request, ())):
+                    try:
+                        made[named] = self._keep(named, answer, is_tried=named in asked.tried)
+                    except Exception as error:  # an answer is what the model's code made of it
+                        made[named] = Recording(error=failed_inside(named.target, error))
+                    made[named] = self._old(named, answer.error) or made[named]
                 name = shown_target(request.target)
                 self.seconds[name] = max(answer.seconds, self.seconds.get(name, 0.0))
-                made[request] = self._old(request, answer.error) or made[request]
-        return {request: made[request] for request in requests}
+        return made
 
     def _keep(self, request: RecordingRequest, answer: Answer, *, is_tried: bool) -> Recording:
         """A new recording; it leaves behind the Graph with all that it depended on, or the failure with all it did."""
-        # What a build that finds all as it was does not need.
-        from torchrecorder.graph.codec import is_from_names
         from torchrecorder.trace.observed import ChangedWhileRecorded
 
         # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
         text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", answer.graph or "").encode()
         made = Recording(hashlib.sha256(text).hexdigest() if text else "", text or None, answer.error)
         made.sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
-        made.is_from_names = is_from_names(text)
         try:
             if answer.error is not None:
                 made.sources = (*made.sources, *files_of(answer.error))
@@ -213,7 +239,6 @@ class Recordings:
                     self._failures.put(request, answer.error, manifest, text, was_tried=not lasts)
             elif text and answer.trace is not None:
                 manifest = self._manifest(request, made.digest, answer.trace, self._cache)
-                manifest = replace(manifest, is_from_names=made.is_from_names)
                 shared = manifest.shared()
                 self._cache.put_entry("recording", request.key(), manifest.to_json(), text, shared.to_json())
         except ChangedWhileRecorded as changed:

@@ -33,6 +33,7 @@ _LIKE = frozenset(
 _LIKE_OTHER = frozenset(("expand_as", "view_as", "reshape_as", "type_as", "to"))
 """Ops that take the shape or type of their second argument."""
 _INTEGERS = ("int", "uint", "bool")
+_DIGITS = re.compile(r"\d+")
 _NUMBERED = re.compile(r":\d+$")
 """The end of the name of a module that is not registered, where several of its class are."""
 
@@ -165,11 +166,15 @@ class GraphFacts:
             if not self.children[here] and not self.children[there]:
                 continue
             names = dict(zip(self._named(there), self.children[there], strict=True))
-            for name, child in zip(self._named(here), self.children[here], strict=True):
-                if name in names:
-                    pending.append((child, names.pop(name)))
-                else:
-                    result.unmatched += self.ops_of([child])
+            others = dict(zip(self._named(here), self.children[here], strict=True))
+            pending += [(others.pop(name), names.pop(name)) for name in [*others] if name in names]
+            if self.graph.calls[here].module == self.graph.calls[there].module:  # it picks others of its layers
+                kinds = {name: _DIGITS.sub("#", name[0]) for name in names}
+                for name in [*others]:
+                    like = next((other for other in names if kinds[other] == _DIGITS.sub("#", name[0])), None)
+                    if like is not None:
+                        pending.append((others.pop(name), names.pop(like)))
+            result.unmatched += self.ops_of(others.values())
             result.missing += self.ops_of(names.values())
         return result
 

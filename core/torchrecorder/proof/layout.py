@@ -24,10 +24,8 @@ _Edge = tuple[str, str]
 """The keys of its nodes."""
 _TOUCHES = 3.0
 """Points from a border or a line within which another line touches it: round corners leave the corner by 2.9."""
-_TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled )(\d+)(?=×?(?:\s|$))|(?:^|\s)(\d+) in parallel\b")
-"""`×4`, `called 5×` and `6 in parallel`, but no sizes such as `3×3`."""
-_OF_A_PART = re.compile(r"×\d+ for ×\d+")
-"""In what a layer differs from others: how often a part of it is drawn."""
+_TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled )(\d+)(?=\s|$)|(?:^|\s)(\d+) in parallel\b")
+"""`×4`, `called 5 times` and `6 in parallel`, but no sizes such as `3×3`."""
 _PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
 _THOUSANDS = "kMBT"
 
@@ -246,7 +244,7 @@ def _numbers_of(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
     if not words:
         return
     where = graph.calls[thing.calls[0]].module or "the model"
-    times = [int(match[1] or match[2]) for match in _TIMES.finditer(_OF_A_PART.sub("", words))]
+    times = [int(match[1] or match[2]) for match in _TIMES.finditer(words)]
     if thing.repeat > 1 and thing.repeat not in times:
         yield f"“{words}” does not say that {where} stands for {thing.repeat} calls"
     if thing.repeat == 1 and times:
@@ -254,8 +252,21 @@ def _numbers_of(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
     if "param" in words and (match := _PARAMS.search(words)):
         modules = dict.fromkeys(graph.calls[call].module for call in thing.calls)
         totals = [graph.modules[path].params.total for path in modules if path in graph.modules]
-        if not _is_said(match, totals):
+        if not _is_said(match, totals) and not _is_said(match, _read_apart(graph, thing.calls)):
             yield f"“{words}” says other numbers of parameters than {where} has, {', '.join(map(str, totals[:3]))}"
+
+
+def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
+    """How many parameters each call reads; nothing if two of them read the same one, which counts once."""
+    read: dict[int, dict[str, int]] = {call: {} for call in calls}
+    for op in graph.ops:
+        around = [row.id for row in graph.around(op.call) if row.id in read]
+        values = (graph.values[value] for value in op.inputs)
+        sizes = {value.name or "": math.prod(value.shape) for value in values if value.kind == "param"}
+        for call in around:
+            read[call] |= sizes
+    names = [name for sizes in read.values() for name in sizes]
+    return [sum(sizes.values()) for sizes in read.values()] if len(names) == len({*names}) else []
 
 
 def _is_said(match: re.Match[str], totals: Iterable[int]) -> bool:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
+from torchrecorder.recording.machine.large import built
 from torchrecorder.request import Target
 from torchrecorder.request.callables import docstrings, needed_arguments, parameters_of
-from torchrecorder.running.restore import start_random_numbers
 
 
 class Built(NamedTuple):
@@ -44,9 +45,8 @@ def constructed(target: Target, builder: Callable[..., object], seed: int, *, is
     """
     first: Exception | None = None
     for way in _ways(target, builder, is_common):
-        start_random_numbers(seed)
         try:
-            return Built(builder(*way.args, **way.kwargs), way.note)
+            return Built(built(partial(builder, *way.args, **way.kwargs), seed), way.note)
         except Exception as error:
             first = first or error
     assert first is not None

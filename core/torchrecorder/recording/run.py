@@ -8,7 +8,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -28,6 +28,7 @@ from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
 from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.recording.machine.devices import NOT_THERE, is_there, stands_for
+from torchrecorder.recording.machine.large import LARGE, with_numbers
 from torchrecorder.recording.only_calls import OnlyCalls, kept_plainly
 from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.request import read_values
@@ -116,9 +117,6 @@ def _alone() -> Iterator[None]:
 
 Run = Literal["auto", "real", "fake", "meta"]
 
-LARGE = 300_000_000
-"""Parameters above which a model is not computed unless asked: it takes seconds and gigabytes for one picture."""
-
 _OF_THE_MACHINE = ("not implemented for", "CUDA error", *NOT_THERE)
 """Texts of exceptions that are caused by the machine, not by the model."""
 _MOST_OPS = 20_000
@@ -181,6 +179,8 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
     """Record a forward in one execution mode. The model and the arguments stay as they are."""
     if executed == "fake" and torch_private.FAKE_MODE.get() is None:
         executed = "meta"
+    if executed == "real":
+        forward = replace(forward, model=with_numbers(forward.model))
     if executed != "real":
         with _looking_at(forward.model):
             away = {tensor.device.type for tensor in _tensors(forward) if not is_there(tensor.device.type)}

@@ -23,12 +23,11 @@ from torchrecorder.errors import (
     TargetNotFound,
     TargetRefused,
 )
+from torchrecorder.recording.advice import folder_beside, models_of, near_modules, on_building, on_import
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.constructing import Built
-from torchrecorder.recording.machine.weights import advice_on_weights
 from torchrecorder.recording.saved import why_not_loaded
 from torchrecorder.request import Target, parse_target
-from torchrecorder.request.callables import needed_arguments
 from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.allowed import (
     EVERYTHING,
@@ -39,10 +38,6 @@ from torchrecorder.trace.allowed import (
     refused_argument,
     unwrapped,
 )
-
-_OPERATOR_MISSING = "does not exist"
-"""What torch says when a package built for another torch registers kernels for an operator it did not define."""
-
 
 Construct: TypeAlias = Callable[[Target, Callable[..., Any]], Built]
 """Calls what a target names."""
@@ -90,7 +85,10 @@ def load(text: str, seed: int, allow: Sequence[str], construct: Construct) -> Mo
         if isinstance(item, nn.Module) and not target.called:
             return Model(item)
         if not callable(item):
-            raise TargetBuildFailed(text, f"it is {_kind(item)}, not a module or something that builds one")
+            known = models_of(item)
+            advice = f"write one of its classes: {known}" if known else ""
+            why = f"it is {_kind(item)}, not a module or something that builds one"
+            raise TargetBuildFailed(text, why, advice=advice)
         _refuse(text, target, item, allow)
         if isinstance(item, type) and _builds_others(item):
             raise NotAModule(text)
@@ -98,14 +96,10 @@ def load(text: str, seed: int, allow: Sequence[str], construct: Construct) -> Mo
             result, note = construct(target, item)
             built = as_module(result)
         except Exception as error:
-            missing = [name for name in needed_arguments(item)[len(target.args) :] if name not in target.kwargs]
-            given = "".join(f"{argument!r}, " for argument in target.args)
-            given += "".join(f"{name}={value!r}, " for name, value in target.kwargs.items())
-            call = f"{target.dotted}({given}{', '.join(f'{name}=…' for name in missing)})"
-            advice = f"give the arguments in the target, as in {call}" if missing else ""
-            advice = advice or advice_on_weights(target, item, error)
             cause = f"{type(error).__name__}: {error}"
-            raise TargetBuildFailed(text, cause, innermost_origin(error), advice, user_traceback(error)) from error
+            raise TargetBuildFailed(
+                text, cause, innermost_origin(error), on_building(target, item, error), user_traceback(error)
+            ) from error
         if not isinstance(built, nn.Module):
             raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
         return Model(built, (note,) if note else ())
@@ -157,7 +151,7 @@ def load_object(text: str, target: Target, allow: Sequence[str]) -> object:
         except AttributeError as error:
             parent = ".".join((module.__name__, *rest[:depth]))
             layer = ".".join(rest[depth:]) if isinstance(item, type) and issubclass(item, nn.Module) else ""
-            raise TargetNotFound(text, parent, name, _near(parent, item, name), layer) from error
+            raise TargetNotFound(text, parent, name, _near(parent, item, name), layer, models_of(item)) from error
         except Exception as error:  # a lazy package imports the real module now
             raise _import_failed(text, f"{module.__name__}.{name}", error) from error
     return item
@@ -169,8 +163,7 @@ def import_longest(text: str, target: Target) -> tuple[ModuleType, list[str]]:
     fixed = len(target.module.split(".")) if target.module else 0
     module = import_module(text, parts[0])
     if module is None:
-        names = {entry.name for entry in pkgutil.iter_modules()} | set(sys.stdlib_module_names)
-        raise TargetNotFound(text, "", parts[0], tuple(get_close_matches(parts[0], sorted(names), 2, cutoff=0.75)))
+        raise TargetNotFound(text, "", parts[0], near_modules(parts), folder=folder_beside(parts[0]))
     for depth in range(1, len(parts)):
         name = ".".join(parts[: depth + 1])
         # A module that was imported may have modules of its own that were not.
@@ -210,19 +203,7 @@ def import_module(text: str, name: str) -> ModuleType | None:
 
 def _import_failed(text: str, name: str, error: BaseException) -> TargetImportFailed:
     cause = f"{type(error).__name__}: {error}"
-    return TargetImportFailed(text, name, cause, innermost_origin(error), _advice(error), user_traceback(error))
-
-
-def _advice(error: BaseException) -> str:
-    if isinstance(error, RuntimeError) and "operator " in str(error) and _OPERATOR_MISSING in str(error):
-        package = str(error).split("operator ", 1)[1].split("::", 1)[0]
-        return (
-            f"the installed {package} was built for another torch than {torch.__version__}:"
-            f" install the {package} build that matches it"
-        )
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"is the distribution that provides {error.name.split('.')[0]!r} installed where the recording runs?"
-    return ""
+    return TargetImportFailed(text, name, cause, innermost_origin(error), on_import(error), user_traceback(error))
 
 
 def _kind(thing: object) -> str:

@@ -1,6 +1,13 @@
 """What is asked: targets, shapes, options and settings, declared and read from text. Needs no torch."""
 
-from torchrecorder.request.automatic import DocstringField, Rule, Rules, has_example, obstacle_of, obstacle_of_class
+from torchrecorder.request.automatic import (
+    DocstringField,
+    Rule,
+    Rules,
+    has_example,
+    why_class_not_tried,
+    why_not_tried,
+)
 from torchrecorder.request.options import Option
 from torchrecorder.request.reading import (
     Body,
@@ -35,8 +42,6 @@ __all__ = [
     "format_shapes",
     "has_example",
     "is_pattern",
-    "obstacle_of",
-    "obstacle_of_class",
     "one_depth",
     "parse_shapes",
     "parse_target",
@@ -48,4 +53,6 @@ __all__ = [
     "read_values",
     "shapes_from",
     "site_options",
+    "why_class_not_tried",
+    "why_not_tried",
 ]

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchrecorder.errors import near_miss
-from torchrecorder.request.callables import docstrings, needed_arguments
 from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.reading import Body, site_options
 from torchrecorder.request.targets import matches, parse_target
@@ -31,28 +30,41 @@ _QUOTED = re.compile(r"""(["'])(?P<text>.*)\1""", re.DOTALL)
 _OF_ONE_FIGURE = ("caption", "name")
 
 
+_KINDS = {
+    kind: re.compile(rf"(?:.*\.)?(?:{modules})\..*|.*(?:{endings})")
+    for kind, modules, endings in (
+        ("a loss", r"loss(es)?|criteri(a|on|ons)", r"Loss(es)?|Criterion"),
+        ("a metric", r"metrics?|torchmetrics", r"Metrics?"),
+        ("an augmentation", r"augment(ations?|ers?|ors?)?", r"Augment(ation|er|or)"),
+        ("an optimizer", r"optim|optimi[sz]ers?", r"Optimi[sz]er"),
+        ("a scheduler", r"(lr_)?schedulers?", r"Scheduler"),
+    )
+}
+"""Kinds of classes that are no architecture, by how packages name modules for them, and how their classes end."""
+
+
+def why_not_tried(names: Iterable[str]) -> str:
+    """Kind of a class of which no picture is made unasked; empty if it may have one.
+
+    Args:
+        names: The dotted names of the class, by which it is documented and where it is defined, and those of its bases.
+    """
+    names = [*names]
+    kinds = (kind for kind, words in _KINDS.items() if any(map(words.fullmatch, names)))
+    return f"it is {kind}" if (kind := next(kinds, "")) else ""
+
+
 def has_example(name: str, docstring: str | None) -> bool:
     """Whether a docstring shows by its text how an object of a class of that bare name is built, `>>> net = Net(3)`."""
     return re.search(rf"^[ \t]*(?:>>>|\.\.\.).*\b{re.escape(name)}\(", docstring or "", re.MULTILINE) is not None
 
 
-def obstacle_of(name: str, docstrings: Iterable[str | None], parameters: Iterable[str]) -> str:
-    """Reason why a class cannot be built without arguments; empty if it can, or an example shows how.
-
-    The name is that without its module, the parameters those of the constructor that have no defaults.
-    """
-    needed = ", ".join(parameters)
-    return (
-        f"its constructor needs {needed}" if needed and not any(has_example(name, text) for text in docstrings) else ""
-    )
-
-
-def obstacle_of_class(cls: Any) -> str:
-    """The same of a class that is there."""
+def why_class_not_tried(name: str, cls: Any) -> str:
+    """The same of a class that is there, by its documented name; also that it is abstract."""
     if inspect.isabstract(cls):
         return f"it is abstract: {', '.join(sorted(cls.__abstractmethods__))}"
-    needed = needed_arguments(cls)
-    return obstacle_of(cls.__name__, docstrings(cls), needed) if needed else ""
+    bases = getattr(cls, "__mro__", ())
+    return why_not_tried((name, *(f"{base.__module__}.{base.__qualname__}" for base in bases)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,8 @@ class Rule:
     draws: bool = True
     is_tried: bool = False
     """Whether a class that cannot be drawn is left out without a warning."""
+    is_ranked: bool = False
+    """Whether it is left out, too, if its picture would tell readers little."""
     arguments: str = ""
     """Text in the brackets of the target."""
     options: Mapping[str, str | None] = field(default_factory=dict)
@@ -108,7 +122,7 @@ class Rules:
     def read(written: object) -> tuple[Rules, tuple[str, ...]]:
         """Rules of a setting, and what is wrong with it; what is wrong is left out."""
         if isinstance(written, bool) or written is None:
-            return Rules((Rule(is_tried=True, pattern=_EVERYTHING),) if written else ()), ()
+            return Rules((Rule(is_tried=True, is_ranked=True, pattern=_EVERYTHING),) if written else ()), ()
         if not isinstance(written, Mapping):
             return Rules(), (f'{written!r} is not valid: write True, or {{"pkg.models.*": {{"shape": "1,3"}}}}',)
         rules: list[Rule] = []
@@ -120,16 +134,19 @@ class Rules:
                 continue
             rule = _read_rule(value)
             problems += [f"{pattern!r}: {problem}" for problem in rule.problems]
-            rules.append(replace(rule, pattern=pattern, problems=()))
+            # `"pkg.losses.*": True` asks for all that can be drawn, `True` for what is worth it.
+            is_ranked = rule.is_tried and (pattern == _EVERYTHING or (rule.is_ranked and "*" in pattern))
+            rules.append(replace(rule, pattern=pattern, problems=(), is_ranked=is_ranked))
         return Rules(tuple(rules)), tuple(problems)
 
-    def body(self, names: Sequence[str], own: str | None, obstacle: str = "") -> Body | None:
+    def body(self, names: Sequence[str], own: str | None, obstacle: str = "", defined: str = "") -> Body | None:
         """Body for a documented class; None if it gets no diagram.
 
         Args:
             names: Its dotted name, then the others by which packages offer it.
             own: The field in its docstring; None if it has none.
-            obstacle: Why it cannot be built without arguments, if that is known.
+            obstacle: Why it is not even tried unasked, if that is known.
+            defined: Its name where it is defined, by which a build knows that it has it by another.
         """
         matching = (rule for rule in reversed(self.by_pattern) if any(matches(rule.pattern, name) for name in names))
         rule = max(matching, key=Rule.exactness, default=Rule(False))
@@ -138,7 +155,9 @@ class Rules:
         if not rule.draws:
             return None
         target = f"{names[0]}({rule.arguments})" if rule.arguments else names[0]
-        return Body(target, rule.options, rule.problems, (), rule.pattern, rule.is_tried, obstacle)
+        return Body(
+            target, rule.options, rule.problems, (), rule.pattern, rule.is_tried, rule.is_ranked, obstacle, defined
+        )
 
     def problems(self, classes: Mapping[str, bool]) -> Iterator[str]:
         """Problems of the patterns, given each documented class and whether it may be an `nn.Module`."""
@@ -178,7 +197,9 @@ def _read_rule(value: object) -> Rule:
     arguments, wrong = _checked_arguments(str(arguments))
     if not isinstance(is_tried, bool):
         problems.append(f"quiet: {is_tried!r} is neither True nor False")
-    return Rule(is_tried=is_tried is True, arguments=arguments, options=options, problems=(*wrong, *problems))
+    is_tried = is_tried is True
+    problems = [*wrong, *problems]
+    return Rule(is_tried=is_tried, is_ranked=is_tried, arguments=arguments, options=options, problems=tuple(problems))
 
 
 def _plain(value: object) -> object:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
@@ -106,6 +107,15 @@ def read_shape(text: str) -> str:
 
 def read_dotted_name(text: str) -> str:
     return str(parse_target(text))
+
+
+def read_inputs_name(text: str) -> str:
+    if text.startswith(tuple("{[(0123456789")):
+        advice = "name a function that gives it, as in inputs: pkg.example"
+        with suppress(ValueError):
+            advice = f"write shape: {read_shape(text)}"
+        raise ValueError(f"{text!r} is an input, not the name of one: {advice}")
+    return read_dotted_name(text)
 
 
 def read_depth(text: str) -> Depth | tuple[int, ...]:
@@ -246,6 +256,7 @@ def read_text(text: str) -> str:
 _WRITTEN: dict[object, str] = {
     read_shape: "SHAPES",
     read_dotted_name: "NAME",
+    read_inputs_name: "NAME",
     read_depth: "DEPTH",
     read_yes_no: "{yes,no}",
     read_whole_number: "NUMBER",

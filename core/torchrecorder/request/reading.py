@@ -22,7 +22,14 @@ from typing import Any
 
 from torchrecorder.errors import OptionError, did_you_mean, near_miss
 from torchrecorder.request.options import pixels, taken
-from torchrecorder.request.requests import OPTIONS, DiagramRequest, DrawingOptions, FigureOptions, RecordingRequest
+from torchrecorder.request.requests import (
+    OPTIONS,
+    TRIAL_S,
+    DiagramRequest,
+    DrawingOptions,
+    FigureOptions,
+    RecordingRequest,
+)
 from torchrecorder.request.targets import parse_target
 
 _BY_NAME = {option.name: option for option in OPTIONS}
@@ -46,8 +53,12 @@ class Body:
     """Of a documented class, the pattern of the settings that asks for it; empty if its docstring does."""
     is_tried: bool = False
     """Whether its page shows nothing if it cannot be drawn, because it was not asked for by name."""
+    is_ranked: bool = False
+    """Whether its page shows nothing, too, if its picture would tell readers little."""
     obstacle: str = ""
-    """Why the class cannot be built without arguments; empty if nothing is known."""
+    """Why the class is not even tried unasked; empty if it may be."""
+    defined: str = ""
+    """Name of the class where it is defined; empty if that is not known."""
     fault: str = ""
     """Why nothing of it can be read."""
 
@@ -114,7 +125,10 @@ class Body:
         is_common = "*" in self.pattern and (name.endswith(")") or bool(request.recording.shape))
         recording = replace(request.recording, target=name, is_common=is_common)
         figure = replace(request.figure, legend="\n".join(self.legend)) if self.legend else request.figure
-        return replace(request, recording=recording, figure=figure, pattern=self.pattern, is_tried=self.is_tried)
+        request = replace(request, recording=recording, figure=figure, pattern=self.pattern, defined=self.defined)
+        request = replace(request, is_tried=self.is_tried, is_ranked=self.is_ranked)
+        is_short = request.is_trial and "timeout" not in {**(site or {}), **self.options}
+        return replace(request, timeout_s=TRIAL_S) if is_short else request
 
 
 def read_request(

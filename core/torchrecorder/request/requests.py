@@ -26,6 +26,7 @@ from torchrecorder.request.options import (
     read_facts,
     read_figwidth,
     read_height,
+    read_inputs_name,
     read_scale,
     read_seconds,
     read_shape,
@@ -42,6 +43,12 @@ REVISION = 1
 
 TIMEOUT_S = 120.0
 """Seconds of a recording, most of which take about one: a loop without end must not hold up a build for long."""
+
+TRIAL_S = 15.0
+"""Seconds for a class that is only tried: a package has a hundred, and what takes longer is drawn when it is named."""
+
+TRIAL_BYTES = 2 << 30
+"""Resident memory for such a class: two at once, beside the builder, fit the runners of public CI, which have 7 GB."""
 
 Run = Literal["auto", "real", "fake", "meta"]
 Mode = Literal["eval", "train"]
@@ -72,7 +79,7 @@ class RecordingRequest:
     shape: str = option(
         "", read_shape, "What the model is called with: `1,3`, `1,3; 1,8`, `ids=int64[1,16]<100`."
     )  # empty: the inputs are found
-    inputs: str = option("", read_dotted_name, "Dotted name of its inputs, or of a function that makes them.")
+    inputs: str = option("", read_inputs_name, "Dotted name of its inputs, or of a function that makes them.")
     mode: Mode = option("eval", one_of(Mode), "Whether the model runs in `eval` or `train` mode.")
     run: Run = option(
         "auto", one_of(Run), "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size."
@@ -216,11 +223,20 @@ class DiagramRequest:
     """The one of the settings that asks for it; empty if a page or a docstring does."""
     is_tried: bool = False
     """Whether its page shows nothing if it cannot be drawn, because it was not asked for by name."""
+    is_ranked: bool = False
+    """Whether its page shows nothing, too, if its picture would tell readers little."""
+    defined: str = ""
+    """Name of its class where that is defined, if a documented class is asked for by another."""
 
     @property
     def old(self) -> RecordingRequest | None:
         """The recording that it is compared with."""
         return replace(self.recording, target=self.drawing.diff) if self.drawing.diff else None
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether its recording may take less time and memory, because a whole package is tried."""
+        return self.is_tried and "*" in self.pattern
 
     def singles(self) -> tuple[DiagramRequest, ...]:
         """A request for each depth, or only itself."""

@@ -129,7 +129,7 @@ def _parse_input(text: str) -> InputSpec:
 def _parse_size(text: str, whole: str) -> int:
     if re.fullmatch(r"\s*\d+\s*", text, re.ASCII):
         return int(text)
-    advice = f": write {','.join(re.split('[x×*]', text.strip()))}" if re.fullmatch(r"[\d\sx×*]+", text.strip()) else ""
+    advice = f": write {','.join(re.split('[ x×*]+', text.strip()))}" if re.fullmatch(r"[\d\sx×*]+", text) else ""
     where = "" if text.strip() == whole else f" in {whole!r}"
     raise ValueError(f"{text.strip()!r}{where} is not a valid size{advice}")
 

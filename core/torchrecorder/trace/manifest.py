@@ -65,8 +65,6 @@ class Manifest:
     machine: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     """What means something on the machine of the recording only, by kind: `files` and `folders` outside of the project,
     variables of the `environment`, `measures` of files, and `links`."""
-    is_from_names: bool = False
-    """Whether the inputs were guessed from the names of parameters alone, for which no page gets a picture unasked."""
 
     def is_of(self, request: RecordingRequest) -> bool:
         """Whether it was made for that request; an entry of a cache may have been moved."""
@@ -104,6 +102,7 @@ class Manifest:
             if key not in _CHECKS or not _CHECKS[key](value):
                 return None
             values[key] = tuple(value) if isinstance(value, list) else value
+        values.pop("is_from_names", None)  # an earlier version wrote it, which is now asked of the Graph
         return Manifest(**values)
 
 

@@ -44,6 +44,7 @@ class _Differences:
         self._view, self.graph, self.tree = view, view.graph, visible.tree
         self.places = visible.places
         self._gone, self._contracted, self._aside = visible.gone, visible.contracted, visible.facts.aside
+        self._said = visible.facts.kinds.said
         self._settings: dict[str, Mapping[str, str]] = {}
 
     def view(self) -> View:
@@ -169,7 +170,7 @@ class _Differences:
         if module is None:
             return {CLASS: self.graph.calls[call].module}
         if module.fqn not in self._settings:
-            settings = {CLASS: module.cls.rpartition(".")[2]} | read(module.extra_repr).by_name()
+            settings = {CLASS: module.cls.rpartition(".")[2]} | read(self._said(call)).by_name()
             if settings.get("groups", "1") != "1" and settings["groups"] == settings.get(SIZES, "").partition(",")[0]:
                 settings["groups"] = "depthwise"  # as many as channels, however many these are
             self._settings[module.fqn] = settings

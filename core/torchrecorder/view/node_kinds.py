@@ -2,17 +2,20 @@
 
 A layer of torch's own is known by the module of torch that defines it. Any other layer that calls no further one is
 known by the ops it ran, never by the spelling of its name: a class that computes a mean and a reciprocal root
-normalises, whatever it is called.
+normalises, whatever it is called. So is one that does the work of one layer: a subclass, a layer whose weight is
+computed (`weight_norm`, a mask), and one around a layer that pads or scales besides.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Literal
+import re
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from typing import Literal, NamedTuple
 
-from torchrecorder.graph import Graph, Module
+from torchrecorder.graph import Call, Graph, Module, Op
 from torchrecorder.view.model import Node, NodeKind
-from torchrecorder.view.op_families import ACTIVATIONS, POINTWISE
+from torchrecorder.view.op_families import ACTIVATIONS, PIECES, POINTWISE, SHAPING, WEIGHTED
 
 Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data", "link"]
 """`block`: layers whose inside is not drawn; `data`: a parameter, buffer or constant; `link`: an end of a cut edge."""
@@ -66,6 +69,30 @@ def plain(name: str) -> str:
     return _ALIASES.get(bare, bare)
 
 
+_ONE_LAYER: tuple[Kind, ...] = ("conv", "linear", "norm")
+_PADS = SHAPING | PIECES | {"pad", "getitem", "narrow", "cat"}
+_SCALES = ("add", "sub", "mul", "div")
+_PARAMETRIZED, _MADE = "torch.nn.utils.parametrize.Parametrized", ".parametrizations."
+"""How torch names the class of a layer whose weight another module makes, and where that module is."""
+_HOOKED = {"weight_g": "weight_norm", "weight_u": "spectral_norm", "weight_mask": "pruned"}
+"""By the parameter or buffer that it adds how a hook of torch makes the weight."""
+
+
+_UNKNOWN = Module("", "", native=True)
+
+
+class OneLayer(NamedTuple):
+    """The one layer whose work a call does."""
+
+    kind: Kind
+    like: str
+    """Class of torch that has such settings: `Conv2d`."""
+    said: str
+    """What the layer says of itself, as its `extra_repr`."""
+    made: tuple[str, ...]
+    """How its weight is made: `weight_norm`."""
+
+
 class NodeKinds:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -103,6 +130,9 @@ class NodeKinds:
             return "op"
         if module.native and call not in self.calling:
             return torch_kind(module)
+        return self.layers[call].kind if call in self.layers else self._of_ops(call)
+
+    def _of_ops(self, call: int) -> Kind:
         ran = self.ran.get(call, set())
         kinds = {op_kind(name) for name in ran}
         if call in self.calling:
@@ -114,6 +144,113 @@ class NodeKinds:
                 return kind
         is_formula = ran <= POINTWISE | {name for name in ran if op_kind(name) == "act"}
         return "act" if "act" in kinds and is_formula else "op"
+
+    @cached_property
+    def layers(self) -> dict[int, OneLayer]:
+        """By call the one layer whose work it does, but for layers of torch as they are."""
+        works = _Works(self.graph)
+        found = ((call.id, self._layer(call, works)) for call in self.graph.calls if call.kind == "module" and call.ok)
+        return {call: layer for call, layer in found if layer is not None}
+
+    def _layer(self, call: Call, works: _Works) -> OneLayer | None:
+        module, is_leaf = self.graph.modules.get(call.module, _UNKNOWN), call.id not in self.calling
+        made = (*works.made[call.id],)
+        is_made = bool(made) and (module.cls.startswith(_PARAMETRIZED) or is_leaf)
+        if module.native and not is_made:
+            return None
+        op = works.of(call.id)
+        if op is not None and (is_made or is_leaf or works.is_padded[call.id]):
+            inner, kind = self.graph.modules.get(self.graph.calls[op.call].module, module), op_kind(op.name)
+            if kind == "norm" or inner.params.total == module.params.total:
+                return OneLayer(kind, _like(op.name), inner.extra_repr or _sizes(self.graph, op), made)
+        kind = self._of_ops(call.id) if is_leaf else "op"
+        like, *names = _LIKE_SAID.get(kind, ("",))  # with more in it, as a LoRA has
+        is_like = bool(names) and all(f"{name}=" in module.extra_repr for name in names)
+        return OneLayer(kind, like, module.extra_repr, made) if is_like else None
+
+    def said(self, call: int) -> str:
+        """What the layer of a call says of itself, or the one whose work it does."""
+        if call in self.layers:
+            return self.layers[call].said
+        module = self.graph.modules.get(self.graph.calls[call].module)
+        return "" if module is None else module.extra_repr
+
+
+_LIKE_SAID: dict[Kind, tuple[str, ...]] = {
+    "conv": ("Conv2d", "kernel_size", "stride"),
+    "linear": ("Linear", "in_features", "out_features"),
+}
+"""A class of torch, and the settings that it names."""
+_LIKE = {
+    "conv": "Conv2d",
+    "embedding": "Embedding",
+    "lstm": "LSTM",
+    "gru": "GRU",
+    "rnn": "RNN",
+    "group_norm": "GroupNorm",
+}
+"""By how the names of ops begin; all others have the settings of a linear layer, or none."""
+
+
+def _like(name: str) -> str:
+    found = next((cls for start, cls in _LIKE.items() if name.startswith(start)), "")
+    return found or ("LayerNorm" if op_kind(name) == "norm" else "Linear")
+
+
+def _sizes(graph: Graph, op: Op) -> str:
+    """The sizes of a linear layer that says nothing of itself."""
+    shape = graph.values[op.inputs[1]].shape if op.name == "linear" and len(op.inputs) > 1 else ()
+    return "in_features={1}, out_features={0}".format(*shape) if len(shape) == 2 else ""
+
+
+class _Works:
+    """By call the one op with weights that runs in it, if all else only pads, moves and scales the same data."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._made = [value.kind in ("param", "buffer", "const") for value in graph.values]
+        """By value whether data has no part in it."""
+        self._origin = [*range(len(graph.values))]
+        self.ops: list[list[Op]] = [[] for _ in graph.calls]
+        """By call the ops with weights in it, of more than one the first two."""
+        self.is_more = [False] * len(graph.calls)
+        self.is_padded = [False] * len(graph.calls)
+        """Whether more is done than to move data."""
+        self.made: list[dict[str, None]] = [{} for _ in graph.calls]
+        """By call how weights in it are made: `weight_norm`, and names of classes of users."""
+        for op in graph.ops:
+            self._sort(op)
+        for call in reversed(graph.calls):
+            self.made[call.id] |= dict.fromkeys(self._parametrization(call))
+            if call.parent is not None:
+                self.ops[call.parent] = (self.ops[call.parent] + self.ops[call.id])[:2]
+                self.is_more[call.parent] |= self.is_more[call.id]
+                self.is_padded[call.parent] |= self.is_padded[call.id]
+                self.made[call.parent] |= self.made[call.id]
+
+    def of(self, call: int) -> Op | None:
+        return self.ops[call][0] if len(self.ops[call]) == 1 and not self.is_more[call] else None
+
+    def _sort(self, op: Op) -> None:
+        names = ((self.graph.values[value].name or "").rpartition(".")[2] for value in op.inputs)
+        self.made[op.call] |= dict.fromkeys(_HOOKED[name] for name in names if name in _HOOKED)
+        data, name = [self._origin[value] for value in op.inputs if not self._made[value]], plain(op.name)
+        for value in op.outputs:
+            self._made[value] = not data
+        if name in WEIGHTED and op_kind(op.name) in _ONE_LAYER and len(data) == 1:
+            self.ops[op.call].append(op)
+        elif len({*data}) == 1 and (op.kind == "pass" or name in _PADS or (name in _SCALES and len(data) == 1)):
+            for value in op.outputs:
+                self._origin[value] = data[0]
+            self.is_padded[op.call] |= name not in SHAPING | PIECES and op.kind != "pass"
+        elif data:
+            self.is_more[op.call] = True
+
+    def _parametrization(self, call: Call) -> Iterator[str]:
+        module, (path, _, last) = self.graph.modules.get(call.module), call.module.rpartition(".")
+        if module is not None and _MADE in f"{path}." and last.isdigit():
+            name = module.cls.rpartition(".")[2]
+            yield re.sub(r"(?<=.)(?=[A-Z])", "_", name.strip("_")).lower() if module.native else name
 
 
 @lru_cache(maxsize=1024)
@@ -140,4 +277,4 @@ def torch_kind(module: Module) -> Kind:
 
 def is_norm(ran: set[str]) -> bool:
     """Whether ops divide by a root of a mean, as a normalisation that is written out does."""
-    return "rsqrt" in ran and bool(ran & {"mean", "var"})
+    return ("rsqrt" in ran or {"sqrt", "div"} <= ran) and bool(ran & {"mean", "var"})

@@ -6,9 +6,11 @@ one pass and without recursion, because a call may hold 20,000 ops and calls may
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import cached_property
+from math import prod
 from typing import NamedTuple
 
 from torchrecorder.graph.model import Graph, Module
@@ -63,8 +65,41 @@ class CallTree:
         return "" if module is None else module.cls
 
     def n_params(self, call: int) -> int:
+        """Parameters of the module; of one that reads others in each call, those that this call reads."""
         module = self.module(call)
+        if call in self.picked:
+            return sum(self._sizes[name] for name in self.picked[call])
         return 0 if module is None else module.params.total
+
+    @cached_property
+    def picked(self) -> dict[int, frozenset[str]]:
+        """The parameters that calls read, of modules that read others in each of their calls.
+
+        `blocks(x, i)` may run `convs[i]` alone: then each call is a block of its own, and no parameters are shared.
+        """
+        calls: dict[str, list[int]] = {}
+        for row in self.graph.calls:
+            module = self.module(row.id)
+            if module is not None and module.params.total and self.n_ops[row.id]:
+                calls.setdefault(row.module, []).append(row.id)
+        picked: dict[int, frozenset[str]] = {}
+        for again in calls.values():
+            first = frozenset(self._read(again[0]))
+            if not first or len(again) < 2 or not first.isdisjoint(self._read(again[1])):  # as of most
+                continue
+            read = [frozenset(self._read(call)) for call in again]
+            if all(read) and sum(map(len, read)) == len(first.union(*read)):
+                picked |= zip(again, read, strict=True)
+        return picked
+
+    def _read(self, call: int) -> Iterator[str]:
+        values = self.graph.values
+        for op in self.all_ops_of(call):
+            yield from (values[v].name or "" for v in self.graph.ops[op].inputs if values[v].kind == "param")
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        return {value.name or "": prod(value.shape) for value in self.graph.values if value.kind == "param"}
 
     def is_leaf(self, call: int) -> bool:
         """Whether it is a layer of torch's own that calls no other."""

@@ -34,6 +34,7 @@ from torchrecorder.errors import (
 )
 from torchrecorder.processes import LineProcess, import_path, tail
 from torchrecorder.request import RecordingRequest
+from torchrecorder.request.requests import TRIAL_BYTES
 from torchrecorder.request.settings import MEMORY_BYTES, Settings
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
@@ -45,6 +46,9 @@ RequestT = TypeVar("RequestT", bound=Request)
 
 START_TIMEOUT_S = 180.0
 """Seconds that importing torch may take; a cold disk on a shared machine needs a minute."""
+_WAITS = 8
+"""Times the seconds of a trial, which are those that it computes, until it counts as hanging: on a machine with ten
+times as many processes as processors it gets as long by the clock as any other recording."""
 _GRACE_S = 30.0
 """Seconds beyond a job's own time-out until its answer is given up, and the whole process with it."""
 _ASK = "import json, platform, sys; print(json.dumps([sys.path, platform.python_version()]))"
@@ -95,6 +99,8 @@ class Worker(AbstractContextManager["Worker"]):
         self._alone: deque[Request] = deque()
         """The process died while they and others were in it."""
         self._timeouts_s: dict[Any, float] = {}
+        self._trials: set[Any] = set()
+        """Requests that may take as much memory as a trial, and no more seconds than they are given."""
         self._answers: dict[Any, Answer] = {}
         """Answers that came before they were asked for."""
         self._is_ahead = False
@@ -127,7 +133,7 @@ class Worker(AbstractContextManager["Worker"]):
 
     def close(self) -> None:
         self._end_process()
-        for known in (self._sent, self._waiting, self._alone, self._timeouts_s, self._answers):
+        for known in (self._sent, self._waiting, self._alone, self._timeouts_s, self._trials, self._answers):
             known.clear()
         if self._scratch is not None:
             self._scratch.cleanup()
@@ -146,8 +152,15 @@ class Worker(AbstractContextManager["Worker"]):
             self._process = LineProcess(command, environment(self._python, folder), folder / "worker.log")
             self._is_greeted = False
 
-    def expect(self, requests: Iterable[RecordingRequest]) -> None:
-        """Begin a build, given what it will ask, so that a package that several requests share is imported once."""
+    def expect(self, requests: Iterable[RecordingRequest], trials: Iterable[RecordingRequest] = ()) -> None:
+        """Begin a build, given what it will ask, so that a package that several requests share is imported once.
+
+        `trials` are those of what is asked that may take little time and memory.
+        """
+        for request in self._trials.difference(trials := {*trials}):  # a page names it, too: it may take what it needs
+            if request in self._answers and isinstance(self._answers[request].error, WorkerError):
+                del self._answers[request]
+        self._trials = trials
         self._build += not self._is_ahead
         self._is_ahead = False
         counted = Counter(request.root_module() for request in requests)
@@ -163,8 +176,10 @@ class Worker(AbstractContextManager["Worker"]):
         ((_, answer),) = self.record_all({request: timeout_s})
         return answer
 
-    def submit(self, request: RecordingRequest, timeout_s: float) -> None:
+    def submit(self, request: RecordingRequest, timeout_s: float, *, is_trial: bool = False) -> None:
         """Have a request recorded while the builder does other things; `record_all` gives the answer."""
+        if is_trial:
+            self._trials.add(request)
         if request not in self._timeouts_s:
             self._build += not self._is_ahead
             self._is_ahead = True
@@ -225,6 +240,8 @@ class Worker(AbstractContextManager["Worker"]):
         """Send a job; the answer, if it cannot be."""
         self._number += 1
         package = request.root_module()
+        is_trial = request in self._trials
+        limit_s = timeout_s * (_WAITS if is_trial else 1)
         is_used = self._is_greeted
         try:
             log = self._folder() / f"{self._number}.job.log"
@@ -232,14 +249,16 @@ class Worker(AbstractContextManager["Worker"]):
                 request,
                 tuple(self._path if not self._python else foreign_path(self._path)),
                 {**os.environ, **FIXED_ENVIRONMENT},
-                package if self._is_ahead or package in self._shared else "",
+                package if self._is_ahead or is_trial or package in self._shared else "",
                 self._build,
                 self._memory_bytes,
-                timeout_s,
+                limit_s,
                 str(log),
                 self._number,
                 self._allow,
                 self._needs_compiler or request.run == "fake",
+                timeout_s if is_trial else 0.0,
+                TRIAL_BYTES if is_trial else 0,
             )
             self._started(request).send(job.to_json())
         except WorkerError as error:
@@ -254,7 +273,7 @@ class Worker(AbstractContextManager["Worker"]):
             self._end_process()
             self._alone.extend(self._lost())
             return Answer(error=WorkerCrashed(request.target, f"it could not be started: {error}"))
-        self._sent[self._number] = _Sent(request, timeout_s, log, time.monotonic())
+        self._sent[self._number] = _Sent(request, limit_s, log, time.monotonic())
         return None
 
     def _lost(self) -> list[Request]:

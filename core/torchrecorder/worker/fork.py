@@ -15,8 +15,9 @@ from collections.abc import Callable, Collection, Sequence
 from torchrecorder.processes import bound, children, ending, kill, kill_group
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # of linux/prctl.h
-_stat = os.stat
-"""Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
+_stat, _clock = os.stat, getattr(time, "clock_gettime", None)
+"""Bound when they are imported: a trace covers them later, and would take our questions for the model's."""
+_SCHED_CLOCK = 2  # of `clock_getcpuclockid`: the time that all threads of a process ran
 _TIDIED_S = 10.0
 """Seconds that a builder that closed its pipe may take to end; the kernel closes the pipes of a killed one before."""
 _DESCRIPTORS = 256  # more than a server has open: two for each job, and as many for its packages
@@ -128,6 +129,18 @@ def _is_gone(pid: int) -> bool:
     except OSError:
         return True
     return False
+
+
+def used(pid: int) -> tuple[float, int]:
+    """Seconds that a process has computed, and the bytes of memory that it fills; 0 where nothing tells them."""
+    if sys.platform != "linux" or _clock is None:
+        return 0.0, 0
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            pages = int(file.read().split()[1])
+        return _clock(~pid << 3 | _SCHED_CLOCK), pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):  # it has just ended
+        return 0.0, 0
 
 
 def threads() -> int:

@@ -18,6 +18,7 @@ from torchrecorder.errors import FailedInside, ForwardError, InputError, TargetE
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.recording.constructing import constructed
+from torchrecorder.recording.guess.advice import advice_on_shapes
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
@@ -131,6 +132,8 @@ def _record(request: RecordingRequest, allow: Sequence[str]) -> Graph:
             graph = recorded(make_inputs(parse_shapes(request.shape), request.seed), request.run)
         except ForwardError as first:
             if not request.is_common:
+                again = partial(recorded, run=request.run)
+                first.advice = first.advice or advice_on_shapes(model, parse_shapes(request.shape), again)
                 raise
             with contextlib.suppress(InputError, ForwardError):
                 return _with_notes(guessed(), notes)

@@ -27,6 +27,7 @@ class Job:
     """Counts the builds that the process has served."""
     memory_bytes: int | None
     timeout_s: float
+    """By the clock."""
     log: str
     """The file that takes what the job prints."""
     number: int = 0
@@ -35,6 +36,10 @@ class Job:
     """Whose functions the target may call; see `trace.allowed`."""
     needs_compiler: bool = False
     """Whether torch's compiler will be loaded, as fake tensors do."""
+    cpu_s: float = 0.0
+    """Seconds that it may compute; 0 for as many as it likes."""
+    resident_bytes: int = 0
+    """Memory that it may fill, which `memory_bytes` of addresses does not bound; 0 for as much as it likes."""
 
     def to_json(self) -> dict[str, Any]:
         return {**{name: getattr(self, name) for name in self.__slots__}, "request": self.request.to_json()}

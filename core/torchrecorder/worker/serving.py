@@ -33,6 +33,8 @@ _GRACE_S = 10.0
 """Seconds beyond the time-out of a job until a preloaded process, which ends it itself, counts as hanging."""
 _PROBE_S = 5.0
 """Seconds that a child of a process with threads may take for a moment's work before it counts as hanging."""
+_LOOK_S = 0.1
+"""Seconds between two looks at what a bounded job has used; in that time it may allocate a gigabyte more."""
 _CHUNK = 1 << 16  # bytes, what a pipe of Linux holds
 _ENOUGH_BYTES = 2 << 30
 """Memory that must be left for another job to begin while one is running."""
@@ -164,6 +166,8 @@ class _RunningJob:
         self._job = job
         self._data = bytearray()
         self._until = time.monotonic() + job.timeout_s
+        self._is_bounded = bool(job.cpu_s or job.resident_bytes)
+        self._next_look = time.monotonic() + _LOOK_S
 
         def run(writer: int) -> None:
             fork.prepare(job.log, job.memory_bytes)
@@ -178,7 +182,7 @@ class _RunningJob:
         self.pid, self.reader = fork.fork(run, not_theirs=(*server.descriptors(),))
 
     def deadline(self) -> float:
-        return self._until
+        return min(self._until, self._next_look) if self._is_bounded else self._until
 
     def read(self) -> None:
         # An answer ends with its line, not with the pipe, which a process that the job started may hold open for ever.
@@ -198,11 +202,25 @@ class _RunningJob:
             self._fail(WorkerCrashed(self._job.request.target, how))
 
     def expire(self) -> None:
-        fork.end(self.pid)
-        self._fail(WorkerTimeout(self._job.request.target, self._job.timeout_s))
+        self._next_look = time.monotonic() + _LOOK_S
+        if (error := self._excess()) is not None:
+            fork.end(self.pid)
+            self._fail(error)
 
     def end(self) -> None:
         fork.end(self.pid)
+
+    def _excess(self) -> TorchRecorderError | None:
+        """Error of a job that has used more than it may."""
+        job, target = self._job, self._job.request.target
+        if time.monotonic() >= self._until:
+            return WorkerTimeout(target, job.timeout_s)
+        computed_s, resident = fork.used(self.pid) if self._is_bounded else (0.0, 0)
+        if job.cpu_s and computed_s > job.cpu_s:
+            return WorkerTimeout(target, job.cpu_s)
+        if job.resident_bytes and resident > job.resident_bytes:
+            return WorkerCrashed(target, f"it filled more than {job.resident_bytes / (1 << 30):g} GiB of memory")
+        return None
 
     def _fail(self, error: TorchRecorderError) -> None:
         is_sure = not self._server.has_threads

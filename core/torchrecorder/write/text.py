@@ -44,7 +44,7 @@ def describe(graph: Graph) -> tuple[str, str]:
     ends = ", ".join(filter(None, (_ends(graph, "input", graph.inputs), _ends(graph, "output", outputs))))
     failure = f"the forward failed: {graph.info.failure.error}" if graph.info.failure else ""
     batch = batch_size(graph)
-    run_with = "" if batch is None else f"B = {batch}"
+    run_with = "" if batch is None else f"N = {batch}"
     return title, clean("; ".join(filter(None, (layers, ends, run_with, failure))), 600)
 
 
@@ -175,7 +175,7 @@ def _cells(
         return branches + name, "function" + again, out, "", done
     layer = summary(class_name(module), module.extra_repr) if module.native else class_name(module)
     layer = f"{letters[run.calls[0]]}, {layer}" if run.calls[0] in letters else layer
-    line, total = clean(layer + again, _NAME_WIDTH), module.params.total if "params" in show else 0
+    line, total = clean(layer + again, _NAME_WIDTH), run.params if "params" in show else 0
     params = "" if not total else f"{total:,}" if total < 100_000 else count(total)
     return (branches + name, line, out, params, done) if run.level else (line, "", out, params, done)
 
@@ -222,7 +222,7 @@ def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[L
             layer=clean(class_name(module) if module else call.module, _MAX_NAME),
             repeat=len(run.calls),
             output=", ".join(shape(meta.shape) for meta in outputs if meta),
-            params=module.params.total if module else 0,
+            params=run.params,
             flops=work.get(call.id, 0),
         )
         rows.append(row)

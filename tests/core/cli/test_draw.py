@@ -63,8 +63,8 @@ def test_prints_the_tree_without_a_file(capfdbinary: pytest.CaptureFixture[bytes
     assert run("cli_nets.Net(width=5)", "--shape", "(1, 3)", "--depth", "1", "--show", "flops", "--hide", "params") == 0
     printed = capfdbinary.readouterr().out.decode()
     assert [line.split() for line in printed.splitlines()] == [
-        ["Net", "B×5", "30", "FLOPs"],
-        ["└─", "fc", "Linear", "3→5", "B×5", "30", "FLOPs"],
+        ["Net", "N×5", "30", "FLOPs"],
+        ["└─", "fc", "Linear", "3→5", "N×5", "30", "FLOPs"],
     ]
 
 
@@ -109,7 +109,7 @@ def test_several_models_go_into_a_folder(folder: Path, capfdbinary: pytest.Captu
     assert {it.name for it in (folder / "new" / "deep").iterdir()} == {"cli_nets.Net.svg", "cli_nets.Net-width=7.svg"}
     assert run(*targets, "cli_nets.No", "--shape", "1,3") == 1
     printed = capfdbinary.readouterr()
-    assert [tree.splitlines()[0].split()[1] for tree in printed.out.decode().split("\n\n")] == ["B×2", "B×7"]
+    assert [tree.splitlines()[0].split()[1] for tree in printed.out.decode().split("\n\n")] == ["N×2", "N×7"]
     assert b"error: cli_nets.No: cannot find cli_nets.No" in printed.err
 
 
@@ -137,10 +137,6 @@ def test_a_pattern_stands_for_all_models_that_match(folder: Path, capfdbinary: p
     ("arguments", "said"),
     [
         (["cli_nets.*", "-o", "net.svg"], "-o net.svg is one file for several models; write a folder"),
-        (["--table"], "--table changes nothing in txt, only in html"),
-        (["--direction", "LR"], "--direction changes nothing in txt, only in svg"),
-        (["--show", "weights,flops"], "--show weights changes nothing in txt"),
-        (["--depth", "1", "-o", "net.json"], "--depth changes nothing in json, only in svg"),
         (["--depth", "1-3", "-o", "net.svg"], "depth: 1-3 lets readers of a page switch; one picture has one depth"),
         (["-o", "net"], "-o net does not say what to write; write net.svg, or net/ for a folder"),
         (["--path", "nowhere"], "--path nowhere is not a folder"),
@@ -150,12 +146,57 @@ def test_a_pattern_stands_for_all_models_that_match(folder: Path, capfdbinary: p
         (["cli_nets.B", "--format", "svg"], "-o - is one file for several models; write a folder"),
     ],
 )
-def test_what_would_have_no_effect_is_refused(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_unclear_is_refused(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("cli_nets.Net", *arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--table"], "--table changes nothing in txt, only in html"),
+        (["--direction", "LR"], "--direction changes nothing in txt, only in svg"),
+        (["--show", "weights,flops"], "--show weights changes nothing in txt"),
+        (["--depth", "1", "-o", "net.json"], "--depth changes nothing in json, only in svg"),
+        (["--width", "3in", "-o", "net.mmd"], "--width changes nothing in mmd, only in svg"),
+        (["--width", "80ch", "-o", "net.html"], "--width changes nothing in html, only in svg"),
+    ],
+)
+def test_what_has_no_effect_is_a_note(arguments: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(*NET, *arguments) == 0
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"torchrecorder: note: {said}")
+
+
+def test_a_module_is_answered_with_its_models(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cli_nets") == 2
+    said = "cli_nets is a module; write one of its classes: cli_nets.Needs, cli_nets.Net, or 'cli_nets.*' for all"
+    assert said in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_on_the_path_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    member = folder / "members" / "one" / "src" / "cli_member"
+    member.mkdir(parents=True)
+    (member / "__init__.py").write_text(NETS)
+    assert run("cli_member.Net") == 1
+    advice = "members/one/src holds it, and is not on the Python path: name that folder with --path"
+    assert advice in capsys.readouterr().err
+    assert run("cli_member.Net", "--path", "members/one/src", "--shape", "1,3") == 0
+
+
+def test_guessed_sizes_are_marked(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("cli_nets.Net") == 0
+    guess = "torchrecorder: note: inputs guessed from its first layers: 1,3, from fc (Linear)\n"
+    assert capfd.readouterr().err == guess
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"), [('{"x": 1}', "name a function that gives it"), ("1,3", "write shape: 1,3")]
+)
+def test_an_input_is_not_the_name_of_one(inputs: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cli_nets.Net", "--inputs", inputs) == 2
+    assert f"inputs: {inputs!r} is an input, not the name of one: {said}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

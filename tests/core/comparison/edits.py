@@ -32,6 +32,23 @@ class Mlp(nn.Module):
         return self.down(self.act(self.up(x)))  # type: ignore[no-any-return]
 
 
+class Listed(nn.Module):
+    """Convolutions of a list that the forward calls, those after the first two with an activation."""
+
+    def __init__(self, n: int, skips: tuple[int, ...] = ()) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(100, 8)
+        self.convs = nn.ModuleList(nn.Conv1d(8, 8, 3, padding=1) for _ in range(n))
+        self.skips = skips
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.embed(x).transpose(1, 2)
+        for i, conv in enumerate(self.convs):
+            y = conv(x) if i < 2 else conv(x).relu()
+            x = x + y if i in self.skips else y
+        return x
+
+
 class Attention(nn.Module):
     def __init__(self, width: int, *, has_bias: bool = True) -> None:
         super().__init__()

@@ -14,6 +14,7 @@ from tests.core.comparison.edits import (
     Encoder,
     FirstToken,
     KeysFirst,
+    Listed,
     NormBehind,
     WithoutResidual,
     Wrapped,
@@ -47,6 +48,15 @@ EDITS: dict[str, tuple[Make, Make, list[str]]] = {
         Convs,
         lambda: inserted(Convs(), 2, nn.BatchNorm2d(8)),
         ["+ 2: BatchNorm2d added, after ReLU  +16 params", "→ numbers: 2–9 are 3–10 now"],
+    ),
+    "equal layers": (
+        lambda: Listed(2),
+        lambda: Listed(4, skips=(3,)),
+        [
+            "+ relu() ×2 added",
+            "+ residual connection around convs.3 added",
+            "+ convs.2–3: Conv1d 3 · 8→8 ×2 added, after Conv1d  +400 params",
+        ],
     ),
     "layer removed": (
         lambda: inserted(Convs(), 2, nn.BatchNorm2d(8)),

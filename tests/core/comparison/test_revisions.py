@@ -59,7 +59,7 @@ def test_recordings_are_compared_with_those_of_now(repository: Path, capsys: pyt
     git("add", ".")
     git("commit", "-m", "two")
     assert main(["diff", "--git", "main~1", "main", "--format", "md"]) == 0
-    assert "- **added** `2`: BatchNorm2d added" in capsys.readouterr().out
+    assert "- **added** `2`: BatchNorm2d, after ReLU (+16 parameters)" in capsys.readouterr().out
     assert main(["diff", "pkg.Convs", "--git", "main~1", "-o", "diff.svg"]) == 0
     assert "<title>added</title>" in Path("diff.svg").read_text(encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""A picture, its text and its table say the batch as `B`."""
+"""A picture, its text and its table say the batch as `N`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ GRAPH = capture(NET, (torch.ones(2, 3, 8, 8),))
 def test_inputs_outputs_and_edges() -> None:
     view = make_view(GRAPH)
     text = to_dot(view).source
-    assert "B×3×8×8" in text
-    assert "B×2" in text
+    assert "N×3×8×8" in text
+    assert "N×2" in text
     assert "2×3×8×8" not in text
 
 
 def test_edges_say_resolution_and_channels_only() -> None:
-    assert list(edge_shapes(make_view(GRAPH)).values()) == ["B×4×6×6", "B×4×1×1"]
+    assert list(edge_shapes(make_view(GRAPH)).values()) == ["N×4×6×6", "N×4×1×1"]
 
 
 def test_words_say_which_batch_it_was() -> None:
-    assert describe(GRAPH)[1].endswith("input B×3×8×8, output B×2; B = 2")
+    assert describe(GRAPH)[1].endswith("input N×3×8×8, output N×2; N = 2")
     facts = caption_facts(GRAPH)
-    assert (facts["input"].split()[-1], facts["output"], facts["batch"]) == ("B×3×8×8", "B×2", "2")
-    assert "B×4×6×6" in tree(GRAPH)
-    assert [row.output for row in layer_table(GRAPH)][:2] == ["B×2", "B×4×6×6"]
+    assert (facts["input"].split()[-1], facts["output"], facts["batch"]) == ("N×3×8×8", "N×2", "2")
+    assert "N×4×6×6" in tree(GRAPH)
+    assert [row.output for row in layer_table(GRAPH)][:2] == ["N×2", "N×4×6×6"]

@@ -24,13 +24,13 @@ def graph_of(*shapes: tuple[int | str, ...], batch: dict[int, tuple[int, ...]]) 
 
 @pytest.mark.parametrize(
     ("batch", "size", "expected"),
-    [(1, 1, "B"), (1, 2, "2B"), (1, 9, "9B"), (1, 12, "B·12"), (4, 4, "B"), (4, 8, "2B"), (4, 2, "B/2"), (4, 1, "B/4")],
+    [(1, 1, "N"), (1, 2, "2N"), (1, 12, "12N"), (4, 4, "N"), (4, 8, "2N"), (4, 2, "N/2"), (4, 1, "N/4")],
 )
 def test_symbols(batch: int, size: int, expected: str) -> None:
     graph = graph_of((batch, 3), (5, size), batch={0: (0,), 1: (1,)})
     assert problems(graph) == []
     assert symbolic(graph, 1) == TensorMeta((5, expected), "float32", "cpu", None)
-    assert symbolic(graph, 0) == TensorMeta(("B", 3), "float32", "cpu", None)
+    assert symbolic(graph, 0) == TensorMeta(("N", 3), "float32", "cpu", None)
     assert batch_size(graph) == batch
 
 

@@ -11,6 +11,7 @@ from torchrecorder.errors import (
     EngineNotFound,
     ForwardError,
     InputError,
+    LeftOut,
     NotAModule,
     OutOfDate,
     TargetBuildFailed,
@@ -52,13 +53,16 @@ def test_what_was_tried_in_vain_is_one_line_of_information() -> None:
         tried("G(width=3)", TargetBuildFailed("pkg.G(width=3)", "ValueError: no rate")),
         tried("E", NotAModule("pkg.E")),
         tried("F", WorkerTimeout("pkg.F", 2.0)),
+        tried("H", LeftOut("pkg.H", "it is a loss")),
     )
     assert (entry.kind, entry.place) == ("", "")
     assert entry.text == (
-        "automatic diagrams: 2 drawn, 10 not: no inputs found for pkg.C; cannot be built without arguments:"
+        "automatic diagrams: 2 drawn, 11 not: no inputs found for pkg.C; cannot be built without arguments:"
         " pkg.D0, pkg.D1, pkg.D2, pkg.D3, pkg.D4 and 2 more; cannot be built with these arguments: pkg.G;"
-        " too slow: pkg.F"
+        " too slow: pkg.F; little to show in pkg.H; `torchrecorder suggest docs` prints settings with which more can be"
+        " drawn"
     )
+    assert "pkg.H: it is a loss" in entry.details
     assert "pkg.D6: cannot build pkg.D6: its constructor needs width" in entry.details
     assert "pkg.E" not in entry.details
 

@@ -14,9 +14,10 @@ import torchrecorder
 from torchrecorder.page import words
 from torchrecorder.page.words import ASSETS, CATALOG, LOCALE, SCRIPT
 from torchrecorder.recording.guess.search import _NOT_COMPUTED
+from torchrecorder.request.models import COLUMNS
 
 LANGUAGES = ("de", "fr", "ja", "zh_CN")
-TEXTS = {*words.FIGURE, *words.BOX, *words.SCRIPT_WORDS, *words.NOTES, *words.GRADES.values()}
+TEXTS = {*COLUMNS.values(), *words.FIGURE, *words.BOX, *words.SCRIPT_WORDS, *words.NOTES, *words.GRADES.values()}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

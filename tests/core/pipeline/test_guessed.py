@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.pipeline.sites import Counted, Site, ask, svg_of
-from torchrecorder.errors import InputError
+from torchrecorder.errors import LeftOut
 
 BARE = """from torch import nn
 
@@ -29,12 +29,12 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 def test_none_is_drawn_unasked_but_where_a_page_asks_for_it(site: Site) -> None:
     asked = ask("pip_nets.bare.Bare", shape="")
-    tried = replace(asked, is_tried=True)
+    tried = replace(asked, is_tried=True, is_ranked=True)
     for _ in range(2):  # the second build reads what the first has kept
         (left_out,) = site.build(tried)
         assert left_out.diagram is None
-        assert isinstance(left_out.error, InputError)
-        assert left_out.error.summary() == "its inputs can be guessed from the names of its parameters alone"
+        assert isinstance(left_out.error, LeftOut)
+        assert left_out.error.reason == "its inputs can be guessed from the names of its parameters alone"
         (drawn,) = site.build(asked)
         assert "3×64×64" not in svg_of(drawn)
         assert drawn.reader_notes()[0] == (
@@ -48,5 +48,5 @@ def test_none_is_drawn_unasked_but_where_a_page_asks_for_it(site: Site) -> None:
 
 def test_a_guess_from_a_layer_is_drawn_with_its_sizes(site: Site) -> None:
     (drawn,) = site.build(replace(ask(shape=""), is_tried=True))
-    assert "1×4" in svg_of(drawn) or "B×4" in svg_of(drawn)
+    assert "1×4" in svg_of(drawn) or "N×4" in svg_of(drawn)
     assert drawn.reader_notes()[0] == "inputs guessed from its first layers: 1,3, from fc (Linear)"

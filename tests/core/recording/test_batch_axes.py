@@ -40,24 +40,24 @@ class TestSizes:
     def test_convolution_to_classes(self) -> None:
         net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten())
         graph = record(net.append(nn.Linear(36, 2)), IMAGE)
-        assert results(graph) == ["B×4×6×6", "B×4×6×6", "B×4×6×6", "B×4×3×3", "B×36", "B×2"]
+        assert results(graph) == ["N×4×6×6", "N×4×6×6", "N×4×6×6", "N×4×3×3", "N×36", "N×2"]
         assert batch_size(graph) == 1
         assert graph.values[graph.ops[0].outputs[0]].meta.shape == (1, 4, 6, 6)  # type: ignore[union-attr]
 
     @pytest.mark.parametrize(
         ("body", "expected"),
         [
-            (lambda self, x: torch.cat((x, x)), "2B×5×8"),
-            (lambda self, x: x.view(x.shape[0] * 5, 8), "5B×8"),
-            (lambda self, x: x.repeat(12, 1, 1), "B·12×5×8"),
-            (lambda self, x: x.view(1, -1), "1×B·40"),
-            (lambda self, x: x.transpose(0, 1), "5×B×8"),
-            (lambda self, x: x.flatten(1) @ x.flatten(1).T, "B×B"),
-            (lambda self, x: x.mean((1, 2)), "B"),
-            (lambda self, x: x[:, 0], "B×8"),
-            (lambda self, x: torch.zeros(x.shape[0], 3) + x.sum(), "B×3"),
-            (lambda self, x: F.scaled_dot_product_attention(x, x, x), "B×5×8"),
-            (lambda self, x: torch.einsum("bij,bkj->bik", x, x), "B×5×5"),
+            (lambda self, x: torch.cat((x, x)), "2N×5×8"),
+            (lambda self, x: x.view(x.shape[0] * 5, 8), "5N×8"),
+            (lambda self, x: x.repeat(12, 1, 1), "12N×5×8"),
+            (lambda self, x: x.view(1, -1), "1×40N"),
+            (lambda self, x: x.transpose(0, 1), "5×N×8"),
+            (lambda self, x: x.flatten(1) @ x.flatten(1).T, "N×N"),
+            (lambda self, x: x.mean((1, 2)), "N"),
+            (lambda self, x: x[:, 0], "N×8"),
+            (lambda self, x: torch.zeros(x.shape[0], 3) + x.sum(), "N×3"),
+            (lambda self, x: F.scaled_dot_product_attention(x, x, x), "N×5×8"),
+            (lambda self, x: torch.einsum("bij,bkj->bik", x, x), "N×5×5"),
             (lambda self, x: x.sum(), ""),
         ],
     )
@@ -66,7 +66,7 @@ class TestSizes:
 
     def test_a_part_of_several_batches(self) -> None:
         graph = record(Net(lambda self, x: torch.cat((x, x)).chunk(2)[0] + 1), torch.ones(4, 3))
-        assert results(graph) == ["2B×3", "B×3", "B×3"]
+        assert results(graph) == ["2N×3", "N×3", "N×3"]
 
     @pytest.mark.parametrize("way", ["real", "fake", "meta"])
     def test_attention_with_the_batch_first_or_not(self, way: Any) -> None:
@@ -76,7 +76,7 @@ class TestSizes:
 
     @pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU, nn.RNN])
     def test_recurrent_layers_with_the_batch_first_or_not(self, layer: Any) -> None:
-        assert last(record(layer(8, 2, batch_first=True), WORDS)) == "B×5×2"
+        assert last(record(layer(8, 2, batch_first=True), WORDS)) == "N×5×2"
         assert not record(layer(8, 2), WORDS).batch
 
     def test_a_position_table_and_a_class_token(self) -> None:
@@ -90,10 +90,10 @@ class TestSizes:
             "token": nn.Parameter(torch.ones(1, 1, 4)),
         }
         graph = record(Net(body, **parts), torch.ones(1, 5, dtype=torch.long))
-        assert results(graph) == ["B×5×4", "5", "5×4", "B×5×4", "B×1×4", "B×6×4"]
+        assert results(graph) == ["N×5×4", "5", "5×4", "N×5×4", "N×1×4", "N×6×4"]
 
     def test_what_was_asked_of_numbers_has_the_same_answer(self) -> None:
-        assert last(record(Net(lambda self, x: x * 2 if (x > 0).all() else x - 1), WORDS)) == "B×5×8"
+        assert last(record(Net(lambda self, x: x * 2 if (x > 0).all() else x - 1), WORDS)) == "N×5×8"
 
     def test_an_identity_and_a_write(self) -> None:
         def body(self: Any, x: Tensor) -> Any:
@@ -101,12 +101,12 @@ class TestSizes:
             x[:, 0] = 2
             return F.relu(x, inplace=True)
 
-        assert set(results(record(Net(body, same=nn.Identity()), WORDS))) == {"B×5×8"}
+        assert set(results(record(Net(body, same=nn.Identity()), WORDS))) == {"N×5×8"}
 
     @pytest.mark.parametrize("grad", [torch.no_grad, torch.enable_grad, torch.inference_mode])
     def test_every_grad_mode(self, grad: Callable[[], Any]) -> None:
         with grad():
-            assert last(record(nn.Linear(8, 2), WORDS)) == "B×5×2"
+            assert last(record(nn.Linear(8, 2), WORDS)) == "N×5×2"
 
 
 def by_size(self: Any, x: Tensor) -> Any:
@@ -193,8 +193,8 @@ class TestOfCode:
             return sizes[0]
 
         net = Net(lambda self, x: x.view(kept(tuple(x.shape)), -1))
-        assert last(record(net, torch.ones(2, 3, 4))) == "B×12"
-        assert last(record(net, torch.ones(2, 3, 4))) in ("B×12", "2×12")
+        assert last(record(net, torch.ones(2, 3, 4))) == "N×12"
+        assert last(record(net, torch.ones(2, 3, 4))) in ("N×12", "2×12")
 
 
 class TestNothingStays:
@@ -226,7 +226,7 @@ class TestNothingStays:
             return torch.arange(examples) * 2
 
         graph = record(Net(lambda self, x: x + grid(x.shape[0])[:, None, None]), WORDS)
-        assert last(graph) == "B×5×8"
+        assert last(graph) == "N×5×8"
         assert grid(2).tolist() == [0, 2]
 
     def test_memory_that_is_written_to_by_address(self) -> None:
@@ -240,7 +240,7 @@ class TestNothingStays:
             return out + 1
 
         net = Net(body, fc=nn.Linear(3, 3))
-        assert last(record(net, torch.ones(2, 3))) == "B×3"
+        assert last(record(net, torch.ones(2, 3))) == "N×3"
 
     def test_random_numbers_and_what_is_printed(self, capsys: pytest.CaptureFixture[str]) -> None:
         def body(self: Any, x: Tensor) -> Any:

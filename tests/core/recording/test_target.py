@@ -128,7 +128,8 @@ def test_weights_come_from_the_seed_and_the_global_one_stays() -> None:
         ("tgt_pkg.nets.net", "tgt_pkg.nets", "net", "tgt_pkg.nets.Net"),
         ("tgt_pkg.net.Net", "tgt_pkg", "net", "tgt_pkg.nets"),
         ("tgt_pkg.net:Net", "tgt_pkg", "net", "tgt_pkg.nets"),
-        ("tgt_pgk.Net", "", "tgt_pgk", "tgt_pkg"),
+        ("tgt_pgk.Net", "", "tgt_pgk", "tgt_pkg.Net"),
+        ("tgt_pgk.Nothing", "", "tgt_pgk", "tgt_pkg"),
         ("tgt_pkg.nets.Outer.Iner", "tgt_pkg.nets.Outer", "Iner", "tgt_pkg.nets.Outer.Inner"),
     ],
 )

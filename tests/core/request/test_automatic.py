@@ -7,7 +7,7 @@ import re
 import pytest
 
 from torchrecorder.errors import OptionError
-from torchrecorder.request import DiagramRequest, DocstringField, Rules, has_example
+from torchrecorder.request import DiagramRequest, DocstringField, Rules, has_example, why_not_tried
 
 
 def rules(written: object) -> Rules:
@@ -60,6 +60,52 @@ def test_the_most_exact_pattern_wins_and_a_class_has_the_last_word(
     name: str, own: str | None, expected: tuple[str, str, int | str, bool] | None
 ) -> None:
     assert asked(PATTERNS, name, own) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (True, (True, True, 15)),
+        ({"*": True}, (True, True, 15)),
+        ({"pkg.losses.*": True}, (True, False, 15)),
+        ({"pkg.*": {"quiet": True, "shape": "1,3"}}, (True, True, 15)),
+        ({"pkg.*": {"quiet": True, "timeout": 60}}, (True, True, 60)),
+        ({"pkg.losses.Net": True}, (True, False, 120)),
+        ({"pkg.losses.Net": {"quiet": True}}, (True, False, 120)),
+        ({"pkg.*": {"shape": "1,3"}}, (False, False, 120)),
+    ],
+)
+def test_the_less_exactly_a_class_is_asked_for_the_less_is_done_for_it(
+    written: object, expected: tuple[bool, bool, float]
+) -> None:
+    request = requested(rules(written), "pkg.losses.Net", None)
+    assert request is not None
+    assert (request.is_tried, request.is_ranked, request.timeout_s) == expected
+    named = requested(rules(written), "pkg.losses.Net", "shape=1,3")
+    assert named is not None
+    assert (named.is_tried, named.is_ranked) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (["pkg.losses.focal.Focal"], "a loss"),
+        (["pkg.Focal", "pkg.focal.Focal", "torch.nn.modules.loss._Loss", "torch.nn.modules.module.Module"], "a loss"),
+        (["pkg.nets.DiceLoss"], "a loss"),
+        (["pkg.criterion.SetCriterion"], "a loss"),
+        (["pkg.Accuracy", "torchmetrics.metric.Metric"], "a metric"),
+        (["pkg.augmentation.Mixup"], "an augmentation"),
+        (["pkg.optim.Lion"], "an optimizer"),
+        (["pkg.solvers.Cosine", "pkg.solvers.base.LRScheduler"], "a scheduler"),
+        (["pkg.lossless.Coder"], ""),
+        (["pkg.models.Lossy"], ""),
+        (["pkg.transforms.Coupling"], ""),
+        (["pkg.Attention", "torch.nn.modules.activation.MultiheadAttention"], ""),
+        (["losses.Focal"], "a loss"),
+    ],
+)
+def test_a_class_is_of_a_kind_by_its_names_and_those_of_its_bases(names: list[str], kind: str) -> None:
+    assert why_not_tried(names) == (f"it is {kind}" if kind else "")
 
 
 def test_what_a_pattern_says_of_several_classes_is_marked_so() -> None:

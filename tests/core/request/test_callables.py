@@ -6,8 +6,9 @@ import inspect
 from typing import Any
 
 import pytest
+from torch import Tensor
 
-from torchrecorder.request.callables import docstrings, needed_arguments, parameters_of, required
+from torchrecorder.request.callables import docstrings, example_of, needed_arguments, parameters_of, required
 
 
 class Net:
@@ -53,3 +54,35 @@ def test_what_does_not_say_its_parameters_needs_nothing_that_is_known(silent: ob
 
 def test_docstrings_of_the_class_and_of_its_constructor() -> None:
     assert docstrings(Net) == ["A net.\n\n>>> Net(3)", "Make it."]
+
+
+def reads_object(cfg: Any) -> object:
+    return cfg.model.width, cfg.model.depth, cfg.get("seed"), cfg.lr.item()
+
+
+def reads_keys(batch: Any) -> object:
+    return batch["x"].shape, batch.get("mask", None)
+
+
+def reads_a_tensor(x: Any) -> object:
+    return x.shape, x.flatten(1)
+
+
+def gives_the_name_away(x: Any) -> object:
+    x = x.copy()
+    return x.last_hidden_state
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "text"),
+    [
+        (reads_object, "cfg", '{"model": SimpleNamespace(width=…, depth=…), "seed": …, "lr": …}'),
+        (reads_keys, "batch", '{"x": …, "mask": …}'),
+        (reads_a_tensor, "x", ""),
+        (reads_keys, "other", ""),
+        (gives_the_name_away, "x", ""),
+        (dict.update, "self", ""),
+    ],
+)
+def test_what_a_function_reads_of_a_parameter(function: object, name: str, text: str) -> None:
+    assert example_of(function, name, Tensor) == text

@@ -33,6 +33,8 @@ REFUSED = {
     "1,a": "'a' in '1,a' is not a valid size",
     "1x3x224": "write 1,3,224",
     "1×3": "write 1,3",
+    "1 3 8 8": "write 1,3,8,8",
+    " 1 × 3 ": "write 1,3",
     "-1,3": "'-1' in '-1,3' is not a valid size",
     "1,,2": "'' in '1,,2' is not a valid size",
     "1.5": "'1.5' is not a valid size",

@@ -28,7 +28,6 @@ from torchrecorder.recording.guess.libraries import (
 )
 from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
 from torchrecorder.recording.guess.repair import Refusal, repairs
-from torchrecorder.recording.guess.roles import advice as advice
 from torchrecorder.recording.guess.roles import following, from_names, from_roles
 from torchrecorder.recording.guess.texts import says
 from torchrecorder.request import InputSpec

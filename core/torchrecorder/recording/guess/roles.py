@@ -6,7 +6,6 @@ import inspect
 import math
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from types import UnionType
@@ -20,7 +19,7 @@ from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, is_documented, is_flag, parameters, required
 from torchrecorder.recording.guess.layers import Main
 from torchrecorder.recording.guess.names import ALONE, GRAPH, ROLES, TABLE, role_of
-from torchrecorder.request import InputSpec, format_shapes
+from torchrecorder.request import InputSpec
 
 NODES, EDGES = 4, 8  # of the smallest graph in which degrees differ
 _LENGTH = 16  # of a sequence; also a width where nothing says one
@@ -346,17 +345,3 @@ def nodes(model: nn.Module) -> Iterator[Main]:
 
 def _is_many(value: object) -> TypeGuard[tuple[Any, ...] | list[Any] | dict[Any, Any]]:
     return isinstance(value, (tuple, list, dict))
-
-
-def advice(model: nn.Module) -> str:
-    """Advice on how to say what a model is called with, in the words of its forward."""
-    function = "name a function that makes them with `inputs`"
-    first = None
-    with suppress(Exception):  # attributes of a model may be properties, whose code may raise
-        first = next(from_roles(model, 1), None) or next(layers.from_layers(model, 1), None)
-    if first is None:
-        return function
-    if not first.specs:
-        return f"{function}: it gives {{{', '.join(f'{name!r}: …' for name in first.fixed)}}}"
-    others = f", which gives {' and '.join(first.fixed)} too" if first.fixed else ""
-    return f"say it, with your own sizes: `shape: {format_shapes(first.specs)}`, or {function}{others}"

@@ -17,7 +17,8 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torchrecorder.errors import ForwardError, InputError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Mode
-from torchrecorder.recording.guess import Guesses, advice
+from torchrecorder.recording.guess import Guesses
+from torchrecorder.recording.guess.advice import advice
 from torchrecorder.recording.guess.guess import Guess, own_parameters, parameters
 from torchrecorder.recording.guess.texts import says
 from torchrecorder.recording.inputs import Inputs, drawn, make_tensor

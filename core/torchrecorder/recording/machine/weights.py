@@ -84,14 +84,16 @@ def weights_note() -> tuple[str, ...]:
 
 def advice_on_weights(target: Target, builder: object, error: BaseException) -> str:
     """The text with which a constructor that failed asks for no weights; empty if that was not why it failed."""
-    if not _asked and not any(map(_is_of_the_network, chain(error))):
+    is_missing = any(isinstance(it, FileNotFoundError) and _FILES.search(str(it.filename)) for it in chain(error))
+    if not is_missing and not _asked and not any(map(_is_of_the_network, chain(error))):
         return ""
+    none = "a picture needs no weights" if is_missing else "pretrained weights are not fetched for a picture"
     parameters = parameters_of(builder) or ()
     off = {p.name: False if p.default is True else None for p in parameters if _turns_off(p, target)}
     if not off:
-        return "pretrained weights are not fetched for a picture: build the model without them"
+        return f"{none}: {'name a function that builds' if is_missing else 'build'} the model without them"
     written = replace(target, kwargs={**target.kwargs, **off}, called=True)
-    return f"pretrained weights are not fetched for a picture: write {written}"
+    return f"{none}: write {written}"
 
 
 def _turns_off(parameter: inspect.Parameter, target: Target) -> bool:

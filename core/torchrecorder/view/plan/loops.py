@@ -60,7 +60,7 @@ def with_turns(tree: CallTree, items: Sequence[Item], sign: Callable[[Item], Has
 def modules_again(tree: CallTree, items: Sequence[Item]) -> set[str]:
     """The modules with parameters that several of the calls are of."""
     with_params = (item.id for item in items if item.is_call and tree.n_params(item.id))
-    count = Counter(tree.graph.calls[call].module for call in with_params)
+    count = Counter(tree.graph.calls[call].module for call in with_params if call not in tree.picked)
     return {fqn for fqn, n in count.items() if n > 1}
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from torchrecorder.graph.model import Graph, Op
@@ -90,8 +91,9 @@ class Comparer:
             rows, base = self.graph.calls, self.graph.calls[call].module
             inner = range(call, self.tree.end[call])
             ops, outside = self.tree.ops_of(call), dict[int, int]()
-            layers = tuple((_relative(rows[part].module, base), *self._layer(part, call)) for part in inner)
-            steps = (self._op(self.graph.ops[op], call, ops, outside) for op in ops)
+            named = partial(_numbered, met={}) if call in self.tree.picked else partial(_relative, base=base)
+            layers = tuple((named(rows[part].module), *self._layer(part, call)) for part in inner)
+            steps = (self._op(self.graph.ops[op], call, ops, outside, named) for op in ops)
             self._insides[call] = hash((layers, *steps)) if self.tree.is_solid(call) else ("alone", call)
         return self._insides[call]
 
@@ -101,16 +103,18 @@ class Comparer:
         own = None if module is None else (module.cls, module.params, module.extra_repr if module.native else "")
         return row.kind, row.ok, place, own
 
-    def _op(self, op: Op, call: int, ops: range, outside: dict[int, int]) -> tuple[Hashable, ...]:
+    def _op(
+        self, op: Op, call: int, ops: range, outside: dict[int, int], named: Callable[[str], Hashable]
+    ) -> tuple[Hashable, ...]:
         """Key of an op; `outside` numbers what is read from outside of the call, in the order of reading."""
         attrs = () if not self._sizes and op.name in SHAPING else tuple(sorted(op.attrs.items()))
-        base, reads = self.graph.calls[call].module, list[Hashable]()
+        reads = list[Hashable]()
         for value in op.inputs:
             row = self.graph.values[value]
             if row.producer is not None and row.producer in ops:
                 reads.append((row.producer - ops.start, row.index))
             elif row.kind in ("param", "buffer"):
-                reads.append((row.kind, _relative(row.name or "", base), self._shape(value)))
+                reads.append((row.kind, named(row.name or ""), self._shape(value)))
             else:
                 reads.append((outside.setdefault(value, len(outside)), self._shape(value)))
         return op.name, op.kind, op.call - call, attrs, tuple(map(self._shape, op.outputs)), tuple(reads)
@@ -129,6 +133,11 @@ class Comparer:
 
 def _relative(path: str, base: str) -> str:
     return "/" + path[len(base) :] if path == base or path.startswith(base + ".") else path
+
+
+def _numbered(path: str, met: dict[str, int]) -> tuple[str, int]:
+    """The path with its position among those met in place of its numbers, which are others in each call."""
+    return _DIGITS.sub("#", path), met.setdefault(path, len(met))
 
 
 @dataclass(eq=False)
@@ -160,7 +169,7 @@ class Repeats:
         """By call the run of those of one module with parameters, if it is called several times and drawn alike."""
         by_module: dict[tuple[str, object], list[int]] = {}
         for call in calls:
-            if self.tree.n_params(call):
+            if self.tree.n_params(call) and call not in self.tree.picked:
                 by_module.setdefault((self.tree.graph.calls[call].module, drawn(call)), []).append(call)
         shared: dict[int, Run] = {}
         for group in by_module.values():
@@ -206,7 +215,7 @@ class Repeats:
         while stop < len(calls) and (before[stop] >> (stop - 1) & 1 if is_series else not before[stop]):
             stop += 1
         run = tuple(calls[:stop])
-        is_one = len({self.tree.graph.calls[call].module for call in run}) == 1
+        is_one = len({self.tree.graph.calls[call].module for call in run}) == 1 and run[0] not in self.tree.picked
         repetition: Repetition = "series" if is_series else "shared" if is_one else "parallel"
         return Run(run, 1, repetition, tuple(sizes(self.tree.graph, run)))
 
@@ -272,6 +281,8 @@ class CallRun:
     """0 for the model."""
     repetition: Repetition = "series"
     differs: tuple[str, ...] = ()
+    params: int = 0
+    """Those of one of the calls."""
 
 
 def call_runs(
@@ -289,7 +300,7 @@ def call_runs(
     pending = [CallRun((root,), 0)]
     while pending:
         run = pending.pop()
-        runs.append(run)
+        runs.append(replace(run, params=tree.n_params(run.calls[0])))
         is_open = depth == "all" or run.level < depth
         around = run.calls[0] if is_open else None
         if opened is not None:

@@ -61,9 +61,10 @@ class Visibility:
         others = (op for op in graph.ops if op.name.removesuffix("_") not in POINTWISE)
         leaves = {c.id for c in graph.calls if tree.module(c.id) is not None and not tree.children[c.id]}
         written_out = leaves - {op.call for op in others if self.handed[op.id] is None}
-        self.formulas = written_out if options.depth != "all" else set()
-        """Activations and normalisations that the user has written as a formula. Torch's `RMSNorm` is one node; one
-        that is written with five ops should not look like more."""
+        is_plain = options.depth == "all" or graph.info.recorder == "classic"
+        self.formulas = set[int]() if is_plain else written_out | self.facts.kinds.layers.keys()
+        """Activations and normalisations that the user has written as a formula, and calls that do the work of one
+        layer. Torch's `RMSNorm` is one node; one that is written with five ops should not look like more."""
         self.asked = frozenset(self.matching(options.expand))
         """The calls that a reader asked to see inside."""
         self.opened: set[int] = set()

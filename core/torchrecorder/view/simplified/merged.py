@@ -45,7 +45,7 @@ def merge_functions(draft: Draft, facts: Facts, asked: Set[int]) -> None:
         if not in_gaps.isdisjoint(ops):
             continue
         done.update(ids)
-        name = graph.frames[frame].name.rpartition(".")[2].strip("_")
+        name = graph.frames[frame].short
         decides = any(node.decides for node in group)
         draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))
 
@@ -270,7 +270,7 @@ class _Chains:
         for part in node.parts:
             call, module = self.graph.calls[part.calls[0]], self.tree.module(part.calls[0])
             shapes = [self.graph.values[value].shape for value in call.outputs.values()]
-            signature += [module and (module.cls, module.extra_repr, module.params), *shapes]
+            signature += [module and (module.cls, self.kinds.said(call.id), module.params), *shapes]
         return signature
 
 
@@ -286,6 +286,6 @@ def merge_side_by_side(draft: Draft, facts: Facts) -> None:
     for group in groups.values():
         if len(group) > tuning.ROW:
             calls = tuple(node.calls[0] for node in group)
-            is_same = len({draft.graph.calls[call].module for call in calls}) == 1
+            is_same = len({draft.graph.calls[call].module for call in calls}) == 1 and calls[0] not in facts.tree.picked
             repetition: Repetition = "shared" if is_same else "parallel"
             draft.merge([node.id for node in group], replace(group[0], calls=calls, repetition=repetition))

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from string import ascii_uppercase
 
 from torchrecorder.errors import listed
 from torchrecorder.view import tuning
 from torchrecorder.view.model import Box, Inset, Node, View, boxes_around
 from torchrecorder.view.templates.interiors import Interior, Interiors
-
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def view_size(view: View) -> int:
@@ -133,7 +132,6 @@ class Choice:
         """By first call what is opened in place, and the letters of the other kinds, in the order of the picture."""
         uses, in_place = self._uses(), dict[int, tuple[int, ...]]()
         letters: dict[int, str] = {}
-        free = _LETTERS.replace("B", "") if self.interiors.graph.batch else _LETTERS  # in shapes, B is the batch
         for interior in self._shown():
             for node in interior.nodes:
                 kind = self.kinds.of[node.calls[0]] if self.interiors.is_block(node) else -1
@@ -147,7 +145,7 @@ class Choice:
                 if is_alone and is_first:
                     in_place[node.calls[0]] = node.calls
                 elif self.beside:
-                    letters[kind] = free[len(letters)]
+                    letters[kind] = ascii_uppercase[len(letters)]
         return in_place, letters
 
     def _drawn(self, call: int, in_place: dict[int, tuple[int, ...]], letters: dict[int, str], known: View) -> View:

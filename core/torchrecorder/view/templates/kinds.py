@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import cached_property
 
 from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
 from torchrecorder.view.entries import is_list
+from torchrecorder.view.facts import frames_around
 from torchrecorder.view.node_kinds import SYMBOLS, plain
 from torchrecorder.view.plan.visibility import Visibility
+from torchrecorder.view.tree import Item
 
 _SYMMETRIC = ("add", "mul", "eq", "maximum", "minimum")
 """Ops that do not mind the order of their inputs."""
@@ -89,7 +91,7 @@ class Kinds:
 
     def in_words(self, calls: Sequence[int], model: int) -> list[str] | None:
         """Differences of calls from one that is drawn: `2 without downsample`; None if no few words say them."""
-        by_module = {self.graph.calls[call].module: call for call in calls}
+        by_module = {(self.graph.calls[call].module, self.tree.picked.get(call)): call for call in calls}
         differences: dict[tuple[str, str], list[int]] = {}
         for call in by_module.values():
             words = self.words(call, model)
@@ -128,13 +130,14 @@ class Kinds:
                     pending.append((x, y))
                 else:
                     differences["", f"{self._word(x)} for {self._word(y)}"] = None
-            here, there = self._others(a, {x for x, _ in pairs}), self._others(b, {y for _, y in pairs})
-            n, m = self._others(a, ()), self._others(b, ())
+            names = self._only_in(a, b) | self._only_in(b, a)
+            here, there = self._others(a, {x for x, _ in pairs}, names), self._others(b, {y for _, y in pairs}, names)
+            n, m = self._others(a, (), names), self._others(b, (), names)
             if here + there and m.total() >= tuning.MANY and n.keys() == m.keys():
-                differences["", f"×{n.total()} for ×{m.total()}"] = None
+                differences["with", _of(n.total(), m.total(), "layers")] = None
             else:
                 some = dict.fromkeys(word for word in here + there if n[word] and m[word] and n[word] != m[word])
-                differences |= {("", f"{n[word]} {word} for {m[word]}"): None for word in some}
+                differences |= {("with", _of(n[word], m[word], word)): None for word in some}
                 more += Counter({word: number for word, number in here.items() if word not in some})
                 less += Counter({word: number for word, number in there.items() if word not in some})
             differences |= self._ops_differ(a, b)
@@ -142,7 +145,7 @@ class Kinds:
         differences |= dict.fromkeys(("with", word) for word in more)
         return differences | dict.fromkeys(("without", word) for word in less)
 
-    def _others(self, call: int, matched: Collection[int]) -> Counter[str]:
+    def _others(self, call: int, matched: Collection[int], functions: Mapping[Item, str]) -> Counter[str]:
         """The layers in a call that are not matched; of a container its entries."""
         others: Counter[str] = Counter()
         pending = [child for child in reversed(self.tree.children[call]) if child not in matched]
@@ -155,7 +158,7 @@ class Kinds:
             if module is not None and module.native and is_number and self.tree.children[child]:
                 pending += reversed(self.tree.children[child])
             else:
-                others[self._word(child)] += 1
+                others[functions.get(Item(True, child)) or self._word(child)] += 1
         return others
 
     def _ops_differ(self, a: int, b: int) -> dict[tuple[str, str], None]:
@@ -171,8 +174,8 @@ class Kinds:
             turned = [op for op, (x, y) in zip(here, pairs, strict=True) if x != y and sorted(x) == sorted(y)]
             names = [self._sign(op) for op in turned if plain(self.graph.ops[op].name) not in _SYMMETRIC]
             swapped = {("", f"inputs of {name} swapped"): None for name in names}
-        words = [("with", self._sum(here, word)) for word in more]
-        words += [("without", self._sum(there, word)) for word in less]
+        words = [("with", self._named(here, word, self._only_in(a, b))) for word in more]
+        words += [("without", self._named(there, word, self._only_in(b, a))) for word in less]
         return dict.fromkeys(words) | swapped
 
     def _tells(self, op: int) -> bool:
@@ -192,8 +195,11 @@ class Kinds:
         name = plain(self.graph.ops[op].name)
         return SYMBOLS.get(name, name)
 
-    def _sum(self, ops: Sequence[int], word: str) -> str:
-        """Name of a sum that one of two calls has: a `skip` or a `mask`; else the word itself."""
+    def _named(self, ops: Sequence[int], word: str, functions: Mapping[Item, str]) -> str:
+        """Name of an op that one of two calls has: its function, a `skip` or a `mask`; else the word itself."""
+        around = {functions.get(Item(False, op), "") for op in ops if self._sign(op) == word}
+        if len(around) == 1 and (name := around.pop()):
+            return name
         values = [
             self.graph.values[v] for op in ops if word == "+" == self._sign(op) for v in self.graph.ops[op].inputs
         ]
@@ -202,6 +208,17 @@ class Kinds:
         first = min((self.tree.first_op[self.graph.ops[op].call] for op in ops), default=0)
         is_skip = any(v.kind != "param" and (v.producer is None or v.producer < first) for v in values)
         return "skip" if is_skip else word
+
+    def _only_in(self, call: int, other: int) -> dict[Item, str]:
+        """By op and call the function that is drawn for what runs in it, if that does not run in the other call."""
+        ran = {name for item in self.tree.items[other] if (name := self._function(item))}
+        names = ((item, self._function(item)) for item in self.tree.items[call])
+        return {item: name for item, name in names if name and name not in ran}
+
+    def _function(self, item: Item) -> str:
+        facts, row = self.visible.facts, (self.graph.calls if item.is_call else self.graph.ops)[item.id]
+        around = [at for at in frames_around(self.graph, row.frame) if at in facts.opaque and len(facts.ran_in[at]) > 1]
+        return f"{self.graph.frames[around[-1]].short}()" if around else ""
 
     def _word(self, call: int) -> str:
         module, name = self.tree.module(call), self.graph.calls[call].module.rpartition(".")[2]
@@ -275,6 +292,10 @@ class Kinds:
                 name = _NUMBER.sub("#", self.graph.calls[inner].module[base:])
                 inside.add((name, called.cls) if module is not None and module.native else name)
         return inside
+
+
+def _of(number: int, others: int, word: str) -> str:
+    return f"{number} of {others} {word}" if number < others else f"{number} {word} (not {others})"
 
 
 def without_numbers(path: str) -> str:

@@ -105,7 +105,8 @@ class _Series:
         a, b = upper.calls[-1], lower.calls[0]
         paths = [self.graph.calls[call].module for call in (a, b)]
         here, there = self.tree.module(a), self.tree.module(b)
-        if paths[0] == paths[1] or here is None or there is None or here.cls != there.cls:
+        is_again = paths[0] == paths[1] and a not in self.kinds.tree.picked
+        if is_again or here is None or there is None or here.cls != there.cls:
             return False
         if self.kinds.visible.is_block(a):
             # `encoder_layer_0` and `encoder_layer_1`, but not `self_attention` and `cross_attention`
@@ -114,7 +115,8 @@ class _Series:
             if not self.kinds.visible.strict.isdisjoint((a, b, -1 if around is None else around)):
                 is_solid &= self.kinds.structure[a] == self.kinds.structure[b]
             return is_solid and self.kinds.of[a] == self.kinds.of[b] and entry(paths[0]) == entry(paths[1])
-        is_same_size = self._is_long or here.extra_repr == there.extra_repr
+        said = self.kinds.visible.facts.kinds.said
+        is_same_size = self._is_long or said(a) == said(b)
         return is_same_size and without_numbers(paths[0]) == without_numbers(paths[1])
 
     def _is_closed(self, run: Sequence[Node]) -> bool:
@@ -219,8 +221,9 @@ class _Turns:
         is_entry = paths[0] != paths[1] and without_numbers(paths[0]) == without_numbers(paths[1])
         if not is_entry or here is None or there is None or self.kinds.structure[a] != self.kinds.structure[b]:
             return False
-        if self.kinds.tree.is_leaf(a):
-            return here.extra_repr == there.extra_repr
+        kinds = self.kinds.visible.facts.kinds
+        if self.kinds.tree.is_leaf(a) or a in kinds.layers:
+            return kinds.said(a) == kinds.said(b)
         return resolution(self.graph, a) == resolution(self.graph, b)
 
     def _is_series(self, turns: Sequence[Sequence[Node]]) -> bool:

@@ -77,7 +77,7 @@ def test_a_loop_is_a_box_of_one_turn(depth: int) -> None:
     assert box.differs == ("outputs ×5",)
     backs = [(shown(view)[e.tail], shown(view)[e.head]) for e in view.edges if e.back]
     assert backs == [("softmax", "tanh" if depth == 2 else "cell")]
-    assert "called 5× · shared · loop" in tree(loop(5))
+    assert "called 5 times · shared · loop" in tree(loop(5))
 
 
 def test_calls_with_another_layer_between_are_no_loop() -> None:

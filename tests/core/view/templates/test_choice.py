@@ -329,7 +329,7 @@ def test_lists_of_other_lengths_are_one_kind() -> None:
         x = net.op("max_pool2d", x)
     view = make_view(net.graph(x))
     assert [node.inset for node in view.nodes if node.kind == "call"] == ["A", "A"]
-    assert next(node.differs for node in view.nodes if node.inset) == ("×3 for ×6",)
+    assert next(node.differs for node in view.nodes if node.inset) == ("with 3 of 6 layers",)
 
 
 def test_ops_of_other_layers_do_not_go_round_in_one() -> None:

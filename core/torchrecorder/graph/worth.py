@@ -1,0 +1,86 @@
+"""The worth of a Graph as a picture that no author has asked for: the reason against it.
+
+A page of a library has a hundred classes, and readers come for its models. What is one box, hangs in the air, or was
+called with sizes that nothing vouches for would tell them little, or something wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from torchrecorder.graph.model import Graph, Value
+
+LEAST_LAYERS = 2
+"""Layers with weights of a picture: of `GELU`, `Flatten` and a lone convolution, the name says as much."""
+
+
+def against(graph: Graph) -> str:
+    """Reason why a Graph makes no picture unasked, in a few words; empty if it is worth one.
+
+    Only the Graph is asked, so that the answer holds on every machine. That of a forward that failed is for others to
+    refuse.
+    """
+    return next(_reasons(graph), "")
+
+
+def _reasons(graph: Graph) -> Iterator[str]:
+    if graph.info.grade == "names":
+        yield "its inputs can be guessed from the names of its parameters alone"
+    outputs = {value for values in graph.outputs.values() for value in values}
+    if not outputs:
+        yield "it gives no tensor"
+    if len(graph.inputs) > 1 and all(map(_is_number, (graph.values[value] for value in outputs))):
+        yield "it makes one number of several inputs, as losses and metrics do"
+    if (layers := _layers(graph)) < LEAST_LAYERS:
+        yield "one layer with weights" if layers else "no layer with weights"
+    read = {value for op in graph.ops for value in op.inputs}
+    read.update(value for decision in graph.decisions for value in decision.values)
+    if unused := [path for path, value in graph.inputs.items() if value not in read | outputs]:
+        yield f"what it is given as {', '.join(unused)} goes nowhere"
+    if any(_is_empty(graph.values[value]) for value in outputs) or _has_idle_layer(graph):
+        yield "a part of it computes with empty tensors"
+    yield from _outputs_from_nothing(graph)
+
+
+def _layers(graph: Graph) -> int:
+    """Number of layers that computed with parameters; one that torch does not define counts once for each matrix."""
+    read = {value for op in graph.ops for value in op.inputs}
+    matrices: Counter[str] = Counter()
+    for value in graph.values:
+        if value.kind == "param" and value.id in read:
+            matrices[(value.name or "").rpartition(".")[0]] += len(value.shape) > 1
+    natives = {path for path, module in graph.modules.items() if module.native}
+    return sum(1 if path in natives else max(1, count) for path, count in matrices.items())
+
+
+def _has_idle_layer(graph: Graph) -> bool:
+    reads = (tuple(graph.values[value] for value in op.inputs) for op in graph.ops)
+    return any(any(it.kind == "param" for it in values) and any(map(_is_empty, values)) for values in reads)
+
+
+def _is_number(value: Value) -> bool:
+    return value.meta is not None and value.shape == ()
+
+
+def _is_empty(value: Value) -> bool:
+    return 0 in value.shape
+
+
+def _outputs_from_nothing(graph: Graph) -> Iterator[str]:
+    """Outputs that follow from no input: none may, but for parameters, such as a learned scale, and lone numbers."""
+    inputs = set(graph.inputs.values())
+    known = inputs | {value.id for value in graph.values if value.kind in ("param", "buffer")}
+    for op in graph.ops:
+        if not inputs.isdisjoint(op.inputs):
+            inputs.update(op.outputs)
+        if not known.isdisjoint(op.inputs):
+            known.update(op.outputs)
+    of_nothing = [
+        path
+        for path, values in graph.outputs.items()
+        if known.isdisjoint(values) and any(graph.values[value].shape for value in values)
+    ]
+    if of_nothing or not any(not inputs.isdisjoint(values) for values in graph.outputs.values()):
+        named = ", ".join(filter(None, of_nothing))
+        yield f"its output{f' {named}' if named else ''} follows from no input"

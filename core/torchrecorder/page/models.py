@@ -1,0 +1,134 @@
+"""What a table or a grid of models says of each of them: the same for every tool."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from torchrecorder.errors import OutOfDate
+from torchrecorder.graph import Graph
+from torchrecorder.graph.memory import activation_memory
+from torchrecorder.labels.names import class_name, count, flops, size
+from torchrecorder.page.outcome import Outcome
+from torchrecorder.page.words import Translate, in_english
+from torchrecorder.request import parse_target
+from torchrecorder.request.models import COLUMNS, ListedModel, ModelList
+
+_TOGETHER = "\N{NO-BREAK SPACE}"
+"""Between a number and its unit, which no line of a narrow cell parts."""
+_KINDS = 3
+"""Classes of layers that a cell names, the most frequent ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model of a list with what became of it."""
+
+    listed: ListedModel
+    outcome: Outcome
+    url: str = ""
+    """Where its name leads; empty for nowhere."""
+    picture: str = ""
+    """Address of the file of its picture; empty if there is none."""
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the whole model is known; numbers of a forward that failed half-way would be wrong."""
+        return self.outcome.diagram is not None and isinstance(self.outcome.error, OutOfDate | None)
+
+    @property
+    def name(self) -> str:
+        diagram = self.outcome.diagram
+        dotted = parse_target(self.listed.body.target).dotted if self.listed.body.target else ""
+        return self.listed.title or (diagram.facts.get("model", "") if diagram else "") or dotted
+
+    def cell(self, column: str, translate: Translate = in_english) -> str:
+        """The text of a cell; empty for a picture."""
+        diagram = self.outcome.diagram
+        if column == "name":
+            return self.name
+        if column == "tags":
+            return " · ".join(self.listed.tags)
+        if diagram is None:
+            return ""
+        facts = diagram.facts
+        if column in ("parameters", "trainable", "flops"):
+            number = facts.get(column) or facts.get("parameters" if column == "trainable" else "", "")
+            written = flops if column == "flops" else count
+            return written(int(number.replace(",", ""))).replace(" ", _TOGETHER) if number else ""
+        if column in ("input", "output"):
+            return facts.get(column, "")
+        return _OF_GRAPH[column](diagram.graph) if column in _OF_GRAPH else ""
+
+    def facts(self, columns: Iterable[str], translate: Translate = in_english) -> str:
+        """A line with the cells of these columns, but for the name, the picture and the tags."""
+        cells = ((name, self.cell(name, translate)) for name in columns if name not in ("name", "picture", "tags"))
+        return " · ".join(
+            text if name == "flops" else f"{translate(COLUMNS[name])}: {text}" for name, text in cells if text
+        )
+
+
+def _memory(graph: Graph) -> str:
+    memory = activation_memory(graph)
+    return ("≥ " if memory.unknown else "") + size(memory.peak).replace(" ", _TOGETHER)
+
+
+def _depth(graph: Graph) -> str:
+    """Most modules within one another, the model not counted."""
+    return str(max((path.count(".") + 1 for path in _called(graph) if path), default=0))
+
+
+def _layers(graph: Graph) -> str:
+    """The layers that have parameters, by class: `53 Conv2d, 53 BatchNorm2d, 1 Linear`."""
+    modules = (graph.modules[path] for path in _called(graph))
+    kinds = Counter(class_name(module) for module in modules if module.params.own)
+    shown = [f"{n} {kind}" for kind, n in kinds.most_common(_KINDS)]
+    return ", ".join(shown) + (" …" if len(kinds) > _KINDS else "")
+
+
+def _called(graph: Graph) -> set[str]:
+    return {call.module for call in graph.calls if call.kind == "module"} & graph.modules.keys()
+
+
+_OF_GRAPH: dict[str, Callable[[Graph], str]] = {"memory": _memory, "depth": _depth, "layers": _layers}
+
+
+def models_html(shown: ModelList, rows: Sequence[ModelRow], caption: str, translate: Translate = in_english) -> str:
+    """A table or a grid in HTML, without the element around it; `caption` is HTML."""
+    above = f'<p class="torchrecorder-caption">{caption}</p>' if caption else ""
+    if shown.is_grid:
+        cards = "".join(_card(shown, row, translate) for row in rows)
+        return f'{above}<ul class="torchrecorder-grid">{cards}</ul>'
+    head = "".join(f'<th scope="col">{escape(translate(COLUMNS[name]))}</th>' for name in shown.columns)
+    lines = "".join(f"<tr>{''.join(_cells(shown, row, translate))}</tr>" for row in rows)
+    return f"{above}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _cells(shown: ModelList, row: ModelRow, translate: Translate) -> list[str]:
+    if not row.is_drawn:
+        why = escape(row.outcome.reasons(translate)[0].splitlines()[0])
+        return [f'<td colspan="{len(shown.columns)}"><strong>{escape(row.name)}</strong> {why}</td>']
+    return [f"<td>{_content(row, column, translate)}</td>" for column in shown.columns]
+
+
+def _card(shown: ModelList, row: ModelRow, translate: Translate) -> str:
+    if not row.is_drawn:
+        reasons = "<br>".join(map(escape, row.outcome.reasons(translate)))
+        return f'<li class="torchrecorder-card"><strong>{escape(row.name)}</strong><small>{reasons}</small></li>'
+    picture = _content(row, "picture", translate)
+    facts = row.facts(shown.columns, translate)
+    lines = [picture, f"<strong>{_content(row, 'name', translate)}</strong>"]
+    lines += [f"<small>{escape(facts)}</small>"] if facts else []
+    lines += [f'<small class="torchrecorder-tags">{escape(row.cell("tags"))}</small>'] if row.listed.tags else []
+    return f'<li class="torchrecorder-card">{"".join(lines)}</li>'
+
+
+def _content(row: ModelRow, column: str, translate: Translate) -> str:
+    if column == "picture":
+        alt = escape(row.outcome.title(translate))
+        shown = f'<img src="{escape(row.picture)}" alt="{alt}" loading="lazy">' if row.picture else ""
+        return f'<a href="{escape(row.url or row.picture)}">{shown}</a>' if shown else ""
+    text = escape(row.cell(column, translate))
+    return f'<a href="{escape(row.url)}">{text}</a>' if column == "name" and row.url else text

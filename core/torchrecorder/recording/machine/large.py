@@ -1,0 +1,101 @@
+"""Models with more weights than one picture should cost are built without the numbers of these.
+
+A forward that is followed by shape reads none, and two billion random ones take a minute and the memory of the machine.
+Tensors that nothing was written to take addresses only. The meta device would save no more, and lose what constructors
+compute: tables of positions, masks, rates of their layers.
+
+Where a number decides after all, `with_numbers` builds the model again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.nn.parameter import is_lazy
+from torch.overrides import TorchFunctionMode
+
+from torchrecorder.running.restore import start_random_numbers
+
+LARGE = 300_000_000
+"""Parameters above which a model is not computed unless asked: it takes seconds and gigabytes for one picture."""
+_LEFT_EMPTY = 1 << 20
+"""Numbers of a tensor from which on it stays empty: a smaller one costs nothing, and its constructor may read it."""
+_WRITES = {
+    *(
+        "normal_",
+        "uniform_",
+        "trunc_normal_",
+        "kaiming_normal_",
+        "kaiming_uniform_",
+        "xavier_normal_",
+        "xavier_uniform_",
+    ),
+    *("constant_", "orthogonal_", "bernoulli_", "exponential_", "random_", "fill_", "zero_", "copy_", "erfinv_"),
+    *("add_", "sub_", "mul_", "div_", "clamp_", "clip_"),
+}
+"""Functions with which constructors write weights in place."""
+_builders: dict[int, tuple[nn.Module, Callable[[], object], int]] = {}
+"""Of the large models of this process, which records one, by id; a user's class may refuse to be a key."""
+
+
+def built(build: Callable[[], object], seed: int) -> object:
+    """Result of a builder, whose random numbers start at a seed; a large model has none in its large weights."""
+    start_random_numbers(seed)
+    try:
+        counting = register_module_parameter_registration_hook(_Counted())
+        try:
+            return build()
+        finally:
+            counting.remove()
+    except _TooLarge:
+        start_random_numbers(seed)
+        with _Numberless():
+            model = build()
+    if isinstance(model, nn.Module):
+        _builders[id(model)] = model, build, seed
+    return model
+
+
+def with_numbers(model: nn.Module) -> nn.Module:
+    """The same model with all its numbers, as its builder makes it; itself, if it has them."""
+    if id(model) not in _builders:
+        return model
+    _, build, seed = _builders[id(model)]
+    with torch.random.fork_rng(devices=()):
+        start_random_numbers(seed)
+        again = build()
+    return again if isinstance(again, nn.Module) else model
+
+
+class _TooLarge(BaseException):
+    """Passes what constructors catch."""
+
+
+class _Counted:
+    def __init__(self) -> None:
+        self._numbers = 0
+
+    def __call__(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        if parameter is not None and not is_lazy(parameter) and not parameter.is_meta:
+            self._numbers += parameter.numel()
+            if self._numbers > LARGE:
+                raise _TooLarge
+
+
+class _Numberless(TorchFunctionMode):
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        if getattr(func, "__name__", "") in _WRITES:
+            written = args[0] if args else (kwargs or {}).get("tensor")
+            if isinstance(written, Tensor) and written.numel() >= _LEFT_EMPTY:
+                return written
+        return func(*args, **(kwargs or {}))

@@ -1,0 +1,187 @@
+"""A call that does the work of one layer of torch is said as that layer, whatever its class is called."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parametrizations, parametrize, prune
+
+from tests.core.recording.nets import record
+from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Labels
+from torchrecorder.proof import faults
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
+
+IMAGE, WORDS = torch.zeros(1, 3, 16, 16), torch.zeros(1, 8, 32)
+
+
+class MaskedConv2d(nn.Conv2d):
+    def __init__(self, *sizes: int, padding: int) -> None:
+        super().__init__(*sizes, padding=padding)
+        self.register_buffer("mask", torch.ones_like(self.weight))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self._conv_forward(x, self.weight * self.get_buffer("mask"), self.bias)
+
+
+class LoRALinear(nn.Linear):
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__(before, after)
+        self.down, self.up = nn.Parameter(torch.zeros(2, before)), nn.Parameter(torch.zeros(after, 2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.linear(x, self.weight, self.bias) + x @ self.down.T @ self.up.T
+
+
+class CausalConv1d(nn.Module):
+    def __init__(self, width: int, dilation: int = 1) -> None:
+        super().__init__()
+        self.room, self.conv = 2 * dilation, nn.Conv1d(width, width, 3, dilation=dilation)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv(nn.functional.pad(x, (self.room, 0)))
+
+
+class Residual(CausalConv1d):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + super().forward(x)
+
+
+class Positions(CausalConv1d):
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.table = nn.Parameter(torch.zeros(width, 1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) + self.table
+
+
+class Hyper(CausalConv1d):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.conv1d(nn.functional.pad(x, (self.room, 0)), self.conv.weight * x.mean())
+
+
+class ScaledNorm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.gamma = nn.LayerNorm(32, elementwise_affine=False), nn.Parameter(torch.zeros(32))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(x) * (1 + self.gamma)
+
+
+class PixelNorm(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x / torch.sqrt(x.pow(2).mean(1, keepdim=True) + 1e-6)
+
+
+class Symmetric(nn.Module):
+    def forward(self, weight: torch.Tensor) -> torch.Tensor:
+        return weight.triu() + weight.triu(1).mT
+
+
+class Alone(nn.Module):
+    def __init__(self, *layers: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x.cumsum(-1)
+
+
+class Outer(nn.Module):
+    def __init__(self, dilation: int) -> None:
+        super().__init__()
+        self.conv = CausalConv1d(8, dilation)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.tanh(self.conv(x))
+
+
+def said(graph: Graph, **options: object) -> list[tuple[str, str]]:
+    """Words and kind of each node but inputs and outputs."""
+    view = make_view(graph, DrawingOptions(**options))  # type: ignore[arg-type]
+    assert faults(view) == ()
+    labels = Labels(view)
+    nodes = [node for node in view.nodes if node.kind not in ("input", "output") and labels.kind(node) != "op"]
+    return [(" | ".join(filter(None, labels.node(node)[:2])), labels.kind(node)) for node in nodes]
+
+
+def symmetric() -> nn.Module:
+    layer = nn.Linear(32, 32)
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    return layer
+
+
+def pruned() -> nn.Module:
+    return prune.identity(nn.Linear(32, 8), "weight")  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize(
+    ("layer", "x", "words", "kind"),
+    [
+        (lambda: MaskedConv2d(3, 8, 7, padding=3), IMAGE, "MaskedConv2d 7×7 · 3→8", "conv"),
+        (lambda: LoRALinear(32, 16), WORDS, "LoRALinear 32→16", "linear"),
+        (lambda: CausalConv1d(8, 4), WORDS, "CausalConv1d 3 · 8→8 · dilation 4", "conv"),
+        (
+            lambda: parametrizations.weight_norm(nn.Conv1d(8, 8, 7, dilation=2)),
+            WORDS,
+            "Conv1d 7 · 8→8 · dilation 2 · weight_norm",
+            "conv",
+        ),
+        (lambda: nn.utils.weight_norm(nn.Conv1d(8, 8, 3)), WORDS, "Conv1d 3 · 8→8 · weight_norm", "conv"),
+        (lambda: parametrizations.spectral_norm(nn.Conv2d(3, 8, 3)), IMAGE, "Conv2d 3×3 · 3→8 · spectral_norm", "conv"),
+        (lambda: nn.utils.spectral_norm(nn.Conv2d(3, 8, 3)), IMAGE, "Conv2d 3×3 · 3→8 · spectral_norm", "conv"),
+        (symmetric, WORDS, "Linear 32→32 · Symmetric", "linear"),
+        (pruned, WORDS, "Linear 32→8 · pruned", "linear"),
+        (ScaledNorm, WORDS, "ScaledNorm", "norm"),
+        (PixelNorm, WORDS, "PixelNorm", "norm"),
+    ],
+)
+def test_it_has_the_settings_and_the_colour_of_that_layer(
+    layer: type[nn.Module], x: torch.Tensor, words: str, kind: str
+) -> None:
+    assert said(record(Alone(layer()).eval(), x))[0] == (f"layers.0 | {words}", kind)
+
+
+@pytest.mark.parametrize("layer", [Residual, Positions, Hyper])
+def test_more_than_one_layer_is_not_said_as_one(layer: type[CausalConv1d]) -> None:
+    (words, _) = said(record(Alone(layer(8)), WORDS), depth=1)[0]
+    assert words.startswith(f"layers.0 | {layer.__name__} · ")
+    assert "params" in words
+
+
+def test_layers_drawn_as_one_say_all_settings() -> None:
+    graph = record(Alone(*(Outer(2**i) for i in range(3))), WORDS)
+    assert ("conv | CausalConv1d 3 · 8→8 · dilation 1, 2, 4 · tanh", "conv") in said(graph)
+
+
+def test_a_reader_may_open_it_and_all_shows_what_ran() -> None:
+    graph = record(Alone(CausalConv1d(8)), WORDS)
+    assert ("conv | Conv1d 3 · 8→8", "conv") in said(graph, expand=("layers.0",))
+    assert ("conv | Conv1d 3 · 8→8", "conv") in said(graph, depth="all")
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.head = nn.Linear(32, 32), nn.Linear(32, 32)
+        self.head.weight = self.encoder.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.encoder(x).cumsum(-1)
+        return nn.functional.linear(self.head(x).cumsum(-1), self.encoder.weight.t())
+
+
+def test_a_weight_of_another_layer_is_said() -> None:
+    words = [words for words, _ in said(record(Tied(), WORDS))]
+    assert words == [
+        "encoder | Linear 32→32",
+        "head | Linear 32→32 · weight of encoder",
+        "linear | 32→32 · weight of encoder",
+    ]

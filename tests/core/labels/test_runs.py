@@ -1,0 +1,133 @@
+"""What is drawn once for several is named by what holds them, and differences are said as a reader would say them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from tests.core.labels.test_one_layer import said
+from tests.core.recording.nets import record
+from torchrecorder.graph import Graph, Module
+from torchrecorder.labels.names import run_name, times
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view.plan.visibility import Visibility
+from torchrecorder.view.templates.kinds import Kinds
+
+IMAGE = torch.zeros(1, 8, 16, 16)
+
+
+def conv() -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU())
+
+
+class Staged(nn.Module):
+    """A container that the code calls, with a pool in it or behind it."""
+
+    def __init__(self, *, within: bool) -> None:
+        super().__init__()
+        pool = nn.MaxPool2d(2)
+        self.stage = nn.Sequential(conv(), conv(), nn.Dropout(), *([pool] if within else []))
+        self.behind = nn.Identity() if within else pool
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.behind(self.stage(x)).cumsum(-1)
+
+
+def names(graph: Graph) -> list[str]:
+    return [words.partition(" | ")[0] for words, _ in said(graph)]
+
+
+def test_layers_that_are_all_of_a_container_have_its_name() -> None:
+    assert names(record(Staged(within=False).eval(), IMAGE)) == ["stage", "behind"]
+
+
+def test_some_layers_of_a_container_have_their_numbers() -> None:
+    assert names(record(Staged(within=True).eval(), IMAGE)) == ["stage.0–1.0", "stage.3"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "name"),
+    [
+        ("mid.block_1", "mid.block_2", "mid.block_1–2"),
+        ("unit9", "unit11", "unit9–11"),
+        ("conv1.conv", "conv2.conv", "conv1–2.conv"),
+        ("inception4a", "inception4e", "inception4a–e"),
+        ("blocks.1", "blocks.12", "blocks.1–12"),
+        ("a", "b", "a–b"),
+        ("query", "key", "query–key"),
+        ("up.0.conv", "up.1", "up.0.conv–up.1"),
+        ("mid.block_2", "mid.block_2", "mid.block_2"),
+    ],
+)
+def test_what_changes_in_a_name_is_written_once(first: str, last: str, name: str) -> None:
+    paths = (first, last, "mid.other", "blocks.0", "up.2")
+    modules = {path: Module(path, "torch.nn.modules.conv.Conv2d", native=True) for path in paths}
+    graph = replace(record(nn.ReLU(), IMAGE), modules=modules)
+    assert run_name(graph, [first, last], "") == name
+
+
+class Shrinking(nn.Module):
+    def __init__(self, *, shrinks: bool) -> None:
+        super().__init__()
+        self.shrinks, self.conv = shrinks, nn.Conv2d(8, 8, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.conv(x)) + (shortcut(x) if self.shrinks else x)
+
+
+def shortcut(x: torch.Tensor) -> torch.Tensor:
+    return nn.functional.avg_pool2d(torch.cat((x, torch.zeros_like(x)), 1), 3, 1, 1)[:, :8].cumsum(1)
+
+
+class Unit(nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.tanh(super().forward(x))
+
+
+class Many(nn.Module):
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.units = nn.Sequential(*(Unit(16, 16) for _ in range(number)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.relu(self.units(x))
+
+
+class Stages(nn.Module):
+    def __init__(self, *stages: list[nn.Module]) -> None:
+        super().__init__()
+        for i, blocks in enumerate(stages):
+            self.add_module(f"stage{i}", nn.Sequential(*blocks))
+        self.n = len(stages)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for i in range(self.n):
+            x = self.get_submodule(f"stage{i}")(x).cumsum(-1)
+        return x
+
+
+def test_a_function_that_does_not_run_has_its_name() -> None:
+    stages = [[Shrinking(shrinks=i == 0 and stage > 0) for i in range(3)] for stage in range(3)]
+    words = [words for words, _ in said(record(Stages(*stages), IMAGE))]
+    assert words == [
+        "stage0 | A without shortcut() ×3 · 584 params each",
+        *[f"stage{i} | A ×3 · 2 without shortcut() · 584 params each" for i in (1, 2)],
+    ]
+
+
+@pytest.mark.parametrize(("number", "words"), [(1, "with 1 of 3 Unit"), (5, "with 5 Unit (not 3)")])
+def test_how_many_of_the_layers_it_has_is_said(number: int, words: str) -> None:
+    graph = record(Stages([Many(number)], [Many(3)]), torch.zeros(1, 8, 16))
+    first, second = (row.id for row in graph.calls if row.module in ("stage0.0", "stage1.0"))
+    assert Kinds(Visibility(graph, DrawingOptions())).in_words([first], second) == [words]
+
+
+def test_there_are_two_signs_for_several_times() -> None:
+    assert times(3, "series") == "×3"
+    assert times(3, "shared") == "called 3 times · shared"
+    assert times(3, "loop") == "called 3 times · shared · loop"
+    assert times(3, "parallel") == "3 in parallel"
+    assert times(1, "loop") == ""

@@ -1,0 +1,132 @@
+"""What a package of classes may cost that are only tried: time, memory, and how often each is recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.core.pipeline.sites import Counted, Site, ask
+from torchrecorder.errors import LeftOut, WorkerCrashed, WorkerTimeout
+from torchrecorder.request import DiagramRequest, RecordingRequest
+from torchrecorder.worker.client import Worker
+
+TWO = """from torch import nn
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 5))
+
+    def forward(self, x):
+        return self.layers(x)
+
+class One(nn.Linear):
+    def __init__(self):
+        super().__init__(3, 4)
+"""
+COSTLY = """import time
+import torch
+from torch import nn
+
+class Computes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        while True:
+            pass
+
+class Sleeps(nn.Module):
+    def forward(self, x):
+        time.sleep(600)
+
+class Fills(nn.Module):
+    def forward(self, x):
+        kept = []
+        while True:
+            kept.append(torch.ones(1 << 22))
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    made = Site(tmp_path)
+    made.write("two.py", TWO)
+    yield made
+    Counted.end()
+
+
+def ranked(name: str, defined: str = "") -> DiagramRequest:
+    return replace(ask(f"pip_nets.{name}"), is_tried=True, is_ranked=True, pattern="*", defined=defined)
+
+
+def test_what_is_left_out_is_known_to_the_next_build(site: Site) -> None:
+    asked = ranked("two.Two"), ranked("two.One")
+    for jobs in (2, 0):
+        drawn, left_out = site.build(*asked)
+        assert drawn.diagram is not None
+        assert isinstance(left_out.error, LeftOut)
+        assert left_out.error.reason == "one layer with weights"
+        assert left_out.is_skipped
+        assert left_out.sources == drawn.sources
+        assert Counted.jobs == jobs
+    (named,) = site.build(replace(asked[1], is_ranked=False))
+    assert named.diagram is not None
+    assert Counted.jobs == 0
+
+
+def test_a_class_that_is_documented_by_two_names_is_recorded_once(site: Site) -> None:
+    site.write("__init__.py", "from pip_nets.two import Two\nfrom pip_nets.two import One as Other\n")
+    both = ranked("Two", "pip_nets.two.Two"), ranked("two.Two", "pip_nets.two.Two")
+    first, second = site.build(*both)
+    assert first.diagram is not None
+    assert second.diagram is not None
+    assert first.diagram.digest == second.diagram.digest
+    assert Counted.jobs == 1
+    assert all(outcome.diagram for outcome in site.build(*both[::-1]))
+    assert Counted.jobs == 0
+    alone = ranked("two.Two"), ranked("Two")
+    site.write("two.py", TWO.replace("5", "6"))
+    assert all(outcome.diagram for outcome in site.build(*alone))
+    assert Counted.jobs == 2, "where they are defined is not known"
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    (tmp_path / "costly.py").write_text(COSTLY)
+    with Worker([str(tmp_path)]) as made:
+        yield made
+
+
+@pytest.mark.usefixtures("real_processes")
+def test_a_trial_computes_for_its_seconds_and_fills_its_memory(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchrecorder.worker.client.TRIAL_BYTES", 1 << 30)
+    names = ("Computes", "Sleeps", "Fills")
+    asked = {name: RecordingRequest(f"costly.{name}", "1,3", run="real") for name in names}
+    worker.expect(asked.values(), trials=asked.values())
+    start = time.monotonic()
+    limits = {asked["Computes"]: 2.0, asked["Sleeps"]: 1.0, asked["Fills"]: 60.0}
+    errors = {request.target: answer.error for request, answer in worker.record_all(limits)}
+    assert isinstance(errors["costly.Computes"], WorkerTimeout)
+    assert errors["costly.Computes"].timeout_s == 2
+    assert isinstance(errors["costly.Sleeps"], WorkerTimeout)
+    assert errors["costly.Sleeps"].timeout_s == 8, "it may wait longer, for the machine may be loaded"
+    assert isinstance(errors["costly.Fills"], WorkerCrashed)
+    assert errors["costly.Fills"].how == "it filled more than 1 GiB of memory"
+    assert time.monotonic() - start < 60
+
+
+@pytest.mark.usefixtures("real_processes")
+def test_a_trial_that_a_page_names_meanwhile_may_take_what_it_needs(worker: Worker) -> None:
+    slow = RecordingRequest("costly.Computes", "1,3")
+    worker.submit(slow, 1.0, is_trial=True)
+    while not worker._answers:
+        worker.advance()
+        time.sleep(0.05)
+    worker.expect([slow])
+    ((_, answer),) = worker.record_all({slow: 3.0})
+    assert isinstance(answer.error, WorkerTimeout)
+    assert answer.error.timeout_s == 3

@@ -1,0 +1,128 @@
+"""Large models are built without their numbers, and computed with them where these decide."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from torchrecorder.errors import TorchRecorderError
+from torchrecorder.recording import capture
+from torchrecorder.recording.machine import large
+from torchrecorder.recording.machine.large import built, with_numbers
+from torchrecorder.request import RecordingRequest
+from torchrecorder.worker.client import Worker
+
+
+class Net(nn.Module):
+    """Weights by torch's own layers, by hand, and in a table that is computed; a small layer, too."""
+
+    def __init__(self, width: int = 1024) -> None:
+        super().__init__()
+        self.wide = nn.Linear(width, width)
+        self.by_hand = nn.Parameter(torch.empty(width, width))
+        nn.init.trunc_normal_(self.by_hand)
+        self.small = nn.Linear(width, 2)
+        self.register_buffer("places", torch.arange(4.0))
+        self.rates = [rate.item() for rate in torch.linspace(0, 1, 3)]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.small(self.wide(x) @ self.by_hand)
+
+
+class Decides(Net):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) if self.wide.weight.std() > 0.001 else x.new_zeros(1, 2)
+
+
+@pytest.fixture
+def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "LARGE", 1 << 20)
+    monkeypatch.setattr("torchrecorder.recording.run.LARGE", 1 << 20)
+
+
+def test_a_small_model_is_built_as_ever() -> None:
+    with torch.random.fork_rng(devices=()):
+        net = built(Net, 3)
+        torch.manual_seed(3)
+        same = Net()
+    assert isinstance(net, Net)
+    assert all(torch.equal(a, b) for a, b in zip(net.parameters(), same.parameters(), strict=True))
+    assert with_numbers(net) is net
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_a_large_one_has_its_small_numbers_and_the_others_when_they_are_asked_for() -> None:
+    with torch.random.fork_rng(devices=()):
+        net = built(Net, 3)
+        assert isinstance(net, Net)
+        assert net.small.weight.count_nonzero() > 2000
+        assert net.places.tolist() == [0, 1, 2, 3]
+        assert net.rates == [0, 0.5, 1]
+        again = with_numbers(net)
+        torch.manual_seed(3)
+        same = Net()
+    assert not torch.equal(net.wide.weight, same.wide.weight), "memory that nothing was written to"
+    assert not torch.equal(net.by_hand, same.by_hand)
+    assert all(torch.equal(a, b) for a, b in zip(again.parameters(), same.parameters(), strict=True))
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_it_is_followed_by_shape_unless_a_number_decides() -> None:
+    x = torch.ones(1, 1024)
+    with torch.random.fork_rng(devices=()):
+        by_shape, computed = (capture(built(cls, 0), x) for cls in (Net, Decides))  # type: ignore[arg-type]
+    assert by_shape.info.executed == "fake"
+    assert computed.info.executed == "real"
+    assert [op.name for op in computed.ops if op.name == "matmul"], "with its numbers it takes the other way"
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_a_builder_that_catches_everything_is_built_without_numbers_too() -> None:
+    def build() -> nn.Module:
+        try:
+            return Net()
+        except Exception:
+            return nn.Linear(1, 1)
+
+    with torch.random.fork_rng(devices=()):
+        assert isinstance(built(build, 0), Net)
+
+
+HUGE = """from torch import nn
+
+class Huge(nn.Module):
+    \"\"\"Three billion parameters.\"\"\"
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(*(nn.Linear(8192, 8192) for _ in range(45)))
+        for layer in self.layers:
+            nn.init.trunc_normal_(layer.weight)
+
+    def forward(self, x):
+        return self.layers(x)
+"""
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    (tmp_path / "huge.py").write_text(HUGE)
+    with Worker([str(tmp_path)]) as made:
+        yield made
+
+
+@pytest.mark.usefixtures("real_processes")
+def test_three_billion_parameters_fit_a_trial(worker: Worker) -> None:
+    asked = RecordingRequest("huge.Huge")
+    worker.expect([asked], trials=[asked])
+    start = time.monotonic()
+    ((_, answer),) = worker.record_all({asked: 15.0})
+    error: TorchRecorderError | None = answer.error
+    assert error is None
+    assert answer.graph is not None
+    assert answer.graph.count('"linear"') >= 1
+    assert time.monotonic() - start < 120
