@@ -32,13 +32,13 @@ def wire_key(wire: Wire) -> WireKey:
 def crossing(wires: Sequence[Wire]) -> list[tuple[Wire, Wire]]:
     """Pairs of lines that cross; those of one source part and join instead."""
     level = sorted(
-        (y, *sorted((x, to)), i)
+        (y, min(x, to), max(x, to), i)
         for i, wire in enumerate(wires)
         for (x, y), (to, end) in pairwise(wire.points)
         if y == end and x != to
     )
     heights = [y for y, *_ in level]
-    pairs = {}
+    pairs: dict[tuple[int, int], tuple[Wire, Wire]] = {}
     for j, wire in enumerate(wires):
         for (x, y), (to, end) in pairwise(wire.points):
             if x != to:
