@@ -255,6 +255,8 @@ class Docs:
         conf = docs / "conf.py"
         text = conf.read_text(encoding="utf-8")
         for old, new in library.drop:
+            if old not in text:
+                print(f"{library.name}: its conf.py no longer has {old!r}")
             text = text.replace(old, new)
         pages = ["index.rst", *(f"{page}.*" for page in library.pages), "**/generated/**", "generated/**"]
         conf.write_text(text + _REDUCED.format(pages=pages), encoding="utf-8")

@@ -1,6 +1,7 @@
 """The starts, carried out from top to bottom on a machine that has nothing: every file is written, every command runs.
 
-Zensical is played by the Markdown extension that it calls; `nox -t sites` runs the tool itself. LaTeX runs where it is.
+Zensical is played by the Markdown extension that it calls; `nox -t sites` runs the tool itself. Jupyter Book 2 is
+played too; `tests/core/test_myst.py` runs mystmd. LaTeX runs where it is.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ GIVES = {
     "sphinx": "docs/_build/html/index.html",
     "mkdocs": "site/index.html",
     "zensical": "site/index.html",
+    "myst": "_build/html/net.svg",
     "notebook": "net.pdf",
     "paper": "net.tex",
     "command-line": "diff.svg",
@@ -35,12 +37,29 @@ html = markdown.markdown(page, extensions=[OURS], extension_configs={OURS: optio
 pathlib.Path("site").mkdir()
 pathlib.Path("site/index.html").write_text(html)
 """
+JUPYTER_BOOK = """
+import base64, json, pathlib, re, subprocess, sys, yaml
+(plugin,) = yaml.safe_load(pathlib.Path("myst.yml").read_text())["project"]["plugins"]
+program = pathlib.Path(plugin["path"]).resolve()
+(offered,) = json.loads(subprocess.check_output([sys.executable, program]))["directives"]
+name, target, options = re.search(r"```{(.*?)} (.*)\\n((?::.*\\n)*)```", pathlib.Path("index.md").read_text()).groups()
+written = dict(re.findall(r":(.*?): (.*)", options))
+assert name == offered["name"] and written.keys() <= offered["options"].keys()
+directive = json.dumps({"name": name, "arg": target, "options": written}).encode()
+(figure,) = json.loads(subprocess.check_output([sys.executable, program, "--directive", name], input=directive))
+data = figure["children"][0]["url"].partition("base64,")[2]
+pathlib.Path("_build/html").mkdir(parents=True)
+pathlib.Path("_build/html/net.svg").write_bytes(base64.b64decode(data))
+"""
 LATEX = re.compile(r"% (?P<name>\w+\.tex)\n")
 
 
 def run(machine: Machine, script: str) -> None:
     python = f"{shlex.quote(sys.executable)} -c"
-    done = machine.run(f'zensical() {{ {python} {shlex.quote(ZENSICAL)}; }}; cells() {{ {python} "$@"; }}\n{script}')
+    played = (
+        f"zensical() {{ {python} {shlex.quote(ZENSICAL)}; }}; jupyter() {{ {python} {shlex.quote(JUPYTER_BOOK)}; }}"
+    )
+    done = machine.run(f'{played}; cells() {{ {python} "$@"; }}\n{script}')
     assert done.returncode == 0, done.stdout
     assert "WARNING" not in done.stdout
 
