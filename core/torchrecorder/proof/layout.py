@@ -262,7 +262,11 @@ def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
     for op in graph.ops:
         around = [row.id for row in graph.around(op.call) if row.id in read]
         values = (graph.values[value] for value in op.inputs)
-        sizes = {value.name or "": math.prod(value.shape) for value in values if value.kind == "param"}
+        sizes = {
+            value.name or "": math.prod(size for size in value.shape if isinstance(size, int))
+            for value in values
+            if value.kind == "param"
+        }
         for call in around:
             read[call] |= sizes
     names = [name for sizes in read.values() for name in sizes]
