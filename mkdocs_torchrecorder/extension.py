@@ -97,10 +97,12 @@ class TorchRecorderExtension(Extension):
             _follow(zensical, site)
         if problems := site.fatal():
             raise DiagramsFailed("\n".join(problems))
-        style, script = words.assets()
-        script = f'<script type="module">{script}</script>'  # which runs when all of the page is there
+        style, *both = words.assets()
+        script, models_script = (f'<script type="module">{it}</script>' for it in both)  # run when the page is there
         translate = words.translation(zensical.language if zensical is not None else "")
-        return with_references(fill(html, site, find, script, style=f"<style>{style}</style>", translate=translate))
+        return with_references(
+            fill(html, site, find, (script, models_script), style=f"<style>{style}</style>", translate=translate)
+        )
 
 
 _said: set[str] = set()

@@ -27,7 +27,7 @@ def fill(
     html: str,
     site: Site[Fence],
     find: Find = nowhere,
-    script: str | None = None,
+    scripts: tuple[str, str] | None = None,
     save: Callable[[str], str] | None = None,
     *,
     page_of: Callable[[Fence], str | None] = lambda _: None,
@@ -40,13 +40,14 @@ def fill(
         html: Of the page.
         site: Knows what became of its fences.
         find: Knows the pages that pictures link to.
-        script: The element of the script. None for paper: no style sheet, and a switch shows its first depth alone.
+        scripts: The elements of the script, and of that of tables of models. None for paper: no style sheet, and a
+            switch shows its first depth alone.
         save: Makes a file of an SVG and gives its address, seen from the page.
         page_of: Gives the address of the page of a fence, seen from this one.
         style: The element of the style sheet, if the page does not link it.
         translate: Gives our texts in the language of the page.
     """
-    copies, can_hide = CopyNumbers(), script is not None
+    copies, can_hide = CopyNumbers(), scripts is not None
 
     def placed(fence: Fence, caption: str) -> str:
         if fence.is_list:
@@ -75,8 +76,9 @@ def fill(
     if not end:
         return filled
     # In the figure, whose words no search finds.
-    is_live = "torchrecorder-zoom" in before or "torchrecorder-models" in before
-    return f"{before}{style}{script or '' if is_live else ''}{end}{after}"
+    wanted = ("torchrecorder-zoom", "torchrecorder-models")
+    needed = "".join(script for name, script in zip(wanted, scripts or (), strict=False) if name in before)
+    return f"{before}{style}{needed}{end}{after}"
 
 
 def drop_markers(html: str, page: str, site: Site[Fence]) -> str:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
     from mkdocs.utils.templates import TemplateContext
 
-_FILES = {name: f"assets/{name}" for name in (words.STYLE, words.SCRIPT)}
-"""Where the style sheet and the script lie in a site."""
+_FILES = {name: f"assets/{name}" for name in (words.STYLE, words.SCRIPT, words.MODELS_SCRIPT)}
+"""Where the style sheet and the scripts lie in a site."""
 BEFORE_MKDOCSTRINGS, AFTER_SEARCH, AFTER_ALL = 50, -95, -100  # mkdocstrings has 0, search -90
 
 
@@ -116,7 +116,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         return config
 
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files | None:
-        """Add the style sheet and the script, if the site has none of that name."""
+        """Add the style sheet and the scripts, where the site has none of that name."""
         if self.config.enabled:
             for file in _FILES.values():
                 if files.get_file_from_path(file) is None:
@@ -202,7 +202,10 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def _fill(self, site: Site[Fence], html: str, url: str, config: MkDocsConfig) -> str:
         # The script stands in the contents: themes that load a page into another run those of its contents only.
-        script = f'<script src="{escape(get_relative_url(_FILES[words.SCRIPT], url))}" defer></script>'
+        script, models_script = (
+            f'<script src="{escape(get_relative_url(_FILES[name], url))}" defer></script>'
+            for name in (words.SCRIPT, words.MODELS_SCRIPT)
+        )
 
         def save(svg: str) -> str:
             data = svg.encode()
@@ -217,7 +220,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             return None if to is None else get_relative_url(to, url)
 
         find = finder(config.plugins, url)
-        return fill(html, site, find, script, save, page_of=page_of, translate=_translate(config))
+        return fill(html, site, find, (script, models_script), save, page_of=page_of, translate=_translate(config))
 
     def _fill_file(self, site: Site[Fence], file: Path, config: MkDocsConfig) -> None:
         html = file.read_text(encoding="utf-8", errors="surrogateescape")

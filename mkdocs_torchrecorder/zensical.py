@@ -20,6 +20,14 @@ from markdown import Markdown
 from torchrecorder.site import names_of_class
 
 _LINK = "#torchrecorder-class-"
+_ADDRESSES = """<script type="module">
+const known = {}, xlink = "http://www.w3.org/1999/xlink";
+for (const a of document.querySelectorAll(".torchrecorder-references a"))
+  known[a.textContent] ??= a.getAttribute("href");
+for (const a of document.querySelectorAll("a[data-class]"))
+  if (known[a.dataset.class]) a.setAttributeNS(xlink, "xlink:href", known[a.dataset.class]);
+</script>"""
+"""Takes the addresses of classes from the references of a page."""
 _LINKS = re.compile(rf'xlink:href="{_LINK}([^"]*)"')
 
 
@@ -95,7 +103,7 @@ def find_later(cls: str) -> str:
 
 
 def with_references(html: str) -> str:
-    """The HTML with references to the classes in its pictures, for the script to take the addresses from.
+    """The HTML with references to the classes in its pictures, and a script that takes the addresses from them.
 
     They stand beside the pictures: what becomes of one that leads nowhere, a `span`, would end the SVG.
     """
@@ -106,4 +114,4 @@ def with_references(html: str) -> str:
         f'<autoref identifier="{name}" optional>{cls}</autoref>' for cls in classes for name in names_of_class(cls)
     )
     before, end, after = _LINKS.sub(r'data-class="\1"', html).rpartition("</figure>")
-    return f'{before}<span class="torchrecorder-references" hidden>{wanted}</span>{end}{after}'
+    return f'{before}<span class="torchrecorder-references" hidden>{wanted}</span>{_ADDRESSES}{end}{after}'

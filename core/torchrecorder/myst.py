@@ -29,7 +29,7 @@ def plugin(**settings: object) -> None:
             folder of the program.
     """
     if "--directive" in sys.argv:
-        answer: object = _Page(Path(sys.argv[0]).resolve().parent, settings).nodes(json.load(sys.stdin))
+        answer: object = _MystPage(Path(sys.argv[0]).resolve().parent, settings).nodes(json.load(sys.stdin))
     else:
         answer = _offered()
     print(json.dumps(answer))
@@ -47,7 +47,7 @@ def _offered() -> _Node:
     return {"name": "torchrecorder", "directives": [directive]}
 
 
-class _Page(Site[str]):
+class _MystPage(Site[str]):
     """A build of one directive."""
 
     setting, where = "{}", "`{}` of the plugin torchrecorder"
@@ -100,7 +100,7 @@ def _texts(caption: object, outcome: Outcome) -> Iterator[_Node]:
     if caption or outcome.request.figure.caption:
         read = caption if isinstance(caption, list) else [_text(str(caption or outcome.request.figure.caption))]
         yield {"type": "caption", "children": [{"type": "paragraph", "children": read}]}
-    said = [*filter(None, outcome.request.figure.legend.split("\n\n")), *outcome.reader_notes()]
+    said = [*filter(None, (*outcome.request.figure.legend.split("\n\n"), outcome.reader_line()))]
     if said:
         yield {"type": "legend", "children": [_paragraph(text) for text in said]}
 

@@ -36,7 +36,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 def document(diagram: Diagram) -> str:
     """A page with the figure and nothing else, which loads nothing."""
-    style, script = assets()
+    style, script, _ = assets()
     title = escape(f"Architecture of {diagram.facts.get('model', 'a model')}")
     note = f'<br><small class="torchrecorder-remark">{escape(line(diagram))}</small>' if line(diagram) else ""
     return (
@@ -60,7 +60,7 @@ def cell(diagram: Diagram) -> str:
     shown = f'<img src="data:image/svg+xml,{address}" alt="{escape(diagram.alt)}" style="max-width:100%">'
     script = "globalThis.torchrecorder?.()"
     if _has_script():
-        style, rest = assets()
+        style, rest, _ = assets()
         script = _UNPACK.read_text(encoding="utf-8").replace("PACKED", _packed(f"{style}{_IN_CELLS}\0{rest}"))
     figure = f'<figure class="torchrecorder" style="margin:.5em 0" data-packed="{packed}">{shown}</figure>'
     return f"{figure}<script>{script}</script>"

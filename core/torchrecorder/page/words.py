@@ -18,8 +18,8 @@ Translate: TypeAlias = Callable[[str], str]
 CATALOG, LOCALE = "torchrecorder", Path(__file__).with_name("locale")
 """The texts in other languages, for gettext."""
 ASSETS = Path(__file__).with_name("assets")
-"""The folder with nothing but the style sheet and the script."""
-STYLE, SCRIPT = "torchrecorder.css", "torchrecorder.js"
+"""The folder with nothing but the style sheet, the script, and that of tables of models."""
+STYLE, SCRIPT, MODELS_SCRIPT = "torchrecorder.css", "torchrecorder.js", "torchrecorder-models.js"
 _INSET = re.compile("[A-Z]: ")
 """Beginning of a note of an inset."""
 _SIMPLIFIED = ("zh", "zh_Hans")
@@ -108,10 +108,12 @@ NOTES = (
 """What is said under pictures, but for what only those read who look into an error."""
 
 
-def assets() -> tuple[str, str]:
-    """Contents of the style sheet and of the script."""
-    style, script = (ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT))
-    return style, script
+def assets() -> tuple[str, str, str]:
+    """Contents of the style sheet, the script, and the script of tables of models."""
+    style, script, models = (
+        ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT, MODELS_SCRIPT)
+    )
+    return style, script, models
 
 
 def in_english(text: str) -> str:

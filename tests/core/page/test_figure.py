@@ -19,7 +19,7 @@ from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
 from torchrecorder.page import Diagram
 from torchrecorder.page.figure import CopyNumbers
-from torchrecorder.page.words import ASSETS, SCRIPT, STYLE
+from torchrecorder.page.words import ASSETS, MODELS_SCRIPT, SCRIPT, STYLE
 from torchrecorder.request import DrawingOptions, FigureOptions
 from torchrecorder.write.svg import neutral
 
@@ -217,9 +217,10 @@ def test_names_are_text_everywhere(name: str) -> None:
     assert "\u202e" not in text
 
 
-def test_the_script_is_small_and_asks_nobody() -> None:
-    script = (ASSETS / SCRIPT).read_bytes()
-    assert len(gzip.compress(script)) <= 6200
+@pytest.mark.parametrize(("name", "most"), [(SCRIPT, 6200), (MODELS_SCRIPT, 1200)])
+def test_the_script_is_small_and_asks_nobody(name: str, most: int) -> None:
+    script = (ASSETS / name).read_bytes()
+    assert len(gzip.compress(script)) <= most
     assert not re.search(rb"https?:(?!//www.w3.org/(2000/svg|1999/xlink))|import|fetch|eval|innerHTML", script)
 
 
@@ -228,7 +229,7 @@ def test_the_sheet_loads_nothing() -> None:
 
 
 def test_the_folder_of_assets_holds_nothing_else() -> None:
-    assert sorted(file.name for file in ASSETS.iterdir()) == sorted([SCRIPT, STYLE])
+    assert sorted(file.name for file in ASSETS.iterdir()) == sorted([SCRIPT, STYLE, MODELS_SCRIPT])
 
 
 def test_a_picture_of_a_switch_stands_alone_in_the_same_page() -> None:

@@ -307,8 +307,7 @@
       event.preventDefault();
       event.stopPropagation();
     });
-    const about = views.querySelector(".torchrecorder-about");
-    const help = about ? [button("?", () => (about.open = !about.open, about.firstChild.focus()), "About this picture")] : [];
+    const about = views.querySelector("summary"), help = about ? [button("?", () => (about.click(), about.focus()), "About this picture")] : [];
     views.querySelector(".torchrecorder-tools")?.append(field, message, button("+", closer, "Zoom in"), button("−", farther, "Zoom out"), button("↺", whole, "Show all"),
       button("⤢", full, "Full screen"), button("link", copy, "Copy link"), button("SVG", save, "Save SVG"), button("PNG", save, "Save PNG"), ...help);
     views.append(panel);
@@ -345,50 +344,10 @@
     addEventListener("beforeprint", rest);
     route();
   };
-  /* Tables of models are sorted by a click at a head, grids filtered by the tags of their cards. */
-  const units = { k: 1e3, K: 1e3, M: 1e6, G: 1e9, B: 1e9, T: 1e12 };
-  const valueOf = (row, column) => {
-    const text = row.cells[column]?.textContent.trim() ?? "";
-    const number = /^(?:≥ )?([\d.]+)\s?([kKMGBT])?/.exec(text);
-    return number ? number[1] * (units[number[2]] ?? 1) : text.toLowerCase();
-  };
-  const sortBy = (head, column) => {
-    const body = head.closest("table").tBodies[0], up = head.ariaSort != "ascending" ? 1 : -1;
-    for (const other of head.parentElement.cells) other.ariaSort = null;
-    head.ariaSort = up > 0 ? "ascending" : "descending";
-    const rows = [...body.rows].map((row) => [valueOf(row, column), row]);
-    rows.sort(([a], [b]) => up * (typeof a == typeof b ? (a > b) - (a < b) : typeof a == "number" ? -1 : 1));
-    body.append(...rows.map(([, row]) => row));
-  };
-  const equipModels = (models) => {
-    models.dataset.ready = "";
-    all(models, "thead th").forEach((head, column) => {
-      const words = make("button", { type: "button", className: "torchrecorder-sort" }, ...head.childNodes);
-      words.onclick = () => sortBy(head, column);
-      head.append(words);
-    });
-    const cards = all(models, ".torchrecorder-card"), counts = {};
-    const tagsOf = (card) => card.querySelector(".torchrecorder-tags")?.textContent.split(" · ") ?? [];
-    for (const tag of cards.flatMap(tagsOf)) counts[tag] = (counts[tag] ?? 0) + 1;
-    const tags = Object.keys(counts).filter((tag) => counts[tag] > 1 && counts[tag] < cards.length);
-    if (!tags.length) return;
-    const choices = ["", ...tags.sort((a, b) => counts[b] - counts[a])].map((tag) => button(tag || "all", () => {
-      for (const card of cards) card.hidden = tag && !tagsOf(card).includes(tag);
-      for (const choice of choices) choice.ariaPressed = choice == chosen(tag);
-    }));
-    const chosen = (tag) => choices.find((choice) => choice.textContent == (tag || _("all")));
-    choices[0].ariaPressed = true;
-    cards[0].parentElement.before(make("p", { className: "torchrecorder-filter" }, ...choices));
-  };
   const start = () => {
-    const known = {};
-    for (const a of all(document, ".torchrecorder-references a")) known[a.textContent] ??= a.getAttribute("href");
-    for (const a of all(document, "a[data-class]"))
-      if (known[a.dataset.class]) a.setAttributeNS(a.lookupNamespaceURI("xlink"), "xlink:href", known[a.dataset.class]);
     words = JSON.parse(document.querySelector("[data-words]")?.dataset.words ?? "{}");
     all(document, "[data-same]").forEach(copyInside);
     all(document, ".torchrecorder-zoom:not([data-ready])").forEach(equip);
-    all(document, ".torchrecorder-models:not([data-ready])").forEach(equipModels);
   };
   start();
   /* Material's first popstate loads anew */
