@@ -109,7 +109,7 @@ def test_github_finds_pictures_that_no_longer_show_the_model(project: Project) -
     job = workflow("any-other-generator", ".github/workflows/pictures.yml")["jobs"]["check"]
     run_job(project, job)
     project.edit(32)
-    with pytest.raises(AssertionError, match="diff --git a/docs/diagrams/net.svg"):
+    with pytest.raises(AssertionError, match=r"diff --git a/docs/diagrams/net\.svg"):
         run_job(project, job)
 
 
