@@ -21,6 +21,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "core")]
 
 from bench.figures import Figure, show  # noqa: E402
 from bench.picture_graphs import graphs  # noqa: E402
+from tests.core.labels.claims import untrue as untrue_settings  # noqa: E402
 from torchrecorder.drawing.draw import DrawJob, draw  # noqa: E402
 from torchrecorder.engine import find_engine  # noqa: E402
 from torchrecorder.graph import Graph, from_json  # noqa: E402
@@ -89,10 +90,14 @@ def truth(name: str, of_set: Mapping[str, Graph]) -> Iterator[Figure | str]:
                 yield f"{name}, {asked}, {model}: raised {error!r}"
                 continue
             count["faults"] += len(left)
+            untrue = untrue_settings(view)
+            count["untrue"] += len(untrue)
+            yield from (f"{name}, {asked}, {model}: {sentence}" for sentence in untrue)
             count["weakened"] += bool(view.weakened)
             if left or view.weakened:
                 yield f"{name}, {asked}, {model}: {left[0].words if left else 'weakened: ' + view.weakened[0]}"
         yield Figure(f"{name} ({len(of_set)}), {asked}: faults left in pictures", count["faults"], goal=0)
+        yield Figure(f"{name}, {asked}: settings in words that are not those of a call", count["untrue"], goal=0)
         yield Figure(f"{name}, {asked}: pictures that raise", count["raised"], goal=0)
         share = 100 * count["weakened"] / max(len(of_set), 1)
         yield Figure(f"{name}, {asked}: drawn with less merging", share, "%", 5)

@@ -50,7 +50,7 @@ def draw(
     run: Run = "auto",
     seed: int = 0,
     depth: int | Literal["auto", "all"] = "auto",
-    fold: bool = True,
+    fold: bool | str | Sequence[str] = True,
     focus: str = "",
     expand: str | Sequence[str] = (),
     collapse: str | Sequence[str] = (),
@@ -82,17 +82,17 @@ def draw(
         run: How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size.
         seed: Seed of the random weights and inputs.
         depth: 0 the model as one box, 1 its children, …, `all`, or `auto`: what stays readable.
-        fold: Whether equal neighbours are drawn once, with their number.
+        fold: Whether what repeats is drawn once, with its number; or paths of what to fold, or after `!` not.
         focus: Path of the module to draw instead of the whole model.
         expand: Paths of modules to open beyond the depth; `*` stands for any part.
-        collapse: Paths of modules to keep closed; `*` stands for any part.
+        collapse: Paths of modules or lists of modules to keep closed; `*` stands for any part.
         direction: `TB` draws downwards, `LR` to the right.
         layout: `paper` lays it out like a figure of a paper where that is readable, `layered` always as Graphviz does.
         theme: The look; `classic` is that of version 1.
         grey: Whether it is drawn in shades of grey, for print.
         foot: Whether files say at the foot of the picture what it does not show.
         width: Of a column of print, `"3.25in"`: the layout whose letters are largest there, which are named in `notes`.
-        show: What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.
+        show: What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes, `settings` of layers.
         hide: What not to say: `shapes`, `params`.
         styler: A `Styler`, or a class of them, that chooses colours, lines and labels; see
             `torchrecorder.drawing.Styler`.

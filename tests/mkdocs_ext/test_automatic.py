@@ -46,9 +46,9 @@ class Child(Net):
 class Needs(nn.Module):
     """It needs an argument."""
 
-    def __init__(self, width):
+    def __init__(self, secret):
         super().__init__()
-        self.first, self.second = nn.Linear(3, width), nn.Linear(width, 1)
+        self.first, self.second = nn.Linear(3, secret), nn.Linear(secret, 1)
 
     def forward(self, x):
         return self.second(self.first(x))
@@ -175,12 +175,12 @@ def test_a_verbose_build_lists_each_class_without_a_picture_with_its_reason(
     caplog.set_level(logging.DEBUG, "mkdocs.plugins.torchrecorder")
     build(api, True)
     (listed,) = [text for text in caplog.messages if text.startswith("autonets.Needs: ")]
-    assert "argument: 'width'" in listed
+    assert "argument: 'secret'" in listed
     assert "\nautonets.Vague: its inputs can be guessed from the names of its parameters alone" in listed
 
 
 def test_patterns_choose_and_say_options(api: Site) -> None:
-    built = build(api, {"autonets.Ne*": {"arguments": "width=6", "shape": "1,3"}, "autonets.Own": False})
+    built = build(api, {"autonets.Ne*": {"arguments": "width=6, secret=6", "shape": "1,3"}, "autonets.Own": False})
     assert drawn(built) == {"Net", "Needs", "Own", "Says", "Wrong"}
     assert "Linear 3→6" in parts(built.page())["Needs"]
 

@@ -172,7 +172,9 @@ def test_options_of_the_extension(nets: Path, caplog: pytest.LogCaptureFixture) 
     extension = TorchRecorderExtension(path=[str(nets)], options=options)
     page = Markdown(extensions=[extension]).convert("```torchrecorder nets.Net\n```")
     assert "Linear" not in see(page).figures[0].text
-    assert caplog.messages == ["torchrecorder: options: fold: 'perhaps' is neither yes nor no"]
+    assert caplog.messages == [
+        "torchrecorder: options: fold: 'perhaps' is neither yes nor no, nor a path with * or !, such as layers.*"
+    ]
 
 
 def test_a_text_without_fences_costs_nothing(tmp_path: Path) -> None:

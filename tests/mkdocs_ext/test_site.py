@@ -138,7 +138,8 @@ def test_what_is_not_said_is_looked_for_in_the_front_matter_then_in_the_settings
     assert sorted(built.warnings) == [
         "list.md: torchrecorder: in the front matter, torchrecorder holds options, each in a line `name: value`",
         "torchrecorder: options: direction: 'SIDEWAYS' is none of TB, LR",
-        "wrong.md: torchrecorder: in the front matter, fold: 'maybe' is neither yes nor no",
+        "wrong.md: torchrecorder: in the front matter, fold: 'maybe' is neither yes nor no, nor a path with * or !,"
+        " such as layers.*",
         "wrong.md: torchrecorder: in the front matter, unknown option 'depht', did you mean depth?",
     ]
 

@@ -78,11 +78,11 @@ class Shows(Small):
 
 
 class Needs(nn.Module):
-    """Needs a width."""
+    """Needs what no name tells."""
 
-    def __init__(self, width):
+    def __init__(self, secret):
         super().__init__()
-        self.only = nn.Linear(width, 6)
+        self.only = nn.Linear(secret, 6)
 
     def forward(self, x):
         return self.only(x)

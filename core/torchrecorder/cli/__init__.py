@@ -10,7 +10,7 @@ from pathlib import Path
 
 from torchrecorder import __version__
 from torchrecorder.cache.store import FOLDERS, sweep
-from torchrecorder.cli import diff, doctor, draw, projects
+from torchrecorder.cli import diff, doctor, draw, projects, suggest
 from torchrecorder.cli.shared import FAILED, USAGE, Commands, add_command, print_json, said
 from torchrecorder.errors import OptionError, TorchRecorderError, did_you_mean, near_miss
 from torchrecorder.request.settings import CACHE_FOLDER
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"torchrecorder {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     recorded = (draw.add_to, diff.add_to, projects.add_update, projects.add_check)
-    for add in (*recorded, _add_gc, _add_stamp, doctor.add_to):
+    for add in (*recorded, _add_gc, _add_stamp, doctor.add_to, suggest.add_to):
         add(commands)
     arguments, unknown = parser.parse_known_args([*draw.with_yes(sys.argv[1:] if argv is None else argv)])
     execute: Callable[[argparse.Namespace], int] = arguments.execute  # `--run` is an option of `draw`

@@ -91,10 +91,10 @@ def _add_file_arguments(file: argparse._ArgumentGroup) -> None:
 
 def with_yes(words: Sequence[str]) -> Iterator[str]:
     """Typed words, with `yes` for each flag that stands alone: `--grey pkg.Net` has a target, not a value."""
-    alone = {f"--{option.name}" for option in OPTIONS if option.read is read_yes_no}
+    alone = {f"--{option.name}": option.read for option in OPTIONS if isinstance(option.default, bool)}
     for word, following in pairwise([*words, ""]):
         try:
-            read_yes_no(following)
+            alone.get(word, read_yes_no)(following)
         except ValueError:
             yield f"{word}=yes" if word in alone else word
         else:

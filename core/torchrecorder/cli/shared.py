@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import SETTINGS, Option, Settings
-from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.settings import CACHE_FOLDER
 from torchrecorder.trace.allowed import EVERYTHING
 
@@ -69,7 +68,7 @@ def settings_here(arguments: argparse.Namespace) -> Settings:
 
 def add_option(parser: argparse._ActionsContainer, option: Option) -> None:
     text = in_terminal(option.help, option.default)
-    if option.read is read_yes_no:  # `--grey` alone means yes
+    if isinstance(option.default, bool):  # `--grey` alone means yes
         parser.add_argument(f"--{option.name}", nargs="?", const="", metavar=option.written(), help=text)
     else:
         parser.add_argument(f"--{option.name}", metavar=option.written(), help=text)

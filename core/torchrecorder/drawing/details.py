@@ -16,6 +16,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from torchrecorder.graph import Graph, symbolic
+from torchrecorder.labels.formulas import formula
 from torchrecorder.labels.labels import is_loop
 from torchrecorder.labels.names import class_name, clean, count, flops_by_call, shape
 from torchrecorder.view import Box, Node, View
@@ -60,7 +61,7 @@ class _DetailsWriter:
         if node.kind == "call":
             row = self.call(node)
         elif node.kind == "function" or (node.kind == "op" and node.op is not None):
-            row = self.ops(node.ops or (node.op or 0,))
+            row = self.ops(node.own_ops, node.name if node.kind == "function" else "")
         elif node.kind in ("input", "output", "param", "buffer", "const"):
             name = clean(node.name or node.kind, _MAX_PATH)
             is_data = node.kind in ("param", "buffer")
@@ -106,16 +107,17 @@ class _DetailsWriter:
             box = self.view.boxes[box.parent]
         return self.graph.calls[box.calls[0]].module
 
-    def ops(self, ids: tuple[int, ...]) -> _Row:
-        """A row of ops: one, or those that ran in a function."""
+    def ops(self, ids: tuple[int, ...], called: str = "") -> _Row:
+        """A row of ops: one, or those of a function or patch, with their formula."""
         ops = [self.graph.ops[op] for op in ids]
         first, made = ops[0], {value for op in ops for value in op.outputs}
         frame = None if first.frame is None else self.graph.frames[first.frame]
         name, what, source = first.name, first.target, first.source
         settings = ", ".join(text if key.isdigit() else f"{key}={text}" for key, text in first.attrs.items())
         if len(ops) > 1:
-            name, what = (frame.name, "function") if frame else (name, f"{len(ops)} operations")
-            settings, source = ", ".join(op.name for op in ops), frame.source if frame else source
+            name, what = (frame.name, "function") if frame else (called or name, f"{len(ops)} operations")
+            written = formula(self.graph, ids, ids[-1], _MAX_SETTINGS)
+            settings, source = written or ", ".join(op.name for op in ops), frame.source if frame else source
         read = dict.fromkeys(value for op in ops for value in op.inputs if value not in made)
         data = [value for value in read if self.graph.values[value].kind not in ("param", "buffer")]
         number, work = self.numbers[first.id], sum(op.flops or 0 for op in ops)

@@ -297,7 +297,7 @@ def _drawing(pictures: Sequence[_Picture]) -> Drawing | TorchRecorderError:
     memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
     return Drawing(
         layout=finished(layout, uid=_uid(job), title=title, desc=description, theme=options.theme, grey=options.grey),
-        text=tree(view.graph, like=view, fold=options.fold, show=options.show).rstrip("\n"),
+        text=tree(view.graph, like=view, fold=bool(options.fold), show=options.show).rstrip("\n"),
         alt=". ".join(filter(None, (title, description, _insets(view)))),
         facts=facts,
         notes=(*graph.info.notes, *shown, *memory),

@@ -86,6 +86,7 @@ def to_json(graph: Graph) -> str:
         "inputs": graph.inputs,
         "outputs": graph.outputs,
         **({"decisions": [[d.source, d.text, d.values] for d in graph.decisions]} if graph.decisions else {}),
+        **({"assigned": graph.assigned} if graph.assigned else {}),
         **({"batch": [[axes, values] for axes, values in by_axes.items()]} if graph.batch else {}),
     }
     if graph.frames or any(op.offset is not None for op in graph.ops):
@@ -190,6 +191,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         frames=tuple(_frames_of(later)),
         decisions=tuple(Decision(source, text, tuple(ids)) for source, text, ids in data.get("decisions", ())),
         batch=dict(sorted((value, tuple(axes)) for axes, ids in data.get("batch", ()) for value in ids)),
+        assigned=data.get("assigned", {}),
     )
 
 

@@ -264,6 +264,13 @@ class Graph:
     """By value id, in order, the axes that grow with the batch, which is the first axis of the inputs. A value without
     such axes is not in it, nor one of which that is not certain.
     """
+    assigned: Mapping[str, str] = field(default_factory=dict)
+    """By `source` and `offset` of an op, `net.py:12+160`, the variable that gets its result, perhaps in another shape.
+    """
+
+    def variable(self, op: Op) -> str:
+        """The variable that gets the result of an op; empty if none does at once, or it was not recorded."""
+        return self.assigned.get(f"{op.source}+{op.offset}", "")
 
     def __repr__(self) -> str:
         """One line, since a notebook prints it, and all fields would be thousands."""

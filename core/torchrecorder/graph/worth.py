@@ -14,6 +14,10 @@ from torchrecorder.graph.model import Graph, Value
 LEAST_LAYERS = 2
 """Layers with weights of a picture: of `GELU`, `Flatten` and a lone convolution, the name says as much."""
 
+_LEAVES = "values left PyTorch"
+"""How the note of a recording begins that explains why an output follows from no input: labels that code in Python
+decodes, say."""
+
 
 def against(graph: Graph) -> str:
     """Reason why a Graph makes no picture unasked, in a few words; empty if it is worth one.
@@ -40,7 +44,8 @@ def _reasons(graph: Graph) -> Iterator[str]:
         yield f"what it is given as {', '.join(unused)} goes nowhere"
     if any(_is_empty(graph.values[value]) for value in outputs) or _has_idle_layer(graph):
         yield "a part of it computes with empty tensors"
-    yield from _outputs_from_nothing(graph)
+    if not any(note.startswith(_LEAVES) for note in graph.info.notes):
+        yield from _outputs_from_nothing(graph)
 
 
 def _layers(graph: Graph) -> int:

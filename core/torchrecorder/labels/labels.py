@@ -79,7 +79,10 @@ class Labels:
         cls = f"({cls})" if " + " in cls else cls
         cls = "" if box.period > 1 and len(cls) > MAX_NAME else cls  # they stand in it
         facts = [self._params(module, box), self._flops(box.calls)] if box.period == 1 else []
-        name = "" if name == cls else clean(name, MAX_NAME)
+        if not name and not cls and box.repetition == "series":
+            return f"each of {box.repeat} layers"
+        # an entry of a list has no class but the list
+        name, cls = ("" if name == cls else clean(name, MAX_NAME)), "" if name.split(".")[:-1][-1:] == [cls] else cls
         room = MAX_TITLE - len(name) - 3
         return clean(" · ".join(filter(None, (name, *_fitting([*_repeated(cls, box), *facts], cls, room)))), MAX_TITLE)
 
@@ -96,9 +99,13 @@ class Labels:
             return self._call(node)
         if node.kind in ("op", "function") and node.parts:
             differ = [fact for part in (node, *node.parts) for fact in settings(part.spans)]
+            differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
-            return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
+            is_patch = node.op is not None
+            name = SYMBOLS.get(node.name, node.name) if is_patch else f"{node.name}()"
+            facts = (f"{len(node.ops)} operations",) if is_patch else ()
+            return Label(clean(name, MAX_NAME), clean(" · ".join((*facts, *settings(node.spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op, node.spans)
@@ -139,14 +146,16 @@ class Labels:
         if (module.native and kind != "block") or layer is not None:
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
             room = MAX_NAME - len(" · ".join(("", *lights)))
+            is_whole = "settings" in self.show
+            room = MAX_DIFFERING if is_whole else room
             said, like = (module.extra_repr, cls) if layer is None else (layer.said, layer.like)
-            what = heads or summary(cls, said, node.spans, limit=room, like=like)
+            what = heads or summary(cls, said, node.spans, limit=room, like=like, whole=is_whole)
             parts, long = [*_repeated(" · ".join((what, *lights)), node), self._again(module, node)], cls
         else:
             long = node.inset or among(values_of(node.spans, "class")) or cls
             facts = (*settings(node.spans), self._params(module, node))
             parts = [*_repeated(" · ".join(filter(None, (long, self._experts(call.id), *lights))), node), *facts]
-        limit = MAX_DIFFERING if node.spans or node.parts else MAX_LINE
+        limit = MAX_DIFFERING if node.spans or node.parts or "settings" in self.show else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if node.inset and (not name or _NUMBERS.fullmatch(name)):
@@ -242,7 +251,8 @@ class Labels:
         for op in self.graph.ops:
             if op.name == "multi_head_attention_forward":
                 heads = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
-                labels.setdefault(op.call, f"MultiheadAttention {heads} heads" if heads.isdigit() else "")
+                is_said = heads.isdigit() and heads != "1"
+                labels.setdefault(op.call, f"MultiheadAttention {heads} heads" if is_said else "")
         return labels
 
     def _flops(self, calls: tuple[int, ...]) -> str:
@@ -341,7 +351,7 @@ class Labels:
         name = node.name
         if node.kind in ("param", "buffer", "const") and node.box is not None:
             name = relative(name, self._path(node.box))
-        if node.kind == "output" and (not name or name.isdigit()):
+        if node.kind == "output" and not re.search(r"[^\d.]", name):
             is_only = sum(other.kind == "output" for other in self.view.nodes) == 1
             name = "output" if is_only else f"output {name}".strip()
         count = len(node.values)
@@ -420,6 +430,9 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
     name = plain(op.name)
     if names := values_of(spans, ""):
         return Label(clean(among([SYMBOLS.get(name, name) for name in names]), MAX_NAME))
+    if name == "getitem" and len(spans) == 1:
+        axes = zip(*(_index(value).split(", ") for value in spans[0].values), strict=False)
+        return Label(f"[{clean(', '.join(' … '.join(dict.fromkeys((of[0], of[-1]))) for of in axes), 16)}]")
     if spans:
         facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
         known = "attention" if name == "scaled_dot_product_attention" else SYMBOLS.get(name, name)
@@ -434,10 +447,13 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
     if name == "scaled_dot_product_attention":
         return Label("attention", "scaled dot-product")
     if name == "getitem":  # `[:, 0]` for the index `(:, 0)`
-        index = op.attrs.get("1", "")
-        inner = index[1:-1].rstrip(",") if index.startswith("(") else index
+        inner = _index(op.attrs.get("1", ""))
         return Label(f"[{clean(inner, 16)}]" if inner else "[…]")
     power = op.attrs.get("1", "") if name == "pow" else ""
     meta = graph.values[op.inputs[1]].meta if name == "linear" and len(op.inputs) > 1 else None
     weight = f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
     return Label(clean(f"{name} {power}".strip(), MAX_NAME), clean(weight, MAX_LINE))
+
+
+def _index(text: str) -> str:
+    return text[1:-1].rstrip(",") if text.startswith("(") else text

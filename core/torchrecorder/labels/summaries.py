@@ -24,8 +24,16 @@ _UNTOLD = names(
 _WORDS = {"kernel_size": "kernel", "stride": "stride"}
 
 
-def summary(cls: str, extra_repr: str, spans: Sequence[Span] = (), *, limit: int | None = None, like: str = "") -> str:
-    """The class and the numbers that matter; of what differs among layers that are drawn once, all values.
+def summary(
+    cls: str,
+    extra_repr: str,
+    spans: Sequence[Span] = (),
+    *,
+    limit: int | None = None,
+    like: str = "",
+    whole: bool = False,
+) -> str:
+    """The class and the numbers that matter, or all; of what differs among layers that are drawn once, all values.
 
     If that is longer than the limit, sizes that differ are not written. `like` is the class of torch that has such
     settings, if it is another.
@@ -35,6 +43,7 @@ def summary(cls: str, extra_repr: str, spans: Sequence[Span] = (), *, limit: int
         return among(classes)
     like = like or cls
     rule = _RULES.get(like) or next((rule for start, rule in _FAMILIES.items() if like.startswith(start)), _written)
+    rule = _every(rule) if whole and rule is not _written else rule
     args = read(extra_repr)
     for span in spans:
         if span.name not in args.by_name() and span.name != "params":  # it is at its default
@@ -119,6 +128,17 @@ def _common(value: str) -> str:
 
 def _written(args: ReprArguments) -> list[str]:
     return [_cut(", ".join(args.unnamed)), *(f"{name}={value}" for name, value in args.named.items())]
+
+
+def _every(rule: _Rule) -> _Rule:
+    """The facts of a rule with all settings that it does not read."""
+
+    def facts(args: ReprArguments) -> list[str]:
+        usual = rule(args)
+        unread = [name for name in args.named if rule(args.changed(name, "(5, 7)")) == usual]
+        return [*usual, *(f"{name.replace('_', ' ')} {_common(args.named[name])}" for name in unread)]
+
+    return facts
 
 
 def _cut(text: str) -> str:

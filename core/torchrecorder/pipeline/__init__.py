@@ -26,7 +26,7 @@ from torchrecorder.page import Diagram, Outcome
 from torchrecorder.pipeline.collecting import VARIABLE, write_requests
 from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey, source_of
 from torchrecorder.pipeline.failures import TRIES
-from torchrecorder.pipeline.recordings import Asked, Recording, Recordings
+from torchrecorder.pipeline.recordings import Attempts, Recording, Recordings
 from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest, parse_target
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.finder import ModuleFinder
@@ -342,7 +342,7 @@ class _Batch:
                 also.setdefault(first, []).append(request)
         others = {request for requests in also.values() for request in requests}
         alone = {request: seconds for request, seconds in timeouts.items() if request not in others}
-        asked = Asked(self.tried, self.trials, also)
+        asked = Attempts(self.tried, self.trials, also)
         self.recorded |= self.recordings.make(alone, partial(self.on_progress, "recording"), asked)
 
     def _key(self, item: _Item) -> RenderKey | None:

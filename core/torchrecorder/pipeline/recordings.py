@@ -70,7 +70,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Attempts:
     """What a batch says of its recordings, besides their time-outs."""
 
     tried: Container[RecordingRequest] = ()
@@ -196,7 +196,7 @@ class Recordings:
         self,
         requests: Mapping[RecordingRequest, float],
         on_each: Callable[[str, int, int], object],
-        asked: Asked = Asked(),
+        asked: Attempts = Attempts(),
     ) -> dict[RecordingRequest, Recording]:
         """New recordings of requests, each given with its time-out in seconds.
 

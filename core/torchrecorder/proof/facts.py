@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Literal
 
 from torchrecorder.graph.model import Graph, Op
@@ -204,7 +205,14 @@ class GraphFacts:
             count = Counter[str]()
             self._names[call] = names = []
             for child in self.children[call]:
-                path = _NUMBERED.sub("", rows[child].module).removeprefix(f"{base}." if base else "")
+                path = _from(base, _NUMBERED.sub("", rows[child].module))
                 names.append((path, count[path]))
                 count[path] += 1
         return self._names[call]
+
+
+def _from(base: str, path: str) -> str:
+    """The path of a module as one sees it from another, with `^` for each step up: of a layer given as an argument."""
+    here, there = base.split(".") if base else [], path.split(".")
+    n = len([*takewhile(lambda pair: pair[0] == pair[1], zip(here, there, strict=False))])
+    return ".".join(("^" * (len(here) - n), *there[n:]))

@@ -66,6 +66,7 @@ class FlowProof:
         yield from self._wrongly_left_out(uncovered)
         yield from self._outputs()
         self._without_ops()
+        yield from self._carried()
         yield from self._edges()
         yield from self._stacks()
 
@@ -282,7 +283,7 @@ class FlowProof:
             yield from ((t, h, edge.back) for t in tails for h in heads)
 
     def _stacks(self) -> Iterator[Fault]:
-        """From turn to turn of a stack flows what enters it and what leaves it, from each to the next."""
+        """The turns of a stack, and the calls of a node, feed one another in a row."""
         for node in self.view.nodes:
             is_row = node.repetition in ("series", "loop")
             if is_row and any((node.id, i) not in self.fed for i in range(1, node.repeat)):
@@ -291,6 +292,9 @@ class FlowProof:
             turns = range(1, stack.repeat if stack.repetition in ("series", "loop") else 0)
             if any((stack.id, turn) not in self.fed_turns for turn in turns):
                 yield Fault("counts", f"the {stack.repeat} turns of box {stack.id} are not in a row", stack.calls)
+
+    def _carried(self) -> Iterator[Fault]:
+        """What goes from turn to turn enters the stack and leaves it, or there is an edge back."""
         drawn = {(tail, head) for tail, head, back in self._drawn_edges() if not back}
         for box, steps, tail, head in sorted(self.across):
             row = self.view.boxes[box]
@@ -300,7 +304,10 @@ class FlowProof:
             if (steps == 1 and leaves and enters) or row.differs:
                 continue
             words = f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it"
-            yield Fault("flow", f"{words}, which is not to be seen", row.calls[:1])
+            if steps == 1 and row.around:
+                self.required.setdefault((tail, head, True), words)
+            else:
+                yield Fault("flow", f"{words}, which is not to be seen", row.calls[:1])
 
     def _around(self, node: int) -> tuple[int, ...]:
         return self.coverage.around(self.view.nodes[node])

@@ -115,7 +115,8 @@ class Sameness:
             if part.kind != "op" or part.op is None:
                 continue
             again = (part.op, *coverage.again.get(part.op, ()), *self.ops.get(part.op, ()))
-            rows = [self.graph.ops[op] for op in again]
+            folded = (op for op in part.ops if self.graph.ops[op].name == self.graph.ops[part.op].name)
+            rows = [self.graph.ops[op] for op in dict.fromkeys((*again, *folded))]
             known = {value for row in rows for value in (row.name.strip("_"), *row.attrs.values())}
             if is_whole and any(
                 not {*span.values} <= {*known, *_UNSAID} for span in part.spans if span.name != "weight"

@@ -8,6 +8,7 @@ walks over some frames.
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import linecache
 import os
@@ -16,7 +17,7 @@ import tempfile
 import textwrap
 import tokenize
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from pathlib import Path, PurePath
 from types import CodeType, FrameType
@@ -252,6 +253,13 @@ class CodeInfos:
             self._kept.append(code)
         return info
 
+    def assigned(self, places: Set[str]) -> Iterator[tuple[str, str]]:
+        """Places in the code, `net.py:12+160`, with the variable that gets what is made there."""
+        for code in self._kept:
+            known = ((offset, f"{place}+{offset}") for offset, place in self.known[id(code)].sources.items())
+            wanted = {offset: place for offset, place in known if place in places}
+            yield from ((wanted[offset], name) for offset, name in (_assigned(code, wanted) if wanted else ()))
+
     def place(self, frame: FrameType | None) -> tuple[str | None, int | None]:
         """`file:line` and the offset of the instruction where the innermost frame of the user's is."""
         while frame is not None:
@@ -295,3 +303,25 @@ def _is_named_function(code: CodeType) -> bool:
     is_wrapper = bool(code.co_freevars) and bool(flags & inspect.CO_VARARGS)
     is_plain = bool(flags & inspect.CO_OPTIMIZED) and not flags & _RESUMED  # not the body of a class
     return is_plain and not is_wrapper and not name.startswith("<") and name not in ("forward", "__call__")
+
+
+def _assigned(code: CodeType, offsets: Container[int]) -> Iterator[tuple[int, str]]:
+    """Of instructions those whose result, perhaps in another shape, is assigned to a variable, with its name."""
+    steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
+    for start in (i for i, step in enumerate(steps) if step.offset in offsets and step.opname != "UNPACK_SEQUENCE"):
+        n_methods = int(steps[start].opname == "PRECALL")  # which Python 3.11 may take for the call
+        for step in steps[start + 1 :]:
+            if step.opname.startswith("STORE_FAST"):
+                yield steps[start].offset, step.argval if isinstance(step.argval, str) else step.argval[0]
+                break
+            if step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in _SHAPING:
+                n_methods += 1
+            elif step.opname.startswith("CALL") and n_methods:
+                n_methods -= 1
+            elif not step.opname.startswith(_OF_ARGUMENTS):
+                break
+
+
+_OF_ARGUMENTS = ("LOAD_FAST", "LOAD_CONST", "LOAD_ATTR", "LOAD_SMALL_INT", "LOAD_DEREF", "PRECALL", "KW_NAMES")
+"""How instructions begin that load the arguments of a method."""
+_SHAPING = frozenset(("view", "reshape", "squeeze", "unsqueeze", "transpose", "permute", "flatten", "to", "float"))

@@ -11,9 +11,10 @@ from types import FunctionType, ModuleType
 from torch import nn
 
 from torchrecorder.errors import TargetImportFailed, TargetNotFound, TargetRefused
+from torchrecorder.recording.examples import arguments_found
 from torchrecorder.recording.target import import_longest, import_module
-from torchrecorder.request import Target, has_example
-from torchrecorder.request.callables import docstrings, needed_arguments
+from torchrecorder.request import Target
+from torchrecorder.request.callables import needed_arguments
 from torchrecorder.request.targets import matches
 from torchrecorder.trace.allowed import may_import
 
@@ -88,7 +89,6 @@ def _obstacle(item: object) -> str:
         return ""
     if inspect.isabstract(item):
         return "it is abstract"
-    if isinstance(item, type) and any(has_example(item.__name__, text) for text in docstrings(item)):
-        return ""
     needed = needed_arguments(item)
-    return f"it needs {', '.join(needed)}" if needed else ""
+    found = needed and isinstance(item, type) and any(way.grade != "names" for way in arguments_found(item))
+    return f"it needs {', '.join(needed)}" if needed and not found else ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -280,6 +280,10 @@ class Scopes:
             reads: Whether the operation reads tensors, which the bookkeeping of a checkpoint does not.
         """
         return self._locate(sys._getframe(2), reads)
+
+    def assigned(self, places: Set[str]) -> dict[str, str]:
+        """By place in the code, `net.py:12+160`, the variable that gets what is made there, if there is one."""
+        return dict(sorted(self._codes.assigned(places)))
 
     def _locate(self, frame: FrameType | None, reads: bool | None = None) -> Place:
         top = self.stack[-1]

@@ -181,6 +181,7 @@ class Session:
             frames=tuple(self._scopes.frames),
             decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.questions.decisions.items()),
             batch=self._ops.batch.axes() if self._failure is None else {},
+            assigned=self._scopes.assigned({f"{op.source}+{op.offset}" for op in self._ops.rows}),
         )
 
 

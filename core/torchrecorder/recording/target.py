@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
@@ -25,7 +25,8 @@ from torchrecorder.errors import (
 )
 from torchrecorder.recording.advice import folder_beside, models_of, near_modules, on_building, on_import
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
-from torchrecorder.recording.constructing import Built
+from torchrecorder.recording.examples import Way
+from torchrecorder.recording.machine.large import built
 from torchrecorder.recording.saved import why_not_loaded
 from torchrecorder.request import Target, parse_target
 from torchrecorder.running.restore import start_random_numbers
@@ -39,70 +40,80 @@ from torchrecorder.trace.allowed import (
     unwrapped,
 )
 
-Construct: TypeAlias = Callable[[Target, Callable[..., Any]], Built]
-"""Calls what a target names."""
+Ways: TypeAlias = Callable[[Target, Callable[..., Any]], Iterable[Way]]
+"""Gives the arguments to call with what a target names, each for the case that those before it do not work."""
 
 
 class Model(NamedTuple):
     """The model of a target."""
 
     module: nn.Module
-    notes: tuple[str, ...] = ()
-    """How it was built, if not as the target says."""
+    way: Way | None = None
+    """How it was built; None if it was there."""
 
 
 def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn.Module:
     """Import, and if need be build, the model that a target names.
 
     Raises:
-        TorchRecorderError: As `load`.
+        TorchRecorderError: As `models`.
     """
-    return load(text, seed, allow, lambda target, builder: Built(builder(*target.args, **target.kwargs))).module
+    return next(models(text, seed, allow, lambda target, _: [Way(target.args, target.kwargs)])).module
 
 
-def load(text: str, seed: int, allow: Sequence[str], construct: Construct) -> Model:
-    """Import the model that a target names, and if need be have it built.
+def models(text: str, seed: int, allow: Sequence[str], ways: Ways) -> Iterator[Model]:
+    """Import the model that a target names, and if need be build it, in each way in which it can be.
 
     Args:
         text: The target.
         seed: What its random weights are drawn from.
         allow: Whose functions it may call, besides the project's own; see `trace.allowed`.
-        construct: Calls what the target names; see `constructing` for one that knows more than one way.
+        ways: Gives the arguments; see `constructing` for one that knows others than those of the target.
 
     Raises:
         TargetRefused: It names what it may not call.
         TargetNotFound: A part of the name does not exist.
         TargetImportFailed: A module on the way raised an exception.
         NotAModule: It is a class of other objects; none is built.
-        TargetBuildFailed: Building raised, or gave no `nn.Module`.
+        TargetBuildFailed: Building it with the first arguments raised, or gave no `nn.Module`, and there are no more.
     """
     target = parse_target(text)
     with torch.random.fork_rng(devices=()):
         start_random_numbers(seed)  # the import may build models too
-        item = load_object(text, target, allow)
-        start_random_numbers(seed)  # but whether it did must not change those that are built now
-        item = as_module(item)
-        if isinstance(item, nn.Module) and not target.called:
-            return Model(item)
-        if not callable(item):
-            known = models_of(item)
-            advice = f"write one of its classes: {known}" if known else ""
-            why = f"it is {_kind(item)}, not a module or something that builds one"
-            raise TargetBuildFailed(text, why, advice=advice)
-        _refuse(text, target, item, allow)
-        if isinstance(item, type) and _builds_others(item):
-            raise NotAModule(text)
+        item = as_module(load_object(text, target, allow))
+    if isinstance(item, nn.Module) and not target.called:
+        yield Model(item)
+        return
+    if not callable(item):
+        known = models_of(item)
+        advice = f"write one of its classes: {known}" if known else ""
+        why = f"it is {_kind(item)}, not a module or something that builds one"
+        raise TargetBuildFailed(text, why, advice=advice)
+    _refuse(text, target, item, allow)
+    if isinstance(item, type) and _builds_others(item):
+        raise NotAModule(text)
+    first: TargetBuildFailed | None = None
+    for number, way in enumerate(ways(target, item)):
         try:
-            result, note = construct(target, item)
-            built = as_module(result)
-        except Exception as error:
-            cause = f"{type(error).__name__}: {error}"
-            raise TargetBuildFailed(
-                text, cause, innermost_origin(error), on_building(target, item, error), user_traceback(error)
-            ) from error
-        if not isinstance(built, nn.Module):
-            raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
-        return Model(built, (note,) if note else ())
+            module = _built(text, target, item, way, seed)
+        except TargetBuildFailed as error:
+            first = first if number else error
+        else:
+            yield Model(module, way)
+    if first is not None:
+        raise first
+
+
+def _built(text: str, target: Target, builder: Callable[..., Any], way: Way, seed: int) -> nn.Module:
+    try:
+        with torch.random.fork_rng(devices=()):  # whatever was built before must not change it
+            made = as_module(built(lambda: way.called(builder), seed))
+    except Exception as error:
+        cause, advice = f"{type(error).__name__}: {error}", on_building(target, builder, error)
+        raise TargetBuildFailed(text, cause, innermost_origin(error), advice, user_traceback(error)) from error
+    if not isinstance(made, nn.Module):
+        raise TargetBuildFailed(text, f"calling it gave {_kind(made)}, not a torch.nn.Module")
+    return made
 
 
 def _refuse(text: str, target: Target, item: object, allow: Sequence[str]) -> None:

@@ -4,7 +4,6 @@ from torchrecorder.request.automatic import (
     DocstringField,
     Rule,
     Rules,
-    has_example,
     why_class_not_tried,
     why_not_tried,
 )
@@ -40,7 +39,6 @@ __all__ = [
     "SiteSetting",
     "Target",
     "format_shapes",
-    "has_example",
     "is_pattern",
     "one_depth",
     "parse_shapes",

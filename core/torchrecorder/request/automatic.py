@@ -40,7 +40,7 @@ _KINDS = {
         ("a scheduler", r"(lr_)?schedulers?", r"Scheduler"),
     )
 }
-"""Kinds of classes that are no architecture, by how packages name modules for them, and how their classes end."""
+"""Kinds of classes that show no architecture, by the names of modules for them, and the ends of their own."""
 
 
 def why_not_tried(names: Iterable[str]) -> str:
@@ -52,11 +52,6 @@ def why_not_tried(names: Iterable[str]) -> str:
     names = [*names]
     kinds = (kind for kind, words in _KINDS.items() if any(map(words.fullmatch, names)))
     return f"it is {kind}" if (kind := next(kinds, "")) else ""
-
-
-def has_example(name: str, docstring: str | None) -> bool:
-    """Whether a docstring shows by its text how an object of a class of that bare name is built, `>>> net = Net(3)`."""
-    return re.search(rf"^[ \t]*(?:>>>|\.\.\.).*\b{re.escape(name)}\(", docstring or "", re.MULTILINE) is not None
 
 
 def why_class_not_tried(name: str, cls: Any) -> str:

@@ -26,9 +26,9 @@ MAX_DEPTHS = 5
 Stage = Literal["recording", "drawing", "figure"]
 Value = str | int | float | bool | tuple[str, ...] | tuple[int, ...]
 Depth = int | Literal["auto", "all"]
-Fact = Literal["shapes", "params", "flops", "memory", "dtypes", "weights"]
+Fact = Literal["shapes", "params", "flops", "memory", "dtypes", "weights", "settings"]
 """Facts in a picture besides names and classes. `memory` is that of a tensor, said with its shape; `weights` draws
-each parameter as a node.
+each parameter as a node; `settings` are all that a layer says of itself.
 """
 T = TypeVar("T")
 
@@ -176,6 +176,17 @@ def read_yes_no(text: str) -> bool:
     raise ValueError(f"{text!r} is neither yes nor no")
 
 
+def read_fold(text: str) -> bool | tuple[str, ...]:
+    """Yes or no, or paths of layers to fold, with `!` before those to leave apart."""
+    words = read_words(text)
+    if words and all("*" in word or word.startswith("!") for word in words):
+        return words
+    try:
+        return read_yes_no(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, nor a path with * or !, such as layers.*") from error
+
+
 def read_whole_number(text: str) -> int:
     if text.isascii() and text.isdigit():
         return int(text)
@@ -259,6 +270,7 @@ _WRITTEN: dict[object, str] = {
     read_inputs_name: "NAME",
     read_depth: "DEPTH",
     read_yes_no: "{yes,no}",
+    read_fold: "{yes,no,PATHS}",
     read_whole_number: "NUMBER",
     read_seconds: "SECONDS",
     read_words: "NAMES",

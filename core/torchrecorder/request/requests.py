@@ -25,6 +25,7 @@ from torchrecorder.request.options import (
     read_dotted_name,
     read_facts,
     read_figwidth,
+    read_fold,
     read_height,
     read_inputs_name,
     read_scale,
@@ -97,7 +98,8 @@ class RecordingRequest:
         "Files and folders it depends on that cannot be traced, from the project's folder, and variables as `$NAME`.",
     )
     is_common: bool = False
-    """Whether arguments and shape are meant for several classes, each of which takes what it can."""
+    """Whether arguments and shape are meant for several classes, each of which takes what it can. Of a pattern: whether
+    what its classes want is asked, and not only their names."""
 
     def key(self) -> str:
         """Names the request in the cache: the SHA-256 of its JSON, in hexadecimal digits."""
@@ -125,12 +127,18 @@ class DrawingOptions:
         "0 the model as one box, 1 its children, …, `all`, `1-3` for a switch, or `auto`: what stays readable.",
         join=lambda depth: depth[0] if isinstance(depth, tuple) else depth,
     )
-    fold: bool = option(True, read_yes_no, "Whether equal neighbours are drawn once, with their number.")
+    fold: bool | tuple[str, ...] = option(
+        True,
+        read_fold,
+        "Whether what repeats is drawn once, with its number; or paths of what to fold, or after `!` not.",
+    )
     focus: str = option("", str, "Path of the module to draw instead of the whole model.", site=False)
     expand: tuple[str, ...] = option(
         (), read_words, "Paths of modules to open beyond the depth; `*` stands for any part."
     )
-    collapse: tuple[str, ...] = option((), read_words, "Paths of modules to keep closed; `*` stands for any part.")
+    collapse: tuple[str, ...] = option(
+        (), read_words, "Paths of modules or lists of modules to keep closed; `*` stands for any part."
+    )
     direction: Direction = option("TB", one_of(Direction, str.upper), "`TB` draws downwards, `LR` to the right.")
     layout: LayoutName = option(
         "paper",
@@ -146,7 +154,7 @@ class DrawingOptions:
             "show",
             read_facts,
             (),
-            "What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.",
+            "What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes, `settings` of layers.",
         ),
         Option("hide", read_facts, (), "What not to say: `shapes`, `params`."),
         join=shown,

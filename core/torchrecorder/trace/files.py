@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from torchrecorder.cache.index import Stamp, is_younger, real_stat, stamp_of
 from torchrecorder.trace.covers import Covers, caller_name
 from torchrecorder.trace.digests import is_passing, names_in, text_digest
+from torchrecorder.trace.mentions import is_searching, looked_at
 from torchrecorder.trace.ownership import caller, is_asked_for_user, is_stdlib, is_user_code
 from torchrecorder.trace.readers import files_of_database
 
@@ -103,7 +104,8 @@ class Files:
 
     def note_opened(self, path: str, *, is_changed: bool) -> None:
         """Notes a file that the kernel reports, with whether another process wrote it during the recording."""
-        if path not in self.sources and not path.endswith((*_CODE, "-shm")) and not self.is_made(path):
+        is_known = path in self.sources or path in looked_at
+        if not is_known and not path.endswith((*_CODE, "-shm")) and not self.is_made(path):
             if is_changed and is_user_code(path):
                 self._changed.add(path)
             elif path.endswith("-wal"):
@@ -130,11 +132,15 @@ class Files:
         return found
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
-        if not self._is_on or not event.startswith(("open", "os.", "subprocess.", "socket.", "ctypes.", "sqlite3.")):
+        if (
+            not self._is_on
+            or is_searching()
+            or not event.startswith(("open", "os.", "subprocess.", "socket.", "ctypes.", "sqlite3."))
+        ):
             return
         with contextlib.suppress(Exception):  # an exception of ours would be raised in the user's code
             frame = sys._getframe(1)
-            if not _is_within(_METADATA, frame):
+            if not is_searching() and not _is_within(_METADATA, frame):
                 self._note(event, args, frame)
 
     def _note(self, event: str, args: tuple[Any, ...], frame: FrameType) -> None:
@@ -213,7 +219,7 @@ class Files:
         follow_symlinks: bool = True,
         **more: object,
     ) -> None:
-        if isinstance(path, int) or _is_within(_METADATA, frame):
+        if isinstance(path, int) or is_searching() or _is_within(_METADATA, frame):
             return
         if not follow_symlinks:
             self._note_lstat(frame, answer, path)

@@ -27,6 +27,7 @@ from torchrecorder.trace.environment import ALL, OF_THE_LANGUAGE, SWITCHES, what
 from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, table_from_json, table_of
+from torchrecorder.trace.mentions import SEPARATOR, digest_now
 from torchrecorder.trace.ownership import foreign_path, is_installed, is_stdlib
 
 if TYPE_CHECKING:
@@ -241,6 +242,9 @@ class Freshness:
         for name, then in facts.get("links", {}).items():
             if link_of(self._names.path(name)) != then:
                 yield f"the link {shown_name(name)} changed"
+        for question, then in facts.get("searched", {}).items():
+            if digest_now(question) != then:
+                yield f"what shows how {question.rpartition(SEPARATOR)[2]} is built changed"
         if manifest.installed and (changes := self._changed_installation(manifest.installed)):
             yield changes
 

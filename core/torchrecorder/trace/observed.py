@@ -61,6 +61,8 @@ class TraceResult:
     """Those of `looked_for` and `listed` that no call of the user's code wanted."""
     begun_ns: int = field(default=0, compare=False)
     """When the run began."""
+    searched: Mapping[str, str] = field(default_factory=dict)
+    """Digest of what each search for examples came to, by its question."""
     changed: tuple[str, ...] = ()
     """What it saw to be another the second time, though it had not changed it."""
 
@@ -126,6 +128,7 @@ class ManifestBuilder:
         machine: dict[str, _Digests] = {"files": other_files, "folders": other_folders, "environment": here}
         for kind, answers in (("measures", result.measures), ("links", result.links)):
             machine[kind] = {self._name(path): answer for path, answer in answers.items()}
+        machine["searched"] = {**result.searched}
         manifest = Manifest(
             graph,
             {key: value for key, value in self._request.to_json().items() if value},

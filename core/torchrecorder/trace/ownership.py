@@ -76,11 +76,12 @@ def foreign_path(path: Sequence[str]) -> list[str]:
 def folders_of_project() -> list[str]:
     """The folders that its modules are imported from and where the build runs, each with its repository."""
     own = foreign_path([*filter(None, sys.path)])
-    found = [_repository(os.path.realpath(folder)) for folder in (os.getcwd(), *own)]
+    found = [repository(os.path.realpath(folder)) for folder in (os.getcwd(), *own)]
     return [folder for folder in dict.fromkeys(found) if folder != os.sep and not is_ours(folder + os.sep)]
 
 
-def _repository(folder: str) -> str:
+def repository(folder: str) -> str:
+    """The project's own folder around a folder, or that itself."""
     top = folder
     while top != os.path.dirname(top):
         if any(is_there(os.path.join(top, name)) for name in (".git", "pyproject.toml", "setup.py")):

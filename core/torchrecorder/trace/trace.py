@@ -18,6 +18,7 @@ from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, Module
 from typing import Any
 
 from torchrecorder.cache.index import Stamp, is_younger
+from torchrecorder.trace import mentions
 from torchrecorder.trace.covers import Covers
 from torchrecorder.trace.environment import Environment
 from torchrecorder.trace.files import Files, kind_of
@@ -50,6 +51,7 @@ class Trace:
         self._saw_all = True
 
     def start(self) -> None:
+        mentions.asked.clear()
         self._opened.start(folders_of_project())
         self._environment.start()
         self._files.start()
@@ -112,6 +114,7 @@ class Trace:
             links,
             tuple(sorted({*looked_for, *listed} - files.asked_for_user - {*rivals})),
             self._begun_ns,
+            dict(sorted(mentions.asked.items())),
             tuple(sorted(changed)),
         )
 

@@ -18,6 +18,7 @@ Words of the room, beside those of the glossary:
 - *solid*: of a call, with ops whose ids are consecutive.
 - *run*: calls that are drawn once; *turn*: what a loop, or layers in a list, repeat; *period*: the length of a turn.
 - *kind*: calls of a class with nearly the same in them; *structure*: calls of a kind that run the same ops.
+- *patch*: ops without parameters that are drawn as one; *column*: one of several equal chains side by side.
 - *interior*: what is in a call, each layer closed; *inset*: an interior that is drawn beside the picture.
 - *spine*: from a node the way back along its main data; a skip leads past a stretch of it.
 - *strict*: of a call, drawn once with its exact equals only, since a proof failed.

@@ -108,8 +108,9 @@ class _Differences:
             return ()
         spans: dict[Span, None] = {}
         for op in (node.op,) if node.kind == "op" and node.op is not None else node.ops:
-            alike = sorted({op, *self._ops(op, boxes[node.box], boxes, turns)})
-            ops = [self.graph.ops[other] for other in alike if other == node.op or self._tells(other)]
+            again = node.ops if node.kind == "op" and len({self.graph.ops[op].name for op in node.ops}) == 1 else (op,)
+            alike = sorted({op, *again, *(at for one in again for at in self._ops(one, boxes[node.box], boxes, turns))})
+            ops = [self.graph.ops[other] for other in alike if other in again or self._tells(other)]
             spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
         return tuple(spans)
 

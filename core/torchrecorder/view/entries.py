@@ -7,7 +7,7 @@ belong to the second that ran before the first as well, as the `cat` at the head
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
 
@@ -39,6 +39,29 @@ def with_entries(graph: Graph) -> Graph:
     tree = call_tree(graph)
     found = [entry for row in graph.calls for entry in _entries_in(tree, row.id, paths)]
     return _with_calls(tree, found) if found else graph
+
+
+def with_lists(graph: Graph, is_asked: Callable[[str], bool]) -> Graph:
+    """The Graph with a call for each list asked for by its path, if no other layer is called between its layers."""
+    called = {row.module for row in graph.calls}
+    lists = [path for path, module in graph.modules.items() if is_list(module.cls) and path not in called]
+    asked = [path for path in lists if is_asked(path)]
+    outermost = [path for path in asked if not path.startswith(tuple(f"{other}." for other in asked))]
+    tree = call_tree(graph)
+    entries = [entry for row in graph.calls for path in outermost if (entry := _whole_list(tree, row.id, path))]
+    return _with_calls(tree, entries) if entries else graph
+
+
+def _whole_list(tree: CallTree, parent: int, path: str) -> _Entry | None:
+    graph, items = tree.graph, tree.items[parent]
+    at = [i for i, it in enumerate(items) if it.is_call and graph.calls[it.id].module.startswith(f"{path}.")]
+    if not at or sum(it.is_call for it in items[at[0] : at[-1] + 1]) > len(at):
+        return None
+    starts, stops = zip(*_stretches(graph, items, [(i, i) for i in at]), strict=True)
+    first, last = items[at[0]].id, items[at[-1]].id
+    calls = tuple(child for child in tree.children[parent] if first <= child <= last)
+    ops = frozenset(it.id for it in items[min(starts) : max(stops)] if not it.is_call)
+    return _Entry(path, parent, calls, ops)
 
 
 def is_list(cls: str) -> bool:

@@ -16,6 +16,10 @@ _NO_FEATURES = ("int", "uint", "bool")
 class Facts:
     def __init__(self, tree: CallTree) -> None:
         self.tree, self.graph = tree, tree.graph
+        self.apart: frozenset[int] = frozenset()
+        """The calls that a reader asked to draw each for itself."""
+        self.together: frozenset[int] = frozenset()
+        """Those to draw once for all that have their place."""
 
     @cached_property
     def kinds(self) -> NodeKinds:

@@ -5,7 +5,7 @@ A view that would be too large is drawn at a smaller depth or with gaps, and a n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from functools import cached_property
 
@@ -14,16 +14,17 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import tuning
 from torchrecorder.view.differences import with_spans
-from torchrecorder.view.entries import with_entries
+from torchrecorder.view.entries import with_entries, with_lists
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Marks, View
 from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
-from torchrecorder.view.plan.visibility import Visibility
+from torchrecorder.view.plan.visibility import Visibility, like
 from torchrecorder.view.simplified import simplified
 from torchrecorder.view.skips import shortened, with_skips
 from torchrecorder.view.templates.choice import Choice, view_size
 from torchrecorder.view.templates.interiors import Interiors
+from torchrecorder.view.tree import counted
 
 _USUAL = DrawingOptions()
 _MORE = "focus shows one layer alone, expand opens layers, and expand: ** opens all"
@@ -48,7 +49,9 @@ class Views:
         self, graph: Graph, options: DrawingOptions = _USUAL, *, contract: bool = True, marks: Marks | None = None
     ) -> None:
         is_simple = options.depth == "auto" and contract and graph.info.recorder != "classic"
-        self.graph, self.options = with_entries(graph) if is_simple else graph, options
+        graph = with_entries(graph) if is_simple else graph
+        self.graph = with_lists(graph, like(options.collapse)) if options.collapse else graph
+        self.options = options
         self.visible = Visibility(self.graph, options, contract=contract, marks=marks)
         self.max_depth = self.visible.max_depth
 
@@ -121,10 +124,17 @@ class Views:
             view = self._view(view.depth - 1)
         if view_size(view) > tuning.AUTO_NODES and not self.visible.asked:
             return _judged(self._with_gaps(view.depth, tuning.AUTO_NODES))
-        if self._count(view.depth) <= tuning.FEW_NODES and view.depth < self.max_depth:
+        if self._hides_most(view) and view.depth < self.max_depth:
             with_gaps = self._with_gaps(view.depth + 1, tuning.AUTO_NODES)
             return with_gaps if view_size(with_gaps) <= tuning.AUTO_NODES else view
         return _judged(view)
+
+    def _hides_most(self, view: View) -> bool:
+        """Whether a picture with room for more has a closed layer with most of the parameters."""
+        tree, root = self.visible.tree, self.visible.root
+        size = tree.n_params if tree.n_params(root) else tree.n_ops.__getitem__
+        closed = (node.calls[0] for node in view.nodes if node.kind == "call" and self.visible.is_block(node.calls[0]))
+        return view_size(view) < tuning.ROOMY and any(size(call) > tuning.MOST * size(root) for call in closed)
 
     def _at(self, depth: int) -> View:
         """The view of that depth, or a smaller one if it would show too much and no single layer was asked for."""
@@ -163,10 +173,17 @@ class Views:
         return replace(view, notes=(*view.notes, note)) if hidden else view
 
     def _notes(self, view: View) -> Iterator[str]:
-        for option, patterns in (("expand", self.options.expand), ("collapse", self.options.collapse)):
+        options = self.options
+        fold = options.fold if isinstance(options.fold, tuple) else ()
+        for option, patterns in (("expand", options.expand), ("collapse", options.collapse), ("fold", fold)):
             for pattern in patterns:
-                if not self.visible.matching([pattern]):
-                    yield f"{option}: no layer has a path like {pattern!r}"
+                calls = {*self.visible.matching([pattern.removeprefix("!")])}
+                if not calls:
+                    is_list = option == "collapse" and any(map(like([pattern]), self.graph.modules))
+                    is_mixed = f"between the layers of {pattern!r}, others are called"
+                    yield f"{option}: {is_mixed if is_list else f'no layer has a path like {pattern!r}'}"
+                elif option == "fold" and not pattern.startswith("!") and _is_apart(view, calls):
+                    yield f"fold: layers like {pattern!r} are neither all in a row nor all side by side"
         if view.boxes and view.boxes[0].calls[0] == 0:
             shown = {value for node in view.nodes if node.kind == "input" for value in node.values}
             shown.update(view.aside)
@@ -178,6 +195,13 @@ class Views:
                 yield "the forward only checks " + ", ".join(checked)
             if unused:
                 yield "the forward does not use " + ", ".join(unused)
+
+
+def _is_apart(view: View, calls: Set[int]) -> bool:
+    """Whether calls that would have one place are drawn at several nodes."""
+    shown = (node for node in view.nodes if not calls.isdisjoint(node.calls))
+    places = [(node.box, counted(view.graph.calls[node.calls[0]].module)) for node in shown]
+    return len({*places}) < len(places)
 
 
 def _judged(view: View) -> View:

@@ -6,6 +6,7 @@ one pass and without recursion, because a call may hold 20,000 ops and calls may
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -15,6 +16,8 @@ from typing import NamedTuple
 
 from torchrecorder.graph.model import Graph, Module
 from torchrecorder.view.node_kinds import plain
+
+_NUMBER = re.compile(r"\d+")
 
 
 class Item(NamedTuple):
@@ -196,3 +199,8 @@ def _pairs(here: Sequence[Hashable], there: Sequence[Hashable]) -> list[tuple[in
         if tag == "equal" or (tag == "replace" and i_end - i == j_end - j):
             pairs += zip(range(i, i_end), range(j, j_end), strict=True)
     return pairs
+
+
+def counted(path: str) -> str:
+    """The path with `#` for each number in it: `q_0` is `q_#`."""
+    return _NUMBER.sub("#", path)

@@ -19,8 +19,11 @@ MAX_NODES = 5000
 """Nodes above which nothing is drawn."""
 MAX_LEVELS = 50
 """Levels of calls in one another above which kinds are not compared, which takes time by calls times levels."""
-FEW_NODES = 2
-"""Nodes with which a view says nothing of the model, so a deeper one with gaps is drawn. None: it is for wrappers."""
+ROOMY = 14
+"""Nodes below which a picture has room: no closed layer in it holds more than `MOST` of the model, and what tells
+something is opened however small it is."""
+MOST = 0.5
+"""Share of the parameters that hides the model if it is closed."""
 FAR = 25
 """Ranks that an edge spans before it is cut."""
 TOGETHER = 10
@@ -34,6 +37,12 @@ CROWD_SPAN = 5
 
 ROW = 3
 """Closed layers in parallel that are drawn one beside the other; more are one node. FT-Transformer at 1; none at 6."""
+PARTS = 3
+"""Things that stand in one node for columns in parallel at most; longer columns have a box."""
+LARGE_PATCH = 5
+"""Ops without parameters up to which a connected patch of them is drawn op by op."""
+RESULTS = 2
+"""Ops of a patch that something else reads, at most: what gives more is a structure, as the sums of a pyramid."""
 LEAST_CHANGING = 3
 """Equal layers whose sizes change that are drawn as one at least. None at 2 or 6."""
 MAX_PERIOD_OF_CALLS = 8
@@ -47,7 +56,7 @@ LONG_VIEW = 14
 """Nodes above which equal layers of torch with unequal sizes are one series. AlexNet at 8."""
 MANY_STEPS = 4
 """Layers in a row above which they are one series though each changes the resolution. AutoencoderKL at 2; none at 8."""
-MAX_PERIOD_OF_TURNS = 16
+MAX_PERIOD_OF_TURNS = 32
 """Nodes in a turn of layers that take turns, at most. Rotary decoder at 3; none at 40."""
 MAX_LISTED = 8
 """Inputs or outputs in one tuple or list above which they are one node. PatchDiscriminator at 3; none at

@@ -17,21 +17,26 @@ from torch import nn
 from torchrecorder.errors import FailedInside, ForwardError, InputError, TargetError, TorchRecorderError, WorkerCrashed
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
-from torchrecorder.recording.constructing import constructed
+from torchrecorder.recording.constructing import ways
+from torchrecorder.recording.examples import Way
 from torchrecorder.recording.guess.advice import advice_on_shapes
-from torchrecorder.recording.guess.search import record_guessed
+from torchrecorder.recording.guess.search import PATIENCE_S, record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.machine.weights import refuse_downloads, weights_note
 from torchrecorder.recording.matching import matching_models
 from torchrecorder.recording.run import Run, capture, wants_memory
-from torchrecorder.recording.target import load, load_arguments
+from torchrecorder.recording.target import load_arguments, models
+from torchrecorder.recording.wants import wants
 from torchrecorder.request import RecordingRequest, is_pattern, parse_shapes
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.observed import has_unseen_cause
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker import styling
 from torchrecorder.worker.messages import Answer, Job, line_of
+
+_FOR_ONE_S = 5.0
+"""Seconds of refused guesses for one way to build a model, if there may be others: an example may show its inputs."""
 
 _stat = os.stat
 """Bound when it is imported: a model's code may put another one there."""
@@ -58,7 +63,7 @@ def answer(job: Job, trace: Trace | None = None) -> Answer:
         trace.follow()
     path = list(sys.path)
     try:
-        graph, answered = _graph_or_error(request, job.allow)
+        graph, answered = _graph_or_error(request, job.allow, is_trial=job.cpu_s > 0)
     finally:
         trace.stop()
     sys.path[:] = path  # the model's code may have changed it, and versions are looked up on it
@@ -107,40 +112,85 @@ def _broken() -> str:
     return next((f"its code {what}" for what in now), "")
 
 
-def record(request: RecordingRequest, allow: Sequence[str] = ()) -> Graph:
-    """Build the model and record it; on the device that is there, if building asks for one that is not."""
+def record(request: RecordingRequest, allow: Sequence[str] = (), *, is_trial: bool = False) -> Graph:
+    """Build the model and record it; on the device that is there, if building asks for one that is not.
+
+    `is_trial` says that the class was not named, so that its arguments may be found by their names alone.
+    """
     notes: Iterable[str] = ()
     try:
-        graph = _record(request, allow)
+        graph = _record(request, allow, is_trial)
     except (TargetError, InputError) as error:
         if not any(text in error.summary() for text in NOT_THERE):
             raise
         with on_devices_there() as notes:
-            graph = _record(request, allow)
+            graph = _record(request, allow, is_trial)
     return _with_notes(graph, (*weights_note(), *notes))
 
 
-def _record(request: RecordingRequest, allow: Sequence[str]) -> Graph:
-    construct = partial(constructed, seed=request.seed, is_common=request.is_common)
-    model, notes = load(request.target, request.seed, allow, construct)
-    recorded = partial(_recorded, request, model)
-    guessed = partial(record_guessed, model, recorded, run=request.run, seed=request.seed, mode=request.mode)
-    if request.inputs:
-        graph = recorded(Inputs(*load_arguments(request.inputs, allow)), request.run)
-    elif request.shape:
+def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> Graph:
+    """The recording of the first way to build the model with which it succeeds.
+
+    One on inputs guessed from names alone counts if no other way has a better one.
+    """
+    guessed: Graph | None = None
+    failed: tuple[Callable[[float], Graph], InputError | ForwardError] | None = None
+    arguments = partial(ways, is_common=request.is_common, is_trial=is_trial)
+    for model, way in models(request.target, request.seed, allow, arguments):
+        recorded = partial(_of_model, request, model, way, allow)
         try:
-            graph = recorded(make_inputs(parse_shapes(request.shape), request.seed), request.run)
-        except ForwardError as first:
-            if not request.is_common:
-                again = partial(recorded, run=request.run)
-                first.advice = first.advice or advice_on_shapes(model, parse_shapes(request.shape), again)
-                raise
-            with contextlib.suppress(InputError, ForwardError):
-                return _with_notes(guessed(), notes)
-            raise first from None
-    else:
-        graph = guessed()
-    return _with_notes(graph, notes)
+            graph = recorded(PATIENCE_S if "(" in request.target else _FOR_ONE_S)
+        except (InputError, ForwardError) as error:
+            failed = failed or (recorded, error)
+            continue
+        if graph.info.grade != "names":
+            if way is not None:
+                way.depend()
+            return graph
+        guessed = guessed or graph
+    if guessed is not None:
+        return guessed
+    assert failed is not None
+    recorded_first, first = failed
+    if isinstance(first, InputError) and first.ran_out_of_time and "(" not in request.target:
+        return recorded_first(PATIENCE_S)
+    raise first
+
+
+def _of_model(
+    request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], patience_s: float
+) -> Graph:
+    graph = _on_inputs(request, model, way, allow, patience_s)
+    return _with_notes(graph, [way.note]) if way is not None and way.note else graph
+
+
+def _on_inputs(
+    request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], patience_s: float
+) -> Graph:
+    recorded = partial(_recorded, request, model)
+    guessed = partial(
+        record_guessed,
+        *(model, recorded),
+        run=request.run,
+        seed=request.seed,
+        mode=request.mode,
+        way=way,
+        patience_s=patience_s,
+    )
+    if request.inputs:
+        return recorded(Inputs(*load_arguments(request.inputs, allow)), request.run)
+    if not request.shape:
+        return guessed()
+    try:
+        return recorded(make_inputs(parse_shapes(request.shape), request.seed), request.run)
+    except ForwardError as first:
+        if not request.is_common:
+            again = partial(recorded, run=request.run)
+            first.advice = first.advice or advice_on_shapes(model, parse_shapes(request.shape), again)
+            raise
+        with contextlib.suppress(InputError, ForwardError):
+            return guessed()
+        raise first from None
 
 
 def _recorded(request: RecordingRequest, model: nn.Module, inputs: Inputs, run: Run) -> Graph:
@@ -175,11 +225,12 @@ def _with_notes(graph: Graph, notes: Iterable[str] = (), after: Iterable[str] = 
     return replace(graph, info=replace(graph.info, notes=(*notes, *graph.info.notes, *after)))
 
 
-def _graph_or_error(request: RecordingRequest, allow: Sequence[str]) -> tuple[Graph | None, Answer]:
+def _graph_or_error(request: RecordingRequest, allow: Sequence[str], *, is_trial: bool) -> tuple[Graph | None, Answer]:
     try:
         if is_pattern(request.target):
-            return None, Answer(names=matching_models(request.target, allow))
-        graph = record(request, allow)
+            about = wants if request.is_common else matching_models
+            return None, Answer(names=about(request.target, allow))
+        graph = record(request, allow, is_trial=is_trial)
         return graph, Answer(to_json(graph))
     except ForwardError as error:
         return error.graph, Answer(None if error.graph is None else to_json(error.graph), error)

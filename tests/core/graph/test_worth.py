@@ -58,6 +58,10 @@ WORTH: dict[str, tuple[nn.Module, tuple[Tensor, ...]]] = {
     "a scale beside the features": (Of(lambda net, x: (both(net, x), net.scale.exp())), (X,)),
     "an empty loss beside the features": (Of(lambda net, x: (both(net, x), torch.zeros(()))), (X,)),
     "a number of one input": (Of(lambda net, x: both(net, x).mean()), (X,)),
+    "labels that are decoded in Python": (
+        Of(lambda net, x: torch.tensor(both(net, x).argmax(1).tolist())),
+        (X,),
+    ),
     "an input of which only the numbers decide": (
         Of(lambda net, x, n: both(net, x) if n.sum() > 3 else both(net, x.relu())),
         (X, X),

@@ -178,6 +178,26 @@ class Tied(nn.Module):
         return nn.functional.linear(self.head(x).cumsum(-1), self.encoder.weight.t())
 
 
+class TiedEncoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList((nn.Linear(32, 16), nn.Linear(16, 8)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        for layer in reversed(self.layers):
+            x = torch.relu(nn.functional.linear(x, layer.weight.t()))
+        return x
+
+
+def test_a_decoder_of_the_weights_of_its_encoder_says_so() -> None:
+    words = [words for words, _ in said(record(TiedEncoder(), WORDS))]
+    assert words[2:] == [
+        f"linear · relu | {sizes}" for sizes in ("8→16 · weight of layers.1", "16→32 · weight of layers.0")
+    ]
+
+
 def test_a_weight_of_another_layer_is_said() -> None:
     words = [words for words, _ in said(record(Tied(), WORDS))]
     assert words == [

@@ -11,8 +11,10 @@ from torch import nn
 from tests.core.labels.test_one_layer import said
 from tests.core.recording.nets import record
 from torchrecorder.graph import Graph, Module
+from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.names import run_name, times
 from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.templates.kinds import Kinds
 
@@ -131,3 +133,27 @@ def test_there_are_two_signs_for_several_times() -> None:
     assert times(3, "loop") == "called 3 times · shared · loop"
     assert times(3, "parallel") == "3 in parallel"
     assert times(1, "loop") == ""
+
+
+class Lists(nn.Module):
+    """Entries of lists of lists, and outputs in a tuple of tuples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        pairs = (nn.ModuleList((nn.Linear(16, 16), nn.Linear(16, 16))) for _ in range(2))
+        self.downs = nn.ModuleList(pairs)
+
+    def forward(self, x: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
+        kept = []
+        for first, second in self.downs:
+            x = torch.tanh(first(x)) + torch.relu(second(x)).cumsum(-1)
+            kept.append(x)
+        return tuple(kept), x.cumsum(0)
+
+
+def test_an_entry_has_the_name_of_its_list_once_and_a_number_is_no_name_of_an_output() -> None:
+    view = make_view(record(Lists(), torch.zeros(1, 8, 16)), DrawingOptions(fold=False))
+    labels = Labels(view)
+    assert [labels.box(box) for box in view.boxes][1:] == ["downs.0 · 544 params", "downs.1 · 544 params"]
+    outputs = {labels.node(node).name for node in view.nodes if node.kind == "output"}
+    assert outputs == {"output 0.0", "output 0.1", "output 1"}

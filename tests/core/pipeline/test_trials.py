@@ -120,7 +120,7 @@ def test_a_trial_computes_for_its_seconds_and_fills_its_memory(worker: Worker, m
 
 
 @pytest.mark.usefixtures("real_processes")
-def test_a_trial_that_a_page_names_meanwhile_may_take_what_it_needs(worker: Worker) -> None:
+def test_a_trial_that_a_page_names_too_may_take_what_it_needs(worker: Worker) -> None:
     slow = RecordingRequest("costly.Computes", "1,3")
     worker.submit(slow, 1.0, is_trial=True)
     while not worker._answers:

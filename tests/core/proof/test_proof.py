@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.core.graph.building import Net
+from tests.core.proof.folded_nets import FOLDED
 from tests.core.proof.graphs import graphs
 from tests.core.proof.loop_nets import LOOPS
 from tests.core.proof.unseen_nets import UNSEEN
@@ -22,7 +23,7 @@ from torchrecorder.request.options import Depth
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, Views
 
-NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN)}
+NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN, *FOLDED)}
 PLAINER = {"neural_ode", "variants"}
 """Nets of which the planned view does not say all that differs, so that it is drawn in a plainer way."""
 

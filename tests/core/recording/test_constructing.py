@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
-from torchrecorder.errors import ForwardError
-from torchrecorder.recording.constructing import Built, constructed
-from torchrecorder.request import RecordingRequest, parse_target
+from torchrecorder.errors import ForwardError, TargetBuildFailed
+from torchrecorder.recording.constructing import ways
+from torchrecorder.recording.target import Model, models
+from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.job import record
 
 WITHOUT = "built without arguments, since it cannot be built with those of its pattern"
@@ -62,7 +63,7 @@ class Gate(nn.Module):
 
 
 class Silent(nn.Module):
-    def __init__(self, width: int) -> None:
+    def __init__(self, secret: int) -> None:
         super().__init__()
 
 
@@ -77,15 +78,15 @@ class Takes(nn.Module):
         self.size = sum(sizes.values())
 
 
-def built(builder: Callable[..., object], brackets: str = "", *, is_common: bool = False) -> Built:
-    return constructed(parse_target(f"nets.Net{brackets}"), builder, 0, is_common=is_common)
+class Hands(Narrow):
+    def __init__(self, **others: int) -> None:
+        super().__init__(**others)
 
 
-def size_of(found: Built) -> int:
-    assert isinstance(found.found, nn.Module)
-    size = found.found.size
-    assert isinstance(size, int)
-    return size
+def built(builder: type[nn.Module], brackets: str = "", *, is_common: bool = False) -> Model:
+    """The first model that `nets.Net` gives, which the builder stands for."""
+    target = f"{__name__}:{builder.__name__}{brackets}"
+    return next(models(target, 0, ["*"], partial(ways, is_common=is_common)))
 
 
 @pytest.mark.parametrize(
@@ -97,14 +98,16 @@ def size_of(found: Built) -> int:
         (Narrow, "(width=5, depth=9)", True, 5, ""),
         (Narrow, "(width=2, depth=9)", True, 3, WITHOUT),
         (Attention, "(width=2)", True, 128, f"{EXAMPLE}Attention(channels=16, rate=(2, 4))"),
-        (Takes, "(a=1, b=2)", True, 3, ""),
+        (Takes, "(a=1, b=2)", True, 0, ""),
+        (Hands, "(a=1, width=5)", True, 5, ""),
     ],
 )
 def test_the_first_arguments_that_are_not_refused(
     builder: type[nn.Module], brackets: str, is_common: bool, size: int, note: str
 ) -> None:
     found = built(builder, brackets, is_common=is_common)
-    assert (size_of(found), found.note) == (size, note)
+    assert found.way is not None
+    assert (vars(found.module)["size"], found.way.note) == (size, note)
 
 
 @pytest.mark.parametrize(
@@ -112,19 +115,19 @@ def test_the_first_arguments_that_are_not_refused(
     [
         (Attention, "(channels=2)", False, "missing 1 required positional argument: 'rate'"),
         (Narrow, "(width=3, depth=9)", False, "unexpected keyword argument 'depth'"),
-        (Silent, "", False, "missing 1 required positional argument: 'width'"),
-        (Silent, "(depth=9)", True, "missing 1 required positional argument: 'width'"),
+        (Silent, "", False, "missing 1 required positional argument: 'secret'"),
+        (Silent, "(depth=9)", True, "missing 1 required positional argument: 'secret'"),
     ],
 )
 def test_what_is_written_for_one_class_is_taken_as_it_is(
     builder: type[nn.Module], brackets: str, is_common: bool, said: str
 ) -> None:
-    with pytest.raises(TypeError, match=said):
+    with pytest.raises(TargetBuildFailed, match=said):
         built(builder, brackets, is_common=is_common)
 
 
 def test_random_weights_do_not_depend_on_what_failed_before() -> None:
-    weights = [vars(it.found)["weight"] for it in (built(Narrow, "(width=2)", is_common=True), built(Narrow))]
+    weights = [vars(it.module)["weight"] for it in (built(Narrow, "(width=2)", is_common=True), built(Narrow))]
     assert weights[0] == weights[1]
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from torchrecorder.errors import OptionError
-from torchrecorder.request import DiagramRequest, DocstringField, Rules, has_example, why_not_tried
+from torchrecorder.request import DiagramRequest, DocstringField, Rules, why_not_tried
 
 
 def rules(written: object) -> Rules:
@@ -128,20 +128,6 @@ class Array:
 
     def tolist(self) -> list[float]:
         return [0.5, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("docstring", "expected"),
-    [
-        ("A net.\n\n    >>> net = pkg.Net(width=3)", True),
-        (">>> import pkg\n... Net(3)", True),
-        ("As in Net(3).", False),
-        (">>> UNet(3)", False),
-        (None, False),
-    ],
-)
-def test_whether_a_docstring_builds_its_class(docstring: str | None, expected: bool) -> None:
-    assert has_example("Net", docstring) is expected
 
 
 def test_inputs_of_a_class_take_the_place_of_the_shape_of_its_pattern() -> None:

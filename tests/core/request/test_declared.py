@@ -43,7 +43,7 @@ def test_a_signature_has_the_defaults_and_the_types_of_the_declaration(function:
         assert parameter.default == BY_NAME[name].default, name
         declared = HINTS.get(name, tuple[str, ...])  # `hide` is part of `show`
         is_list = str(declared).startswith("tuple[")
-        assert hints[name] == (LISTS if is_list else declared), name
+        assert hints[name] == (LISTS if is_list else bool | LISTS if name == "fold" else declared), name
 
 
 def test_a_program_can_say_all_that_a_page_says_of_its_recording_and_picture() -> None:

@@ -94,7 +94,7 @@ def widths(*sizes: tuple[int, int]) -> Graph:
 
 
 def test_sizes_that_differ_are_a_span_and_params_that_differ_are_not_written() -> None:
-    view = make_view(widths((8, 8), (8, 16), (16, 32)))
+    view = make_view(widths((8, 8), (8, 16), (16, 32)), DrawingOptions(collapse=("bs.*.mlp",)))
     assert [(box.repeat, box.period) for box in view.boxes] == [(1, 1), (3, 1)]
     assert [node.inset for node in view.nodes if node.kind == "call"] == ["A"]
     assert spans(view, "bs.0.c1")[""] == ("8, 8", "8, 16", "16, 32")

@@ -90,8 +90,8 @@ def test_entries_are_opened_as_blocks() -> None:
     ]
     assert len([edge for edge in edges(view) if edge.endswith("(skip)")]) == 2
     assert reaches(view)
-    titles = [Labels(inset.view).box(inset.view.boxes[0]).split(" · ")[1] for inset in view.insets]
-    assert "ups" in titles
+    titles = [Labels(inset.view).inset(inset.view.boxes[0], inset.letter) for inset in view.insets]
+    assert any("\N{EN SPACE}ups · ups." in title for title in titles)
 
 
 def test_equal_entries_in_a_row_are_drawn_once() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,7 +29,7 @@ from torchrecorder.recording.guess.libraries import (
 from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
 from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import following, from_names, from_roles
-from torchrecorder.recording.guess.texts import says
+from torchrecorder.recording.texts import says
 from torchrecorder.request import InputSpec
 
 _Source = Callable[[nn.Module, int], Iterator[Guess]]
@@ -71,7 +71,8 @@ class Guesses:
     A refused guess whose forward came further is repaired before others. Equal inputs come once.
     """
 
-    def __init__(self, model: nn.Module, batch: int = 1) -> None:
+    def __init__(self, model: nn.Module, batch: int = 1, shown: Iterable[Guess] = ()) -> None:
+        self._sources = ((lambda *_: iter(shown), "declared"), *_SOURCES)
         self._model = model
         self._batch = batch
         self._seen: set[str] = set()
@@ -88,7 +89,7 @@ class Guesses:
         """The refused guess with which the forward came furthest."""
 
     def __iter__(self) -> Iterator[Guess]:
-        for source, grade in _SOURCES:
+        for source, grade in self._sources:
             self._depth, self._parent = 0, None
             is_first = True
             with suppress(Exception):  # attributes of a model may be properties, whose code may raise

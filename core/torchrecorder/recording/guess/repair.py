@@ -22,7 +22,7 @@ from torchrecorder.recording.guess import layers, rules
 from torchrecorder.recording.guess.guess import Guess, is_flag, leaf_at, leaves, parameters, placed
 from torchrecorder.recording.guess.names import ROLES, role_of
 from torchrecorder.recording.guess.roles import following, input_for, masked
-from torchrecorder.recording.guess.texts import all_said, says
+from torchrecorder.recording.texts import all_said, says
 from torchrecorder.request import InputSpec
 
 Values = Mapping[str, Any]

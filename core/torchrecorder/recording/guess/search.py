@@ -17,12 +17,14 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torchrecorder.errors import ForwardError, InputError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Mode
+from torchrecorder.recording.examples import Way
 from torchrecorder.recording.guess import Guesses
 from torchrecorder.recording.guess.advice import advice
+from torchrecorder.recording.guess.docstrings import shown
 from torchrecorder.recording.guess.guess import Guess, own_parameters, parameters
-from torchrecorder.recording.guess.texts import says
 from torchrecorder.recording.inputs import Inputs, drawn, make_tensor
 from torchrecorder.recording.run import Run, is_small
+from torchrecorder.recording.texts import says
 from torchrecorder.request import InputSpec
 
 _LARGEST = 1 << 24
@@ -31,7 +33,7 @@ _MOST_WORDS = 1 << 16
 """The same for integers, each of which an embedding may make a long row of."""
 _COMPUTED = 1 << 20
 """Numbers in a guessed input up to which a small model is computed at once: a running forward cannot be stopped."""
-_PATIENCE_S = 60.0
+PATIENCE_S = 60.0
 """Seconds of refused guesses after which no other is tried: an answer must come while a build waits for it.
 
 Those that this thread computed, here and below, so that a loaded machine finds the same inputs.
@@ -50,7 +52,16 @@ _REASON_CHARS = 160
 _Record = Callable[[Inputs, Run], Graph]
 
 
-def record_guessed(model: nn.Module, record: _Record, *, run: Run, seed: int, mode: Mode = "eval") -> Graph:
+def record_guessed(
+    model: nn.Module,
+    record: _Record,
+    *,
+    run: Run,
+    seed: int,
+    mode: Mode = "eval",
+    way: Way | None = None,
+    patience_s: float = PATIENCE_S,
+) -> Graph:
     """The Graph of the first guess with which `record` succeeds: the recording itself is what proves a guess.
 
     Guesses come from what the model says of itself. One that cannot be made, or that the forward refuses, is followed
@@ -63,6 +74,8 @@ def record_guessed(model: nn.Module, record: _Record, *, run: Run, seed: int, mo
             each wrong one would else be tried in all modes. So is a large input, whose forward may take minutes.
         seed: For the numbers that are drawn.
         mode: Whether layers such as batch norm need two examples, as in training.
+        way: The example that the model was built as in; what it is called with there comes first.
+        patience_s: Seconds of refused guesses, after which no other is tried.
 
     Raises:
         InputError: No guess was accepted.
@@ -70,7 +83,8 @@ def record_guessed(model: nn.Module, record: _Record, *, run: Run, seed: int, mo
     """
     if not has_forward(model):
         raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
-    return _Search(model, record, run=run, seed=seed, batch=2 if mode == "train" else 1).result()
+    guesses = Guesses(model, 2 if mode == "train" else 1, shown(model, way.place, way.calls) if way else ())
+    return _Search(model, record, guesses, run=run, seed=seed).result(patience_s)
 
 
 _EMPTY = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
@@ -87,11 +101,11 @@ def has_forward(model: nn.Module) -> bool:
 
 
 class _Search:
-    def __init__(self, model: nn.Module, record: _Record, *, run: Run, seed: int, batch: int) -> None:
+    def __init__(self, model: nn.Module, record: _Record, guesses: Guesses, *, run: Run, seed: int) -> None:
         self._model, self._record, self._seed = model, record, seed
         self._run: Run = run
         self._first: Run = "fake" if run == "auto" and not is_small(model) else run
-        self._guesses = Guesses(model, batch=batch)
+        self._guesses = guesses
         self._accepted: tuple[Inputs, Guess] | None = None
         """The first inputs that the forward takes, though it cannot go on with them on shapes alone."""
         self._without_tensors: list[Graph] = []
@@ -100,10 +114,10 @@ class _Search:
         self._tried: list[str] = []
         self._ran_out_of_time = False
 
-    def result(self) -> Graph:
+    def result(self, patience_s: float) -> Graph:
         start = thread_time()
         for guess in self._guesses:
-            if thread_time() - start > _PATIENCE_S:
+            if thread_time() - start > patience_s:
                 self._ran_out_of_time = True
                 break
             outcome = self._outcome(guess)

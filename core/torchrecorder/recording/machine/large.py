@@ -22,6 +22,8 @@ from torchrecorder.running.restore import start_random_numbers
 
 LARGE = 300_000_000
 """Parameters above which a model is not computed unless asked: it takes seconds and gigabytes for one picture."""
+_SMALL = 30_000_000
+"""Parameters up to which all are given their numbers at once; they take a quarter of a second."""
 _LEFT_EMPTY = 1 << 20
 """Numbers of a tensor from which on it stays empty: a smaller one costs nothing, and its constructor may read it."""
 _WRITES = {
@@ -43,26 +45,38 @@ _builders: dict[int, tuple[nn.Module, Callable[[], object], int]] = {}
 
 
 def built(build: Callable[[], object], seed: int) -> object:
-    """Result of a builder, whose random numbers start at a seed; a large model has none in its large weights."""
+    """Result of a builder, whose random numbers start at a seed; a large model has none in its large weights.
+
+    Whether it is large is known in the end: from some size on, weights are left empty, and if that is all of it, it is
+    built again.
+    """
     start_random_numbers(seed)
+    counted = _Counted()
+    counting = register_module_parameter_registration_hook(counted)
     try:
-        counting = register_module_parameter_registration_hook(_Counted())
-        try:
-            return build()
-        finally:
-            counting.remove()
-    except _TooLarge:
-        start_random_numbers(seed)
-        with _Numberless():
+        with _Numberless(counted):
             model = build()
-    if isinstance(model, nn.Module):
+    except Exception:
+        if counted.numbers <= _SMALL:
+            raise
+        model = None  # it may have read its weights
+    finally:
+        counting.remove()
+    if isinstance(model, nn.Module) and counted.numbers > LARGE:
         _builders[id(model)] = model, build, seed
+    elif counted.numbers > _SMALL:
+        start_random_numbers(seed)
+        model = build()
     return model
+
+
+def is_numberless(model: nn.Module) -> bool:
+    return id(model) in _builders
 
 
 def with_numbers(model: nn.Module) -> nn.Module:
     """The same model with all its numbers, as its builder makes it; itself, if it has them."""
-    if id(model) not in _builders:
+    if not is_numberless(model):
         return model
     _, build, seed = _builders[id(model)]
     with torch.random.fork_rng(devices=()):
@@ -71,22 +85,24 @@ def with_numbers(model: nn.Module) -> nn.Module:
     return again if isinstance(again, nn.Module) else model
 
 
-class _TooLarge(BaseException):
-    """Passes what constructors catch."""
-
-
 class _Counted:
+    """Number of the parameters that modules were given since it is a hook."""
+
     def __init__(self) -> None:
-        self._numbers = 0
+        self.numbers = 0
 
     def __call__(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-        if parameter is not None and not is_lazy(parameter) and not parameter.is_meta:
-            self._numbers += parameter.numel()
-            if self._numbers > LARGE:
-                raise _TooLarge
+        if parameter is not None and not is_lazy(parameter):
+            self.numbers += parameter.numel()
 
 
 class _Numberless(TorchFunctionMode):
+    """Leaves large tensors empty, once so many parameters were counted."""
+
+    def __init__(self, counted: _Counted) -> None:
+        super().__init__()
+        self._counted = counted
+
     def __torch_function__(
         self,
         func: Callable[..., Any],
@@ -94,7 +110,7 @@ class _Numberless(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        if getattr(func, "__name__", "") in _WRITES:
+        if self._counted.numbers > _SMALL and getattr(func, "__name__", "") in _WRITES:
             written = args[0] if args else (kwargs or {}).get("tensor")
             if isinstance(written, Tensor) and written.numel() >= _LEFT_EMPTY:
                 return written

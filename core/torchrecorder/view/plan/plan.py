@@ -175,6 +175,8 @@ class Plan:
             op = graph.ops[item.id]
             return place(graph, op) if op.offset is not None else item.id
         row = graph.calls[item.id]
+        if item.id in self.visible.facts.apart:
+            return item.id
         return row.module, row.kind, self._layout(item.id), *place_of_frame(graph, row.frame)
 
     def _drawn(self, call: int) -> Hashable:

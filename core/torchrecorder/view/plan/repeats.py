@@ -44,8 +44,9 @@ def _same(_call: int) -> bool:
 class Comparer:
     """Equality of calls, remembered, because views of several depths ask again."""
 
-    def __init__(self, tree: CallTree, *, sizes: bool = True) -> None:
+    def __init__(self, tree: CallTree, *, sizes: bool = True, apart: Set[int] = frozenset()) -> None:
         self.tree, self.graph = tree, tree.graph
+        self._apart = apart
         self._sizes = sizes
         """Whether equal calls have tensors of equal shapes; if not, only of as many axes."""
         self._outsides: dict[int, Hashable] = {}
@@ -83,7 +84,8 @@ class Comparer:
         if call not in self._outsides:
             module, path = self.tree.module(call), _DIGITS.sub("#", self.graph.calls[call].module)
             size = (self.tree.end[call] - call, self.tree.n_ops[call])
-            self._outsides[call] = (path, *size, *(() if module is None else (module.cls, module.params)))
+            own = () if module is None else (module.cls, module.params)
+            self._outsides[call] = (path, *size, *own) if call not in self._apart else call
         return self._outsides[call]
 
     def _inside(self, call: int) -> Hashable:
@@ -145,11 +147,14 @@ class Repeats:
     """Finds runs of calls; a View and the text beside it ask the same one."""
 
     tree: CallTree
+    apart: Set[int] = frozenset()
+    """The calls that are equal to no other."""
     exact: Comparer = field(init=False)
     loose: Comparer = field(init=False)
 
     def __post_init__(self) -> None:
-        self.exact, self.loose = Comparer(self.tree), Comparer(self.tree, sizes=False)
+        self.exact = Comparer(self.tree, apart=self.apart)
+        self.loose = Comparer(self.tree, sizes=False, apart=self.apart)
 
     def all_of(self, calls: Sequence[int]) -> list[Run]:
         """The runs of calls that were made in one call, as if no ops stood between."""

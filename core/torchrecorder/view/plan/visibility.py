@@ -7,7 +7,7 @@ Changes of shape and copies hand on the data of one argument, so they are drawn 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -44,7 +44,10 @@ class Visibility:
         self.facts = Facts(tree)
         self.root = _focused(graph, options.focus)
         """The call that is shown."""
-        self.repeats = Repeats(tree) if options.fold else None
+        fold = options.fold if isinstance(options.fold, tuple) else ()
+        self.facts.apart = frozenset(self.matching(path[1:] for path in fold if path.startswith("!")))
+        self.facts.together = frozenset(self.matching(path for path in fold if not path.startswith("!")))
+        self.repeats = Repeats(tree, self.facts.apart) if options.fold else None
         is_all = options.depth == "all"
         self._seen = _seen_in_diff(graph, marks) if marks is not None else set[int]()
         """Calls that are drawn though they do nothing, because they are new or gone."""
@@ -106,12 +109,9 @@ class Visibility:
         return states
 
     def matching(self, patterns: Iterable[str]) -> list[int]:
-        """Calls of modules whose path matches: `*` stands for anything without a dot, `**` for anything."""
-        signs = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
-        parts = [re.split(r"(\*\*|\*|\?)", pattern) for pattern in patterns]
-        regexes = [re.compile("".join(signs.get(part) or re.escape(part) for part in pattern)) for pattern in parts]
-        rows = self.graph.calls if regexes else ()
-        return [r.id for r in rows if r.kind == "module" and any(regex.fullmatch(r.module) for regex in regexes)]
+        """Calls of modules whose path matches."""
+        is_like = like(patterns)
+        return [row.id for row in self.graph.calls if row.kind == "module" and is_like(row.module)]
 
     def _is_atomic(self, call: int) -> bool:
         """Whether a call is one node in every view: functions that call no module, torch's own layers, and single ops.
@@ -182,6 +182,15 @@ class Visibility:
         if is_handed_on and self.tree.n_ops[call] == 1 and call != self.root:
             return True
         return all(item.is_call and states[item.id] == "gone" for item in self.tree.items[call])
+
+
+def like(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a path matches one of them: `*` stands for anything without a dot, `**` for anything."""
+    signs = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
+    parts = [re.split(r"(\*\*|\*|\?)", pattern) for pattern in patterns]
+    texts = ["".join(signs.get(part) or re.escape(part) for part in pattern) for pattern in parts]
+    regex = re.compile("|".join(texts) if texts else "(?!)")
+    return lambda path: regex.fullmatch(path) is not None
 
 
 def _seen_in_diff(graph: Graph, marks: Marks) -> set[int]:

@@ -21,13 +21,14 @@ from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import INDEXING
 from torchrecorder.view.plan.reads import lists
 from torchrecorder.view.plan.visibility import Visibility
+from torchrecorder.view.simplified.columns import merge_asked, merge_columns
 from torchrecorder.view.simplified.merged import (
     merge_functions,
     merge_layers,
     merge_scale_and_shift,
-    merge_side_by_side,
     merge_single_boxes,
 )
+from torchrecorder.view.simplified.patches import merge_patches
 
 
 def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset()) -> Draft:
@@ -43,11 +44,14 @@ def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset())
         draft.settle()
     merge_scale_and_shift(draft)
     merge_single_boxes(draft, asked)
-    merge_layers(draft, facts, fold=options.fold, marks=visible.marks)
+    merge_layers(draft, facts, fold=bool(options.fold), marks=visible.marks)
     if merge_single_boxes(draft, asked):  # what had boxes of its own may be in series
-        merge_layers(draft, facts, fold=options.fold, marks=visible.marks)
+        merge_layers(draft, facts, fold=bool(options.fold), marks=visible.marks)
     if options.fold:
-        merge_side_by_side(draft, facts)
+        merge_asked(draft, facts)
+        merge_columns(draft, facts)
+        if visible.marks is None:  # in a comparison, each op has a fate of its own
+            merge_patches(draft, facts)
     draft.settle()
     return draft
 

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph
-from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, frames_around
-from torchrecorder.view.model import Box, Marks, Node, Repetition
+from torchrecorder.view.model import Box, Marks, Node
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import DROPOUTS, JOINS, SUMS
 
@@ -158,7 +157,7 @@ def merge_layers(draft: Draft, facts: Facts, *, fold: bool, marks: Marks | None 
 class _Chains:
     def __init__(self, draft: Draft, facts: Facts, marks: Marks | None) -> None:
         self.draft, self.graph, self.marks = draft, draft.graph, marks
-        self.kinds, self.tree = facts.kinds, facts.tree
+        self.kinds, self.tree, self.apart = facts.kinds, facts.tree, facts.apart
 
     def all(self) -> Iterator[list[Node]]:
         seen: set[int] = set()
@@ -259,7 +258,7 @@ class _Chains:
         below = self.draft.nodes[next(iter(heads))] if len(heads) == 1 else None
         if below is None or not self._is_of_layers(below) or len(self.draft.tails[below.id]) != 1:
             return None
-        is_alone = not self.draft.is_looped(below.id) and below.box == node.box
+        is_alone = not self.draft.is_looped(below.id) and below.box == node.box and self.apart.isdisjoint(below.calls)
         return below if is_alone and self._signature(below) == self._signature(node) else None
 
     def _is_of_layers(self, node: Node) -> bool:
@@ -272,20 +271,3 @@ class _Chains:
             shapes = [self.graph.values[value].shape for value in call.outputs.values()]
             signature += [module and (module.cls, self.kinds.said(call.id), module.params), *shapes]
         return signature
-
-
-def merge_side_by_side(draft: Draft, facts: Facts) -> None:
-    """Draws more than a row of layers of one class, of any sizes, that read and feed the same as one node."""
-    groups: dict[tuple[object, ...], list[Node]] = {}
-    for node in draft.nodes.values():
-        module = facts.tree.module(node.calls[0]) if node.kind == "call" else None
-        is_between = draft.tails[node.id] and draft.heads[node.id] and not draft.is_looped(node.id)
-        if module is not None and is_between and node.repeat == 1 and not node.parts:
-            ends = frozenset(draft.tails[node.id]), frozenset(draft.heads[node.id])
-            groups.setdefault((node.box, module.cls, ends), []).append(node)
-    for group in groups.values():
-        if len(group) > tuning.ROW:
-            calls = tuple(node.calls[0] for node in group)
-            is_same = len({draft.graph.calls[call].module for call in calls}) == 1 and calls[0] not in facts.tree.picked
-            repetition: Repetition = "shared" if is_same else "parallel"
-            draft.merge([node.id for node in group], replace(group[0], calls=calls, repetition=repetition))

@@ -78,16 +78,18 @@ class Choice:
                 calls[kind] += node.calls
                 level[kind] = min(depth, level.get(kind, depth))
         best: tuple[int, float, Interior] | None = None
+        is_small = self._count() < tuning.ROOMY
         for kind, of_kind in calls.items():
             interior = self.richest(of_kind)
             share = self.interiors.share(self.kinds.members[kind])
-            if share < tuning.LEAST_SHARE or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
+            least = 0 if is_small else tuning.LEAST_SHARE
+            if share < least or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
                 continue
             # of a large part of the model, what is in its own layers counts too
             inside = [node.calls[0] for node in interior.nodes if self.interiors.is_block(node)]
             deeper = [self.interiors.of(call).information - 1 for call in inside if share > tuning.LARGE_KIND]
             information = max([interior.information, *deeper])
-            if information < tuning.LEAST_INFORMATION:
+            if information < tuning.LEAST_INFORMATION and not (is_small and share > tuning.MOST):
                 continue
             score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
             score *= tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1

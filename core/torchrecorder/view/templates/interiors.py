@@ -139,6 +139,8 @@ class Interiors:
             return "box" if nodes else "node"
         if not nodes:
             return "node"
+        if self._is_wrapper(call):
+            return "open"
         if len(nodes) == 1:
             only = nodes[0]
             if only.repeat > 1 and self.of(call).n_outputs > 1:  # around it each of them has readers of its own
@@ -148,6 +150,13 @@ class Interiors:
             return "node"
         is_chain = module.native and module.cls.startswith("torch.nn.modules.container.") and not is_list(module.cls)
         return "open" if (self._is_open_list(call, nodes) if is_chain else self._is_spine(call, nodes)) else "node"
+
+    def _is_wrapper(self, call: int) -> bool:
+        """Whether most of what it calls was given to it, as a residual is given the layer that it is around."""
+        module = self.tree.module(call)
+        called = {self.graph.calls[child].module for child in self.tree.children[call]} & self.graph.modules.keys()
+        given = (path for path in called if module is not None and not path.startswith(f"{module.fqn}."))
+        return module is not None and sum(self.graph.modules[p].params.total for p in given) > module.params.total
 
     def _is_open_list(self, call: int, nodes: tuple[Node, ...]) -> bool:
         share = self.share([call])

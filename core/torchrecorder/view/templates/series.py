@@ -17,10 +17,12 @@ from itertools import pairwise
 from torchrecorder.graph.model import Graph
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
-from torchrecorder.view.model import Box, Node
+from torchrecorder.view.model import Node
 from torchrecorder.view.op_families import JOINS
 from torchrecorder.view.plan.repeats import sizes
+from torchrecorder.view.simplified.columns import box_turns
 from torchrecorder.view.templates.kinds import Kinds, entry, without_numbers
+from torchrecorder.view.tree import counted
 
 _SOURCES = ("param", "buffer", "const")
 
@@ -108,6 +110,8 @@ class _Series:
         is_again = paths[0] == paths[1] and a not in self.kinds.tree.picked
         if is_again or here is None or there is None or here.cls != there.cls:
             return False
+        if not self.kinds.visible.facts.apart.isdisjoint((a, b)):
+            return False
         if self.kinds.visible.is_block(a):
             # `encoder_layer_0` and `encoder_layer_1`, but not `self_attention` and `cross_attention`
             is_solid = self.tree.is_solid(a) and self.tree.is_solid(b)
@@ -176,7 +180,8 @@ def fold_turns(draft: Draft, kinds: Kinds) -> None:
                 stretches.append((nodes[at : at + period * times], period))
             at += period * times
     for stretch, period in stretches:
-        _box_turns(draft, stretch, period)
+        _merge_lists(draft, {node.id: stretch[i % period].id for i, node in enumerate(stretch)})
+        box_turns(draft, stretch, period)
 
 
 class _Turns:
@@ -197,9 +202,16 @@ class _Turns:
             turns = [nodes[at + period * i : at + period * (i + 1)] for i in range(times)]
             while len(turns) > 1 and not self._is_series(turns):
                 turns.pop()
-            if len(turns) > 1 and any(node.kind == "call" for node in turns[0]):
+            if len(turns) > 1 and self._is_of_lists(turns):
                 return period, len(turns)
         return 1, 1
+
+    def _is_of_lists(self, turns: Sequence[Sequence[Node]]) -> bool:
+        """Whether they run entries of lists, or at least a few times layers whose names count, as `q_0`, `q_1`."""
+        calls = ([node.calls[0] for node in turn if node.calls] for turn in turns[:2])
+        paths = [[self.graph.calls[call].module for call in of_turn] for of_turn in calls]
+        pairs = [(without_numbers(a), without_numbers(b)) for a, b in zip(*paths, strict=True)]
+        return bool(pairs) and (len(turns) >= tuning.MIN_TURNS or all(a == b for a, b in pairs))
 
     def _alike(self, upper: Node, lower: Node) -> bool:
         if upper.kind != lower.kind or len(upper.calls) != len(lower.calls) or len(upper.parts) != len(lower.parts):
@@ -218,7 +230,8 @@ class _Turns:
     def _alike_calls(self, a: int, b: int) -> bool:
         paths = [self.graph.calls[call].module for call in (a, b)]
         here, there = self.kinds.tree.module(a), self.kinds.tree.module(b)
-        is_entry = paths[0] != paths[1] and without_numbers(paths[0]) == without_numbers(paths[1])
+        is_entry = paths[0] != paths[1] and counted(paths[0]) == counted(paths[1])
+        is_entry &= self.kinds.visible.facts.apart.isdisjoint((a, b))
         if not is_entry or here is None or there is None or self.kinds.structure[a] != self.kinds.structure[b]:
             return False
         kinds = self.kinds.visible.facts.kinds
@@ -246,31 +259,6 @@ class _Turns:
         """Source of a read from outside; entries of one list that the layer gets are one."""
         node = self.draft.nodes[tail]
         return without_numbers(node.name) if node.kind == "input" and node.name else tail
-
-
-def _box_turns(draft: Draft, stretch: Sequence[Node], period: int) -> None:
-    """Puts the first turn into a box, and takes the others out: the first gives what the last gave."""
-    calls = tuple(node.calls[0] for node in stretch if node.calls)
-    n_calls = sum(bool(node.calls) for node in stretch[:period])
-    ops = tuple(op for node in stretch for part in (node.parts or (node,)) for op in part.own_ops)
-    box = Box(max(draft.boxes) + 1, stretch[0].box, calls, n_calls, around=True, ops=ops)
-    draft.boxes[box.id] = box
-    drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
-    _merge_lists(draft, drawn)
-    for i, node in enumerate(stretch):
-        outside = {head: value for head, value in draft.heads[node.id].items() if head not in drawn}
-        if i < period:
-            draft.nodes[node.id] = replace(node, box=box.id)
-            for head in outside:
-                draft.part(node.id, head)
-            continue
-        for tail, value in draft.tails[node.id].items():
-            if tail not in drawn:
-                draft.join(tail, drawn[node.id], value)
-        for head, value in outside.items() if i >= len(stretch) - period else ():
-            draft.join(drawn[node.id], head, value)
-    for node in stretch[period:]:
-        draft.drop(node.id)
 
 
 def _merge_lists(draft: Draft, drawn: Mapping[int, int]) -> None:

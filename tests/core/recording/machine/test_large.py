@@ -42,6 +42,7 @@ class Decides(Net):
 @pytest.fixture
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "LARGE", 1 << 20)
+    monkeypatch.setattr(large, "_SMALL", 0)
     monkeypatch.setattr("torchrecorder.recording.run.LARGE", 1 << 20)
 
 
@@ -81,16 +82,29 @@ def test_it_is_followed_by_shape_unless_a_number_decides() -> None:
     assert [op.name for op in computed.ops if op.name == "matmul"], "with its numbers it takes the other way"
 
 
-@pytest.mark.usefixtures("small_limit")
-def test_a_builder_that_catches_everything_is_built_without_numbers_too() -> None:
-    def build() -> nn.Module:
-        try:
-            return Net()
-        except Exception:
-            return nn.Linear(1, 1)
+class ReadsItsWeights(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        if not 0.01 < self.by_hand.std() < 2:
+            raise ValueError("not what trunc_normal_ gives")
 
+
+@pytest.mark.usefixtures("small_limit")
+def test_a_constructor_that_reads_its_weights_gets_them() -> None:
     with torch.random.fork_rng(devices=()):
-        assert isinstance(built(build, 0), Net)
+        assert built(ReadsItsWeights, 0).by_hand.std() > 0.5  # type: ignore[attr-defined]
+
+
+def test_one_that_turns_out_to_be_no_larger_has_all_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "_SMALL", 1 << 10)
+    with torch.random.fork_rng(devices=()):
+        net = built(Net, 3)
+        torch.manual_seed(3)
+        same = Net()
+    assert isinstance(net, Net)
+    assert all(torch.equal(a, b) for a, b in zip(net.parameters(), same.parameters(), strict=True))
+    with pytest.raises(ZeroDivisionError):
+        built(lambda: 1 / 0, 3)
 
 
 HUGE = """from torch import nn

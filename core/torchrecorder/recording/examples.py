@@ -1,0 +1,247 @@
+"""Arguments that a class can be built with, found where its project shows them: read, never run.
+
+From the surest to the least sure: its docstring; the project's tests, examples, pages and configurations; a class of
+the package that takes the same names; the package's own code that builds it; and what the names mean in the field.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from inspect import isabstract
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from torchrecorder.graph.model import Grade
+from torchrecorder.recording.shared_names import usual
+from torchrecorder.recording.written import Call, Example, Reader, call_text, is_given, is_read, made, prompted
+from torchrecorder.request import Target
+from torchrecorder.request.callables import docstrings, parameters_of, required
+from torchrecorder.trace.allowed import refused_argument
+from torchrecorder.trace.mentions import Place
+
+_OF_A_KIND = 3
+"""Ways of one kind that are given: two examples may differ, and the first that works is enough."""
+_LONGEST = 200
+"""Characters of the call in a note."""
+_MOST_TEXTS = 12
+"""Texts with its name in which examples of a class are looked for, those named like it first: parsing takes time."""
+_MOST_TABLES = 2_000
+"""Values of a configuration that are looked at."""
+_NAMES_OF_CLASS = ("_target_", "class_path", "name", "type", "_partial_")
+"""Keys by which Hydra, Lightning and others name what they call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Arguments for a class, and where they were found."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+    """How it is built, for a reader; empty for the arguments of the target itself."""
+    grade: Grade = "declared"
+    """`declared` where this call is written, `model` where the package implies it, `names` where only names do."""
+    place: str = ""
+    """The file and line, as `tests/test_net.py:12`, if it is from one."""
+    file: Path | None = None
+    calls: tuple[Call, ...] = ()
+    """Arguments with which the object is called there, each with its line."""
+
+    cls: type | None = None
+    """For which the project was searched in vain before."""
+
+    def depend(self) -> None:
+        """Have the recording depend on the text with the arguments, or on all that may get some."""
+        if self.file is not None:
+            with suppress(OSError):
+                self.file.read_bytes()
+        elif self.cls is not None:
+            depend_on_search(self.cls)
+
+    def called(self, builder: Callable[..., object]) -> object:
+        """The result of calling the builder, with the objects among the arguments made anew."""
+        return builder(*made(self.args), **{name: made(value) for name, value in self.kwargs.items()})
+
+
+def arguments_found(cls: type) -> Iterator[Way]:
+    """Arguments that may build a class, the most trusted first; each is looked for when it is asked for."""
+    seen: set[str] = set()
+    place = _place(cls)
+    for kind in (_written, _of_sibling, _in_package, _by_names):
+        count = 0
+        for way in kind(cls, place):
+            text = call_text("", way.args, way.kwargs)
+            if text not in seen and not refused_argument(Target("", None, way.args, {**way.kwargs}), cls):
+                seen.add(text)
+                count += 1
+                yield way
+            if count == _OF_A_KIND:
+                break
+
+
+def depend_on_search(cls: type) -> None:
+    """Have the recording depend on all texts that may show arguments of a class."""
+    if (place := _place(cls)) is not None:
+        place.note(cls.__name__)
+
+
+def _place(cls: type) -> Place | None:
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    top = cls.__module__.partition(".")[0]
+    return Place.of(file, top) if file and top != "torch" else None
+
+
+def _near(cls: type) -> str:
+    """Words of the names of a class and its module, as the name of a file with tests for it has them."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+    return f"{cls.__module__.rpartition('.')[2]}_{words}_{cls.__name__.lower()}"
+
+
+def _written(cls: type, place: Place | None) -> Iterator[Way]:
+    """How its docstring and its project build it: first where it is called, too, with inputs that are written out."""
+    others: list[Way] = []
+    for way in chain(_in_docstring(cls), _in_project(cls, place)):
+        if any(is_given([args, kwargs]) for _, args, kwargs in way.calls):
+            yield way
+        else:
+            others.append(way)
+    yield from others
+
+
+def _in_docstring(cls: type) -> Iterator[Way]:
+    for text in docstrings(cls):
+        reader = Reader(cls)
+        reader.follow(prompted(text))
+        yield from _ways(cls, reader.examples)
+
+
+def _in_project(cls: type, place: Place | None) -> Iterator[Way]:
+    if place is None:
+        return
+    for path, text in islice(place.examples(cls.__name__, _near(cls)), _MOST_TEXTS):
+        yield from _ways(cls, _in_text(cls, path, text), path, place.shown(path))
+
+
+def _in_package(cls: type, place: Place | None) -> Iterator[Way]:
+    """How the package itself builds it: in factories, in subclasses, as a part of others."""
+    if place is None:
+        return
+    by_file = {getattr(it, "__file__", None): it for it in list(sys.modules.values())}
+    for path, text in place.sources(cls.__name__, _near(cls)):
+        if (module := by_file.get(str(path))) is not None:
+            yield from _ways(cls, _in_text(cls, path, text, vars(module)), path, place.shown(path))
+
+
+def _in_text(cls: type, path: Path, text: str, known: Mapping[str, Any] | None = None) -> list[Example]:
+    """Examples in one file: calls in Python code, also between other text, and tables of configurations."""
+    found: list[Example] = []
+    with suppress(Exception):  # it may be any text, and what cannot be read shows nothing
+        if path.suffix in (".yaml", ".yml", ".json"):
+            return [Example((), table, 0) for table in _tables(_loaded(path, text))]
+        for code in [text] if path.suffix == ".py" else _code_in(text):
+            reader = Reader(cls, known)
+            with suppress(SyntaxError):
+                reader.read(code)
+            found += reader.examples
+    return found
+
+
+def _code_in(text: str) -> Iterator[str]:
+    """The blocks of Python code in a page, each below as many lines as stand before it, and what is behind prompts."""
+    fenced = re.finditer(r"^([ \t]*)(?:```|~~~)[ {]*py[^\n]*\n(?P<code>.*?)^\1(?:```|~~~)", text, re.M | re.S)
+    blocks = re.finditer(r"^([ \t]*)\.\. (?:code\S*|testcode)::.*\n(?P<code>(?:\1[ \t]+\S.*\n|[ \t]*\n)+)", text, re.M)
+    for block in (*fenced, *blocks):
+        code = re.sub(r"^[ \t]*:[\w-]+:.*$", "", block["code"], flags=re.M)
+        if not code.lstrip().startswith(">>>"):
+            yield "\n" * text.count("\n", 0, block.start("code")) + textwrap.dedent(code)
+    yield "\n".join(map(ast.unparse, prompted(text)))
+
+
+def _loaded(path: Path, text: str) -> object:
+    if path.suffix == ".json":
+        return json.loads(text)
+    return importlib.import_module("yaml").safe_load(text)  # it is there where configurations are written in it
+
+
+def _tables(value: object) -> Iterator[dict[str, Any]]:
+    """The mappings in a configuration, without the keys by which frameworks name what they call."""
+    waiting = [value]
+    for each in islice(waiting, _MOST_TABLES):  # which grows
+        if isinstance(each, dict):
+            yield {name: item for name, item in each.items() if name not in _NAMES_OF_CLASS}
+            waiting += each.values()
+        waiting += each if isinstance(each, list) else []
+
+
+def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, shown: str = "") -> Iterator[Way]:
+    """Those of some examples that give all that is needed; first those that are read whole, and show inputs."""
+    taken = parameters_of(cls) or ()
+    needed = {it.name for it in required(taken)}
+    places = [it.name for it in taken if it.kind in (it.POSITIONAL_ONLY, it.POSITIONAL_OR_KEYWORD)]
+    is_open = any(it.kind is it.VAR_KEYWORD for it in taken)
+    found: list[tuple[bool, bool, Way]] = []
+    for example in examples:
+        kwargs = {name: it for name, it in example.kwargs.items() if is_read(it)}
+        left_out = [name for name in example.kwargs if name not in kwargs]
+        is_known = is_open or {*kwargs} <= {it.name for it in taken}
+        covered = {*places[: len(example.args)], *kwargs}
+        if not is_known or not needed <= covered or not is_read(example.args) or (not example.line and not needed):
+            continue
+        text = call_text(cls.__name__, example.args, kwargs)
+        text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        text += f", without {', '.join(left_out)}" if left_out else ""
+        at = f"{shown}:{example.line}" if example.line and path else shown
+        note = f"built as in {at}: {text}" if path else f"built as in an example of its docstring: {text}"
+        way = Way(example.args, kwargs, note, "declared", at, path, tuple(example.calls))
+        is_silent = not any(is_given([*it[1:]]) for it in example.calls)
+        found.append((bool(left_out) or _wants_weights(kwargs), is_silent, way))
+    yield from (way for *_, way in sorted(found, key=lambda it: it[:2]))
+
+
+def _wants_weights(kwargs: Mapping[str, Any]) -> bool:
+    return any(value and re.search("pretrain|weights|checkpoint", name) for name, value in kwargs.items())
+
+
+def _siblings(cls: type) -> list[type]:
+    """The modules that the package defines, as far as it is imported: those of the same file first."""
+    top = cls.__module__.partition(".")[0]
+    modules = [it for name, it in list(sys.modules.items()) if name.partition(".")[0] == top and it is not None]
+    held = {it: None for module in modules for it in list(vars(module).values()) if isinstance(it, type)}
+    own = [it for it in held if issubclass(it, nn.Module) and it.__module__.partition(".")[0] == top and it is not cls]
+    return sorted(own, key=lambda it: (it.__module__ != cls.__module__, it.__module__, it.__qualname__))
+
+
+def _of_sibling(cls: type, _: Place | None) -> Iterator[Way]:
+    """What one class of the package takes by default for all that is needed."""
+    needed = {it.name for it in required(parameters_of(cls))}
+    for sibling in _siblings(cls) if needed else ():
+        defaults = {it.name: it.default for it in parameters_of(sibling) or () if it.name in needed}
+        if {*defaults} == needed and all(_is_plain(it) for it in defaults.values()):
+            text = call_text(cls.__name__, (), defaults)
+            yield Way((), defaults, f"built with what {sibling.__name__} takes by default: {text}", "model", cls=cls)
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(map(_is_plain, value))
+    return isinstance(value, (int, float, str))
+
+
+def _by_names(cls: type, _: Place | None) -> Iterator[Way]:
+    """What the names of parameters usually stand for, in the package or else in the field."""
+    needed = required(parameters_of(cls))
+    found = usual(needed)
+    if needed and not isabstract(cls) and len(found) == len(needed):
+        text = call_text(cls.__name__, (), found)
+        yield Way((), found, f"built with what the names of its parameters suggest: {text}", "names", cls=cls)

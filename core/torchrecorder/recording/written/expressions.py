@@ -1,0 +1,358 @@
+"""Expressions of code that is read and never run: what they give, as far as it is written out."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import enum
+import math
+import operator
+import sys
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from torchrecorder.recording.written.values import (
+    CASTS,
+    LARGEST,
+    SHAPES,
+    TENSORS,
+    UNREAD,
+    Example,
+    Part,
+    cast,
+    is_given,
+    is_read,
+    reshaped,
+    tensor,
+)
+from torchrecorder.request import InputSpec
+
+_STEPS = 6_000
+"""Expressions that are followed for one statement of a module, or one function: loops within loops have no end."""
+ROUNDS = 12
+"""Of a loop, a comprehension, or a test with a table of cases."""
+_EXPONENT = 64
+"""The largest: of a power, a number of any length may be made."""
+_DEPTH = 3
+"""Functions that are followed into one another."""
+
+Scope = ChainMap[str, Any]
+
+
+class Function(NamedTuple):
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    scope: Scope
+
+
+class Enough(Exception):
+    pass
+
+
+class Returned(Exception):
+    pass
+
+
+_ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv},
+    **{ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow},
+    **{ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt},
+    **{ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not},
+    **{ast.In: lambda item, all_: item in all_, ast.NotIn: lambda item, all_: item not in all_},
+    **{ast.USub: lambda value, _: -value, ast.Not: lambda value, _: not value},
+}
+_OF_PYTHON: dict[str, Callable[..., Any]] = {
+    it.__name__: it for it in (len, range, list, tuple, dict, set, int, float, str, bool, min, max, sum, sorted, zip)
+} | {"enumerate": enumerate, "tqdm": list, "deepcopy": copy.deepcopy, "copy": copy.copy, "OrderedDict": dict}
+_SAME = {
+    *("to", "cuda", "cpu", "eval", "train", "half", "double", "requires_grad_", "clone", "detach", "contiguous"),
+    *("type", "apply", "copy"),
+}
+"""Methods that give what they are called on, as far as its shape goes."""
+
+
+class Expressions:
+    """Gives the values of expressions, and keeps the calls of a class in `examples`."""
+
+    def __init__(self, cls: type | None = None, known: Mapping[str, Any] | None = None) -> None:
+        self.examples: list[Example] = []
+        self._cls = cls
+        self._name, self._top = ("", "") if cls is None else (cls.__name__, cls.__module__.partition(".")[0])
+        self._scope: Scope = ChainMap({"torch": torch, "nn": nn, "math": math, **(known or {})})
+        self._steps = self._depth = 0
+        self._is_refused = False
+
+    def run(self, statements: Iterable[ast.stmt]) -> None:
+        raise NotImplementedError
+
+    def value(self, node: ast.expr | None) -> Any:
+        """The value of an expression; UNREAD if it is not written out."""
+        self._step()
+        follow = getattr(self, f"_of_{type(node).__name__.lower()}", None)
+        if follow is None:
+            for child in ast.iter_child_nodes(node) if node is not None else ():
+                if isinstance(child, ast.expr):
+                    self.value(child)
+            return UNREAD
+        try:
+            return follow(node)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            return UNREAD
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > _STEPS:
+            raise Enough
+
+    def _bind(self, target: ast.expr, value: Any) -> None:
+        if isinstance(target, ast.Name):
+            self._scope[target.id] = value
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            items = [*value] if isinstance(value, (list, tuple, range)) else []
+            is_plain = len(items) == len(target.elts) and not any(isinstance(it, ast.Starred) for it in target.elts)
+            for i, each in enumerate(target.elts):
+                self._bind(each, items[i] if is_plain else UNREAD)
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            self._scope[f"self.{target.attr}"] = value
+        elif isinstance(target, ast.Subscript) and isinstance(holder := self.value(target.value), (dict, list)):
+            holder[self.value(target.slice)] = value
+        elif isinstance(target, ast.Attribute) and self._is_config(holder := self.value(target.value)):
+            setattr(holder, target.attr, value)
+        else:  # what is changed so is not as it was written
+            root = target
+            while isinstance(root, (ast.Attribute, ast.Subscript, ast.Starred)):
+                root = root.value
+            if isinstance(root, ast.Name):
+                self._scope[root.id] = UNREAD
+
+    def _is_config(self, value: object) -> bool:
+        """Whether it is a copy of a dictionary of the package whose keys are attributes, too."""
+        return isinstance(value, dict) and type(value).__module__.partition(".")[0] == self._top
+
+    def _items(self, node: ast.expr) -> list[Any]:
+        over = self.value(node)
+        is_known = isinstance(over, (list, tuple, range, dict, set, zip, enumerate))
+        return [item for item, _ in zip(over, range(ROUNDS), strict=False)] if is_known else [UNREAD]
+
+    def _of_constant(self, node: ast.Constant) -> Any:
+        return node.value
+
+    def _of_name(self, node: ast.Name) -> Any:
+        known = self._scope.get(node.id, UNREAD)
+        return self._cls if node.id == self._name and node.id not in self._scope and self._cls else known
+
+    def _of_attribute(self, node: ast.Attribute) -> Any:
+        if isinstance(node.value, ast.Name) and f"self.{node.attr}" in self._scope and node.value.id == "self":
+            return self._scope[f"self.{node.attr}"]
+        base = self.value(node.value)
+        if isinstance(base, (ModuleType, type)):
+            return member(base, node.attr)
+        if isinstance(base, InputSpec):
+            return base.shape if node.attr == "shape" else UNREAD
+        if isinstance(base, Example):
+            return base if node.attr == "forward" else UNREAD
+        if isinstance(base, dict):
+            return base.get(node.attr, UNREAD)
+        return self._cls if base is UNREAD and node.attr == self._name and self._cls else UNREAD
+
+    def _of_tuple(self, node: ast.Tuple | ast.List) -> Any:
+        items: list[Any] = []
+        for it in node.elts:
+            value = self.value(it.value if isinstance(it, ast.Starred) else it)
+            items += (
+                (value if isinstance(value, (list, tuple)) else [UNREAD]) if isinstance(it, ast.Starred) else [value]
+            )
+        return tuple(items) if isinstance(node, ast.Tuple) else items
+
+    _of_list = _of_tuple
+
+    def _of_dict(self, node: ast.Dict) -> Any:
+        found: dict[Any, Any] = {}
+        for key, item in zip(node.keys, node.values, strict=True):
+            value = self.value(item)
+            found |= {self.value(key): value} if key is not None else value
+        return found
+
+    def _of_unaryop(self, node: ast.UnaryOp) -> Any:
+        value = self.value(node.operand)
+        return UNREAD if value is UNREAD else _ARITHMETIC[type(node.op)](value, None)
+
+    def _of_binop(self, node: ast.BinOp) -> Any:
+        left, right = self.value(node.left), self.value(node.right)
+        plain = (int, float, str, list, tuple)
+        if not isinstance(left, plain) or not isinstance(right, plain):
+            return left | right if isinstance(node.op, ast.BitOr) and type(left) is type(right) is dict else UNREAD
+        sizes = [len(it) if isinstance(it, (str, list, tuple)) else abs(it) for it in (left, right)]
+        is_number = isinstance(left, (int, float)) and isinstance(right, (int, float))
+        if isinstance(node.op, ast.Mult) and sizes[0] * sizes[1] > (LARGEST**4 if is_number else LARGEST):
+            return UNREAD
+        if isinstance(node.op, ast.Pow) and (sizes[0] > LARGEST**2 or sizes[1] > _EXPONENT):
+            return UNREAD
+        return _ARITHMETIC[type(node.op)](left, right)
+
+    def _of_compare(self, node: ast.Compare) -> Any:
+        left, right = self.value(node.left), self.value(node.comparators[0])
+        is_plain = len(node.ops) == 1 and is_read([left, right])
+        return _ARITHMETIC[type(node.ops[0])](left, right) if is_plain else UNREAD
+
+    def _of_boolop(self, node: ast.BoolOp) -> Any:
+        is_and = isinstance(node.op, ast.And)
+        value: Any = UNREAD
+        for it in node.values:
+            value = self.value(it)
+            if value is UNREAD or bool(value) is not is_and:
+                break
+        return value
+
+    def _of_ifexp(self, node: ast.IfExp) -> Any:
+        test, first, second = self.value(node.test), self.value(node.body), self.value(node.orelse)
+        return UNREAD if test is UNREAD else first if test else second
+
+    def _of_joinedstr(self, node: ast.JoinedStr) -> Any:
+        parts = [self.value(it.value if isinstance(it, ast.FormattedValue) else it) for it in node.values]
+        return "".join(map(str, parts)) if is_read(parts) else UNREAD
+
+    def _of_subscript(self, node: ast.Subscript) -> Any:
+        base = self.value(node.value)
+        if not isinstance(base, (list, tuple, str, dict)):
+            return UNREAD
+        if isinstance(node.slice, ast.Slice):
+            bounds = [
+                None if it is None else self.value(it) for it in (node.slice.lower, node.slice.upper, node.slice.step)
+            ]
+            return base[slice(*bounds)]
+        return base[self.value(node.slice)]
+
+    def _of_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> Any:
+        (loop,) = node.generators
+        outer, self._scope = self._scope, self._scope.new_child()
+        try:
+            found = []
+            for item in self._items(loop.iter):
+                self._bind(loop.target, item)
+                if all(self.value(test) for test in loop.ifs):
+                    found.append(self.value(node.elt))
+            return found
+        finally:
+            self._scope = outer
+
+    _of_generatorexp = _of_listcomp
+
+    def _of_call(self, node: ast.Call) -> Any:
+        args, kwargs = self.arguments(node)
+        func = node.func
+        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call) and last(func.value.func) == "super":
+            is_built = func.attr == "__init__" and self._scope.get("super") is self._cls
+            return self._built(node, args, kwargs) if is_built and self._cls else UNREAD
+        called = self.value(func)
+        if called is self._cls and called is not None:
+            return self._built(node, args, kwargs)
+        if isinstance(called, Example):
+            called.calls.append((node.lineno, args, kwargs))
+            return UNREAD
+        if isinstance(called, Function):
+            return self._called(called, args, kwargs)
+        if isinstance(called, type) and self._is_part(called):
+            return Part(called, args, kwargs)
+        if isinstance(func, ast.Attribute) and called is UNREAD:
+            return self._method(self.value(func.value), func.attr, args, kwargs)
+        name = last(func)
+        is_torchs = getattr(called, "__module__", None) in ("torch", "torch._C", "torch.functional", None)
+        if is_torchs and name in TENSORS:
+            return tensor(name, args, kwargs)
+        is_large = name == "range" and max(map(abs, args)) > LARGEST
+        if name in _OF_PYTHON and is_given(args) and not is_large and not isinstance(func, ast.Attribute):
+            return _OF_PYTHON[name](*args, **{} if name == "tqdm" else kwargs)
+        return UNREAD
+
+    def arguments(self, node: ast.Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        args = self._of_tuple(ast.Tuple(node.args, ast.Load()))
+        kwargs: dict[str, Any] = {}
+        for word in node.keywords:
+            value = self.value(word.value)
+            if word.arg is not None:
+                kwargs[word.arg] = value
+            elif isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+                kwargs |= value
+            else:
+                kwargs["**"] = UNREAD
+        return args, kwargs
+
+    def _built(self, node: ast.Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Example:
+        example = Example(args, kwargs, node.lineno)
+        if not self._is_refused:
+            self.examples.append(example)
+        return example
+
+    def _is_part(self, cls: type) -> bool:
+        """Whether making an object does no more than building a model does."""
+        top = cls.__module__.partition(".")[0]
+        return top in ("torch", self._top) and (issubclass(cls, nn.Module) or (is_dataclass(cls) and top == self._top))
+
+    def _called(self, function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The result of a function in the same text, with the examples in it."""
+        if self._depth >= _DEPTH:
+            return UNREAD
+        node = function.node.args
+        places = [*node.posonlyargs, *node.args]
+        outer, self._scope = self._scope, function.scope.new_child()
+        self._depth += 1
+        try:
+            names = [it.arg for it in places]
+            defaults = dict(zip(reversed(names), map(self.value, reversed(node.defaults)), strict=False))
+            defaults |= {it.arg: self.value(of) for it, of in zip(node.kwonlyargs, node.kw_defaults, strict=True) if of}
+            for name in (*names, *(it.arg for it in node.kwonlyargs)):
+                self._scope[name] = defaults[name] if name in defaults else self._fixture(function.scope.get(name))
+            self._scope.update(zip(names, args, strict=False))
+            self._scope.update({name: value for name, value in kwargs.items() if name in self._scope.maps[0]})
+            if node.kwarg:
+                self._scope[node.kwarg.arg] = {
+                    name: it for name, it in kwargs.items() if name not in self._scope.maps[0]
+                }
+            self.run(function.node.body)
+        except Returned as returned:
+            return returned.args[0]
+        finally:
+            self._scope, self._depth = outer, self._depth - 1
+        return None
+
+    def _fixture(self, known: Any) -> Any:
+        if isinstance(known, Function) and any("fixture" in ast.dump(it) for it in known.node.decorator_list):
+            return self._called(known, (), {})
+        return UNREAD
+
+    def _method(self, base: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if isinstance(base, InputSpec) and name in CASTS:
+            return cast(base, CASTS[name])
+        if name in _SAME and isinstance(base, (InputSpec, Example, torch.Tensor, dict, list)):
+            return copy.copy(base) if name == "copy" else base
+        if isinstance(base, (InputSpec, torch.Tensor)) and name in SHAPES:
+            return reshaped(name, base, args, kwargs)
+        if type(base) is list and name in ("append", "extend"):
+            getattr(base, name)(*args)
+        if type(base) is dict and name in ("items", "keys", "values", "update", "get", "pop"):
+            found = getattr(base, name)(*args, **kwargs)
+            return list(found) if name in ("items", "keys", "values") else found
+        return UNREAD
+
+
+def last(func: ast.expr) -> str:
+    return func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+
+
+def member(holder: ModuleType | type, name: str) -> Any:
+    """What a module or class that is imported has under a name, without running code of it."""
+    found: Any = UNREAD
+    if isinstance(holder, ModuleType):
+        found = vars(holder).get(name, sys.modules.get(f"{holder.__name__}.{name}", UNREAD))
+    elif isinstance(holder, enum.EnumMeta):
+        found = holder.__members__.get(name, UNREAD)
+    if isinstance(found, (list, dict, set)):
+        return copy.deepcopy(found)
+    plain = (ModuleType, type, FunctionType, BuiltinFunctionType, enum.Enum, torch.dtype)
+    return found if isinstance(found, (*plain, int, float, str, tuple, type(None))) else UNREAD

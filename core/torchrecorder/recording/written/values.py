@@ -1,0 +1,154 @@
+"""Values that are read in code: what can be given to a constructor or a forward, and tensors by their shapes."""
+
+from __future__ import annotations
+
+import copy
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import torch
+
+from torchrecorder.request import InputSpec
+
+LARGEST = 1 << 12
+"""Items that an expression may make: what is built for a picture has no longer lists."""
+
+
+class _Unread:
+    def __repr__(self) -> str:
+        return "…"
+
+
+UNREAD: Any = _Unread()
+"""In place of what is not written out."""
+
+
+class Part(NamedTuple):
+    """An argument that is an object of a class: a module of torch or of the package, or a dataclass of it."""
+
+    cls: type
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return call_text(self.cls.__name__, self.args, self.kwargs)
+
+
+Call = tuple[int, tuple[Any, ...], dict[str, Any]]
+"""Arguments that something is called with, and the line."""
+
+
+@dataclass(eq=False)
+class Example:
+    """One call of a class."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    line: int
+    calls: list[Call] = field(default_factory=list)
+    """Calls of what was built, each with its line."""
+
+
+def is_read(value: object) -> bool:
+    """Whether all of a value is known, and it can be given to a constructor."""
+    if isinstance(value, Part):
+        return is_read(value.args) and is_read(value.kwargs)
+    if isinstance(value, Mapping):
+        return all(map(is_read, value.values()))
+    if isinstance(value, (list, tuple, set)):
+        return all(map(is_read, value))
+    return value is not UNREAD and not isinstance(value, (InputSpec, Example, torch.Tensor, ModuleType))
+
+
+def is_given(value: object) -> bool:
+    """The same of what a forward is called with, tensors included."""
+    if isinstance(value, (list, tuple, dict)):
+        return all(map(is_given, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, (InputSpec, torch.Tensor)) or is_read(value)
+
+
+def made(value: Any) -> Any:
+    """The value, with the objects made that are part of it, and with containers that nothing else has."""
+    if isinstance(value, Part):
+        return value.cls(*made(value.args), **made(value.kwargs))
+    if type(value) in (list, tuple, set):
+        return type(value)(map(made, value))
+    return {key: made(item) for key, item in value.items()} if type(value) is dict else copy.deepcopy(value)
+
+
+def call_text(name: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
+    """The call as one writes it."""
+    given = [*map(value_text, args), *(f"{key}={value_text(value)}" for key, value in kwargs.items())]
+    return f"{name}({', '.join(given)})"
+
+
+def value_text(value: Any) -> str:
+    if type(value) in (list, tuple):
+        items = ", ".join(map(value_text, value))
+        return f"[{items}]" if type(value) is list else f"({items},)" if len(value) == 1 else f"({items})"
+    if type(value) is dict:
+        return "{" + ", ".join(f"{key!r}: {value_text(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__name__}.{value.name}"
+    return value.__name__ if isinstance(value, (type, FunctionType)) else repr(value)
+
+
+_FLOATS = ("float32", "float64", "float16", "bfloat16", "float", "double", "half")
+CASTS = {"long": "int64", "int": "int32", "bool": "bool", "float": "float32"}
+_EXACT = ("tensor", "linspace", "arange", "eye", "meshgrid", "Size")
+"""Functions of torch whose numbers are written out."""
+SHAPES = ("unsqueeze", "squeeze", "permute", "transpose", "reshape", "view", "repeat", "expand", "flatten")
+_JOINS = ("stack", "cat", "concat")
+TENSORS = (
+    *("rand", "randn", "empty", "zeros", "ones", "Tensor", "FloatTensor", "full", "randint", *_EXACT, *_JOINS),
+    *("rand_like", "randn_like", "zeros_like", "ones_like"),
+)
+
+
+def tensor(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A tensor by its shape, or by its numbers where they are written out."""
+    if name in _JOINS:
+        return reshaped(name, args[0], args[1:], kwargs)
+    if name in _EXACT:
+        counts = [it for it in (*args, *kwargs.values()) if isinstance(it, (int, float))]
+        is_small = is_given(args) and max(map(abs, counts), default=0) < LARGEST
+        given = {key: value for key, value in kwargs.items() if key not in ("device", "requires_grad")}
+        return getattr(torch, name)(*args, **given) if is_small else UNREAD
+    if name.endswith("_like"):
+        return args[0]
+    sizes = args[0] if name == "full" else kwargs.get("size", args)
+    dtype = str(kwargs.get("dtype", torch.float32)).removeprefix("torch.")
+    if name == "randint":
+        *bounds, sizes = (*args, *([kwargs["size"]] if "size" in kwargs else []))
+        high = kwargs.get("high", bounds[-1] if bounds else None)
+        return _spec(sizes, "int64", high) if isinstance(sizes, (tuple, list)) and type(high) is int else UNREAD
+    found = _spec(sizes, "float32" if dtype in _FLOATS else CASTS.get(dtype, dtype))
+    is_weight = name == "ones" and found is not UNREAD and found.dtype == "float32" and len(found.shape) == 1
+    return torch.ones(found.shape) if is_weight else found
+
+
+def _spec(sizes: Sequence[Any], dtype: str, high: int | None = None) -> Any:
+    sizes = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    is_shape = all(type(size) is int and size > 0 for size in sizes)
+    return InputSpec(tuple(sizes), dtype, high=high) if is_shape and dtype in {*CASTS.values()} else UNREAD
+
+
+def cast(given: InputSpec, dtype: str) -> InputSpec:
+    return InputSpec(given.shape, dtype, high=(given.high or 2) if dtype.startswith("int") else None)
+
+
+def reshaped(name: str, given: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What an operation on the shape of a tensor, or of several, gives; torch itself says it."""
+    several = [*given] if isinstance(given, (list, tuple)) else [given]
+    is_exact = all(isinstance(it, torch.Tensor) for it in several)
+    empty = [torch.empty(it.shape, device="meta") for it in several]
+    function = getattr(torch if name in _JOINS else torch.Tensor, name)
+    shape = function(empty if name in _JOINS else empty[0], *args, **kwargs).shape
+    if not is_exact:
+        return replace(several[0], shape=tuple(shape))
+    return (
+        function(several if name in _JOINS else several[0], *args, **kwargs) if shape.numel() < LARGEST**2 else UNREAD
+    )

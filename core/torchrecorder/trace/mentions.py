@@ -1,0 +1,160 @@
+"""Texts of a project that mention a name: its tests, examples, pages and configurations, and its own modules.
+
+They are read for the examples in them, and never run. What a search came to is part of what a recording depended on,
+but not that each text was looked at: a trace hears nothing of it, and keeps one digest of the texts with that name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from torchrecorder.cache.index import real_stat
+from torchrecorder.trace.digests import text_digest
+from torchrecorder.trace.ownership import is_installed, repository
+
+_FOLDERS = ("tests", "test", "examples", "example", "docs", "doc", "configs", "config", "conf")
+"""Where projects show how their classes are built, the surest first."""
+_SUFFIXES = (".py", ".md", ".rst", ".yaml", ".yml", ".json")
+_NO_SOURCES = {"node_modules", "site-packages", "__pycache__", "_build", "build", "dist", "venv", "env", "data"}
+_MOST_FILES = 5_000
+"""Files of a project that are looked at; the largest library that was measured has 1,900."""
+_MOST_BYTES = 1 << 20
+"""Of one file: a test of 10,000 lines has half of it."""
+_OF_TESTS = re.compile(r"(test_.*|.*_test|tests?|conftest)(\.py)?")
+
+SEPARATOR = "\n"
+"""Between the root of a project, its package and a name, which are a question."""
+asked: dict[str, str] = {}
+"""Digests of what was found, by root and name, for the recording that this process makes."""
+looked_at: set[str] = set()
+"""Files that were read for it."""
+
+
+class _State:
+    is_on = False
+
+
+def is_searching() -> bool:
+    """Whether files are read for a search right now, and not for the user's code."""
+    return _State.is_on
+
+
+@contextmanager
+def _searching() -> Iterator[None]:
+    before, _State.is_on = _State.is_on, True
+    try:
+        yield
+    finally:
+        _State.is_on = before
+
+
+class Place(NamedTuple):
+    """Where the examples for a class may stand."""
+
+    root: Path
+    """Of its project; the folder of the package where none is known."""
+    package: Path
+    """The package's own folder, or the single file that it is."""
+
+    @staticmethod
+    def of(file: str, top: str) -> Place | None:
+        """The place for a class in that file, of the package with that name; None if it lies in no folder of that."""
+        parts = Path(os.path.abspath(file))
+        package = next((folder for folder in parts.parents if folder.name == top), parts)
+        if not is_installed(str(package)):
+            return Place(Path(repository(str(package.parent))), package)
+        here = Path(repository(os.path.realpath(os.getcwd())))  # the documentation of what was installed to be built
+        is_here = any((here / folder / top).is_dir() for folder in ("", "src"))
+        return Place(here if is_here else package, package)
+
+    def examples(self, word: str, near: str) -> Iterator[tuple[Path, str]]:
+        """Texts with the word in tests, examples, pages and configurations; those named like `near` first."""
+        yield from self._with(word, [path for path in self._files(near) if not self._is_source(path)])
+
+    def sources(self, word: str, near: str) -> Iterator[tuple[Path, str]]:
+        """The package's own modules with the word."""
+        yield from self._with(word, [path for path in self._files(near) if self._is_source(path)])
+
+    def digest(self, word: str) -> str:
+        """Changes when an example with the word does, or another text gets it; modules are part of a trace anyway."""
+        return text_digest("\0".join(sorted(f"{self.shown(path)}\n{text}" for path, text in self.examples(word, ""))))
+
+    def shown(self, path: Path) -> str:
+        return path.relative_to(self.root if path.is_relative_to(self.root) else self.package.parent).as_posix()
+
+    def note(self, word: str) -> None:
+        """Have the recording depend on all texts with the word."""
+        asked[SEPARATOR.join((str(self.root), str(self.package), word))] = self.digest(word)
+
+    def _with(self, word: str, paths: list[Path]) -> Iterator[tuple[Path, str]]:
+        for path in paths:
+            text = _text(path, word.encode())
+            if text and re.search(rf"\b{re.escape(word)}\b", text):
+                yield path, text
+
+    def _is_source(self, path: Path) -> bool:
+        if path == self.package:
+            return True
+        is_within = path.suffix == ".py" and path.is_relative_to(self.package)
+        return is_within and not any(_OF_TESTS.fullmatch(part) for part in path.relative_to(self.package).parts)
+
+    def _files(self, near: str) -> list[Path]:
+        """All files with texts, ordered; the others of a package are its data."""
+        with _searching():
+            tops = [self.root / name for name in _FOLDERS]
+            found = dict.fromkeys(sorted(self.root.glob("README*")))
+            for top in (*tops, self.package):
+                is_own = top == self.package
+                for path in _walked(top, _MOST_FILES - len(found)):
+                    if not is_own or path.suffix == ".py":
+                        found.setdefault(path)
+        words = set(filter(None, near.split("_")))
+
+        def rank(path: Path) -> tuple[int, int]:
+            stem = {*re.split(r"[\W_]+", path.stem.lower())} - {"test", "tests"}
+            return -len(words & stem) if words else 0, len(stem - words)
+
+        return sorted(found, key=rank)
+
+
+def digest_now(question: str) -> str | None:
+    """What a search would come to, that was asked before; None if its project is gone."""
+    root, package, word = question.split(SEPARATOR)
+    return Place(Path(root), Path(package)).digest(word) if os.path.isdir(root) else None
+
+
+def _walked(top: Path, most: int) -> Iterator[Path]:
+    if top.is_file():
+        yield top
+    for folder, folders, names in os.walk(top):
+        folders[:] = sorted(name for name in folders if name not in _NO_SOURCES and not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(_SUFFIXES):
+                most -= 1
+                if most < 0:
+                    return
+                yield Path(folder, name)
+
+
+_TEXTS: dict[str, tuple[tuple[int, int], bytes]] = {}
+"""Of files that were read, by path, with size and date: a build asks for many names."""
+
+
+def _text(path: Path, word: bytes) -> str:
+    """The text of a file, if it is one, of UTF-8, that has the word; else nothing."""
+    with _searching():
+        try:
+            found = real_stat(path)
+            stamp, known = (found.st_size, found.st_mtime_ns), _TEXTS.get(str(path))
+            if known is None or known[0] != stamp:
+                data = path.read_bytes() if found.st_size <= _MOST_BYTES else b""
+                known = _TEXTS[str(path)] = stamp, data
+                looked_at.add(str(path))
+            return known[1].decode() if word in known[1] else ""
+        except (OSError, ValueError):  # it may be a link to nowhere, or no text
+            return ""

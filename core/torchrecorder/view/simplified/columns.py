@@ -1,0 +1,140 @@
+"""Equal columns side by side, drawn once: entries of a ModuleList of which each reads its own part of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from torchrecorder.view import tuning
+from torchrecorder.view.draft import Draft
+from torchrecorder.view.facts import Facts
+from torchrecorder.view.model import Box, Node, Repetition
+from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.tree import counted
+
+
+def merge_asked(draft: Draft, facts: Facts) -> None:
+    """Draw layers that a reader asked to fold as one, if each reads the one before or none reads another."""
+    groups: dict[Hashable, list[Node]] = {}
+    for node in draft.nodes.values() if facts.together else ():
+        if node.kind == "call" and not facts.together.isdisjoint(node.calls) and not draft.is_looped(node.id):
+            path = counted(draft.graph.calls[node.calls[0]].module)
+            groups.setdefault((node.box, path, len(node.parts)), []).append(node)
+    for nodes in groups.values():
+        ids = [node.id for node in nodes]
+        is_series = all(b in draft.heads[a] for a, b in pairwise(ids))
+        is_row = not is_series and all(draft.heads[node].keys().isdisjoint(ids) for node in ids)
+        if len(ids) < 2 or not draft.is_convex(ids) or not (is_series or is_row):
+            continue
+        gives = is_series and any(draft.heads[node].keys() - {*ids} for node in ids[:-1])
+        differs = (f"outputs ×{len(ids)}",) if gives else ()
+        whole = replace(_whole(facts, [[node] for node in nodes]), repetition="series" if is_series else "parallel")
+        draft.merge(ids, replace(whole, differs=differs), last_gives=is_series)
+
+
+def merge_columns(draft: Draft, facts: Facts) -> None:
+    """Draw more than a row of columns that read and feed the same as one, whatever the sizes of their layers."""
+    groups: dict[Hashable, list[list[Node]]] = {}
+    for column in _columns(draft):
+        ends = frozenset(draft.tails[column[0].id]), frozenset(draft.heads[column[-1].id])
+        sorts = tuple(_sort(draft, facts, part) for node in column for part in (node.parts or (node,)))
+        if all(ends) and any(node.kind == "call" for node in column):
+            groups.setdefault((column[0].box, ends, sorts), []).append(column)
+    for group in groups.values():
+        if len(group) <= tuning.ROW:
+            continue
+        names = {draft.graph.calls[column[0].calls[0]].module for column in group if column[0].calls}
+        is_one = len(names) == 1 and len(group[0]) == 1 and group[0][0].calls[0] not in facts.tree.picked
+        repetition: Repetition = "shared" if is_one else "parallel"
+        n_parts = sum(max(len(node.parts), 1) for node in group[0])
+        is_closed = any(facts.tree.children[node.calls[0]] for node in group[0] if node.calls)
+        if n_parts > 1 and (is_closed or n_parts > tuning.PARTS):
+            box_turns(draft, [node for column in group for node in column], len(group[0]), repetition)
+        else:
+            whole = replace(_whole(facts, group), repetition=repetition)
+            draft.merge([node.id for column in group for node in column], whole)
+
+
+def _columns(draft: Draft) -> Iterator[list[Node]]:
+    """The longest chains in which each node is read by the next one only."""
+    below = {node.id: head for node in draft.nodes.values() if (head := _next(draft, node)) is not None}
+    for node in [*draft.nodes.values()]:
+        if node.id in below.values() or not _is_plain(draft, node):
+            continue
+        column = [node]
+        while column[-1].id in below:
+            column.append(draft.nodes[below[column[-1].id]])
+        yield column
+
+
+def _next(draft: Draft, node: Node) -> int | None:
+    if len(draft.heads[node.id]) != 1 or not _is_plain(draft, node):
+        return None
+    (head,) = draft.heads[node.id]
+    is_chain = len(draft.tails[head]) == 1 and draft.nodes[head].box == node.box
+    return head if is_chain and _is_plain(draft, draft.nodes[head]) else None
+
+
+def _is_plain(draft: Draft, node: Node) -> bool:
+    is_one = node.kind == "op" or (node.kind == "call" and node.repeat == 1)
+    return is_one and not node.decides and not draft.is_looped(node.id)
+
+
+def _sort(draft: Draft, facts: Facts, part: Node) -> Hashable:
+    if not facts.apart.isdisjoint(part.calls):
+        return part.id
+    if part.kind == "call":
+        return facts.tree.cls(part.calls[0]) or part.calls[0]
+    return plain(draft.graph.ops[part.op].name) if part.op is not None and not part.ops else part.id
+
+
+def _whole(facts: Facts, columns: Sequence[Sequence[Node]]) -> Node:
+    rows = [[part for node in column for part in (node.parts or (node,))] for column in columns]
+    parts = tuple(
+        replace(
+            alike[0],
+            calls=tuple(call for part in alike for call in part.calls),
+            ops=tuple(op for part in alike for op in part.own_ops),
+        )
+        for alike in zip(*rows, strict=True)
+    )
+    main: Node = max(
+        parts, key=lambda part: (bool(part.calls), facts.tree.n_params(part.calls[0]) if part.calls else 0)
+    )
+    return replace(main, parts=parts if len(parts) > 1 else ())
+
+
+def box_turns(draft: Draft, stretch: Sequence[Node], period: int, repetition: Repetition = "series") -> None:
+    """Put the first turn of a stretch into a box, and take the others out: the first gives what the last gave.
+
+    What goes from turn to turn and does not both enter the first and leave the last is drawn as an edge back.
+    """
+    parts = [part for node in stretch for part in (node.parts or (node,))]
+    calls = tuple(call for part in parts for call in part.calls)
+    ops = tuple(op for part in parts for op in part.own_ops)
+    n_turns = len(stretch) // period
+    box = Box(max(draft.boxes) + 1, stretch[0].box, calls, len(calls) // n_turns, repetition, around=True, ops=ops)
+    draft.boxes[box.id] = box
+    drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
+    leaving = {drawn[node.id] for node in stretch[-period:] if not drawn.keys() >= draft.heads[node.id].keys()}
+    entered = {node.id for node in stretch[:period] if not drawn.keys() >= draft.tails[node.id].keys()}
+    for node in stretch[period : 2 * period]:
+        for tail, value in draft.tails[node.id].items():
+            is_before = drawn.get(tail) == tail  # in the first turn
+            if is_before and not (tail in leaving and drawn[node.id] in entered):
+                draft.backs[tail, drawn[node.id]] = value
+    for i, node in enumerate(stretch):
+        outside = {head: value for head, value in draft.heads[node.id].items() if head not in drawn}
+        if i < period:
+            draft.nodes[node.id] = replace(node, box=box.id)
+            for head in outside:
+                draft.part(node.id, head)
+            continue
+        for tail, value in draft.tails[node.id].items():
+            if tail not in drawn:
+                draft.join(tail, drawn[node.id], value)
+        for head, value in outside.items() if i >= len(stretch) - period else ():
+            draft.join(drawn[node.id], head, value)
+    for node in stretch[period:]:
+        draft.drop(node.id)

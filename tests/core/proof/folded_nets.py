@@ -1,0 +1,126 @@
+"""Nets with arithmetic, columns, lists that are used together, and layers that are given to others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tests.corpus.entry import Entry, given, numbers, ones
+
+
+class Fields(nn.Module):
+    """A table with fields: columns of two lists, and pairs of fields as one formula."""
+
+    def __init__(self, n: int = 6) -> None:
+        super().__init__()
+        self.first = nn.ModuleList(nn.Embedding(10 + i, 1) for i in range(n))
+        self.second = nn.ModuleList(nn.Embedding(10 + i, 8) for i in range(n))
+        self.deep = nn.Linear(8 * n, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        one = torch.cat([table(x[:, i]) for i, table in enumerate(self.first)], 1).sum(1)
+        two = torch.stack([table(x[:, i]) for i, table in enumerate(self.second)], 1)
+        pairs = 0.5 * (two.sum(1).pow(2) - two.pow(2).sum(1)).sum(1)
+        found: Tensor = one + pairs + self.deep(two.flatten(1))[:, 0]
+        return found
+
+
+class Scales(nn.Module):
+    """Pools of growing sizes, each with a layer: columns that no node has room for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.end = nn.Conv2d(3, 8, 3), nn.Conv2d(24, 2, 1)
+        self.pools = nn.ModuleList(
+            nn.Sequential(nn.AdaptiveAvgPool2d(b), nn.Conv2d(8, 4, 1), nn.ReLU()) for b in (1, 2, 3, 6)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        found: Tensor = self.end(
+            torch.cat([x, *(nn.functional.interpolate(p(x), x.shape[-2:]) for p in self.pools)], 1)
+        )
+        return found
+
+
+class Neighbours(nn.Module):
+    """Layers `q_0`, `k_0`, … in a loop, with a state of the edges that nothing reads in the end."""
+
+    def __init__(self, n: int = 4, d: int = 8) -> None:
+        super().__init__()
+        self.n, self.enter, self.edges = n, nn.Linear(3, d), nn.Linear(2, d)
+        for i in range(n):
+            for name in ("q", "k", "v", "e", "o", "f"):
+                setattr(self, f"{name}_{i}", nn.Linear(d, d))
+            self.add_module(f"norm_{i}", nn.LayerNorm(d))
+            self.add_module(f"last_{i}", nn.LayerNorm(d))
+        self.end = nn.Linear(d, 1)
+
+    def forward(self, x: Tensor, e: Tensor) -> Tensor:
+        x, e = self.enter(x), self.edges(e)
+        for i in range(self.n):
+            layer: Callable[[str], Any] = lambda name, i=i: getattr(self, f"{name}_{i}")  # type: ignore[misc] # noqa: E731
+            q, k, v, b = layer("q")(x), layer("k")(x), layer("v")(x), layer("e")(e)
+            weight = (q * k / 8).clamp(-5, 5).exp()
+            mixed = weight * v / (weight.sum(0) + 1e-6)
+            x = layer("norm")(x + layer("o")(mixed))
+            e = layer("last")(e + layer("f")(b))
+        found: Tensor = self.end(x)
+        return found
+
+
+class Around(nn.Module):
+    """A residual and a normalisation around a layer that it is given."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d)
+
+    def forward(self, x: Tensor, layer: Callable[[Tensor], Tensor]) -> Tensor:
+        found: Tensor = x + layer(self.norm(x))
+        return found
+
+
+class Mixer(nn.Module):
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(d, d) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.softmax(self.q(x) @ self.k(x).transpose(-2, -1) / 3, -1) @ self.v(x)
+
+
+class AnnotatedLayer(nn.Module):
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        self.attention, self.feed = Mixer(d), nn.Sequential(nn.Linear(d, 2 * d), nn.ReLU(), nn.Linear(2 * d, d))
+        self.around = nn.ModuleList(Around(d) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.around[1](self.around[0](x, lambda x: self.attention(x)), self.feed)
+        return found
+
+
+class Annotated(nn.Module):
+    """An encoder as the annotated Transformer writes it."""
+
+    def __init__(self, d: int = 16, n: int = 6) -> None:
+        super().__init__()
+        self.layers, self.norm = nn.ModuleList(AnnotatedLayer(d) for _ in range(n)), nn.LayerNorm(d)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        found: Tensor = self.norm(x)
+        return found
+
+
+FOLDED = (
+    Entry("fields", Fields, given(ones(2, 6, dtype=torch.int64))),
+    Entry("scales", Scales, given(numbers(1, 3, 16, 16))),
+    Entry("neighbours", Neighbours, given(numbers(5, 3), numbers(5, 2))),
+    Entry("annotated", Annotated, given(numbers(1, 5, 16))),
+)

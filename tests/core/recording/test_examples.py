@@ -1,0 +1,338 @@
+"""Arguments that a class can be built with, found where its project shows them: read, never run."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from torch import nn
+
+from torchrecorder.errors import InputError, TargetBuildFailed
+from torchrecorder.graph import Graph
+from torchrecorder.recording.examples import Way, arguments_found
+from torchrecorder.recording.written.values import LARGEST
+from torchrecorder.request import RecordingRequest
+from torchrecorder.trace import mentions
+from torchrecorder.worker.job import record
+
+NETS = """
+    import enum
+    from dataclasses import dataclass
+    import torch
+    from torch import nn
+
+    class Kind(enum.Enum):
+        PLAIN = "plain"
+
+    @dataclass
+    class Config:
+        pieces: int = 3
+
+    class Net(nn.Module):
+        '''A net.'''
+        def __init__(self, pieces, act=nn.ReLU, kind=Kind.PLAIN, head=None, weights=None):
+            super().__init__()
+            pieces = getattr(pieces, "pieces", pieces)
+            self.enter, self.act = nn.Linear(pieces, 5), act()
+            self.leave = head or nn.Linear(5, 2)
+
+        def forward(self, x):
+            return self.leave(self.act(self.enter(x)))
+"""
+
+
+class Project:
+    """A package in a folder with tests and pages; packages have names of their own, since modules stay imported."""
+
+    numbers = itertools.count()
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.package = folder, f"shown{next(self.numbers)}"
+        self.write("pyproject.toml", "")
+        self.write(f"src/{self.package}/__init__.py", NETS)
+        sys.path.insert(0, str(folder / "src"))
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text).replace("PKG", self.package))
+
+    def cls(self, name: str = "Net") -> type[nn.Module]:
+        found: type[nn.Module] = getattr(importlib.import_module(self.package), name)
+        return found
+
+    def ways(self, name: str = "Net") -> list[Way]:
+        return list(arguments_found(self.cls(name)))
+
+    def notes(self, name: str = "Net") -> list[str]:
+        return [way.note for way in self.ways(name)]
+
+    def graph(self, target: str = "Net") -> Graph:
+        return record(RecordingRequest(f"{self.package}.{target}"), [self.package])
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path)
+    yield made
+    sys.path.remove(str(tmp_path / "src"))
+
+
+def shapes(graph: Graph) -> list[tuple[int | str, ...]]:
+    return [tuple(it.meta.shape) for it in graph.values if it.kind == "input" and it.meta]
+
+
+CALLS = {
+    "a call with numbers": ("from PKG import Net\nNet(7)", 2, "Net(7)"),
+    "under another name": ("import PKG as p\nmake = p.Net\nmake(pieces=7)", 3, "Net(pieces=7)"),
+    "by names of constants": ("from PKG import Net\nSIZE = 3 + 4\ndef test():\n    Net(SIZE)", 4, "Net(7)"),
+    "a dictionary that is spread": ("from PKG import Net\nP = {'pieces': 7}\nNet(**P)", 3, "Net(pieces=7)"),
+    "a relative import": ("from ..nets import Net\nNet(7)", 2, "Net(7)"),
+    "classes and members of enums": (
+        "from torch import nn\nfrom PKG import Net, Kind\nNet(7, nn.Tanh, kind=Kind.PLAIN)",
+        3,
+        "Net(7, Tanh, kind=Kind.PLAIN)",
+    ),
+    "an object of a dataclass": ("from PKG import Config, Net\nNet(Config(pieces=7))", 2, "Net(Config(pieces=7))"),
+    "a layer": (
+        "import torch.nn as nn\nfrom PKG import Net\nNet(7, head=nn.Linear(5, 1))",
+        3,
+        "Net(7, head=Linear(5, 1))",
+    ),
+    "a loop over cases": (
+        "from PKG import Net\ncases = []\nfor n in [7, 8]:\n    cases.append({'pieces': n})\n"
+        "for case in cases:\n    Net(**case)",
+        6,
+        "Net(pieces=7)",
+    ),
+    "a branch that is decided": (
+        "from PKG import Net\nn = 7 if 1 > 0 else 8\nif n == 8:\n    Net(1)\nNet(n)",
+        5,
+        "Net(7)",
+    ),
+    "pytest's tables": (
+        "import pytest\nfrom PKG import Net\n@pytest.mark.parametrize('n, k', [(7, 1), (8, 2)])\n"
+        "def test(n, k):\n    Net(n)",
+        5,
+        "Net(7)",
+    ),
+    "tables of unittest": (
+        "from parameterized import parameterized\nfrom PKG import Net\nCASE = [{'pieces': 7}, (2, 7)]\n"
+        "class T:\n  @parameterized.expand([CASE])\n  def test(self, params, shape):\n    Net(**params)",
+        7,
+        "Net(pieces=7)",
+    ),
+    "a fixture": (
+        "import pytest\nfrom PKG import Net\n@pytest.fixture\ndef size():\n  return 7\ndef test(size):\n  Net(size)",
+        7,
+        "Net(7)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_in_tests(project: Project, name: str) -> None:
+    text, line, call = CALLS[name]
+    project.write("tests/test_net.py", text)
+    first = project.ways()[0]
+    assert (first.note, first.grade) == (f"built as in tests/test_net.py:{line}: {call}", "declared")
+    assert first.place == f"tests/test_net.py:{line}"
+
+
+UNUSED = {
+    "what does not parse": "from PKG import Net\nNet(7",
+    "what is refused": "import pytest\nfrom PKG import Net\nwith pytest.raises(ValueError):\n    Net(7)",
+    "a class of that name that is another": "from collections import OrderedDict as Net\nNet(7)",
+    "what a file holds": "from PKG import Net\nNet(int(open('size.txt').read()))",
+    "weights from a file": "from PKG import Net\nNet(7, weights='net.pth')",
+    "what a function of the project gives": "from PKG import Net, sizes\nNet(sizes())",
+    "an object of a test": "from PKG import Net\nclass Own:\n    pass\nNet(Own())",
+    "what is changed afterwards": "from PKG import Net\nclass C: pass\nc = C()\nc.size = 7\nNet(c)",
+    "too little": "from PKG import Net\nNet(kind=1)",
+    "what it does not take": "from PKG import Net\nNet(7, depth=3)",
+    "a list that never ends": f"from PKG import Net\nNet([0] * {LARGEST} * {LARGEST})",
+    "a power that never ends": "from PKG import Net\nNet(9 ** 9 ** 9 ** 9)",
+}
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_what_is_not_used(project: Project, name: str) -> None:
+    project.write("tests/test_net.py", UNUSED[name])
+    assert project.notes() == []
+
+
+def test_files_that_cannot_be_read_and_the_next_one(project: Project) -> None:
+    project.folder.joinpath("tests").mkdir()
+    project.folder.joinpath("tests/test_latin.py").write_bytes(b"from shown import Net\n# \xe9\nNet(3)")
+    project.folder.joinpath("tests/net.yaml").write_bytes(b"Net:\n  pieces: 4 # \xe9\n")
+    project.folder.joinpath("tests/test_huge.py").write_text("Net(5)\n" + "# \n" * 400_000)
+    project.folder.joinpath("tests/test_away.py").symlink_to(project.folder / "nowhere.py")
+    project.write("tests/test_other.py", "import not_installed_anywhere\nfrom PKG import Net\nNet(7)")
+    assert project.notes() == ["built as in tests/test_other.py:3: Net(7)"]
+
+
+def test_nothing_that_is_read_is_run(project: Project) -> None:
+    log = project.folder / "ran"
+    touch = f"__import__('pathlib').Path({str(log)!r}).touch()\n"
+    project.write("tests/test_net.py", f"{touch}from PKG import Net\nNet(7)")
+    project.write("README.md", f"```python\n{touch}Net(8)\n```\n")
+    factory = f"\ndef make(n=9):\n    {touch}    return Net(n)\n"
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + factory)
+    assert [way.args for way in project.ways()] == [(7,), (8,), (9,)]
+    assert shapes(project.graph()) == [(1, 7)]
+    assert not log.exists()
+
+
+def test_pages_and_configurations(project: Project) -> None:
+    project.write("docs/use.md", "Net\n\n```python\nfrom PKG import Net\n\nnet = Net(7)\n```\n")
+    project.write("docs/use.rst", "Net\n\n.. code-block:: python\n\n   net = Net(8)\n\nText.\n")
+    assert project.notes() == ["built as in docs/use.md:6: Net(7)", "built as in docs/use.rst:5: Net(8)"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("net.json", '{"model": {"_target_": "PKG.Net", "pieces": 7}}'),
+        ("net.yaml", "model:\n  class_path: PKG.Net\n  init_args: {pieces: 7}\n"),
+        ("train.yml", "model: {name: Net, params: {pieces: 7}}\nlr: 0.1\n"),
+    ],
+)
+def test_tables_of_configurations(project: Project, name: str, text: str) -> None:
+    project.write(f"configs/{name}", text)
+    assert project.notes() == [f"built as in configs/{name}: Net(pieces=7)"]
+
+
+def test_inputs_that_stand_beside_come_first(project: Project) -> None:
+    test = "import torch\nfrom PKG import Net\ndef test():\n    Net(6)\n"
+    project.write("tests/test_net.py", f"{test}    net = Net(7).eval()\n    net(torch.randn(3, 4, 7))")
+    graph = project.graph()
+    assert graph.info.notes == ("built as in tests/test_net.py:5: Net(7)",)
+    assert (shapes(graph), graph.info.grade) == ([(3, 4, 7)], "declared")
+    assert graph.info.guessed == "x=3,4,7, from tests/test_net.py:6"
+
+
+def test_the_first_of_two_examples_that_works(project: Project) -> None:
+    project.write("tests/test_net.py", "from PKG import Net\nNet('five')\nNet(-1)\nNet(7)")
+    assert project.graph().info.notes == ("built as in tests/test_net.py:4: Net(7)",)
+
+
+def test_what_the_author_writes_is_taken_as_it_is(project: Project) -> None:
+    project.write("tests/test_net.py", "from PKG import Net\nNet(7)")
+    assert project.graph("Net(9)").info.notes == ()
+    with pytest.raises(TargetBuildFailed, match="missing 1 required positional argument: 'pieces'"):
+        project.graph("Net()")
+
+
+def test_the_error_if_nothing_is_found_says_what_is_missing(project: Project) -> None:
+    with pytest.raises(TargetBuildFailed, match="missing 1 required positional argument: 'pieces'") as raised:
+        project.graph()
+    assert f"give the arguments in the target, as in {project.package}.Net(pieces=…)" in str(raised.value)
+
+
+PACKAGE = """
+    class Wide(Net):
+        def __init__(self, factor=2):
+            super().__init__(7 * factor)
+
+    def net(block=nn.Tanh, **others):
+        return Net(7, block, **others)
+
+    def private(anything):
+        return Net(anything)
+"""
+
+
+def test_the_package_itself(project: Project) -> None:
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + dedent(PACKAGE))
+    start = f"built as in src/{project.package}/__init__.py"
+    lines = len(dedent(NETS).splitlines())
+    assert project.notes() == [f"{start}:{lines + 4}: Net(14)", f"{start}:{lines + 7}: Net(7, Tanh)"]
+
+
+def test_a_class_of_the_package_that_takes_the_same(project: Project) -> None:
+    other = "\nclass Other(nn.Module):\n    def __init__(self, pieces=6, more=None):\n        super().__init__()\n"
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + other)
+    (way,) = project.ways()
+    assert (way.note, way.grade) == ("built with what Other takes by default: Net(pieces=6)", "model")
+
+
+SHARED = """
+    from typing import Sequence
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, {}):
+            super().__init__()
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ("in_channels, num_classes", {"in_channels": 3, "num_classes": 4}),
+        ("dim: int, num_heads: int", {"dim": 64, "num_heads": 4}),
+        ("classes: Sequence[str], n_leads: int", {"classes": ["A", "B", "C", "D"], "n_leads": 12}),
+        ("img_size: tuple[int, int], patch_size: int", {"img_size": (64, 64), "patch_size": 8}),
+        ("in_channels: str", None),
+        ("in_channels, mystery", None),
+        ("dim: nn.Module", None),
+    ],
+)
+def test_names_that_the_field_shares(project: Project, parameters: str, expected: dict[str, object] | None) -> None:
+    project.write(f"src/{project.package}/__init__.py", SHARED.format(parameters))
+    ways = project.ways()
+    assert [way.kwargs for way in ways] == ([] if expected is None else [expected])
+    assert all(way.grade == "names" for way in ways)
+
+
+def test_a_search_costs_little(project: Project) -> None:
+    for i in range(1_000):
+        project.write(f"tests/test_{i}.py", f"import PKG\nVALUE = {i}\n" * 50)
+    long = "\n".join(f"def test_{i}():\n    net = Net(size)\n    assert net({i})\n" for i in range(3_300))
+    project.write("tests/test_long.py", f"from PKG import Net\nsize = 7\n{long}")
+    cls = project.cls()
+    start = time.process_time()
+    first = next(arguments_found(cls))
+    assert time.process_time() - start < 2
+    assert first.note == "built as in tests/test_long.py:4: Net(7)"
+
+
+def test_an_installed_package_has_no_project_around_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "lib/site-packages/away"
+    place = mentions.Place.of(str(package / "nets.py"), "away")
+    assert place == (package, package)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src/away").mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    assert mentions.Place.of(str(package / "nets.py"), "away") == (tmp_path, package)
+
+
+def test_examples_in_docstrings_with_names(project: Project) -> None:
+    text = dedent(NETS).replace(
+        "A net.", "A net.\n\n    >>> SIZE = 7\n    >>> cfg = {'pieces': SIZE}\n    >>> net = Net(**cfg)\n"
+    )
+    project.write(f"src/{project.package}/__init__.py", text)
+    assert project.notes() == ["built as in an example of its docstring: Net(pieces=7)"]
+
+
+def test_inputs_of_a_class_that_needs_no_arguments(project: Project) -> None:
+    net = "\nclass Any(nn.Module):\n    def forward(self, x):\n        return (x * 2).sum(1)\n"
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + net)
+    assert project.graph("Any").info.grade == "names"
+    project.write("tests/test_any.py", "import torch\nfrom PKG import Any\nAny()(torch.rand(2, 5))")
+    graph = project.graph("Any")
+    assert (graph.info.grade, shapes(graph)) == ("declared", [(2, 5)])
+
+
+def test_an_example_whose_forward_refuses_is_no_answer(project: Project) -> None:
+    text = dedent(NETS).replace("return self.leave", "raise RuntimeError('never')\n        return self.leave")
+    project.write(f"src/{project.package}/__init__.py", text)
+    project.write("tests/test_net.py", "import torch\nfrom PKG import Net\nNet(7)(torch.rand(1, 7))")
+    with pytest.raises((InputError, TargetBuildFailed)):
+        project.graph()

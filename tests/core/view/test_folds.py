@@ -1,0 +1,202 @@
+"""Arithmetic in patches, equal columns, lists used together, layers given to others, and what readers ask of these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.core.graph.building import Net
+from tests.core.proof.test_proof import proved, recorded
+from tests.core.view.seeing import boxes, edges, shown
+from torchrecorder.graph import Graph, Module
+from torchrecorder.graph.model import ParamCount
+from torchrecorder.labels.labels import Labels
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import View, make_view
+
+# --- patches
+
+
+def formula(n: int, *, with_layer: bool = False) -> Graph:
+    """A layer, ops in a row, and another layer; one more between the ops if asked for."""
+    net = Net()
+    x = net.layer("enter", "Linear", net.input("x", 1, 8), params=8)
+    for i in range(n):
+        x = net.op("exp", x)
+        if with_layer and i == n // 2:
+            x = net.layer("mid", "Linear", x, params=8)
+    return net.graph(net.layer("leave", "Linear", x, params=8))
+
+
+def words(view: View) -> list[str]:
+    labels = Labels(view)
+    nodes = (node for node in view.nodes if node.kind not in ("input", "output"))
+    return [" | ".join(filter(None, labels.node(node)[:2])) for node in nodes]
+
+
+def test_more_than_five_ops_are_one_node_by_the_name_of_the_last() -> None:
+    assert words(make_view(formula(6)))[1] == "exp | 6 operations"
+    assert words(make_view(formula(5)))[1:-1] == ["exp"] * 5
+
+
+def test_a_layer_between_them_parts_a_patch() -> None:
+    assert shown(make_view(formula(9, with_layer=True))).count("exp") == 9
+
+
+def test_ops_of_two_ends_are_no_patch() -> None:
+    net = Net()
+    x = net.layer("enter", "Linear", net.input("x", 1, 8), params=8)
+    y = net.op("exp", net.op("neg", net.op("exp", x)))
+    sides = [net.layer(f"{name}", "Linear", net.op(name, net.op("tan", y)), params=8) for name in ("sin", "cos")]
+    assert "function" not in {node.kind for node in make_view(net.graph(net.op("cat", *sides))).nodes}
+
+
+def test_a_layer_that_is_all_arithmetic_shows_it_when_it_is_opened() -> None:
+    net = Net()
+    x = net.layer("enter", "Linear", net.input("x", 1, 8), params=8)
+    with net.call("snake", "Snake"):
+        for _ in range(7):
+            x = net.op("exp", x)
+    view = make_view(net.graph(x), DrawingOptions(expand=("snake",)))
+    assert shown(view).count("exp") == 7
+
+
+def test_a_patch_is_called_by_the_variable_that_gets_it() -> None:
+    assert "pairs | 7 operations" in words(proved(recorded("fields"))) or "+ | 8 operations" in words(
+        proved(recorded("fields"))
+    )
+    assert words(proved(recorded("neighbours"))).count("mixed | 8 operations") == 1
+
+
+# --- columns
+
+
+def test_columns_are_one_node_with_what_each_of_them_has() -> None:
+    assert words(proved(recorded("fields")))[0] == "first | Embedding 10×1 … 15×1 · [:, 0 … 5] · 6 in parallel"
+
+
+def test_long_columns_are_a_box() -> None:
+    view = proved(recorded("scales"))
+    assert [(box.repeat, box.repetition) for box in view.boxes] == [(1, "series"), (4, "parallel")]
+    assert words(view)[1:4] == [
+        "AdaptiveAvgPool2d → 1×1 / → 2×2 / → 3×3 / →…",
+        "Conv2d 1×1 · 8→4 · ReLU",
+        "interpolate",
+    ]
+
+
+@pytest.mark.parametrize(("n", "drawn"), [(3, 6), (4, 1)])
+def test_a_row_is_drawn_side_by_side(n: int, drawn: int) -> None:
+    net = Net()
+    x = net.layer("enter", "Linear", net.input("x", 1, 8), params=8)
+    columns = [net.op("sin", net.layer(f"fc.{i}", "Linear", x, (1, i + 1), params=8 + i)) for i in range(n)]
+    view = make_view(net.graph(net.layer("leave", "Linear", net.op("cat", *columns), params=8)))
+    assert sum(node.kind == "call" or "sin" in name for node, name in zip(view.nodes, shown(view), strict=True)) == (
+        drawn + 2
+    )
+
+
+# --- lists that are used together
+
+
+def test_layers_of_several_lists_at_one_index_are_one_repeat() -> None:
+    view = proved(recorded("neighbours"))
+    assert [box.repeat for box in view.boxes] == [1, 4]
+    assert not view.weakened
+
+
+def test_what_only_the_next_turn_reads_is_an_edge_back() -> None:
+    view = proved(recorded("neighbours"))
+    backs = {(view.graph.calls[view.nodes[edge.tail].calls[0]].module, edge.head) for edge in view.edges if edge.back}
+    names = shown(view)
+    assert {(tail, names[head]) for tail, head in backs} == {("last_0", "e_0"), ("last_0", "add")}
+
+
+# --- layers that are given to others
+
+
+def test_a_layer_that_is_given_is_drawn_without_what_is_around_it() -> None:
+    view = proved(recorded("annotated"))
+    assert boxes(view) == ["", "layers.0 x6", "layers.0.attention"]
+    assert shown(view)[1] == "layers.0.around.0.norm"
+
+
+# --- what a reader asks for
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("fields", DrawingOptions(collapse=("first", "second")), ["first", "second"]),
+        ("scales", DrawingOptions(collapse=("pools",)), ["pools"]),
+        ("fields", DrawingOptions(fold=("!first.*",)), [f"first.{i}" for i in range(6)]),
+        ("annotated", DrawingOptions(fold=("!layers.*",), depth=1), [f"layers.{i}" for i in range(6)]),
+        ("fields", DrawingOptions(fold=("second.*",), depth=1), ["second.0 x6"]),
+    ],
+)
+def test_a_wish_takes_one_option(name: str, options: DrawingOptions, expected: list[str]) -> None:
+    view = proved(recorded(name), options)
+    assert {*expected} <= {*shown(view)}
+    assert view.notes == ()
+    assert not view.weakened
+
+
+def lists(n: int, *, together: bool) -> Graph:
+    net = Net()
+    x = net.input("x", 1, 8)
+    for i in range(n):
+        y = net.layer(f"a.{i}", "Linear", x, said=f"{8 + i}, {9 + i}", params=8 + i)
+        x = net.layer(f"b.{i}", "Linear", y, params=8) if together else y
+    graph = net.graph(x)
+    kept = Module("a", "torch.nn.modules.container.ModuleList", True, ParamCount(0, 8 * n, 8 * n), "", ())
+    return replace(graph, modules={**graph.modules, "a": kept})
+
+
+def test_layers_that_nothing_folds_are_folded_if_asked_for() -> None:
+    graph = lists(4, together=False)
+    assert shown(make_view(graph))[1:-1] == ["a.0", "a.1", "a.2", "a.3"]
+    view = proved(graph, DrawingOptions(fold=("a.*",)))
+    assert shown(view)[1:-1] == ["a.0 x4"]
+    assert not view.weakened
+
+
+def test_what_cannot_be_done_is_said() -> None:
+    graph = lists(4, together=True)
+    assert make_view(graph, DrawingOptions(collapse=("a",))).notes == (
+        "collapse: between the layers of 'a', others are called",
+    )
+    assert make_view(graph, DrawingOptions(fold=("c.*",))).notes == ("fold: no layer has a path like 'c.*'",)
+    assert make_view(graph, DrawingOptions(fold=("!c.*",))).notes == ("fold: no layer has a path like '!c.*'",)
+    net = Net()
+    x = net.input("x", 1, 8)
+    y = net.layer("a.0", "Linear", x, params=8)
+    z = net.layer("a.1", "Linear", y, params=9)
+    view = proved(net.graph(net.op("cat", z, net.layer("a.2", "Linear", x, params=7))), DrawingOptions(fold=("a.*",)))
+    assert view.notes == ("fold: layers like 'a.*' are neither all in a row nor all side by side",)
+    assert len(edges(view)) == 5
+
+
+def test_settings_of_layers_are_shown_whole() -> None:
+    net = Net()
+    x = net.layer(
+        "conv", "Conv2d", net.input("x", 1, 8, 4, 4), said="3, 8, kernel_size=(3, 3), padding=(1, 1)", params=9
+    )
+    view = make_view(net.graph(x))
+    asked = Labels(view, show=("settings",))
+    assert [asked.node(node)[:2] for node in view.nodes][1] == ("conv", "Conv2d 3×3 · 3→8 · padding 1")
+
+
+# --- no picture hides most of the model
+
+
+def test_a_closed_layer_does_not_hold_most_of_a_small_picture() -> None:
+    net = Net(params=1000)
+    x = net.layer("enter", "Linear", net.input("x", 1, 8), params=10)
+    with net.call("body", "Body", params=980):
+        for i in range(60):
+            x = net.op("sin", net.layer(f"body.{chr(97 + i % 26) * (1 + i // 26)}", f"Layer{i}", x, params=16 + i))
+    view = make_view(net.graph(net.layer("leave", "Linear", x, params=10)))
+    assert "body" not in shown(view)
+    assert shown(view)[2:6] == ["body.a", "sin", "body.b", "sin"]
+    assert "gap" in {node.kind for node in view.nodes}
