@@ -60,6 +60,7 @@ def nets() -> dict[str, Graph]:
     """The nets whose pictures were false once, and those of all constructs."""
     import torch
 
+    from tests.core.proof.folded_nets import FOLDED
     from tests.core.proof.loop_nets import LOOPS
     from tests.core.proof.unseen_nets import UNSEEN
     from tests.truth.all import CASES
@@ -70,7 +71,7 @@ def nets() -> dict[str, Graph]:
         for case in CASES:
             args, kwargs = case.inputs()
             recorded[case.name] = capture(case.build(), args, kwargs, mode="train" if case.train else "eval")
-        for entry in (*LOOPS, *UNSEEN):
+        for entry in (*LOOPS, *UNSEEN, *FOLDED):
             model, args, kwargs = entry.load()
             recorded[entry.name] = capture(model, args, kwargs)
     return recorded

@@ -114,16 +114,21 @@ def figure(
     urls = {cls: url for cls in outcome.diagram.classes if options.links and (url := find(cls))}
     copy = page.add(outcome.diagram, options.name)
     shown = page.contents(
-        outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide, save=save, translate=translate
+        outcome.diagram,
+        options,
+        copy=copy,
+        urls=urls,
+        can_hide=can_hide,
+        save=save,
+        about=outcome.about(translate),
+        translate=translate,
     )
     caption = caption or escape(options.caption)
     for text in filter(None, options.legend.split("\n\n")):
         caption += f'<small style="{_NOTE}">{escape(text)}</small>'
-    for i, text in enumerate(outcome.reader_notes(translate)):
-        style = f"{_NOTE};font-weight:bold" if i == 0 and outcome.error else _NOTE
-        parts = words.with_code(text)
-        said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in parts)
-        caption += f'<small class="torchrecorder-remark" style="{style}">{said}</small>'
+    if text := outcome.reader_line(translate):
+        style = f"{_NOTE};font-weight:bold" if outcome.error else _NOTE
+        caption += f'<small class="torchrecorder-remark" style="{style}">{words.coded(text)}</small>'
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 

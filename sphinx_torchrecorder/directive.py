@@ -239,7 +239,7 @@ class ShowDiagrams(SphinxPostTransform):
         figure.dress(frame, options, build.form)
         if outcome.diagram is None:
             return figure.error_box(request.target, outcome.reasons(figure._))
-        figure.add_reader_notes(frame, outcome)
+        figure.add_reader_line(frame, outcome)
         if build.form == "text":
             return figure.tree(outcome.diagram)
         if build.form == "image" and build.image_type:
@@ -250,4 +250,5 @@ class ShowDiagrams(SphinxPostTransform):
                 return figure.tree(outcome.diagram)
         if options.loading != "embed":
             return figure.image(frame, outcome.diagram, options, self.env, request.docname, "image/svg+xml")
-        return figure.inline(frame, outcome.diagram, options, request, copies, build.linked)
+        notes = outcome.about(figure._)
+        return figure.inline(frame, outcome.diagram, options, request, copies, build.linked, notes)

@@ -34,6 +34,8 @@ class PagePicture:
     options: FigureOptions
     page: CopyNumbers
     asked: Asked
+    about: tuple[str, ...]
+    """Notes that readers can open."""
 
 
 class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -48,7 +50,9 @@ def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
     picture: PagePicture = node["picture"]
     try:
         urls = addresses(node)
-        shown = picture.page.contents(picture.diagram, picture.options, copy=picture.copy, urls=urls, translate=_)
+        shown = picture.page.contents(
+            picture.diagram, picture.options, copy=picture.copy, urls=urls, about=picture.about, translate=_
+        )
         translator.body.append(f"{shown}\n")
     except Exception as unexpected:  # of one picture, which must not cost the page
         unforeseen_box(build_of(translator.builder.env), picture.asked, unexpected).walkabout(translator)
@@ -72,6 +76,7 @@ def inline(
     asked: Asked,
     copies: CopyNumbers,
     linked: Container[str],
+    about: tuple[str, ...],
 ) -> nodes.Node:
     """Picture as a part of an HTML page, with references that Sphinx is still to resolve.
 
@@ -89,7 +94,7 @@ def inline(
         frame["width"] = options.figwidth
     classes = [cls for cls in diagram.classes if cls in linked] if options.links else []
     references = [reference(cls, asked.docname) for cls in classes]
-    picture = PagePicture(diagram, copies.add(diagram, options.name), options, copies, asked)
+    picture = PagePicture(diagram, copies.add(diagram, options.name), options, copies, asked, about)
     return diagram_picture("", *references, picture=picture)
 
 
@@ -103,7 +108,6 @@ def image(
 ) -> nodes.Node:
     """The picture as a file, lying beside the doctrees until the builder collects it."""
     is_svg = mimetype == "image/svg+xml"
-    diagram = diagram.without_foot()
     data = diagram.standalone_svg().encode() if is_svg else diagram.to_pdf()
     name = f"torchrecorder-{hashlib.sha256(data).hexdigest()[:16]}.{'svg' if is_svg else 'pdf'}"
     file = Path(env.doctreedir, "images", name)
@@ -144,7 +148,7 @@ def show_table(frame: nodes.Element, outcome: Outcome) -> None:
     if options.width:
         frame["width"] = options.width
     place = frame.parent.index(frame) + 1
-    frame.parent.insert(place, [_remark(text) for text in outcome.reader_notes(_, of_picture=False)])
+    frame.parent.insert(place, _reader_line(outcome))
 
 
 def _rows(outcome: Outcome) -> nodes.tgroup:
@@ -176,14 +180,16 @@ def unforeseen_box(build: Build, asked: Asked, unexpected: Exception) -> nodes.N
     return error_box(asked.target, (str(build.made.unforeseen(asked.target, unexpected, asked.location)),))
 
 
-def _remark(note: str) -> nodes.paragraph:
-    parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in words.with_code(note))
-    return nodes.paragraph("", "", *parts, classes=["torchrecorder-remark"])
+def _reader_line(outcome: Outcome) -> list[nodes.Node]:
+    if not (line := outcome.reader_line(_)):
+        return []
+    parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in words.with_code(line))
+    return [nodes.paragraph("", "", *parts, classes=["torchrecorder-remark"])]
 
 
-def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
-    notes = [_remark(text) for text in outcome.reader_notes(_)]
-    if notes and isinstance(legend := frame[-1], nodes.legend):
-        legend += notes
-    elif notes:
-        frame += nodes.legend("", *notes)
+def add_reader_line(frame: nodes.Element, outcome: Outcome) -> None:
+    shown = _reader_line(outcome)
+    if shown and isinstance(legend := frame[-1], nodes.legend):
+        legend += shown
+    elif shown:
+        frame += nodes.legend("", *shown)

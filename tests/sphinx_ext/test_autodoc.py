@@ -238,7 +238,7 @@ def test_tall_pictures_are_closed_and_settings_change_pages_that_are_not_read(pr
     project.configure('torchrecorder_autodoc_place = "end"')
     built = project.build("html", "-W").ok()
     assert "0 added, 0 changed, 0 removed" in built.output
-    assert "<details" not in built.text("deep.html")
+    assert "torchrecorder-closed" not in built.text("deep.html")
     assert figures(built.text("deep.html")) == 1
 
     project.configure('torchrecorder_autodoc = False\ntorchrecorder_autodoc_place = "middle"')
@@ -408,3 +408,36 @@ def test_classes_that_are_built_like_no_other(project: Project) -> None:
     assert "built as" not in gate
     assert ["7→1" in re.sub("<[^>]*>", "", text) for text in (gate, fixed)] == [True, False]
     assert "3→1" in re.sub("<[^>]*>", "", fixed)
+
+
+NEEDING = '''from torch import nn
+
+
+class Tower(nn.Module):
+    """It needs what only its test shows."""
+
+    def __init__(self, secret, floors):
+        super().__init__()
+        self.floors = nn.Sequential(*(nn.Linear(secret, secret) for _ in range(floors)))
+
+    def forward(self, x):
+        return self.floors(x)
+'''
+TEST = "import torch\nfrom autotower import Tower\n\ndef test():\n    net = Tower({})\n    net(torch.rand(4, {}))\n"
+
+
+def test_a_class_is_built_as_in_its_test_and_follows_it(project: Project) -> None:
+    project.write("pyproject.toml", "")
+    project.write("src/autotower.py", NEEDING)
+    project.write("tests/test_tower.py", TEST.format("secret=5, floors=2", 5))
+    library(project, page=".. autoclass:: autotower.Tower\n")
+    built = project.build("html", "-W").ok()
+    assert "automatic diagrams: 1 drawn" in built.output
+    assert "built as in tests/test_tower.py:5: Tower(secret=5, floors=2)" in built.text("page.html")
+    project.write("tests/test_tower.py", TEST.format("secret=6, floors=3", 6))
+    assert "built as in tests/test_tower.py:5: Tower(secret=6, floors=3)" in project.build("html", "-W").text(
+        "page.html"
+    )
+    (project.root / "tests/test_tower.py").unlink()
+    built = project.build("html", "-W", "-v").ok()
+    assert "missing 2 required positional arguments: 'secret' and 'floors'" in built.output

@@ -109,10 +109,11 @@ def test_a_legend_stands_behind_the_options(built: Built) -> None:
     assert "Note: there is no caption." in second
 
 
-def test_a_remark_joins_the_legend(built: Built) -> None:
+def test_notes_are_closed_above_the_legend(built: Built) -> None:
     second = figures(built)[1]
     assert second.count('class="legend"') == 1
-    assert second.index("there is no caption") < second.index("torchrecorder-remark") < second.rindex("numpy")
+    assert second.index('<details class="torchrecorder-about">') < second.rindex("numpy") < second.index("there is no")
+    assert "torchrecorder-remark" not in second, "its author gave the inputs"
 
 
 def test_sizes_of_picture_and_figure(built: Built) -> None:

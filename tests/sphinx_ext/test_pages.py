@@ -150,7 +150,7 @@ def test_captions_take_markup(built: Built) -> None:
 
 def test_what_a_picture_does_not_show_is_said_under_it(built: Built) -> None:
     page = built.text("sub/second.html")
-    assert re.search(r'<figcaption>\s*<div class="legend">\s*<p class="torchrecorder-remark">.*numpy', page)
+    assert re.search(r'<details class="torchrecorder-about"><summary>About this picture</summary>.*numpy', page)
 
 
 def test_words_of_pictures_stay_out_of_the_search(built: Built) -> None:

@@ -42,7 +42,9 @@ def test_a_german_site(project: Project) -> None:
     assert '<th scope="col">Schicht</th>' in page
     assert "Kein Diagramm von nets.Nett" in page
     assert re.search(r'class="torchrecorder-remark">Dieses Diagramm ist unvollständig: the forward of Net failed', page)
-    assert re.search(r'class="torchrecorder-remark">[^<]*Schicht[^<]*1,3, aus enter \(Linear\)', page)
+    assert re.search(r'class="torchrecorder-remark">Größen für eine Beispieleingabe: x N×3<', page)
+    assert re.search(r"<summary>Über dieses Bild</summary>.*>[^<]*Schicht[^<]*1,3, aus enter \(Linear\)</div>", page)
+    assert "<strong>N</strong> der Batch" in page
     (said,) = re.findall(r"data-words='([^']*)'", page)
     assert json.loads(html.unescape(said))["Zoom in"] == "Vergrößern"
     assert "Kein Diagramm von nets.Nett" in project.build("text").text("index.txt")

@@ -232,8 +232,13 @@ def _nested(job: DrawJob, views: ProvedViews, view: View) -> list[_Picture]:
     calling = {call.parent for call in graph.calls}
     pending: list[tuple[int | None, View]] = [(None, view), *((None, inset.view) for inset in view.insets)]
     seen: set[str] = {views.focus, ""}
+    groups: dict[str, tuple[int, int | None, tuple[int, ...]]] = {}
     is_reported = False
     for parent, around in pending:
+        for node in around.nodes if job.marks is None else ():
+            if node.kind == "function" and len({graph.ops[op].call for op in node.ops}) == 1:
+                path = f"{graph.calls[graph.ops[node.ops[0]].call].module}/{node.name}"
+                groups.setdefault(path, (len(graph.calls) + node.ops[-1], parent, node.ops))
         for row in (graph.calls[node.calls[0]] for node in around.nodes if node.kind == "call"):
             call, path = row.id, row.module
             module = graph.modules.get(path) if row.kind == "module" else None
@@ -255,6 +260,9 @@ def _nested(job: DrawJob, views: ProvedViews, view: View) -> list[_Picture]:
             if inside.boxes and len(shown) > 1:  # it shows more than its name
                 pictures.append(_Picture(job, inside, call, path, parent))
                 pending.append((call, inside))
+    for path, inside in views.opened({path: ops for path, (*_, ops) in groups.items()}) if groups else ():
+        if len(inside.nodes) > 2 and inside.boxes and len(pictures) < MAX_NESTED:
+            pictures.append(_Picture(job, inside, *groups[path][:1], path, groups[path][1]))
     return pictures
 
 
@@ -329,7 +337,8 @@ def _nested_drawings(pictures: Sequence[_Picture]) -> Iterator[NestedDrawing]:
         if picture.parent not in drawn or not isinstance(layout, Layout):
             continue
         path, uid, options = clean(picture.path, _MAX_PATH), f"{_uid(job)}-i{picture.call}", job.options
-        title = f"{path}, {clean(class_name(job.graph.modules[picture.path]), _MAX_PATH)}"
+        module = job.graph.modules.get(picture.path)
+        title = f"{path}, {clean('function' if module is None else class_name(module), _MAX_PATH)}"
         layout = finished(layout, uid=uid, title=title, desc="", theme=options.theme, grey=options.grey)
         length = len(neutral(layout))
         room -= length

@@ -7,7 +7,7 @@ called with sizes that nothing vouches for would tell them little, or something 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchrecorder.graph.model import Graph, Value
 
@@ -40,7 +40,8 @@ def _reasons(graph: Graph) -> Iterator[str]:
         yield "one layer with weights" if layers else "no layer with weights"
     read = {value for op in graph.ops for value in op.inputs}
     read.update(value for decision in graph.decisions for value in decision.values)
-    if unused := [path for path, value in graph.inputs.items() if value not in read | outputs]:
+    unused = [path for path, value in graph.inputs.items() if value not in read | outputs]
+    if unused and graph.info.grade != "declared":  # else its author gives what need not be given
         yield f"what it is given as {', '.join(unused)} goes nowhere"
     if any(_is_empty(graph.values[value]) for value in outputs) or _has_idle_layer(graph):
         yield "a part of it computes with empty tensors"
@@ -73,19 +74,34 @@ def _is_empty(value: Value) -> bool:
 
 
 def _outputs_from_nothing(graph: Graph) -> Iterator[str]:
-    """Outputs that follow from no input: none may, but for parameters, such as a learned scale, and lone numbers."""
-    inputs = set(graph.inputs.values())
-    known = inputs | {value.id for value in graph.values if value.kind in ("param", "buffer")}
+    """Outputs that have nothing to do with an input, besides parameters, such as a learned scale, and lone numbers.
+
+    A mask that was drawn by chance has, if the inputs are masked with it.
+    """
+    reached, joined = set(graph.inputs.values()), set(graph.inputs.values())
     for op in graph.ops:
-        if not inputs.isdisjoint(op.inputs):
-            inputs.update(op.outputs)
-        if not known.isdisjoint(op.inputs):
-            known.update(op.outputs)
+        if not reached.isdisjoint(op.inputs):
+            reached.update(op.outputs)
+            joined.update(op.inputs)
+    joined |= reached
+    joined.update(value.id for value in graph.values if value.kind in ("param", "buffer"))
     of_nothing = [
         path
         for path, values in graph.outputs.items()
-        if known.isdisjoint(values) and any(graph.values[value].shape for value in values)
+        if any(graph.values[value].shape for value in values) and joined.isdisjoint(_made_from(graph, values))
     ]
-    if of_nothing or not any(not inputs.isdisjoint(values) for values in graph.outputs.values()):
+    if of_nothing or not any(not reached.isdisjoint(values) for values in graph.outputs.values()):
         named = ", ".join(filter(None, of_nothing))
         yield f"its output{f' {named}' if named else ''} follows from no input"
+
+
+def _made_from(graph: Graph, values: Iterable[int]) -> set[int]:
+    """The values, and all that they were made from."""
+    found: set[int] = set()
+    waiting = [*values]
+    while waiting:
+        if (value := waiting.pop()) not in found:
+            found.add(value)
+            producer = graph.values[value].producer
+            waiting += () if producer is None else graph.ops[producer].inputs
+    return found

@@ -126,9 +126,12 @@ class Labels:
         return "" if module is None else clean(module.cls, MAX_CLASS)
 
     def reference(self, node: Node) -> str:
-        """Reference of a layer: its class, and behind `#` its call if there may be something to see inside."""
+        """Reference of a layer: its class, and behind `#` its call if there may be something to see inside.
+
+        What opens in a patch or function has a number behind those of all calls.
+        """
         if node.kind != "call":
-            return ""
+            return f"#{len(self.graph.calls) + node.ops[-1]}" if node.kind == "function" else ""
         module, call = self._module(node.calls[0]), node.calls[0]
         has_inside = module is not None and (call in self.kinds.calling or not module.native)
         return self.cls(node) + (f"#{call}" if has_inside else "")

@@ -320,7 +320,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         values = view.nodes[edge.tail].values
         own = _shape(view, values[0], show) if len(values) == 1 else ""
         is_known = edge.back or _without_examples(shape) == _without_examples(own or got.get(edge.tail, ""))
-        if is_known or not shape or view.nodes[edge.head].kind == "output":
+        if is_known or not shape or view.nodes[edge.head].kind == "output" or _gives_several(view, edge.tail):
             continue
         news = {("tail", edge.tail, shape), ("head", edge.head, shape)}
         node = view.nodes[edge.tail]
@@ -334,6 +334,18 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
             texts[edge.tail, edge.head] = shape
             written |= {*news, alike}
     return texts
+
+
+def _gives_several(view: View, node: int) -> bool:
+    """Whether columns that are drawn as one node give tensors of several shapes."""
+    row = view.nodes[node]
+    last = row.parts[-1] if row.parts else row
+    calls, ops = (view.graph.calls[call] for call in last.calls), (view.graph.ops[op] for op in last.ops)
+    given = [
+        *(value for call in calls for value in call.outputs.values()),
+        *(op.outputs[0] for op in ops if op.outputs),
+    ]
+    return row.repetition == "parallel" and len({view.graph.values[value].shape for value in given}) > 1
 
 
 def _without_examples(shape: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
 from torchrecorder.layout.codec import to_data
+from torchrecorder.page.about import details
 from torchrecorder.page.words import SCRIPT_WORDS, TABLE_HEAD, Translate, in_english
 from torchrecorder.request import FigureOptions
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from torchrecorder.write.links import Links
     from torchrecorder.write.text import LayerRow
 
+_FEW = 8
+"""Nodes in which readers look for nothing: a picture of no more, in which nothing opens, has no bar."""
 _NUMBER_COLUMNS = (4, 5)  # of `TABLE_HEAD`: parameters and FLOPs
 
 
@@ -54,6 +57,7 @@ class CopyNumbers:
         urls: Mapping[str, str] = MappingProxyType({}),
         can_hide: bool = True,
         save: Callable[[str], str] | None = None,
+        about: Sequence[str] = (),
         translate: Translate = in_english,
     ) -> str:
         """HTML inside of a figure, without its caption.
@@ -65,13 +69,15 @@ class CopyNumbers:
             urls: Addresses by class, for those of `diagram.classes` that have one.
             can_hide: Whether the page has the style sheet; without it, the insides of layers would all be seen.
             save: Makes a file of an SVG and gives its address, seen from the page; else an address holds the SVG.
+            about: Notes that readers can open, with the signs of the picture.
             translate: Gives the texts of `torchrecorder.page.words` in the language of the page.
         """
         if options.loading != "embed":
-            rows = diagram.drawing.table
-            return _image(diagram, options, save) + (_table(rows, translate) if rows else "")
+            rows, closed = diagram.drawing.table, details([diagram.drawing], about, translate)
+            return _image(diagram, options, save) + closed + (_table(rows, translate) if rows else "")
         is_live = can_hide and options.zoom
-        return "".join(_FigureWriter(diagram, options, copy, urls, translate, self, is_live=is_live).parts())
+        closed = details(diagram.drawings, about, translate) if can_hide else ""  # paper cannot be opened
+        return "".join(_FigureWriter(diagram, options, copy, urls, translate, self, closed, is_live=is_live).parts())
 
 
 def _base(diagram: Diagram, name: str) -> str:
@@ -120,11 +126,12 @@ class _FigureWriter:
         urls: Mapping[str, str],
         translate: Translate,
         page: CopyNumbers,
+        about: str,
         *,
         is_live: bool,
     ) -> None:
         self.diagram, self.options, self.copy, self.urls, self.is_live = diagram, options, copy, urls, is_live
-        self.translate, self.page = translate, page
+        self.translate, self.page, self.about = translate, page, about
         base = _base(diagram, options.name)
         self.prefix = f"{base}-{copy}:" if copy > 1 else f"{base}:"
         self.insides = _insides(diagram.drawings) if is_live else {}
@@ -137,8 +144,10 @@ class _FigureWriter:
             pictures += self._inside(inside)
         if self.is_live:
             yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"{self._words()}>'
-            yield '<div class="torchrecorder-tools"></div>'
+            most = max(len(drawing.layout.nodes) for drawing in self.diagram.drawings)
+            yield '<div class="torchrecorder-tools"></div>' if most > _FEW or len(pictures) > 1 else ""
         yield from pictures
+        yield self.about
         yield "</div>" if self.is_live else ""
         if table := self.diagram.drawing.table:
             yield _table(table, self.translate)

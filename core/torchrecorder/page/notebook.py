@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from torchrecorder.page.about import guess, line
 from torchrecorder.page.figure import CopyNumbers
 from torchrecorder.page.words import assets
 from torchrecorder.request import FigureOptions
@@ -37,13 +38,13 @@ def document(diagram: Diagram) -> str:
     """A page with the figure and nothing else, which loads nothing."""
     style, script = assets()
     title = escape(f"Architecture of {diagram.facts.get('model', 'a model')}")
-    notes = "".join(f'<br><small class="torchrecorder-remark">{escape(note)}</small>' for note in diagram.notes)
+    note = f'<br><small class="torchrecorder-remark">{escape(line(diagram))}</small>' if line(diagram) else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         f"<title>{title}</title>\n<style>\n{_LOOK}\n{style}</style>\n</head>\n<body>\n"
-        f'<figure class="torchrecorder">{CopyNumbers().contents(diagram, FigureOptions())}\n'
-        f"<figcaption>{escape(diagram.alt)}{notes}</figcaption></figure>\n"
+        f'<figure class="torchrecorder">{CopyNumbers().contents(diagram, FigureOptions(), about=_about(diagram))}\n'
+        f"<figcaption>{escape(diagram.alt)}{note}</figcaption></figure>\n"
         f'<script type="module">\n{script}</script>\n</body>\n</html>\n'
     )
 
@@ -53,7 +54,8 @@ def cell(diagram: Diagram) -> str:
     # a notebook is JSON, in which each double quote takes two bytes
     image = standalone(diagram.drawing.layout, dark=None, quotes="'")
     name = _NOT_IN_NAMES.sub("-", diagram.facts.get("model", "model"))
-    packed = _packed(CopyNumbers().contents(diagram, FigureOptions(name=name)), image.replace("'", '"'))
+    figure = CopyNumbers().contents(diagram, FigureOptions(name=name), about=_about(diagram))
+    packed = _packed(figure, image.replace("'", '"'))
     address = image.replace("%", "%25").replace("#", "%23").replace("&", "&amp;").replace('"', "&quot;")
     shown = f'<img src="data:image/svg+xml,{address}" alt="{escape(diagram.alt)}" style="max-width:100%">'
     script = "globalThis.torchrecorder?.()"
@@ -62,6 +64,10 @@ def cell(diagram: Diagram) -> str:
         script = _UNPACK.read_text(encoding="utf-8").replace("PACKED", _packed(f"{style}{_IN_CELLS}\0{rest}"))
     figure = f'<figure class="torchrecorder" style="margin:.5em 0" data-packed="{packed}">{shown}</figure>'
     return f"{figure}<script>{script}</script>"
+
+
+def _about(diagram: Diagram) -> tuple[str, ...]:
+    return tuple(filter(None, (guess(diagram), *diagram.notes)))
 
 
 def _packed(text: str, known: str = "") -> str:

@@ -25,8 +25,9 @@ from torchrecorder.errors import (
     WorkerTimeout,
 )
 from torchrecorder.faults import unforeseen
+from torchrecorder.page import about
 from torchrecorder.page.diagram import Diagram
-from torchrecorder.page.words import GRADES, TABLE_HEAD, Translate, in_english, translated
+from torchrecorder.page.words import TABLE_HEAD, Translate, in_english, translated
 from torchrecorder.request import Body, DiagramRequest, FigureOptions, RecordingRequest, parse_target
 
 OPEN_HEIGHT = 600
@@ -129,33 +130,33 @@ class Outcome:
         rows = [table_cells(row, translate) for row in table if isinstance(depth, str) or row.level <= depth]
         return [tuple(map(translate, TABLE_HEAD)), *rows]
 
-    def reader_notes(self, translate: Translate = in_english, *, of_picture: bool = True) -> tuple[str, ...]:
-        """Notes for readers: where it ends too early, what was guessed, and what the picture does not show."""
+    def reader_line(self, translate: Translate = in_english) -> str:
+        """The one line below the picture: where it ends too early, or that its sizes are those of an example."""
+        if self.diagram is None:
+            return ""
+        if isinstance(self.error, OutOfDate):
+            return translated(f"This diagram is out of date: {'; '.join(self.error.reasons)}", translate)
+        if self.error is not None:
+            return translated(f"This diagram is not complete: {self.error.summary()}", translate)
+        return about.line(self.diagram, translate)
+
+    def guess_note(self) -> str:
+        """Inputs that were found, with where they come from; empty if they were given."""
+        return about.guess(self.diagram) if self.diagram is not None else ""
+
+    def about(self, translate: Translate = in_english) -> tuple[str, ...]:
+        """Notes that readers can open: where inputs come from, and what the picture does not show."""
         if self.diagram is None:
             return ()
-        notes: list[str] = []
-        if isinstance(self.error, OutOfDate):
-            notes.append(f"This diagram is out of date: {'; '.join(self.error.reasons)}")
-        elif self.error is not None:
-            notes.append(f"This diagram is not complete: {self.error.summary()}")
-        if guess := self.guess_note(translate):
-            notes.append(guess)
-        notes += [note for note in self.diagram.notes if of_picture and self._is_for_readers(note)]
-        return tuple(translated(note, translate) for note in notes)
-
-    def guess_note(self, translate: Translate = in_english) -> str:
-        """Inputs that were found, with where they come from; empty if they were given."""
-        facts = self.diagram.facts if self.diagram is not None else {}
-        if not (guessed := facts.get("guessed")):
-            return ""
-        return translate(GRADES.get(facts.get("grade", ""), "{}")).format(translated(guessed, translate))
+        notes = (translated(note, translate) for note in self.diagram.notes if self._is_for_readers(note))
+        return tuple(filter(None, (about.guess(self.diagram, translate), *notes)))
 
     def author_notes(self) -> tuple[str, ...]:
-        """Notes for the author of a model: they go to the log of a build that writes the page, at `-v`."""
+        """All notes: they go to the log of a build that writes the page, at `-v`."""
         if self.diagram is None:
             return ()
-        notes = [note for note in self.diagram.notes if not self._is_for_readers(note)]
-        return tuple(f"{self.request.recording.target}: {note}" for note in (*notes, *self.diagram.weakened))
+        notes = filter(None, (self.guess_note(), *self.diagram.notes, *self.diagram.weakened))
+        return tuple(f"{self.request.recording.target}: {note}" for note in notes)
 
     def _is_for_readers(self, note: str) -> bool:
         """Whether a note is not about how a model was run, or about lines of a library."""

@@ -9,6 +9,7 @@ import gettext
 import re
 from collections.abc import Callable
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,14 +28,40 @@ _SIMPLIFIED = ("zh", "zh_Hans")
 TABLE_HEAD = ("Layer", "Name", "Class", "Output", "Parameters", "FLOPs")
 FIGURE = ("Architecture of {}", "Layers as a table", "Layers", "Depth", "Depth {}", "{} each", *TABLE_HEAD)
 BOX = ("No diagram of {}", "No diagram", "It was not drawn.")
+ABOUT = "About this picture"
 SCRIPT_WORDS = (
     *("Details", "In", "Class", "Settings", "Parameters", "FLOPs", "Input", "Output", "Source", "Repeats", "Parts"),
     *("Notes", "all", "Open", "Documentation", "Copy link", "Link copied", "Close", "Find layer", "{} found"),
     "{} of {}",
     *("Zoom in", "Zoom out", "Show all", "Full screen", "link", "Save SVG", "Save PNG"),
     "This page does not allow it",
+    ABOUT,
 )
 """What the script says."""
+SIZES = "Sizes for an example input: {}"
+EXAMPLE = "Drawn for an example input, without sizes."
+"""The line below a picture whose inputs were found."""
+SIGNS = {
+    "N": "the batch: how many examples run at once",
+    "×4": "equal layers in series, drawn once: each reads the one before",
+    "6 in parallel": "equal layers that do not read one another, drawn once",
+    "called 4 times · shared": "one module that is called again; its parameters are counted once",
+    "loop": "a call depends on an earlier one; the first is drawn",
+    "2 of 5 · shared": "one of the places where calls of one module are drawn; its parameters are counted at the first",
+    "without downsample": "what some of the layers lack that are drawn once",
+    "A": "a kind of layer, which is drawn beside the picture under this letter",
+    "64→128": "features that enter and leave",
+    "3×3 /2": "the size of a kernel, and behind / its stride",
+    "+": "the sum of what enters",
+    "a line in colour": "a skip connection: the same data on a shorter way",
+    "a line back": "what the next turn of a loop reads",
+    "a small sign at a corner": "calls of one module, which share its parameters",
+    "a diamond": "the code decides by these numbers which way it goes",
+    "a dashed node": "data from or for another part of the picture",
+    "params": "numbers that are learned; k is a thousand, M a million",
+    "FLOPs": "operations on numbers in one run of the model",
+}
+"""Signs of pictures with their meanings, as the page of the guide on reading has them."""
 GRADES = {
     "declared": "inputs as the model declares them: {}",
     "model": "inputs guessed from what the model says of itself: {}",
@@ -115,6 +142,11 @@ def translated(note: str, translate: Translate) -> str:
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
     return [(note, re.compile("(.*?)".join(map(re.escape, note.split("{}"))), re.DOTALL)) for note in NOTES]
+
+
+def coded(note: str) -> str:
+    """HTML of a note."""
+    return "".join(f"<code>{escape(text)}</code>" if is_code else escape(text) for text, is_code in with_code(note))
 
 
 def with_code(note: str) -> list[tuple[str, bool]]:

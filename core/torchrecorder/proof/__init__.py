@@ -6,7 +6,7 @@ prove its own mistakes. The guide says what it promises and what it does not, "H
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph
@@ -38,6 +38,13 @@ class ProvedViews:
     def inside(self, call: int) -> View:
         """The View for a reader who opens a layer that is closed."""
         return self._proved(self._views, lambda views: views.inside(call))
+
+    def opened(self, groups: Mapping[str, Collection[int]]) -> Iterator[tuple[str, View]]:
+        """The Views for a reader who opens groups of ops that are drawn as one, by the paths that they get."""
+        views, calls = self._views.opened(groups)
+        proved = ProvedViews(views)
+        for path, call in calls.items():
+            yield path, proved.inside(call)
 
     def _proved(self, views: Views, plan: Callable[[Views], View]) -> View:
         view = plan(views)

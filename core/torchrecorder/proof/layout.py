@@ -24,8 +24,8 @@ _Edge = tuple[str, str]
 """The keys of its nodes."""
 _TOUCHES = 3.0
 """Points from a border or a line within which another line touches it: round corners leave the corner by 2.9."""
-_TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled )(\d+)(?=\s|$)|(?:^|\s)(\d+) in parallel\b")
-"""`×4`, `called 5 times` and `6 in parallel`, but no sizes such as `3×3`."""
+_TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled |\beach of )(\d+)(?=\s|$)|(?:^|\s)(\d+) in parallel\b")
+"""`×4`, `called 5 times`, `each of 4 layers` and `6 in parallel`, but no sizes such as `3×3`."""
 _PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
 _THOUSANDS = "kMBT"
 
@@ -262,7 +262,11 @@ def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
     for op in graph.ops:
         around = [row.id for row in graph.around(op.call) if row.id in read]
         values = (graph.values[value] for value in op.inputs)
-        sizes = {value.name or "": math.prod(value.shape) for value in values if value.kind == "param"}
+        sizes = {
+            value.name or "": math.prod(size for size in value.shape if isinstance(size, int))
+            for value in values
+            if value.kind == "param"
+        }
         for call in around:
             read[call] |= sizes
     names = [name for sizes in read.values() for name in sizes]

@@ -14,10 +14,11 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import isabstract
 from itertools import chain, islice
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from torch import nn
@@ -32,6 +33,7 @@ from torchrecorder.trace.mentions import Place
 
 _OF_A_KIND = 3
 """Ways of one kind that are given: two examples may differ, and the first that works is enough."""
+_BASES = {nn.Module, object}
 _LONGEST = 200
 """Characters of the call in a note."""
 _MOST_TEXTS = 12
@@ -79,15 +81,17 @@ def arguments_found(cls: type) -> Iterator[Way]:
     seen: set[str] = set()
     place = _place(cls)
     for kind in (_written, _of_sibling, _in_package, _by_names):
-        count = 0
-        for way in kind(cls, place):
-            text = call_text("", way.args, way.kwargs)
-            if text not in seen and not refused_argument(Target("", None, way.args, {**way.kwargs}), cls):
-                seen.add(text)
-                count += 1
-                yield way
-            if count == _OF_A_KIND:
-                break
+        with suppress(Exception):  # classes of others may answer any question with an exception
+            yield from islice(_new(kind(cls, place), cls, seen), _OF_A_KIND)
+
+
+def _new(ways: Iterable[Way], cls: type, seen: set[str]) -> Iterator[Way]:
+    """Those that were not given before, and that read no files and fetch nothing."""
+    for way in ways:
+        text = call_text("", way.args, way.kwargs)
+        if text not in seen and not refused_argument(Target("", None, way.args, {**way.kwargs}), cls):
+            seen.add(text)
+            yield way
 
 
 def depend_on_search(cls: type) -> None:
@@ -137,7 +141,7 @@ def _in_package(cls: type, place: Place | None) -> Iterator[Way]:
     """How the package itself builds it: in factories, in subclasses, as a part of others."""
     if place is None:
         return
-    by_file = {getattr(it, "__file__", None): it for it in list(sys.modules.values())}
+    by_file = {vars(it).get("__file__"): it for it in list(sys.modules.values()) if isinstance(it, ModuleType)}
     for path, text in place.sources(cls.__name__, _near(cls)):
         if (module := by_file.get(str(path))) is not None:
             yield from _ways(cls, _in_text(cls, path, text, vars(module)), path, place.shown(path))
@@ -216,20 +220,30 @@ def _wants_weights(kwargs: Mapping[str, Any]) -> bool:
 def _siblings(cls: type) -> list[type]:
     """The modules that the package defines, as far as it is imported: those of the same file first."""
     top = cls.__module__.partition(".")[0]
-    modules = [it for name, it in list(sys.modules.items()) if name.partition(".")[0] == top and it is not None]
-    held = {it: None for module in modules for it in list(vars(module).values()) if isinstance(it, type)}
+    modules = [
+        it for name, it in list(sys.modules.items()) if name.partition(".")[0] == top and isinstance(it, ModuleType)
+    ]
+    held = {it: None for module in modules for it in list(vars(module).values()) if issubclass(type(it), type)}
     own = [it for it in held if issubclass(it, nn.Module) and it.__module__.partition(".")[0] == top and it is not cls]
     return sorted(own, key=lambda it: (it.__module__ != cls.__module__, it.__module__, it.__qualname__))
 
 
-def _of_sibling(cls: type, _: Place | None) -> Iterator[Way]:
-    """What one class of the package takes by default for all that is needed."""
+def _of_sibling(cls: type, place: Place | None) -> Iterator[Way]:
+    """What one class of the package takes by default for all that is needed, or one near it is built with."""
     needed = {it.name for it in required(parameters_of(cls))}
     for sibling in _siblings(cls) if needed else ():
         defaults = {it.name: it.default for it in parameters_of(sibling) or () if it.name in needed}
         if {*defaults} == needed and all(_is_plain(it) for it in defaults.values()):
             text = call_text(cls.__name__, (), defaults)
             yield Way((), defaults, f"built with what {sibling.__name__} takes by default: {text}", "model", cls=cls)
+    near = (it for it in _siblings(cls) if it.__module__ == cls.__module__ or {*it.__mro__} & {*cls.__mro__} - _BASES)
+    for sibling in islice(near, _OF_A_KIND) if needed else ():
+        for way in islice(_written(sibling, place), _OF_A_KIND):
+            kwargs = {name: value for name, value in way.kwargs.items() if name in needed}
+            if {*kwargs} == needed:
+                text = call_text(cls.__name__, (), kwargs)
+                note = f"built as in {way.place}, where {sibling.__name__} is: {text}"
+                yield replace(way, args=(), kwargs=kwargs, note=note, grade="model", calls=(), cls=cls)
 
 
 def _is_plain(value: object) -> bool:

@@ -75,7 +75,7 @@ def models(text: str, seed: int, allow: Sequence[str], ways: Ways) -> Iterator[M
         TargetNotFound: A part of the name does not exist.
         TargetImportFailed: A module on the way raised an exception.
         NotAModule: It is a class of other objects; none is built.
-        TargetBuildFailed: Building it with the first arguments raised, or gave no `nn.Module`, and there are no more.
+        TargetBuildFailed: In no way could it be built; that is why not with the first arguments.
     """
     target = parse_target(text)
     with torch.random.fork_rng(devices=()):
@@ -93,14 +93,17 @@ def models(text: str, seed: int, allow: Sequence[str], ways: Ways) -> Iterator[M
     if isinstance(item, type) and _builds_others(item):
         raise NotAModule(text)
     first: TargetBuildFailed | None = None
-    for number, way in enumerate(ways(target, item)):
+    is_built = False
+    for way in ways(target, item):
         try:
             module = _built(text, target, item, way, seed)
         except TargetBuildFailed as error:
-            first = first if number else error
+            first = first or error
         else:
+            is_built = True
             yield Model(module, way)
-    if first is not None:
+            del module  # the next one wants its memory
+    if first is not None and not is_built:
         raise first
 
 

@@ -17,8 +17,8 @@ from torchrecorder.recording.written.values import value_text
 from torchrecorder.request import InputSpec, format_shapes, parse_shapes, parse_target, why_class_not_tried
 from torchrecorder.request.callables import parameters_of, required
 
-_MOST_WAYS = 3
-"""Of a class: the first are the surest."""
+_MOST_WAYS = 1
+"""Of a class: the first is the surest, and each further one costs the reading of more of its project."""
 
 
 def wants(pattern: str, allow: Sequence[str]) -> dict[str, str]:
@@ -34,7 +34,7 @@ def wants(pattern: str, allow: Sequence[str]) -> dict[str, str]:
             if isinstance(cls, type) and (cls.__doc__ or "").strip():
                 needs = [parameter.name for parameter in required(parameters_of(cls))]
                 kind = why_class_not_tried(name, cls)
-                ways = [] if kind else [*islice(_ways(cls), _MOST_WAYS)]
+                ways = [] if kind or not needs else [*islice(_ways(cls), _MOST_WAYS)]
                 found[name] = json.dumps({"kind": kind, "needs": needs, "ways": ways})
     return found
 

@@ -35,22 +35,22 @@ looked_at: set[str] = set()
 """Files that were read for it."""
 
 
-class _State:
-    is_on = False
+_searches: list[None] = []
+"""One for each search that is under way."""
 
 
 def is_searching() -> bool:
     """Whether files are read for a search right now, and not for the user's code."""
-    return _State.is_on
+    return bool(_searches)
 
 
 @contextmanager
 def _searching() -> Iterator[None]:
-    before, _State.is_on = _State.is_on, True
+    _searches.append(None)
     try:
         yield
     finally:
-        _State.is_on = before
+        _searches.pop()
 
 
 class Place(NamedTuple):

@@ -7,12 +7,14 @@ belong to the second that ran before the first as well, as the `cat` at the head
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
 
-from torchrecorder.graph import Call, Graph
+from torchrecorder.graph import Call, Graph, Module
 from torchrecorder.graph.edit import renumbered
+from torchrecorder.graph.model import ParamCount
+from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.plan.repeats import dependence, place
 from torchrecorder.view.tree import CallTree, Item, call_tree
 
@@ -50,6 +52,14 @@ def with_lists(graph: Graph, is_asked: Callable[[str], bool]) -> Graph:
     tree = call_tree(graph)
     entries = [entry for row in graph.calls for path in outermost if (entry := _whole_list(tree, row.id, path))]
     return _with_calls(tree, entries) if entries else graph
+
+
+def with_functions(graph: Graph, groups: Mapping[str, Collection[int]]) -> Graph:
+    """The Graph with a call for each group of ops that ran in one call, as if a layer of that path had run them."""
+    none = ParamCount(0, 0, 0)
+    made = {path: Module(path, "function", native=False, params=none, extra_repr="") for path in groups}
+    entries = [_Entry(path, graph.ops[min(ops)].call, (), frozenset(ops)) for path, ops in groups.items()]
+    return _with_calls(call_tree(replace(graph, modules={**graph.modules, **made})), entries)
 
 
 def _whole_list(tree: CallTree, parent: int, path: str) -> _Entry | None:
@@ -126,16 +136,22 @@ def _stretches(graph: Graph, items: Sequence[Item], spans: Sequence[tuple[int, i
 
 def _with_calls(tree: CallTree, entries: Sequence[_Entry]) -> Graph:
     graph = tree.graph
-    ids = {entry.calls[0]: len(graph.calls) + place for place, entry in enumerate(entries)}
-    before = {entry.calls[0]: entry for entry in entries}
-    parents = {call: ids[entry.calls[0]] for entry in entries for call in entry.calls}
-    around = {op: ids[entry.calls[0]] for entry in entries for op in entry.ops}
+    parents, around = dict[int, int](), dict[int, int]()
+    before: dict[int, Call] = {}
+    within: dict[int, list[Call]] = {}
+    for id_, entry in enumerate(entries, len(graph.calls)):
+        inputs, outputs = _ends(tree, entry)
+        row = Call(id_, entry.parent, entry.path, inputs=inputs, outputs=outputs)
+        if entry.calls:
+            before[entry.calls[0]] = row
+        else:
+            within.setdefault(entry.parent, []).append(row)
+        parents.update(dict.fromkeys(entry.calls, id_))
+        around.update(dict.fromkeys(entry.ops, id_))
     calls: list[Call] = []
     for row in graph.calls:
-        if (entry := before.get(row.id)) is not None:
-            inputs, outputs = _ends(tree, entry)
-            calls.append(Call(ids[row.id], row.parent, entry.path, inputs=inputs, outputs=outputs))
-        calls.append(replace(row, parent=parents.get(row.id, row.parent)))
+        calls += [before[row.id]] if row.id in before else []
+        calls += [replace(row, parent=parents.get(row.id, row.parent)), *within.get(row.id, ())]
     ops = tuple(replace(op, call=around.get(op.id, op.call)) for op in graph.ops)
     return renumbered(replace(graph, calls=tuple(calls), ops=ops))
 
@@ -149,7 +165,7 @@ def _ends(tree: CallTree, entry: _Entry) -> tuple[dict[str, int], dict[str, int]
     for value in read:
         row = graph.values[value]
         if row.kind in ("input", "op") and row.producer not in inside:
-            name = _origin(tree, entry, value) if inputs else "x"
+            name = _origin(tree, entry, value) if inputs or not entry.calls else "x"
             inputs[f"{name}.{len(inputs)}" if name in inputs else name] = value
     made = [value for op in sorted(inside) for value in graph.ops[op].outputs]
     wanted = {value for op in graph.ops if op.id not in inside for value in op.inputs}
@@ -163,7 +179,8 @@ def _origin(tree: CallTree, entry: _Entry, value: int) -> str:
     row = tree.graph.values[value]
     if row.producer is None:
         return row.name or str(value)
-    around = tree.graph.around(tree.graph.ops[row.producer].call)
+    op = tree.graph.ops[row.producer]
+    around = tree.graph.around(op.call)
     path = next((call.module for call in around if call.parent == entry.parent), "")
-    names = [part for part in path.split(".") if not part.isdigit()]
-    return names[-1] if names else str(value)
+    names = [part for part in path.split(".") if part and not part.isdigit()]
+    return names[-1] if names else tree.graph.variable(op) or plain(op.name)

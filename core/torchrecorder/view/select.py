@@ -5,7 +5,7 @@ A view that would be too large is drawn at a smaller depth or with gaps, and a n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import tuning
 from torchrecorder.view.differences import with_spans
-from torchrecorder.view.entries import with_entries, with_lists
+from torchrecorder.view.entries import with_entries, with_functions, with_lists
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Marks, View
 from torchrecorder.view.plan.edges import Ends
@@ -84,6 +84,24 @@ class Views:
             focused = replace(options, focus=self.graph.calls[call].module)
             return self._with(focused, contract=self.visible.contract).view()
         return self._finished(chosen)
+
+    def opened(self, groups: Mapping[str, Collection[int]]) -> tuple[Views, dict[str, int]]:
+        """Views in which groups of ops are calls that can be opened, and these calls, by path."""
+        rows, readers = self.graph.ops, self.visible.readers
+        whole: dict[str, set[int]] = {}
+        for path, ops in groups.items():
+            inside = whole[path] = {*ops}
+            for op in rows[max(ops) : min(ops) : -1]:  # what only moves data between them
+                read = [reader.id for value in op.outputs for reader in readers.get(value, ())]
+                if (
+                    op.call == rows[min(ops)].call
+                    and self.visible.handed[op.id] is not None
+                    and inside.issuperset(read)
+                ):
+                    inside.add(op.id)
+        options = replace(self.options, depth="auto", expand=(), collapse=(), focus="")
+        views = Views(with_functions(self.graph, whole), options, contract=self.visible.contract)
+        return views, {row.module: row.id for row in views.graph.calls if row.module in groups}
 
     def _with(self, options: DrawingOptions, *, contract: bool) -> Views:
         return Views(self.graph, options, contract=contract, marks=self.visible.marks)

@@ -102,7 +102,8 @@ class CallTree:
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        return {value.name or "": prod(value.shape) for value in self.graph.values if value.kind == "param"}
+        params = (value for value in self.graph.values if value.kind == "param")
+        return {value.name or "": prod(size for size in value.shape if isinstance(size, int)) for value in params}
 
     def is_leaf(self, call: int) -> bool:
         """Whether it is a layer of torch's own that calls no other."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import traceback
@@ -14,7 +15,15 @@ from importlib.machinery import PathFinder
 import torch
 from torch import nn
 
-from torchrecorder.errors import FailedInside, ForwardError, InputError, TargetError, TorchRecorderError, WorkerCrashed
+from torchrecorder.errors import (
+    FailedInside,
+    ForwardError,
+    InputError,
+    TargetError,
+    TorchRecorderError,
+    WorkerCrashed,
+    chain,
+)
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.recording.constructing import ways
@@ -23,6 +32,7 @@ from torchrecorder.recording.guess.advice import advice_on_shapes
 from torchrecorder.recording.guess.search import PATIENCE_S, record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
+from torchrecorder.recording.machine.large import forget
 from torchrecorder.recording.machine.weights import refuse_downloads, weights_note
 from torchrecorder.recording.matching import matching_models
 from torchrecorder.recording.run import Run, capture, wants_memory
@@ -134,14 +144,15 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
     One on inputs guessed from names alone counts if no other way has a better one.
     """
     guessed: Graph | None = None
-    failed: tuple[Callable[[float], Graph], InputError | ForwardError] | None = None
+    failed: tuple[Callable[[float], Graph] | None, InputError | ForwardError] | None = None
     arguments = partial(ways, is_common=request.is_common, is_trial=is_trial)
     for model, way in models(request.target, request.seed, allow, arguments):
         recorded = partial(_of_model, request, model, way, allow)
         try:
             graph = recorded(PATIENCE_S if "(" in request.target else _FOR_ONE_S)
         except (InputError, ForwardError) as error:
-            failed = failed or (recorded, error)
+            failed = failed or (recorded if isinstance(error, InputError) and error.ran_out_of_time else None, error)
+            _let_go(model, error)
             continue
         if graph.info.grade != "names":
             if way is not None:
@@ -151,10 +162,18 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
     if guessed is not None:
         return guessed
     assert failed is not None
-    recorded_first, first = failed
-    if isinstance(first, InputError) and first.ran_out_of_time and "(" not in request.target:
-        return recorded_first(PATIENCE_S)
+    go_on, first = failed
+    if go_on is not None and "(" not in request.target:
+        return go_on(PATIENCE_S)
     raise first
+
+
+def _let_go(model: nn.Module, error: BaseException) -> None:
+    """Free the memory of a refused model, which frames of the error hold, and parts that know their parents."""
+    forget(model)
+    for raised in chain(error):
+        traceback.clear_frames(raised.__traceback__)
+    gc.collect()
 
 
 def _of_model(

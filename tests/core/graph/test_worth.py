@@ -52,12 +52,19 @@ class Cell(nn.Module):
 X = torch.ones(2, 4)
 both = lambda net, x: net.second(net.first(x))  # noqa: E731
 
+
+def masked(net: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+    mask = torch.rand(2, 4) > 0.5
+    return both(net, x * mask), mask.int()
+
+
 WORTH: dict[str, tuple[nn.Module, tuple[Tensor, ...]]] = {
     "two layers": (Of(both), (X,)),
     "a cell of matrices": (Cell(), (X,)),
     "a scale beside the features": (Of(lambda net, x: (both(net, x), net.scale.exp())), (X,)),
     "an empty loss beside the features": (Of(lambda net, x: (both(net, x), torch.zeros(()))), (X,)),
     "a number of one input": (Of(lambda net, x: both(net, x).mean()), (X,)),
+    "a mask by chance": (Of(masked), (X,)),
     "labels that are decoded in Python": (
         Of(lambda net, x: torch.tensor(both(net, x).argmax(1).tolist())),
         (X,),
@@ -119,6 +126,12 @@ def test_sizes_that_nothing_vouches_for_are_a_reason() -> None:
     graph = capture(Of(both), (X,))
     named = replace(graph, info=replace(graph.info, grade="names"))
     assert against(named) == "its inputs can be guessed from the names of its parameters alone"
+
+
+def test_what_an_author_gives_may_be_left_unused() -> None:
+    graph = capture(Of(lambda net, x, y: both(net, x)), (X, X))
+    assert against(graph)
+    assert against(replace(graph, info=replace(graph.info, grade="declared"))) == ""
 
 
 @pytest.mark.parametrize("run", ["fake", "meta"])

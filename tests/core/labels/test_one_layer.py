@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -18,11 +20,11 @@ IMAGE, WORDS = torch.zeros(1, 3, 16, 16), torch.zeros(1, 8, 32)
 
 
 class MaskedConv2d(nn.Conv2d):
-    def __init__(self, *sizes: int, padding: int) -> None:
-        super().__init__(*sizes, padding=padding)
+    def __init__(self, before: int, after: int, kernel: int, padding: int) -> None:
+        super().__init__(before, after, kernel, padding=padding)
         self.register_buffer("mask", torch.ones_like(self.weight))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return self._conv_forward(x, self.weight * self.get_buffer("mask"), self.bias)
 
 
@@ -31,7 +33,7 @@ class LoRALinear(nn.Linear):
         super().__init__(before, after)
         self.down, self.up = nn.Parameter(torch.zeros(2, before)), nn.Parameter(torch.zeros(after, 2))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return nn.functional.linear(x, self.weight, self.bias) + x @ self.down.T @ self.up.T
 
 
@@ -40,12 +42,12 @@ class CausalConv1d(nn.Module):
         super().__init__()
         self.room, self.conv = 2 * dilation, nn.Conv1d(width, width, 3, dilation=dilation)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return self.conv(nn.functional.pad(x, (self.room, 0)))
 
 
 class Residual(CausalConv1d):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return x + super().forward(x)
 
 
@@ -54,12 +56,12 @@ class Positions(CausalConv1d):
         super().__init__(width)
         self.table = nn.Parameter(torch.zeros(width, 1))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return super().forward(x) + self.table
 
 
 class Hyper(CausalConv1d):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return nn.functional.conv1d(nn.functional.pad(x, (self.room, 0)), self.conv.weight * x.mean())
 
 
@@ -68,12 +70,12 @@ class ScaledNorm(nn.Module):
         super().__init__()
         self.norm, self.gamma = nn.LayerNorm(32, elementwise_affine=False), nn.Parameter(torch.zeros(32))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return self.norm(x) * (1 + self.gamma)
 
 
 class PixelNorm(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return x / torch.sqrt(x.pow(2).mean(1, keepdim=True) + 1e-6)
 
 
@@ -87,7 +89,7 @@ class Alone(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(layers)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         for layer in self.layers:
             x = layer(x)
         return x.cumsum(-1)
@@ -98,7 +100,7 @@ class Outer(nn.Module):
         super().__init__()
         self.conv = CausalConv1d(8, dilation)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return x + torch.tanh(self.conv(x))
 
 
@@ -117,7 +119,7 @@ def symmetric() -> nn.Module:
     return layer
 
 
-def pruned() -> nn.Module:
+def pruned() -> Any:
     return prune.identity(nn.Linear(32, 8), "weight")  # type: ignore[no-untyped-call]
 
 
@@ -173,7 +175,7 @@ class Tied(nn.Module):
         self.encoder, self.head = nn.Linear(32, 32), nn.Linear(32, 32)
         self.head.weight = self.encoder.weight
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         x = self.encoder(x).cumsum(-1)
         return nn.functional.linear(self.head(x).cumsum(-1), self.encoder.weight.t())
 
@@ -181,9 +183,9 @@ class Tied(nn.Module):
 class TiedEncoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.ModuleList((nn.Linear(32, 16), nn.Linear(16, 8)))
+        self.layers: Any = nn.ModuleList((nn.Linear(32, 16), nn.Linear(16, 8)))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         for layer in self.layers:
             x = torch.relu(layer(x))
         for layer in reversed(self.layers):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -34,7 +36,7 @@ class Staged(nn.Module):
         self.stage = nn.Sequential(conv(), conv(), nn.Dropout(), *([pool] if within else []))
         self.behind = nn.Identity() if within else pool
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return self.behind(self.stage(x)).cumsum(-1)
 
 
@@ -76,7 +78,7 @@ class Shrinking(nn.Module):
         super().__init__()
         self.shrinks, self.conv = shrinks, nn.Conv2d(8, 8, 3, padding=1)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return torch.tanh(self.conv(x)) + (shortcut(x) if self.shrinks else x)
 
 
@@ -85,7 +87,7 @@ def shortcut(x: torch.Tensor) -> torch.Tensor:
 
 
 class Unit(nn.Linear):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return x + torch.tanh(super().forward(x))
 
 
@@ -94,18 +96,18 @@ class Many(nn.Module):
         super().__init__()
         self.units = nn.Sequential(*(Unit(16, 16) for _ in range(number)))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return x + torch.relu(self.units(x))
 
 
 class Stages(nn.Module):
-    def __init__(self, *stages: list[nn.Module]) -> None:
+    def __init__(self, *stages: Sequence[nn.Module]) -> None:
         super().__init__()
         for i, blocks in enumerate(stages):
             self.add_module(f"stage{i}", nn.Sequential(*blocks))
         self.n = len(stages)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         for i in range(self.n):
             x = self.get_submodule(f"stage{i}")(x).cumsum(-1)
         return x
@@ -141,7 +143,7 @@ class Lists(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         pairs = (nn.ModuleList((nn.Linear(16, 16), nn.Linear(16, 16))) for _ in range(2))
-        self.downs = nn.ModuleList(pairs)
+        self.downs: Any = nn.ModuleList(pairs)
 
     def forward(self, x: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
         kept = []

@@ -50,7 +50,7 @@ def test_a_picture_alone() -> None:
     assert "inside" not in text
     without = html(drawn(mlp()), zoom=False)
     assert without.startswith('<div class="torchrecorder-picture" style="--torchrecorder-width:')
-    assert "details" not in without
+    assert "data-details" not in without
 
 
 def test_a_width_takes_the_place_of_the_natural_one() -> None:
@@ -278,3 +278,13 @@ def test_a_name_that_addresses_write_in_another_way_shares_nothing() -> None:
     texts = [page.contents(diagram, options, copy=page.add(diagram, options.name)) for _ in range(2)]
     assert "data-same" not in "".join(texts)
     assert see("".join(texts)).twice == set()
+
+
+def test_a_patch_of_arithmetic_opens_like_a_layer() -> None:
+    net = Net()
+    x = net.layer("enter", "Linear", net.input("x", 1, 8), params=8)
+    for _ in range(6):
+        x = net.op("exp", x)
+    text = html(drawn(net.graph(net.layer("leave", "Linear", x, params=8))), name="net")
+    assert 'xlink:href="#net:/exp/"' in text
+    assert 'id="net:/exp/"' in text

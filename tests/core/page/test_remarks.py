@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from docutils import nodes
 
 from mkdocs_torchrecorder.figure import figure
-from sphinx_torchrecorder.figure import add_reader_notes
+from sphinx_torchrecorder.figure import add_reader_line
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.errors import (
     EngineNotFound,
@@ -62,18 +63,35 @@ def test_remarks() -> None:
     drawing = Drawing(Layout(1, 1), "", "", {"guessed": "the shape is a guess"}, ("a note",))
     error = ForwardError("Net", "ValueError: no")
     request = read_request("pkg.Net", {})
-    assert Outcome(request, Diagram(drawing, load_graph=no_graph), error).reader_notes() == (
-        "This diagram is not complete: the forward of Net failed: ValueError: no",
-        "the shape is a guess",
-        "a note",
-    )
-    assert Outcome(request, None, error).reader_notes() == ()
+    failed = Outcome(request, Diagram(drawing, load_graph=no_graph), error)
+    assert failed.reader_line() == "This diagram is not complete: the forward of Net failed: ValueError: no"
+    assert failed.about() == ("the shape is a guess", "a note")
+    assert (Outcome(request, None, error).reader_line(), Outcome(request, None, error).about()) == ("", ())
     graded = replace(drawing, facts={"guessed": "1,7, from fc (Linear)", "grade": "layer"}, notes=())
     found = Outcome(request, Diagram(graded, load_graph=no_graph))
-    assert found.reader_notes() == ("inputs guessed from its first layers: 1,7, from fc (Linear)",)
-    assert found.reader_notes(translation("de")) == (
-        "Eingaben erraten aus seinen ersten Schichten: 1,7, aus fc (Linear)",
-    )
+    assert found.about() == ("inputs guessed from its first layers: 1,7, from fc (Linear)",)
+    assert found.about(translation("de")) == ("Eingaben erraten aus seinen ersten Schichten: 1,7, aus fc (Linear)",)
+
+
+@pytest.mark.parametrize(
+    ("grade", "line"),
+    [
+        ("layer", "Sizes for an example input: x N×7"),
+        ("model", "Sizes for an example input: x N×7"),
+        ("names", "Drawn for an example input, without sizes."),
+        ("declared", ""),
+        (None, ""),
+    ],
+)
+def test_a_reader_gets_one_line(grade: str | None, line: str) -> None:
+    facts = {"input": "x N×7"} | ({} if grade is None else {"guessed": "1,7, from fc (Linear)", "grade": grade})
+    drawing = Drawing(Layout(1, 1), "", "", facts, ("a note", "another"))
+    drawn = Outcome(read_request("pkg.Net", {}), Diagram(drawing, load_graph=no_graph))
+    assert drawn.reader_line() == line
+    shown = figure(drawn, CopyNumbers())
+    assert shown.count("torchrecorder-remark") == bool(line)
+    assert shown.index("<details") < shown.index("another") < shown.index("</details>")
+    assert "<details open" not in shown
 
 
 def test_a_reader_is_not_told_what_only_the_author_can_use() -> None:
@@ -87,8 +105,9 @@ def test_a_reader_is_not_told_what_only_the_author_can_use() -> None:
     others = ("not drawn: 2 operations that nothing reads", "values left PyTorch through item() in encoder.0")
     drawing = Drawing(Layout(1, 1), "", "", notes=(*own, *library, *others), weakened=("layered, since …",))
     found = Outcome(read_request("pkg.Net(3)", {}), Diagram(drawing, load_graph=no_graph))
-    assert found.reader_notes() == (*own, *others)
-    assert found.author_notes() == tuple(f"pkg.Net(3): {note}" for note in (*library, "layered, since …"))
+    assert found.about() == (*own, *others)
+    all_notes = (*own, *library, *others, "layered, since …")
+    assert found.author_notes() == tuple(f"pkg.Net(3): {note}" for note in all_notes)
     assert outcome().author_notes() == ()
 
 
@@ -208,8 +227,11 @@ def test_code_in_a_note_stands_between_backticks() -> None:
 def test_both_front_ends_show_it_as_code() -> None:
     drawing = Drawing(Layout(1, 1), "", "", {}, ("one branch of `if x < 1:` was taken",))
     outcome = Outcome(read_request("pkg.Net", {}), Diagram(drawing, load_graph=no_graph))
+    failed = replace(outcome, error=ForwardError("Net", "`if x < 1:` is wrong"))
     frame = nodes.figure()
     frame += nodes.image()
-    add_reader_notes(frame, outcome)
+    frame += nodes.legend("", nodes.paragraph("", "of the author"))
+    add_reader_line(frame, failed)
+    assert str(frame).index("of the author") < str(frame).index("torchrecorder-remark") < str(frame).index("</legend>")
     assert "<literal>if x < 1:</literal>" in str(frame)
     assert "one branch of <code>if x &lt; 1:</code> was taken" in figure(outcome, CopyNumbers())

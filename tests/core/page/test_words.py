@@ -17,7 +17,16 @@ from torchrecorder.recording.guess.search import _NOT_COMPUTED
 from torchrecorder.request.models import COLUMNS
 
 LANGUAGES = ("de", "fr", "ja", "zh_CN")
-TEXTS = {*COLUMNS.values(), *words.FIGURE, *words.BOX, *words.SCRIPT_WORDS, *words.NOTES, *words.GRADES.values()}
+ABOUT = {words.SIZES, words.EXAMPLE, *words.SIGNS.values(), *(sign for sign in words.SIGNS if sign.startswith("a "))}
+TEXTS = {
+    *COLUMNS.values(),
+    *words.FIGURE,
+    *words.BOX,
+    *words.SCRIPT_WORDS,
+    *words.NOTES,
+    *words.GRADES.values(),
+    *ABOUT,
+}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -37,7 +37,7 @@ def test_none_is_drawn_unasked_but_where_a_page_asks_for_it(site: Site) -> None:
         assert left_out.error.reason == "its inputs can be guessed from the names of its parameters alone"
         (drawn,) = site.build(asked)
         assert "3×64×64" not in svg_of(drawn)
-        assert drawn.reader_notes()[0] == (
+        assert drawn.about()[0] == (
             "inputs guessed from names alone, so no sizes are shown: "
             "x=1,3,64,64, from nothing but the names of its parameters"
         )
@@ -49,4 +49,4 @@ def test_none_is_drawn_unasked_but_where_a_page_asks_for_it(site: Site) -> None:
 def test_a_guess_from_a_layer_is_drawn_with_its_sizes(site: Site) -> None:
     (drawn,) = site.build(replace(ask(shape=""), is_tried=True))
     assert "1×4" in svg_of(drawn) or "N×4" in svg_of(drawn)
-    assert drawn.reader_notes()[0] == "inputs guessed from its first layers: 1,3, from fc (Linear)"
+    assert drawn.about()[0] == "inputs guessed from its first layers: 1,3, from fc (Linear)"

@@ -85,7 +85,7 @@ def test_a_failure_until_something_shows_how(site: Site) -> None:
     assert ("Needs(7)" in notes(outcome), jobs) == (True, 1)
 
 
-def test_a_failure_until_an_example_is_mended(site: Site) -> None:
+def test_a_failure_until_an_example_is_put_right(site: Site) -> None:
     write(site, "test_needs.py", "from pip_nets.nets import Needs\nNeeds(-1)\n")
     assert [built(site, "Needs")[1] for _ in range(2)] == [1, 0]
     write(site, "test_needs.py", "from pip_nets.nets import Needs\nNeeds(1)\n")

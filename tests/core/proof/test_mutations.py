@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 import torch
 
+from tests.core.proof.folded_nets import FOLDED
 from tests.core.proof.loop_nets import LOOPS
 from tests.core.proof.mutations import MUTATIONS, Mutation
 from tests.core.proof.unseen_nets import UNSEEN
@@ -20,7 +21,7 @@ from torchrecorder.view import View, make_view
 def views() -> dict[str, View]:
     """Views without a fault, by name."""
     found = {}
-    for entry in (*LOOPS, *UNSEEN):
+    for entry in (*LOOPS, *UNSEEN, *FOLDED):
         model, args, kwargs = entry.load()
         with torch.no_grad():
             graph = capture(model, args, kwargs)

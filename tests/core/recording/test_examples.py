@@ -128,6 +128,13 @@ CALLS = {
         7,
         "Net(pieces=7)",
     ),
+    "what is set up before": (
+        "from parameterized import parameterized\nfrom PKG import Net\nclass T:\n"
+        "  @parameterized.expand([[1]])\n  def test(self, n):\n    Net(self.size + n)\n"
+        "  def setUp(self):\n    self.size = 6",
+        6,
+        "Net(7)",
+    ),
     "a fixture": (
         "import pytest\nfrom PKG import Net\n@pytest.fixture\ndef size():\n  return 7\ndef test(size):\n  Net(size)",
         7,
@@ -262,6 +269,20 @@ def test_a_class_of_the_package_that_takes_the_same(project: Project) -> None:
     assert (way.note, way.grade) == ("built with what Other takes by default: Net(pieces=6)", "model")
 
 
+def test_what_a_class_near_it_is_built_with(project: Project) -> None:
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + "\nclass Wide(Net):\n    pass\n")
+    project.write("tests/test_wide.py", "from PKG import Wide\nWide(pieces=7, kind=2)")
+    (way,) = project.ways()
+    assert (way.note, way.grade) == ("built as in tests/test_wide.py:2, where Wide is: Net(pieces=7)", "model")
+
+
+def test_a_package_with_objects_that_answer_nothing(project: Project) -> None:
+    odd = "\nclass Meta(type(nn.Module)):\n    def __subclasscheck__(cls, other):\n        raise RuntimeError(1)\n"
+    odd += "class Odd(nn.Module, metaclass=Meta):\n    pass\ndef net():\n    return Net(7)\n"
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + odd)
+    assert [way.args for way in project.ways()] == [(7,)]
+
+
 SHARED = """
     from typing import Sequence
     from torch import nn
@@ -334,5 +355,12 @@ def test_an_example_whose_forward_refuses_is_no_answer(project: Project) -> None
     text = dedent(NETS).replace("return self.leave", "raise RuntimeError('never')\n        return self.leave")
     project.write(f"src/{project.package}/__init__.py", text)
     project.write("tests/test_net.py", "import torch\nfrom PKG import Net\nNet(7)(torch.rand(1, 7))")
-    with pytest.raises((InputError, TargetBuildFailed)):
+    with pytest.raises(InputError, match="Net is called with inputs of unknown shape"):
         project.graph()
+
+
+def test_a_guess_from_names_counts_if_an_example_cannot_be_built(project: Project) -> None:
+    net = "\nclass Any(nn.Module):\n    def forward(self, x):\n        return (x * 2).sum(1)\n"
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + net)
+    project.write("tests/test_any.py", "from PKG import Any\nAny(*[])\nAny(**{})")
+    assert project.graph("Any").info.grade == "names"

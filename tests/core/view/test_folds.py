@@ -9,11 +9,16 @@ import pytest
 from tests.core.graph.building import Net
 from tests.core.proof.test_proof import proved, recorded
 from tests.core.view.seeing import boxes, edges, shown
+from torchrecorder.drawing.draw import DrawJob, draw
+from torchrecorder.drawing.model import Drawing
+from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph, Module
 from torchrecorder.graph.model import ParamCount
 from torchrecorder.labels.labels import Labels
-from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import View, make_view
+from torchrecorder.layout.dot import edge_shapes
+from torchrecorder.proof import ProvedViews, faults
+from torchrecorder.request.requests import USUAL, DrawingOptions
+from torchrecorder.view import View, Views, make_view
 
 # --- patches
 
@@ -74,6 +79,17 @@ def test_a_patch_is_called_by_the_variable_that_gets_it() -> None:
 
 def test_columns_are_one_node_with_what_each_of_them_has() -> None:
     assert words(proved(recorded("fields")))[0] == "first | Embedding 10×1 … 15×1 · [:, 0 … 5] · 6 in parallel"
+
+
+def test_columns_of_several_shapes_say_none_behind_them() -> None:
+    def columns(*sizes: int) -> View:
+        net = Net()
+        x = net.layer("enter", "Linear", net.input("x", 1, 8), params=8)
+        given = [net.op("sin", net.layer(f"fc.{i}", "Linear", x, (1, n)), shape=(1, n)) for i, n in enumerate(sizes)]
+        return make_view(net.graph(net.layer("leave", "Linear", net.op("cat", *given, shape=(1, sum(sizes))))))
+
+    assert "1×4" in edge_shapes(columns(4, 4, 4, 4), USUAL).values()
+    assert {*edge_shapes(columns(4, 5, 6, 7), USUAL).values()} == {"1×22"}
 
 
 def test_long_columns_are_a_box() -> None:
@@ -200,3 +216,27 @@ def test_a_closed_layer_does_not_hold_most_of_a_small_picture() -> None:
     assert "body" not in shown(view)
     assert shown(view)[2:6] == ["body.a", "sin", "body.b", "sin"]
     assert "gap" in {node.kind for node in view.nodes}
+
+
+# --- what opens
+
+
+def test_a_patch_and_a_function_are_opened_in_place() -> None:
+    for name, path, first in (("fields", "/add", "sum"), ("neighbours", "/mixed", "mul")):
+        (drawing,) = draw([DrawJob(recorded(name), "a" * 64, DrawingOptions())], find_engine("pure"))
+        assert isinstance(drawing, Drawing)
+        assert drawing.weakened == ()
+        inside = next(nested for nested in drawing.nested if nested.path == path)
+        closed = f"#{inside.call}"
+        assert closed in {figure.reference for figure in drawing.layout.nodes}
+        assert f"{path}/{first}" in inside.details
+
+
+def test_what_is_opened_of_a_patch_is_true() -> None:
+    views = ProvedViews(Views(recorded("neighbours")))
+    patch = next(node for node in views.view().nodes if node.kind == "function")
+    ((path, inside),) = views.opened({"/mixed": patch.ops})
+    assert path == "/mixed"
+    assert faults(inside) == ()
+    assert [name for name in shown(inside) if name.startswith("input")] == ["input:q_0", "input:k_0", "input:v_0"]
+    assert shown(inside).count("sum") == 1

@@ -34,7 +34,7 @@ class Net(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.in_row:
-            return sum(self.blocks(x, i) for i in range(4))  # type: ignore[return-value]
+            return sum(self.blocks(x, i) for i in range(4))  # type: ignore[no-any-return]
         for i in range(4):
             x = self.blocks(x, i)
         return x
@@ -89,7 +89,7 @@ def test_blocks_beside_one_another_are_no_loop() -> None:
 
 def test_depths_and_inner_views_agree() -> None:
     for options in ({"depth": 1}, {"depth": 2}, {"depth": "all"}, {"fold": False}, {"layout": "layered"}):
-        diagram = torchrecorder.draw(Net(Blocks()), (1, 8, 16), **options)  # type: ignore[arg-type]
+        diagram = torchrecorder.draw(Net(Blocks()), (1, 8, 16), **options)
         assert diagram.weakened == ()
         assert "shared" not in diagram.svg
         assert "shared" not in str(diagram.drawing.details)

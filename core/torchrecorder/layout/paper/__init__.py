@@ -22,6 +22,7 @@ from torchrecorder.layout.paper.backs import NoWayBack
 from torchrecorder.layout.paper.cards import Card, Cards
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.compose import Composer
+from torchrecorder.layout.paper.exchange import Order, RowSets
 from torchrecorder.layout.paper.figures import Figures
 from torchrecorder.layout.paper.lanes import Blocked
 from torchrecorder.layout.paper.panels import Panels
@@ -127,6 +128,7 @@ class _Sketch:
         self._is_narrow = False  # whether words are broken into more lines
         self._has_u = False
         self._panels = Panels(view)
+        self._orders: dict[RowSets, Order] = {}
         self.ranking = Ranking(self._panels)
         self._labels = Labels(view, show=show)
         self._shapes = edge_shapes(view, show) if "shapes" in show else {}
@@ -191,6 +193,7 @@ class _Sketch:
             self._titles,
             words,
             columns,
+            self._orders,
             is_narrow=self._is_narrow,
             is_sideways=self._is_sideways,
         )
@@ -346,7 +349,8 @@ def placement(layout: Layout, room: float, *, is_sideways: bool = False) -> Plac
             break
         rects.add(rect)
     crossed = crossings([line.curve for line in layout.lines], is_wide=layout.is_wide)
-    is_poor = bool(faults) or crossed > tuning.FEW_CROSSINGS or layout.width > room
+    is_tangled = crossed > tuning.FEW_CROSSINGS or _is_tangled(crossed, len(layout.lines))
+    is_poor = bool(faults) or is_tangled or layout.width > room
     return Placement(layout, tuple(faults), crossed, price(layout, crossed, faults, room), is_poor)
 
 

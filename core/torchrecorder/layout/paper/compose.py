@@ -13,6 +13,7 @@ from torchrecorder.layout.model import PARTS, Word
 from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
+from torchrecorder.layout.paper.exchange import Order, RowSets, least_crossed
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
@@ -32,12 +33,13 @@ class Composer:
         titles: Sequence[str],
         words: Mapping[tuple[int, int], str],
         columns: Columns,
+        orders: dict[RowSets, Order],
         *,
         is_narrow: bool,
         is_sideways: bool,
     ) -> None:
         self._panels, self._rows, self._cards = panels, rows, cards
-        self._titles, self._words = titles, words
+        self._titles, self._words, self._orders = titles, words, orders
         self._is_narrow, self._is_sideways = is_narrow, is_sideways
         self._band = 0.0 if is_sideways else tuning.BAND  # room for a title along the flow
         self._cuts, self._shapes = columns.cuts, columns.shapes
@@ -131,7 +133,8 @@ class Composer:
                 for wire in bridges:
                     at = strips[0].height - leaving(wire)[1] - arriving(wire.head, wire.source)
                     strip.wanted[wire.head] = min(at, strip.wanted.get(wire.head, at))
-            strip.compose(box)
+            strip.is_bound = i == 0 and self._panels.are_entries_shared(box)
+            strip.compose(box, self._orders)
             if box is None and self._lifted is not None:
                 lift(strip)
         left = [item for item in items.values() if item.key not in late_ports]
@@ -243,6 +246,7 @@ class Composer:
             edges = self._panels.view.edges
             back = [(position, edges[position]) for position in self._panels.back[box]]
             lead_back(piece, back, is_sideways=self._is_sideways)
+            piece.late = {source: least_crossed(side, piece.wires)[0] for source, side in piece.late.items()}
         if box is not None:
             piece.left, piece.right = piece.left + tuning.BOX_MARGIN, piece.right + tuning.BOX_MARGIN
             if self._is_sideways:

@@ -6,12 +6,15 @@ it passes. It is never behind a thing; where all places are taken, it may lie on
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from torchrecorder.layout import tuning
+from torchrecorder.layout.paper.exchange import WireKey, wire_key
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Wire
 from torchrecorder.layout.paper.tracks import Tracks
 
@@ -35,9 +38,11 @@ class _TakenLane(NamedTuple):
 
 
 class Router:
-    def __init__(self, rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], prefer: int) -> None:
+    def __init__(
+        self, rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], prefer: int, sides: Mapping[WireKey, int]
+    ) -> None:
         self._rows, self._runs = rows, wires
-        self._prefer = prefer  # the side on which skips pass
+        self._prefer, self._sides = prefer, sides  # the side on which skips pass, and those of some lines
         self._lanes: list[_TakenLane] = []
         self._taken: dict[tuple[RowItem, int], list[Wire]] = defaultdict(list)  # by item and side
         self._into: dict[RowItem, list[Wire]] = defaultdict(list)
@@ -201,27 +206,33 @@ class Router:
         self, wire: Wire, first: float, last: float, allowed: Sequence[Span], prefer: int = 0
     ) -> float | None:
         """The place of a lane in one of some intervals; None if all of them are behind things."""
-        way = prefer or self._prefer
+        settled = self._sides.get(wire_key(wire), 0)
+        way = settled or prefer or self._prefer
+        wrong = tuning.SETTLED_SIDE_COSTS if settled else tuning.WRONG_SIDE_COSTS
         for lanes in (True, False):
-            blocked = sorted(self._blocked(wire, first, last, lanes=lanes))
-            places = [wire.start, wire.end]
-            for low, high in (*blocked, *allowed):
-                places += [low, high]
+            blocked: list[Span] = []
+            for low, high in sorted(self._blocked(wire, first, last, lanes=lanes)):
+                if blocked and low < blocked[-1][1]:
+                    blocked[-1] = blocked[-1][0], max(high, blocked[-1][1])
+                else:
+                    blocked.append((low, high))
+            places = [wire.start, wire.end, *chain.from_iterable((*blocked, *allowed))]
             free = [
                 x
+                for low, high in allowed
                 for x in places
-                if any(low <= x <= high for low, high in allowed)
+                if low <= x <= high
                 and abs(x) < _FAR / 2
-                and not any(low < x < high for low, high in blocked)
+                and not ((i := bisect_left(blocked, (x, -_FAR))) and x < blocked[i - 1][1])
             ]
             if free:
-                return min(free, key=lambda x: (self._price(wire, x, way), x))
+                return min(free, key=lambda x: (self._price(wire, x, way, wrong), x))
         return None
 
-    def _price(self, wire: Wire, x: float, prefer: int) -> float:
+    def _price(self, wire: Wire, x: float, prefer: int, wrong: float) -> float:
         price = abs(x - wire.start) + abs(x - wire.end)
         if abs(x - wire.start) > 0.5 and (wire.side or abs(x - wire.end) > 0.5 or wire.head.is_sign):
-            price += tuning.BEND_COSTS + (tuning.WRONG_SIDE_COSTS if (x - wire.end) * prefer < 0 else 0.0)
+            price += tuning.BEND_COSTS + (wrong if (x - wire.end) * prefer < 0 else 0.0)
         return price
 
 

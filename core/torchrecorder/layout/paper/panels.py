@@ -7,7 +7,7 @@ such as the embedding of a time step, is drawn beside its readers and is in no p
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeVar
@@ -121,6 +121,14 @@ class Panels:
         if box not in self._around:
             self._around[box] = (*self.around(self._parents[box]), box)  # type: ignore[index]
         return self._around[box]
+
+    def are_entries_shared(self, box: int | None) -> bool:
+        """Whether others read what enters a box, so that its order is bound."""
+        if box is None:
+            return False
+        around = self.by_box[self._parents[box]].segments
+        feeds = Counter(segment.tail for segment in around)
+        return any(feeds[segment.tail] > 1 for segment in around if segment.head == Key("box", box))
 
     def order(self, key: Key) -> int:
         """Place in the forward."""

@@ -7,7 +7,7 @@ not lead downwards are replaced by ours.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -77,9 +77,7 @@ class Ranking:
         for box, parent in ((box.id, box.parent) for box in self._panels.view.boxes):  # a parent has a smaller id
             rows, (_, segments) = self.rows[box], self._used(box)
             around = self._panels.by_box[parent].segments
-            feeds = Counter(segment.tail for segment in around)
-            is_shared = any(feeds[segment.tail] > 1 for segment in around if segment.head == Key("box", box))
-            if not rows or len(rows[0]) < 2 or not rows[0][0].is_port or not is_shared:
+            if not rows or len(rows[0]) < 2 or not rows[0][0].is_port or not self._panels.are_entries_shared(box):
                 continue
             place = {key: i for row in self.rows[parent] for i, key in enumerate(row)}
             outer = {segment.source: place.get(segment.tail, 0) for segment in around}

@@ -6,11 +6,14 @@ The main stream is on one straight line, all else close to what it reads and fee
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 
 from torchrecorder.layout import tuning
+from torchrecorder.layout.paper.exchange import Order, RowSets, crossing, exchanges, least_crossed
 from torchrecorder.layout.paper.lanes import Blocked, Router
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
 
@@ -29,6 +32,8 @@ class Strip:
     prefer: int = LEFT
     is_sideways: bool = False
     """Whether data flows to the right; titles are then where data could come in from the left of the flow."""
+    is_bound: bool = False
+    """Whether what enters comes in its order, which an exchange would tangle outside."""
     wanted: dict[RowItem, float] = field(default_factory=dict)  # least distance from the beginning
     left: float = 0.0
     right: float = 0.0
@@ -37,17 +42,65 @@ class Strip:
     tops: list[float] = field(default_factory=list)
     bottoms: list[float] = field(default_factory=list)
     _open: dict[int, list[int]] = field(default_factory=dict)  # the sides of each late source
+    _own: list[Wire] = field(default_factory=list)  # without those that come in by the side
+    _entered: int = 0  # crossings of what comes in by the side
+    _crossed: list[tuple[Wire, Wire]] = field(default_factory=list)
 
-    def compose(self, box: int | None) -> None:
+    def compose(self, box: int | None, kept: dict[RowSets, Order]) -> None:
+        """Sets all coordinates; where lines cross, of the order that exchanges lead to, `kept` for the same rows."""
+        for r, row in enumerate(self.rows):
+            for item in row:
+                item.row = r
+        self._sort_ends()
+        self._own = self.wires
+        best = Order(tuple(tuple(item.key for item in row) for row in self.rows), {})
+        price = self._arranged(box, best)
+        if not self._crossed or any(item.is_hooked for row in self.rows for item in row):  # lines back come later
+            return
+        same = tuple(frozenset(row) for row in best.rows)
+        if same in kept:
+            _, best = min((price, best), (self._tried(box, kept[same]), kept[same]), key=lambda pair: pair[0])
+        else:
+            best = kept[same] = self._untangled(box, best, price)
+        self._arranged(box, best)
+
+    def _untangled(self, box: int | None, best: Order, price: float) -> Order:
+        """The cheapest order that exchanges lead to."""
+        seen = [best]
+        left = tuning.EXCHANGES * len(self._crossed)
+        pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
+        while left and (order := next(pending, None)):
+            if order in seen:
+                continue
+            seen.append(order)
+            left -= 1
+            if (cost := self._tried(box, order)) < price - 1.0:
+                price, best, left = cost, order, tuning.EXCHANGES * len(self._crossed)
+                pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
+        return best
+
+    def _tried(self, box: int | None, order: Order) -> float:
+        try:
+            return self._arranged(box, order)
+        except Blocked:
+            return math.inf
+
+    def _arranged(self, box: int | None, order: Order) -> float:
+        """Sets all coordinates of an order; returns its price."""
+        items = {item.key: item for row in self.rows for item in row}
+        self.rows = [[items[key] for key in row] for row in order.rows]
+        self.wires, self.sides, self.tops, self.bottoms, self._open = [*self._own], {}, [], [], {}
+        self._entered = 0
+        for wire in self.wires:
+            wire.side, wire.lane, wire.shift, wire.leaving, wire.arriving = 0, 0.0, 0.0, None, None
         for r, row in enumerate(self.rows):
             for item in row:
                 item.row, item.last, item.x = r, r, 0.0
-        self._sort_ends()
         spine = find_spine(self.rows, self.wires)
         place(self.rows, self.wires, spine)
         spread(self.rows, self.wires, {item for item, _ in spine})
-        self._open_sides(box)
-        router = Router(self.rows, self.wires, self.prefer)
+        prefer = self._open_sides(box)
+        router = Router(self.rows, self.wires, prefer, order.sides)
         only = [(source, sides[0]) for source, sides in self._open.items() if len(sides) == 1]
         reserved = {(wire.head, side) for source, side in only for wire in self.late[source]}
         router.route([wire for _, wire in spine if wire is not None], reserved)
@@ -56,6 +109,9 @@ class Strip:
             wire.points = self._points(wire)
         self.measure()
         self._lead_in()
+        self._crossed = crossing(self.wires)
+        crossed = len(self._crossed) + self._entered
+        return tuning.EXCHANGE_SAVES * crossed + self.height + tuning.EXCHANGE_WIDER * (self.right - self.left)
 
     def _sort_ends(self) -> None:
         """Puts what only one box feeds, or what feeds only one box, in the order of the ports of the box."""
@@ -74,7 +130,8 @@ class Strip:
 
     # what comes in by the side
 
-    def _open_sides(self, box: int | None) -> None:
+    def _open_sides(self, box: int | None) -> int:
+        """The side on which skips pass, where data comes in by the other."""
         for source, wires in self.late.items():
             items = [wire.head for wire in wires]
             able = (RIGHT,) if self.is_sideways else (LEFT, RIGHT)
@@ -86,9 +143,8 @@ class Strip:
             self._open[source] = sides
         ways = [*self._open.values()]
         if any(RIGHT in sides and LEFT not in sides for sides in ways):
-            self.prefer = LEFT
-        elif ways:
-            self.prefer = RIGHT
+            return LEFT
+        return RIGHT if ways else self.prefer
 
     def _is_open(self, item: RowItem, side: int, source: int) -> bool:
         row = self.rows[item.row]
@@ -103,7 +159,9 @@ class Strip:
         for source, wires in self.late.items():
             ends = [self._end(wire.head, source) for wire in wires]
             if len(ends) == 1:
-                self.sides[source] = Side({side: ends[0].ends[side] for side in self._open[source]}, *ends[0][1:])
+                ends = [ends[0]._replace(ends={side: ends[0].ends[side] for side in self._open[source]})]
+                self.sides[source], crossed = least_crossed(ends[0], self.wires)
+                self._entered += crossed
                 continue
             (side,) = self._open[source]
             x = (self.left if side == LEFT else self.right) + side * tuning.LANE_AIR
@@ -367,28 +425,17 @@ def apart(a: RowItem, b: RowItem) -> float:
 
 def _pack(row: Sequence[RowItem], wanted: Mapping[RowItem, float], fixed: Mapping[RowItem, float]) -> None:
     """Places a row, what is heavy first, each as close to where it wants to be as those already placed let it."""
-    place = {item: i for i, item in enumerate(row)}
-    done: dict[int, float] = {}
-    for item in sorted(row, key=lambda item: (item not in fixed, item.is_port, -item.weight)):
-        i = place[item]
-        low, high = -math.inf, math.inf
-        room = item.left
-        for j in range(i - 1, -1, -1):
-            room += apart(row[j], row[j + 1])
-            if j in done:
-                low = done[j] + row[j].right + room
-                break
-            room += row[j].left + row[j].right
-        room = item.right
-        for j in range(i + 1, len(row)):
-            room += apart(row[j - 1], row[j])
-            if j in done:
-                high = done[j] - row[j].left - room
-                break
-            room += row[j].left + row[j].right
-        done[i] = min(max(wanted[item], low), high)
-    for i, x in done.items():
-        row[i].x = x
+    if len(row) == 1:
+        row[0].x = wanted[row[0]]
+        return
+    at = [0.0, *accumulate(one.right + apart(one, other) + other.left for one, other in pairwise(row))]
+    done: list[int] = []
+    for i in sorted(range(len(row)), key=lambda i: (row[i] not in fixed, row[i].is_port, -row[i].weight)):
+        place = bisect(done, i)
+        low = row[done[place - 1]].x + at[i] - at[done[place - 1]] if place else -math.inf
+        high = row[done[place]].x + at[i] - at[done[place]] if place < len(done) else math.inf
+        row[i].x = min(max(wanted[row[i]], low), high)
+        done.insert(place, i)
 
 
 def spread(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Collection[RowItem]) -> None:

@@ -307,8 +307,10 @@
       event.preventDefault();
       event.stopPropagation();
     });
-    views.querySelector(".torchrecorder-tools").append(field, message, button("+", closer, "Zoom in"), button("−", farther, "Zoom out"), button("↺", whole, "Show all"),
-      button("⤢", full, "Full screen"), button("link", copy, "Copy link"), button("SVG", save, "Save SVG"), button("PNG", save, "Save PNG"));
+    const about = views.querySelector(".torchrecorder-about");
+    const help = about ? [button("?", () => (about.open = !about.open, about.firstChild.focus()), "About this picture")] : [];
+    views.querySelector(".torchrecorder-tools")?.append(field, message, button("+", closer, "Zoom in"), button("−", farther, "Zoom out"), button("↺", whole, "Show all"),
+      button("⤢", full, "Full screen"), button("link", copy, "Copy link"), button("SVG", save, "Save SVG"), button("PNG", save, "Save PNG"), ...help);
     views.append(panel);
     for (const { svg, nodes } of pictures) {
       if (nodes.length) svg.role = "group";

@@ -85,6 +85,11 @@ def with_numbers(model: nn.Module) -> nn.Module:
     return again if isinstance(again, nn.Module) else model
 
 
+def forget(model: nn.Module) -> None:
+    """Let a model go that is not recorded in the end."""
+    _builders.pop(id(model), None)
+
+
 class _Counted:
     """Number of the parameters that modules were given since it is a hook."""
 

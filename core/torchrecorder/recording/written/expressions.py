@@ -24,7 +24,7 @@ from torchrecorder.recording.written.values import (
     TENSORS,
     UNREAD,
     Example,
-    Part,
+    Made,
     cast,
     is_given,
     is_read,
@@ -118,7 +118,7 @@ class Expressions:
             for i, each in enumerate(target.elts):
                 self._bind(each, items[i] if is_plain else UNREAD)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-            self._scope[f"self.{target.attr}"] = value
+            self._scope.maps[:2][-1][f"self.{target.attr}"] = value  # of the class, for its other methods
         elif isinstance(target, ast.Subscript) and isinstance(holder := self.value(target.value), (dict, list)):
             holder[self.value(target.slice)] = value
         elif isinstance(target, ast.Attribute) and self._is_config(holder := self.value(target.value)):
@@ -258,7 +258,7 @@ class Expressions:
         if isinstance(called, Function):
             return self._called(called, args, kwargs)
         if isinstance(called, type) and self._is_part(called):
-            return Part(called, args, kwargs)
+            return Made(called, args, kwargs)
         if isinstance(func, ast.Attribute) and called is UNREAD:
             return self._method(self.value(func.value), func.attr, args, kwargs)
         name = last(func)

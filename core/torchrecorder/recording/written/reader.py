@@ -82,7 +82,8 @@ class Reader(Expressions):
                 del said[0]
             if not said or not isinstance(said[0], (list, tuple)) or not said[0]:
                 continue
-            rows = [case if len(bound) > 1 and isinstance(case, (list, tuple)) else [case] for case in said[0]]
+            is_whole = len(bound) == 1 and last(decorator.func) == "parametrize"
+            rows = [case if isinstance(case, (list, tuple)) and not is_whole else [case] for case in said[0]]
             found = [dict(zip(bound, row, strict=False)) for row in rows]
             if several:
                 fixed |= found[0]

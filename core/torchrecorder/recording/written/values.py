@@ -26,7 +26,7 @@ UNREAD: Any = _Unread()
 """In place of what is not written out."""
 
 
-class Part(NamedTuple):
+class Made(NamedTuple):
     """An argument that is an object of a class: a module of torch or of the package, or a dataclass of it."""
 
     cls: type
@@ -54,7 +54,7 @@ class Example:
 
 def is_read(value: object) -> bool:
     """Whether all of a value is known, and it can be given to a constructor."""
-    if isinstance(value, Part):
+    if isinstance(value, Made):
         return is_read(value.args) and is_read(value.kwargs)
     if isinstance(value, Mapping):
         return all(map(is_read, value.values()))
@@ -72,7 +72,7 @@ def is_given(value: object) -> bool:
 
 def made(value: Any) -> Any:
     """The value, with the objects made that are part of it, and with containers that nothing else has."""
-    if isinstance(value, Part):
+    if isinstance(value, Made):
         return value.cls(*made(value.args), **made(value.kwargs))
     if type(value) in (list, tuple, set):
         return type(value)(map(made, value))

@@ -151,7 +151,7 @@ class Visibility:
             read = pending.pop()
             if read in outputs:
                 return True
-            for op in self._readers.get(read, ()):
+            for op in self.readers.get(read, ()):
                 is_handed = self.handed[op.id] == read
                 if op.call not in inside and not is_handed:
                     return True
@@ -159,7 +159,7 @@ class Visibility:
         return False
 
     @cached_property
-    def _readers(self) -> dict[int, list[Op]]:
+    def readers(self) -> dict[int, list[Op]]:
         readers: dict[int, list[Op]] = {}
         for op in self.graph.ops:
             for value in op.inputs:
