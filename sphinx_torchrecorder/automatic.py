@@ -78,7 +78,7 @@ def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lin
 
 def classes_of_document(env: BuildEnvironment) -> dict[str, ClassFacts]:
     """Classes that autodoc showed while the current document was read, by dotted name."""
-    return cast(dict[str, ClassFacts], env.current_document.setdefault(_CLASSES, {}))
+    return cast(dict[str, ClassFacts], env.temp_data.setdefault(_CLASSES, {}))
 
 
 def _is_module(obj: Any) -> bool | None:

@@ -102,6 +102,17 @@ def test_github_builds_and_keeps_recordings(remark: str, project: Project) -> No
     assert jobs["publish"]["needs"] == "build"
 
 
+def test_github_finds_pictures_that_no_longer_show_the_model(project: Project) -> None:
+    draw = "mkdir -p docs/diagrams && torchrecorder draw pkg.Net --shape 1,3,32,32 -o docs/diagrams/net.svg"
+    run(project.machine(".[docs]"), draw)
+    project.git("init", "add .", "commit -m one")
+    job = workflow("any-other-generator", ".github/workflows/pictures.yml")["jobs"]["check"]
+    run_job(project, job)
+    project.edit(32)
+    with pytest.raises(AssertionError, match=r"diff --git a/docs/diagrams/net\.svg"):
+        run_job(project, job)
+
+
 def test_github_finds_what_is_out_of_date(committed: Project) -> None:
     job = workflow("github-actions", ".github/workflows/diagrams.yml")["jobs"]["check"]
     run_job(committed, job)

@@ -50,6 +50,7 @@ CONF = """
 extensions = ["sphinx_torchrecorder"]
 torchrecorder_path = ["../src"]
 exclude_patterns = ["*.inc"]
+show_warning_types = True  # as Sphinx 8 does by itself
 """
 
 # Each Python process of a build tells how it was started and which modules it had loaded in the end.

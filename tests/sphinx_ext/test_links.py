@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+import sphinx
 
 from tests.sphinx_ext.project import Built, Project
 from tests.sphinx_ext.test_rebuild import pages, written
@@ -103,7 +104,8 @@ def test_links_lead_to_the_pages_of_classes(linked: Project, builder: str, page:
 
 def test_links_of_a_single_page(linked: Project) -> None:
     built = linked.build("singlehtml", "-n", "-W", "--keep-going").ok()
-    assert [links(built, "index.html", nth) for nth in range(3)] == [expected(""), expected(""), {}]
+    here = "" if sphinx.version_info >= (8,) else "index.html"  # a link to the page itself says so in older ones
+    assert [links(built, "index.html", nth) for nth in range(3)] == [expected(here), expected(here), {}]
     assert 'id="pkg.Block"' in built.text("index.html")
 
 

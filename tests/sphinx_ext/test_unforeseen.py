@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import sphinx
 
 from tests.sphinx_ext.project import Project
 from tests.unforeseen import NO_DIAGRAM
@@ -76,6 +77,7 @@ def test_a_step_that_raises_is_one_warning(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
+@pytest.mark.skipif(sphinx.version_info < (8,), reason="Sphinx 7 cannot compile a conf.py of such a folder")
 def test_a_project_in_a_folder_whose_name_is_not_text(made: Project, tmp_path: Path) -> None:
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/a\xff b")
     project = copy_of(made, Path(folder))
