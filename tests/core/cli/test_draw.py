@@ -27,8 +27,8 @@ class Net(nn.Module):
         return self.fc(x).relu()
 
 class Needs(Net):
-    def __init__(self, width):
-        super().__init__(width)
+    def __init__(self, amount):
+        super().__init__(amount)
 """
 
 
@@ -128,7 +128,7 @@ def test_a_file_that_cannot_be_written_costs_no_other(folder: Path, capfdbinary:
 def test_a_pattern_stands_for_all_models_that_match(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run("cli_nets.*", "--shape", "1,3", "-o", "all/") == 0
     assert [it.name for it in (folder / "all").iterdir()] == ["cli_nets.Net.svg"]
-    note = b"torchrecorder: note: cli_nets.Needs is left out: it needs width\n"
+    note = b"torchrecorder: note: cli_nets.Needs is left out: it needs amount\n"
     assert capfdbinary.readouterr().err == note
     assert run("cli_nets.Need*") == 2
     assert b"none of the models that match can be drawn" in capfdbinary.readouterr().err
@@ -204,7 +204,7 @@ def test_an_input_is_not_the_name_of_one(inputs: str, said: str, capsys: pytest.
     ("arguments", "status", "words"),
     [
         (["cli_nets.Nett", "--shape", "1,3"], 1, ["cli_nets has no 'Nett'", "did you mean cli_nets.Net?"]),
-        (["cli_nets.Needs"], 1, ["give the arguments in the target, as in cli_nets.Needs(width=…)"]),
+        (["cli_nets.Needs"], 1, ["give the arguments in the target, as in cli_nets.Needs(amount=…)"]),
         (["cli_nets.Net", "--shape", "1,5"], 1, ["in layer fc (Linear)", "Traceback", "cli_nets.py"]),
         (
             ["cli_nets.Net", "--shape", "1,a", "--depth", "x"],
