@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ FIGURE = '<figure class="torchrecorder"><svg><title>{}</title></svg></figure>'
 
 
 @pytest.fixture
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with a built site of two generators, whose package can be imported."""
     (tmp_path / "others_pkg.py").write_text(
         "from torch import nn\nclass Net(nn.Module):\n    class Head(nn.Module): ...\n"

@@ -116,7 +116,7 @@ def test_a_failure_ends_the_page_where_the_settings_say_so(book: Path) -> None:
 
 
 def test_an_unchanged_model_is_not_recorded_again_and_a_changed_one_is(book: Path) -> None:
-    directive = {"arg": "mystnets.Net", "options": {"shape": "1,3,8,8"}}
+    directive: dict[str, Any] = {"arg": "mystnets.Net", "options": {"shape": "1,3,8,8"}}
     (first,) = nodes(book, **directive)
     assert "recording" not in ask(book, "--directive", "torchrecorder", **directive).stderr
     assert nodes(book, **directive) == [first]

@@ -50,7 +50,10 @@ class Cell(nn.Module):
 
 
 X = torch.ones(2, 4)
-both = lambda net, x: net.second(net.first(x))  # noqa: E731
+
+
+def both(net: Any, x: Tensor) -> Any:
+    return net.second(net.first(x))
 
 
 def masked(net: Any, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -60,7 +60,7 @@ def built(site: Site, name: str, pattern: str = "") -> tuple[Outcome, int]:
 
 def notes(outcome: Outcome) -> str:
     assert outcome.error is None, outcome.error
-    return " ".join(outcome.reader_notes())
+    return " ".join(outcome.about())
 
 
 def test_a_test_that_changes_the_example(site: Site) -> None:

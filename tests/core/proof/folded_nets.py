@@ -90,7 +90,8 @@ class Mixer(nn.Module):
         self.q, self.k, self.v = (nn.Linear(d, d) for _ in range(3))
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.softmax(self.q(x) @ self.k(x).transpose(-2, -1) / 3, -1) @ self.v(x)
+        found: Tensor = torch.softmax(self.q(x) @ self.k(x).transpose(-2, -1) / 3, -1) @ self.v(x)
+        return found
 
 
 class AnnotatedLayer(nn.Module):

@@ -27,11 +27,13 @@ class Net(nn.Module):
         self.by_hand = nn.Parameter(torch.empty(width, width))
         nn.init.trunc_normal_(self.by_hand)
         self.small = nn.Linear(width, 2)
+        self.places: Tensor
         self.register_buffer("places", torch.arange(4.0))
         self.rates = [rate.item() for rate in torch.linspace(0, 1, 3)]
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.small(self.wide(x) @ self.by_hand)
+        found: Tensor = self.small(self.wide(x) @ self.by_hand)
+        return found
 
 
 class Decides(Net):
