@@ -90,6 +90,7 @@ def pkg(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 def test_every_block_has_its_test() -> None:
     known = {"python", "rst", "markdown", "yaml", "sh"}
     others = {"torchrecorder": "drawn where the site is built", "text": "printed", "latex": "see `tests/core/drawing`"}
+    others |= {"torchrecorder-models": others["torchrecorder"]}
     assert {block.language for block in BLOCKS} <= {*known, *others}
 
 
