@@ -72,7 +72,7 @@ class Guesses:
     """
 
     def __init__(self, model: nn.Module, batch: int = 1, shown: Iterable[Guess] = ()) -> None:
-        self._sources = ((lambda *_: iter(shown), "declared"), *_SOURCES)
+        self._sources: tuple[tuple[_Source, Grade], ...] = ((lambda *_: iter(shown), "declared"), *_SOURCES)
         self._model = model
         self._batch = batch
         self._seen: set[str] = set()
