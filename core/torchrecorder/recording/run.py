@@ -155,8 +155,8 @@ def run_as(run: Run, forward: Forward) -> Graph:
         # A model that raises for its own reasons is not tried again.
         is_of_machine = error.cause.startswith("NotImplementedError") or _is_in(error.cause, _OF_THE_MACHINE)
         if first != "real" or is_of_machine or wants_memory(error):
-            if is_numberless(forward.model) and not says("shapes do not say", error.cause):
-                others = [*filter(lambda other: other != "real", others)]
+            if "real" in others and is_numberless(forward.model) and not says("shapes do not say", error.cause):
+                others.remove("real")
             if first == "fake" and run == "auto" and _WANTS_BFLOAT16.search(error.cause):
                 others.insert(0, "bfloat16")
             where = f" in {error.layer}" if error.layer else ""
