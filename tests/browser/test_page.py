@@ -94,7 +94,7 @@ def test_a_page_may_forbid_scripts_of_its_own(open_page: Open) -> None:
 
     page.route("**/gallery.html", forbid)
     page.goto(page.url.replace("index", "gallery"))
-    assert page.locator("#fig-all .torchrecorder-tools button").count() == 7
+    assert page.locator("#fig-all .torchrecorder-tools button").count() == 8
     page.locator("#fig-all .torchrecorder-tools button").first.focus()
     page.keyboard.press("+")
     assert page.locator("#fig-all .torchrecorder-zoomed").count() == 1
