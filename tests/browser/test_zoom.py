@@ -146,8 +146,8 @@ def test_buttons_lie_over_no_picture(open_page: Open, touch: bool, width: int, f
     page.evaluate(
         "(width) => document.querySelectorAll('figure.torchrecorder').forEach((it) => it.style.width = width)", figure
     )
-    overlaps = """() => [...document.querySelectorAll(".torchrecorder-views:has(> .torchrecorder-tools)")].filter((views) => {
-        const bar = views.querySelector(".torchrecorder-tools"), buttons = [...bar.children];
+    overlaps = """() => [...document.querySelectorAll(".torchrecorder-tools")].filter((bar) => {
+        const views = bar.parentElement, buttons = [...bar.children];
         const box = bar.getBoundingClientRect();
         const edge = Math.max(...buttons.map((it) => it.getBoundingClientRect().bottom));
         const over = [...views.querySelectorAll("svg.torchrecorder")].some((svg) =>
