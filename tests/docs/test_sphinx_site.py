@@ -45,7 +45,9 @@ def test_every_page_is_there_with_its_pictures(built: Path) -> None:
         html = (built / page).with_suffix(".html").read_text(encoding="utf-8")
         source = (ROOT / "docs" / page).read_text(encoding="utf-8")
         text = SHOWN.sub("", source)
-        assert html.count("<figure") >= len(re.findall(r"^```torchrecorder", text, re.MULTILINE))
+        assert html.count("<figure") >= len(re.findall(r"^```torchrecorder$", text, re.MULTILINE))
+        lists = len(re.findall(r"^```torchrecorder-models$", text, re.MULTILINE))
+        assert html.count('<div class="torchrecorder-models ') == lists
         assert html.count("::: ") == sum(it[0].count("::: ") for it in SHOWN.finditer(source))
         assert "--8&lt;--" not in html
 

@@ -139,18 +139,18 @@ class WiringChanges:
             {it: self._gap(self.old, old, it) for it in gone},
             {it: self._gap(self.new, new, it) for it in come},
         )
-        removed = []
+        removed: list[Item] = []
         for it in gone:
             is_known = self._is_known(self.old, it, others[0])
             instead = next((one for one in come if now[one] == before[it] and is_known), None)
-            what = self._what(self.old, it, old, others[0])
             if instead is None or not self._is_known(self.new, instead, others[1]):
-                removed.append(what)
+                removed.append(it)
                 continue
             come.remove(instead)
+            what = self._what(self.old, it, old, others[0])
             yield "changed", f"{what} → {self._what(self.new, instead, new, others[1])}"
-        yield from _together("removed", removed)
-        yield from _together("added", [self._what(self.new, it, new, others[1]) for it in come])
+        yield from _together("removed", self._names(self.old, removed, old, others[0]))
+        yield from _together("added", self._names(self.new, come, new, others[1]))
         for item in items_of(self.new, new):
             if not item.is_call and (found := self.new.other.get(item)) is not None:
                 one, other = self.old.graph.ops[found.id], self.new.graph.ops[item.id]
@@ -173,6 +173,14 @@ class WiringChanges:
             return f"{_op_name(forward.graph, op)} in {name}" if self._is_known(forward, item, others) else name
         skip = self._skipped(forward, item, call)
         return f"residual connection around {skip}" if skip else _op_name(forward.graph, op)
+
+    def _names(self, forward: Forward, items: Sequence[Item], call: int, others: set[str]) -> list[str]:
+        """Names of ops; a function of one model only is named once for each time that it ran."""
+        names: dict[Item | int | None, str] = {}
+        for item in items:
+            one = item if self._is_known(forward, item, others) else forward.graph.ops[item.id].frame
+            names.setdefault(one, self._what(forward, item, call, others))
+        return [*names.values()]
 
     def _gap(self, forward: Forward, call: int, item: Item) -> Item | None:
         """The matched item before an item, as of the new Graph; None if there is none."""
