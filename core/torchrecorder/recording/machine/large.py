@@ -9,6 +9,8 @@ Where a number decides after all, `with_numbers` builds the model again.
 
 from __future__ import annotations
 
+import sys
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +20,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 
+from torchrecorder.running.nested import tensors_in
 from torchrecorder.running.restore import start_random_numbers
 
 LARGE = 300_000_000
@@ -40,6 +43,11 @@ _WRITES = {
     *("add_", "sub_", "mul_", "div_", "clamp_", "clip_"),
 }
 """Functions with which constructors write weights in place."""
+_LEAVES = {
+    *("__bool__", "__float__", "__int__", "__index__", "__array__"),
+    *("item", "tolist", "numpy", "is_nonzero", "equal"),
+}
+"""Functions by which a constructor gets to know numbers."""
 _builders: dict[int, tuple[nn.Module, Callable[[], object], int]] = {}
 """Of the large models of this process, which records one, by id; a user's class may refuse to be a key."""
 
@@ -53,8 +61,9 @@ def built(build: Callable[[], object], seed: int) -> object:
     start_random_numbers(seed)
     counted = _Counted()
     counting = register_module_parameter_registration_hook(counted)
+    numberless = _Numberless(counted)
     try:
-        with _Numberless(counted):
+        with numberless:
             model = build()
     except Exception:
         if counted.numbers <= _SMALL:
@@ -62,7 +71,7 @@ def built(build: Callable[[], object], seed: int) -> object:
         model = None  # it may have read its weights
     finally:
         counting.remove()
-    if isinstance(model, nn.Module) and counted.numbers > LARGE:
+    if isinstance(model, nn.Module) and counted.numbers > LARGE and not numberless.were_read:
         _builders[id(model)] = model, build, seed
     elif counted.numbers > _SMALL:
         start_random_numbers(seed)
@@ -102,11 +111,14 @@ class _Counted:
 
 
 class _Numberless(TorchFunctionMode):
-    """Leaves large tensors empty, once so many parameters were counted."""
+    """Leaves large tensors empty, once so many parameters were counted, and sees whether a constructor reads them."""
 
     def __init__(self, counted: _Counted) -> None:
         super().__init__()
         self._counted = counted
+        self._empty: dict[int, weakref.ref[Tensor]] = {}
+        """Tensors that nothing was written to, and what was computed of them, by id."""
+        self.were_read = False
 
     def __torch_function__(
         self,
@@ -115,8 +127,20 @@ class _Numberless(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        if self._counted.numbers > _SMALL and getattr(func, "__name__", "") in _WRITES:
+        name = getattr(func, "__name__", "")
+        if self._counted.numbers > _SMALL and name in _WRITES:
             written = args[0] if args else (kwargs or {}).get("tensor")
             if isinstance(written, Tensor) and written.numel() >= _LEFT_EMPTY:
+                self._empty[id(written)] = weakref.ref(written)
                 return written
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        if self._empty and any(map(self._is_empty, tensors_in((*args, *(kwargs or {}).values()), []))):
+            # `trunc_normal_` looks at what it has drawn
+            is_torch = sys._getframe(1).f_globals.get("__name__") == nn.init.__name__
+            self.were_read = self.were_read or (name in _LEAVES and not is_torch)
+            self._empty |= {id(tensor): weakref.ref(tensor) for tensor in tensors_in((result,), [])}
+        return result
+
+    def _is_empty(self, tensor: Tensor) -> bool:
+        kept = self._empty.get(id(tensor))
+        return kept is not None and kept() is tensor

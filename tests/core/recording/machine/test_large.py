@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torchrecorder.errors import TorchRecorderError
 from torchrecorder.recording import capture
 from torchrecorder.recording.machine import large
-from torchrecorder.recording.machine.large import built, with_numbers
+from torchrecorder.recording.machine.large import built, is_numberless, with_numbers
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Worker
 
@@ -88,17 +88,27 @@ def test_it_is_followed_by_shape_unless_a_number_decides() -> None:
     assert [op.name for op in computed.ops if op.name == "matmul"], "with its numbers it takes the other way"
 
 
-class ReadsItsWeights(Net):
+class Refuses(Net):
     def __init__(self) -> None:
         super().__init__()
         if not 0.01 < self.by_hand.std() < 2:
             raise ValueError("not what trunc_normal_ gives")
 
 
+class Compares(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        self.deep = bool((self.by_hand.data[1:] * 2).std() > 0.01)
+
+
 @pytest.mark.usefixtures("small_limit")
-def test_a_constructor_that_reads_its_weights_gets_them() -> None:
+@pytest.mark.parametrize("cls", [Refuses, Compares])
+def test_a_constructor_that_reads_its_weights_gets_them(cls: type[Net]) -> None:
     with torch.random.fork_rng(devices=()):
-        assert built(ReadsItsWeights, 0).by_hand.std() > 0.5  # type: ignore[attr-defined]
+        net = built(cls, 0)
+    assert isinstance(net, Net)
+    assert not is_numberless(net)
+    assert net.by_hand.std() > 0.5
 
 
 def test_one_that_turns_out_to_be_no_larger_has_all_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
