@@ -120,7 +120,7 @@ def draw(
     except ForwardError as error:
         shapes = shape if shape is not None else [*given] if given and all(map(_is_shape, given)) else None
         if shapes is not None and not error.advice:
-            error.advice = advice_on_shapes(model, shapes_from(shapes), partial(record, run=run))
+            error.advice = advice_on_shapes(error, model, shapes_from(shapes), partial(record, run=run))
         error.advice = error.advice or _advice(given)
         if error.graph is not None:
             with suppress(TorchRecorderError):

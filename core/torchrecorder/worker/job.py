@@ -205,7 +205,7 @@ def _on_inputs(
     except ForwardError as first:
         if not request.is_common:
             again = partial(recorded, run=request.run)
-            first.advice = first.advice or advice_on_shapes(model, parse_shapes(request.shape), again)
+            first.advice = first.advice or advice_on_shapes(first, model, parse_shapes(request.shape), again)
             raise
         with contextlib.suppress(InputError, ForwardError):
             return guessed()

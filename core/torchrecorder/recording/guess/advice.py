@@ -20,6 +20,9 @@ from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.request import InputSpec, format_shapes
 from torchrecorder.request.callables import example_of
 
+_ABOUT_SHAPES = ("RuntimeError", "IndexError", "ValueError", "AssertionError", "TypeError", "EinopsError")
+"""Exceptions that inputs with an axis too few lead to."""
+
 
 def advice(model: nn.Module) -> str:
     """Advice where no inputs were given, and none are found."""
@@ -36,8 +39,13 @@ def advice(model: nn.Module) -> str:
     return f"say it, with your own sizes: `shape: {format_shapes(first.specs)}`, or {function}{others}"
 
 
-def advice_on_shapes(model: nn.Module, specs: Sequence[InputSpec], record: Callable[[Inputs], Graph]) -> str:
-    """Advice where the forward refused inputs of these shapes; `record` records it with others."""
+def advice_on_shapes(
+    error: ForwardError, model: nn.Module, specs: Sequence[InputSpec], record: Callable[[Inputs], Graph]
+) -> str:
+    """Advice where the forward refused inputs of these shapes; `record` records it with others.
+
+    It does so only where the error may be about shapes: what recurses or fills the memory would do it again.
+    """
     with suppress(Exception):
         if text := _on_objects(model):
             return text
@@ -46,6 +54,8 @@ def advice_on_shapes(model: nn.Module, specs: Sequence[InputSpec], record: Calla
         if missing := [name for name in names if name not in [spec.name for spec in said]]:
             shapes = "; ".join((*map(str, said), *(f"{name}=…" for name in missing)))
             return f"the forward takes {' and '.join(names)}: write `shape: {shapes}`"
+    if not error.cause.startswith(_ABOUT_SHAPES):
+        return ""
     batched = [replace(spec, shape=(1, *spec.shape)) for spec in specs]
     with suppress(ForwardError, InputError):
         record(make_inputs(batched, 0))
