@@ -65,7 +65,7 @@ class Library:
 
     @property
     def lines(self) -> str:
-        """What a maintainer adds."""
+        """Lines that a maintainer adds."""
         return (self.ours or (_OURS_MKDOCS.format(path=self.path) if self.config else _OURS)).lstrip("\n")
 
 
@@ -377,7 +377,7 @@ def _named(name: str) -> object:
 
 
 def read_models(library: str) -> list[str]:
-    """What a reader of a library would call its models; the list was written by hand before anything was measured."""
+    """Models of a library, as its readers would call them; the list was written by hand before any measurement."""
     with (BENCH / "models_of_others.tsv").open(encoding="utf-8") as file:
         return [row["model"] for row in csv.DictReader(file, delimiter="\t") if row["library"] == library]
 

@@ -68,7 +68,7 @@ def write(figures: Mapping[str, Any], libraries: Mapping[str, Library]) -> None:
 
 
 def read_verdicts() -> dict[tuple[str, str], str]:
-    """What a reader said of a picture, by library and class: worth, trivial or misleading."""
+    """Verdict on each picture, by library and class: worth, trivial or misleading."""
     with (BENCH / "pictures_of_others.tsv").open(encoding="utf-8") as file:
         rows = csv.DictReader(file, delimiter="\t")
         return {(row["library"], row["class"]): row["verdict"] for row in rows}

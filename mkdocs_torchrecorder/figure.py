@@ -159,9 +159,9 @@ def table_of_models(
     for listed, outcome in zip(shown.models, filter(None, outcomes), strict=True):
         diagram, recording = outcome.diagram, outcome.request.recording
         url = named.get(recording) or find(recording.target.partition("(")[0]) or ""
-        svg = diagram.without_foot().standalone_svg() if diagram else ""
-        has_picture = svg and (shown.is_grid or "picture" in shown.columns)
-        picture = (save(svg) if save else data_address(svg)) if has_picture else ""
+        picture = ""
+        if diagram is not None and (shown.is_grid or "picture" in shown.columns):
+            picture = (save or data_address)(diagram.without_foot().standalone_svg())
         rows.append(ModelRow(listed, outcome, url, picture))
     options = fence.body.options
     attributes = _attributes(

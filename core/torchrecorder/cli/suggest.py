@@ -32,6 +32,7 @@ _TIMEOUT_S = 600.0
 _MOST_ARGUMENTS = 6
 """Arguments in a pattern: those that most classes need; what two of forty need would say little of the others."""
 _LISTED = 3
+"""Classes that the comment above a pattern names: it is one line."""
 
 
 def add_to(commands: Commands) -> None:
@@ -97,7 +98,7 @@ class ClassWants:
 
 @dataclass(frozen=True, slots=True)
 class _Suggestion:
-    """What a pattern says, and for which classes; False where they get no picture."""
+    """Options of a pattern, False where its classes get no picture, and the comment above it."""
 
     says: Mapping[str, Any] | bool
     why: str = ""

@@ -20,7 +20,7 @@ _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
 
 
 def formula(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
-    """What the last of some ops gives, in terms of what they read; empty if it is longer than the limit."""
+    """Formula of the last of some ops, in terms of what they read; empty if it is longer than the limit."""
     text, _ = _FormulaWriter(graph, ops, limit).of_op(graph.ops[last])
     return text if len(text) <= limit else ""
 
@@ -59,7 +59,7 @@ class _FormulaWriter:
         return f"{_NAMES.get(name, name)}({given})", _TIGHT
 
     def _sides(self, op: Op) -> Sequence[tuple[str, int]]:
-        """What an op reads, in the order of its arguments, with a number where one stands in place of a tensor."""
+        """Operands of an op in the order of its arguments, with a number where one stands in place of a tensor."""
         sides = [self._of_value(value) for value in op.inputs]
         first, other = op.attrs.get("0", ""), op.attrs.get("1") or op.attrs.get("other", "")
         if len(sides) == 1 and _NUMBER.fullmatch(first):

@@ -91,7 +91,7 @@ def _image(diagram: Diagram, options: FigureOptions, save: Callable[[str], str] 
     lazy = ' loading="lazy"' if options.loading == "lazy" else ""
     style = f"width:{width or 'auto'};max-width:100%;height:{height or 'auto'}"
     svg = diagram.without_foot().standalone_svg()
-    address = save(svg) if save else data_address(svg)
+    address = (save or data_address)(svg)
     return f'<img src="{escape(address)}" alt="{escape(options.alt or diagram.alt)}"{lazy} style="{style}">'
 
 

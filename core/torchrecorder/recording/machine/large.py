@@ -30,15 +30,8 @@ _SMALL = 30_000_000
 _LEFT_EMPTY = 1 << 20
 """Numbers of a tensor from which on it stays empty: a smaller one costs nothing, and its constructor may read it."""
 _WRITES = {
-    *(
-        "normal_",
-        "uniform_",
-        "trunc_normal_",
-        "kaiming_normal_",
-        "kaiming_uniform_",
-        "xavier_normal_",
-        "xavier_uniform_",
-    ),
+    *("normal_", "uniform_", "trunc_normal_", "kaiming_normal_", "kaiming_uniform_"),
+    *("xavier_normal_", "xavier_uniform_"),
     *("constant_", "orthogonal_", "bernoulli_", "exponential_", "random_", "fill_", "zero_", "copy_", "erfinv_"),
     *("add_", "sub_", "mul_", "div_", "clamp_", "clip_"),
 }
