@@ -12,6 +12,8 @@ from __future__ import annotations
 PAGE = (540.0, 675.0)  # width and height of a page, 720 by 900 CSS pixels: alexnet, swin_t
 ABOVE_INSETS = 2 / 3 * PAGE[1]  # height of a picture whose insets stand below it: davit_tiny, swin_t
 BESIDE_INSETS = 2 * PAGE[1]  # height of a picture whose insets stand beside it: SAM at 0
+PHONE = 315.0  # a narrower column is that of a phone, 420 CSS pixels
+TOWERS = 3  # tries to make a tower as narrow as its room
 PICTURES_APART = 16.0  # between a picture and its insets: GAT, ECAPA_TDNN
 MAX_WIDTH = 1275.0  # wider pictures are laid out in layers instead: rt_detr at more
 SMALL_FROM = 1.25  # how much wider than its room a picture may be, where 14 px become 11.2 px: nn.Transformer at less
@@ -50,6 +52,9 @@ NAME_WIDE = 500.0  # wider boxes are so for their title, and are not made symmet
 REST_COSTS = 6.0  # cost of having nothing of a title at the left: mixer_b16 at 0
 SPLIT_COSTS = 12.0  # cost of a title in two parts: whisper, GCN
 SECOND_LINE_COSTS = 30.0  # cost of a second line: SD3, whisper
+TITLE_LINES = 4  # lines of a title where a column is narrow
+TITLE_BREAKS = 80.0  # a longer word of such a title may be broken
+BROKEN_COSTS = 15.0  # cost of a word that is broken
 TITLE_LINE = 1.2 * SIZE  # between two lines of a title: llava
 
 # Rows: where things stand.

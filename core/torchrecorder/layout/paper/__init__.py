@@ -7,6 +7,7 @@ simpler one, or to the layered layout; insets stand beside the picture or below 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise, zip_longest
@@ -27,6 +28,7 @@ from torchrecorder.layout.paper.figures import Figures
 from torchrecorder.layout.paper.lanes import Blocked
 from torchrecorder.layout.paper.panels import Panels
 from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking
+from torchrecorder.layout.paper.towers import Towers
 from torchrecorder.layout.paper.ushape import NoWayAcross
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
@@ -143,7 +145,26 @@ class _Sketch:
             if self._is_plain:
                 simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
             placements = [min(pair, key=lambda way: way.price) for pair in zip(placements, simpler, strict=True)]
+        if width < tuning.PHONE and any(placement.layout.width > width for placement in placements):
+            tower = self._as_tower(width)
+            placements = [min(way, tower, key=lambda way: way.price) for way in placements]
         return placements
+
+    def _as_tower(self, width: float) -> Placement:
+        """The placement with one thing below the other where there is no room for both."""
+        self._is_narrow = self._is_plain = True
+        del self._cards
+        self.ranking.stack()
+        best, room = Placement.failed("no tower"), width
+        for _ in range(tuning.TOWERS):
+            columns = Columns(self._panels, self.ranking.rows, self._cards)
+            columns.plan(math.inf, width, with_u=False)
+            tower = self._placed(columns, width, Towers(self._panels, self.ranking, room))
+            best = min(best, tower, key=lambda way: way.price)
+            if (over := tower.layout.width - width) <= 0:
+                break
+            room -= over
+        return best
 
     def narrow(self, width: float, heights: Sequence[float]) -> list[Placement]:
         """The placements with words in more lines; none if that was tried."""
@@ -184,7 +205,7 @@ class _Sketch:
         self._has_u = any(columns.shapes for columns in plans)
         return placements
 
-    def _placed(self, columns: Columns, width: float) -> Placement:
+    def _placed(self, columns: Columns, width: float, towers: Towers | None = None) -> Placement:
         rows, cards, words = self.ranking.rows, self._cards, self._shapes
         composer = Composer(
             self._panels,
@@ -196,6 +217,7 @@ class _Sketch:
             self._orders,
             is_narrow=self._is_narrow,
             is_sideways=self._is_sideways,
+            towers=towers,
         )
         for _ in range(_TRIES):
             try:

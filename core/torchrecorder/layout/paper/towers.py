@@ -1,0 +1,58 @@
+"""The plan of a picture for a phone: where a panel is wider than its room, one thing stands below the other.
+
+What stood beside something stands below it, one branch after the other, and its lines pass at the sides.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from torchrecorder.layout import tuning
+from torchrecorder.layout.model import PAD
+from torchrecorder.layout.paper.panels import Key, Panels, Segment
+from torchrecorder.layout.paper.ranks import Ranking, Rows
+
+
+class Towers:
+    """The rooms of panels in a column, and their rows as towers."""
+
+    def __init__(self, panels: Panels, ranking: Ranking, width: float) -> None:
+        self._panels, self._ranking = panels, ranking
+        self._width = width - 2 * PAD - 2.0
+
+    def room(self, box: int | None) -> float:
+        """How wide a panel may be, if nothing stands beside it and the boxes around it."""
+        return self._width - 2 * tuning.BOX_MARGIN * (len(self._panels.around(box)) - 2 if box is not None else 0)
+
+    def rows(self, box: int | None) -> Rows:
+        """The things of a panel one below the other, between its ports."""
+        keys, segments = self._ranking.used(box)
+        ports = [[key for key in keys if key.kind == kind] for kind in ("in", "out")]
+        inner = sorted((key for key in keys if not key.is_port), key=self._panels.order)
+        orders = [_followed(inner, segments, by_last=by_last) for by_last in (False, True)]
+        best = min(orders, key=lambda order: _passing(order, segments))
+        return [row for row in (ports[0], *([key] for key in best), ports[1]) if row]
+
+
+def _followed(keys: Sequence[Key], segments: Sequence[Segment], *, by_last: bool) -> list[Key]:
+    """Each after what it reads: the first of the forward next, or what reads that which was last."""
+    reads: dict[Key, set[Key]] = defaultdict(set)
+    for segment in segments:
+        if not segment.tail.is_port:
+            reads[segment.head].add(segment.tail)
+    order: list[Key] = []
+    left = [*keys]
+    while left:
+        ready = [key for key in left if reads[key] <= {*order}]
+        key = max(ready, key=lambda key: bool(order) and order[-1] in reads[key]) if by_last else ready[0]
+        left.remove(key)
+        order.append(key)
+    return order
+
+
+def _passing(order: Sequence[Key], segments: Sequence[Segment]) -> int:
+    """How many things all lines pass on their way."""
+    place = {key: i for i, key in enumerate(order)}
+    ends = [(place.get(part.tail, -1), place.get(part.head, len(order))) for part in segments]
+    return sum(head - tail - 1 for tail, head in ends)
