@@ -108,7 +108,7 @@ class PaperLayout:
         layout = on_page(picture.layout, [inset.layout for inset in insets], self._width)
         wrong = [fault for placed in all_of_it for fault in placed.faults]
         cost = price(layout, sum(placed.crossings for placed in all_of_it), wrong, self._width)
-        if too_many := too_many_crossings(all_of_it):
+        if too_many := too_many_crossings(all_of_it, self._width):
             wrong.append(too_many)
         return _Page(layout, wrong, cost)
 
@@ -128,6 +128,7 @@ class _Sketch:
         self._is_sideways = is_sideways
         self._is_plain = is_sideways  # whether nothing is laid out as a U
         self._is_narrow = False  # whether words are broken into more lines
+        self._is_tower = False  # whether they are in as many as it takes, one thing below the other
         self._has_u = False
         self._panels = Panels(view)
         self._orders: dict[RowSets, Order] = {}
@@ -152,7 +153,7 @@ class _Sketch:
 
     def _as_tower(self, width: float) -> Placement:
         """The placement with one thing below the other where there is no room for both."""
-        self._is_narrow = self._is_plain = True
+        self._is_narrow = self._is_plain = self._is_tower = True
         del self._cards
         self.ranking.stack()
         best, room = Placement.failed("no tower"), width
@@ -255,6 +256,7 @@ class _Sketch:
             are_ends_bare=is_inset,
             is_narrow=self._is_narrow,
             is_sideways=self._is_sideways,
+            is_tower=self._is_tower,
         )
         return cards.in_rows(self.ranking.rows)
 
@@ -315,7 +317,8 @@ def _size(places: Sequence[_Place]) -> tuple[float, float]:
 
 def page_height(wide: float, high: float, room: float) -> float:
     """Height in a column of such width, with the price of being made smaller."""
-    return high * room / max(wide, room) + 4 * max(wide - room, 0.0)
+    cost = tuning.TOO_WIDE if room >= tuning.PHONE else tuning.TOO_WIDE_ON_PHONE
+    return high * room / max(wide, room) + cost * max(wide - room, 0.0)
 
 
 def _merged(places: Sequence[_Place]) -> Layout:
@@ -371,7 +374,7 @@ def placement(layout: Layout, room: float, *, is_sideways: bool = False) -> Plac
             break
         rects.add(rect)
     crossed = crossings([line.curve for line in layout.lines], is_wide=layout.is_wide)
-    is_tangled = crossed > tuning.FEW_CROSSINGS or _is_tangled(crossed, len(layout.lines))
+    is_tangled = crossed > tuning.FEW_CROSSINGS or _is_tangled(crossed, len(layout.lines), room)
     is_poor = bool(faults) or is_tangled or layout.width > room
     return Placement(layout, tuple(faults), crossed, price(layout, crossed, faults, room), is_poor)
 
@@ -379,20 +382,20 @@ def placement(layout: Layout, room: float, *, is_sideways: bool = False) -> Plac
 def price(layout: Layout, crossed: int, faults: Sequence[str], room: float) -> float:
     """The height on the page, and what else a reader pays, in points."""
     small = max(layout.width - tuning.SMALL_FROM * room, 0.0) * tuning.HARD_TO_READ
-    wrong = _FAULT * (len(faults) + _is_tangled(crossed, len(layout.lines)))
+    wrong = _FAULT * (len(faults) + _is_tangled(crossed, len(layout.lines), room))
     return page_height(layout.width, layout.height, room) + small + tuning.CROSSING_COSTS * crossed + wrong
 
 
-def too_many_crossings(pictures: Sequence[Placement]) -> str:
+def too_many_crossings(pictures: Sequence[Placement], room: float) -> str:
     """A fault if too many lines of some pictures cross; else empty."""
     crossed = sum(picture.crossings for picture in pictures)
-    return (
-        f"{crossed} crossings" if _is_tangled(crossed, sum(len(picture.layout.lines) for picture in pictures)) else ""
-    )
+    lines = sum(len(picture.layout.lines) for picture in pictures)
+    return f"{crossed} crossings" if _is_tangled(crossed, lines, room) else ""
 
 
-def _is_tangled(crossed: int, lines: int) -> bool:
-    return crossed * tuning.LINES_A_CROSSING > lines
+def _is_tangled(crossed: int, lines: int, room: float) -> bool:
+    each = tuning.LINES_A_CROSSING if room >= tuning.PHONE else tuning.LINES_A_CROSSING_ON_PHONE
+    return crossed * each > lines
 
 
 def crossings(curves: Sequence[Curve], *, is_wide: bool = False) -> int:

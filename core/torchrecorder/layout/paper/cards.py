@@ -11,6 +11,7 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Rect
 from torchrecorder.layout.model import BASE, LINE_HEIGHT, PARTS, Figure, NodeStyle, Styles, Word, words_around
+from torchrecorder.layout.paper.breaks import in_facts
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.widths import width
@@ -72,7 +73,9 @@ class Cards:
         are_ends_bare: bool = False,
         is_narrow: bool = False,
         is_sideways: bool = False,
+        is_tower: bool = False,
     ) -> None:
+        self._is_tower = is_tower  # whether text may have any number of lines
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
         self._long = tuning.SIDEWAYS_LINES if is_sideways else tuning.NARROW_LINES if is_narrow else tuning.USUAL_LINES
@@ -125,7 +128,7 @@ class Cards:
             figure = Figure(marks, Rect.centred(0.0, 0.0, tuning.SIGN, tuning.SIGN), True, words, style=style)
             return self._shown(figure, node)
         one_line = max(one_line, self._long[0] if kind in _LIGHT else 0.0)
-        wide, high, words = _written(label, kind, one_line, self._long[1])
+        wide, high, words = _written(label, kind, one_line, self._long[1], in_lines=self._is_tower)
         rect = Rect.centred(0.0, 0.0, wide, high)
         figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
         return self._shown(figure, node)
@@ -160,13 +163,19 @@ class Cards:
         return {hub: (name, numbers.get(hub, "")) for hub, name in names.items()}
 
 
-def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[float, float, tuple[Word, ...]]:
+def _written(
+    label: Label, kind: Kind, one_line: float, most: float, *, in_lines: bool
+) -> tuple[float, float, tuple[Word, ...]]:
     is_small = kind in ("data", "link")
     size = tuning.SMALL if is_small else tuning.SIZE
     bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)
     is_one = bool(label.line) and bold + dot + line < one_line
     rest_lines, parts = [label.line], label.line.split(PARTS)
-    if len(parts) > 1 and line > most:  # in two of about the same length
+    if in_lines:
+        first, *more = in_facts(label.name, tuning.NAME_IN_LINES, size) if bold > tuning.NAME_IN_LINES else [label.name]
+        label, bold = label._replace(name=first), width(first, size, bold=True)
+        rest_lines = [*more, *in_facts(label.line, most, size)]
+    elif len(parts) > 1 and line > most:  # in two of about the same length
         halves = ((PARTS.join(parts[:k]), PARTS.join(parts[k:])) for k in range(1, len(parts)))
         rest_lines = [*min(halves, key=lambda pair: max(width(text, size) for text in pair))]
     lines = [text for text in (label.name, *rest_lines) if text]

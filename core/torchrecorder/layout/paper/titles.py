@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations, groupby, pairwise
-from operator import itemgetter
+from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.model import PARTS, Word
+from torchrecorder.layout.paper.breaks import even, in_names
 from torchrecorder.layout.paper.model import Piece
 from torchrecorder.layout.widths import width
 
 _AT_TOP = 0.01  # points: rounding
-_BREAKS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[._ ])(?=\w\w)|(?<= )(?=×)")
-"""Where a name may go on in the next line: in CamelCase, behind a dot or a line below, before `×6`."""
 
 
 class _Words(NamedTuple):
@@ -117,32 +115,15 @@ def _halves(parts: Sequence[str]) -> Iterator[tuple[Sequence[str], ...]]:
 
 def _many_lines(parts: Sequence[str]) -> Iterator[_Words]:
     """All ways with the words at each side in lines of about one length; long words are broken where a reader may."""
-    atoms = [(i, atom) for i, part in enumerate(parts) for atom in _atoms(part)]
+    atoms = in_names(parts)
     n = len(atoms)
 
     def sides(first: int, last: int) -> list[tuple[Sequence[str], ...]]:
-        return [_even(atoms[first:last], k) for k in range(1, min(tuning.TITLE_LINES, last - first) + 1)] or [()]
+        lines = range(1, min(tuning.TITLE_LINES, last - first) + 1)
+        return [tuple(even(atoms[first:last], k, partial(_long, bold=True))) for k in lines] or [()]
 
     for k in range(n + 1):
         yield from (_Words(left, right) for left in sides(0, k) for right in sides(k, n))
-
-
-def _atoms(part: str) -> list[str]:
-    """The pieces of a word that is long."""
-    return _BREAKS.split(part) if width(part, tuning.SIZE, bold=True) > tuning.TITLE_BREAKS else [part]
-
-
-def _even(atoms: Sequence[tuple[int, str]], n: int) -> tuple[Sequence[str], ...]:
-    """So many lines, the longest of them as short as it can be."""
-    ways = []
-    for cuts in combinations(range(1, len(atoms)), n - 1):
-        lines = [
-            ["".join(text for _, text in group).strip() for _, group in groupby(atoms[a:b], itemgetter(0))]
-            for a, b in pairwise([0, *cuts, len(atoms)])
-        ]
-        broken = sum(atoms[cut - 1][0] == atoms[cut][0] for cut in cuts)
-        ways.append((max(_long(line, bold=True) for line in lines) + tuning.BROKEN_COSTS * broken, lines))
-    return tuple(min(ways, key=lambda way: way[0])[1])
 
 
 def _around(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, float]:

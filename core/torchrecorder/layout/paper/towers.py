@@ -30,7 +30,7 @@ class Towers:
         keys, segments = self._ranking.used(box)
         ports = [[key for key in keys if key.kind == kind] for kind in ("in", "out")]
         inner = sorted((key for key in keys if not key.is_port), key=self._panels.order)
-        orders = [_followed(inner, segments, by_last=by_last) for by_last in (False, True)]
+        orders = [_followed(inner, segments, by_last=by_last) for by_last in (True, False)]
         best = min(orders, key=lambda order: _passing(order, segments))
         return [row for row in (ports[0], *([key] for key in best), ports[1]) if row]
 
@@ -52,7 +52,9 @@ def _followed(keys: Sequence[Key], segments: Sequence[Segment], *, by_last: bool
 
 
 def _passing(order: Sequence[Key], segments: Sequence[Segment]) -> int:
-    """How many things all lines pass on their way."""
+    """How many things all lines pass on their way; those of one source are one line."""
     place = {key: i for i, key in enumerate(order)}
-    ends = [(place.get(part.tail, -1), place.get(part.head, len(order))) for part in segments]
-    return sum(head - tail - 1 for tail, head in ends)
+    last: dict[Key, int] = {}
+    for part in segments:
+        last[part.tail] = max(last.get(part.tail, 0), place.get(part.head, len(order)))
+    return sum(head - place.get(tail, -1) - 1 for tail, head in last.items())
