@@ -40,7 +40,7 @@ LEAST_WIDE = 57.6  # least width of a node: GAT, LightGCN
 LEAST_HIGH = 19.8  # least height of a node: GraphUNet
 USUAL_LINES = (165.0, 175.0)  # all words that may stand in one line, and a line before it is broken: GAT, llava
 NARROW_LINES = (120.0, 110.0)  # the same in a picture that has to be narrow: nn.Transformer, swin_t
-NAME_IN_LINES = 130.0  # a longer first line of a node is broken on a phone
+LEAST_TEXT = 90.0  # a shorter line of a node is not broken on a phone
 SIDEWAYS_LINES = (0.0, 110.0)  # the same where data flows to the right: nn.Transformer, gpt2 to the right
 TAG_WIDE = 62.0  # a longer name of a hub is cut at its end: hdemucs, SD3
 
@@ -66,6 +66,7 @@ TITLE_LINE = 1.2 * SIZE  # between two lines of a title: llava
 LANE = 8.0  # between lines that lead beside each other: AttentionUnet
 APART = 18.0  # between two nodes or boxes in a row: GAT, hifigan
 PORTS_APART = 12.0  # between two lines that enter a box in a row: DiT, GCN
+LEANING = 16.0  # how much wider a tower may be so that its spine is straight
 SKIP_PULL = 0.2  # how much a skip pulls what it joins into one line, another edge with 1: GraphUNet
 FORK = 3  # from so many branches on they lie around the middle, not the longest of them on the spine: GAT, bert
 FORK_WIDER = 1.05  # how much wider a panel may be where branches go straight on below each other: googlenet at less

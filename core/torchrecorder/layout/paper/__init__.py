@@ -128,7 +128,7 @@ class _Sketch:
         self._is_sideways = is_sideways
         self._is_plain = is_sideways  # whether nothing is laid out as a U
         self._is_narrow = False  # whether words are broken into more lines
-        self._is_tower = False  # whether they are in as many as it takes, one thing below the other
+        self._towers: Towers | None = None  # the plan with one thing below the other
         self._has_u = False
         self._panels = Panels(view)
         self._orders: dict[RowSets, Order] = {}
@@ -153,14 +153,15 @@ class _Sketch:
 
     def _as_tower(self, width: float) -> Placement:
         """The placement with one thing below the other where there is no room for both."""
-        self._is_narrow = self._is_plain = self._is_tower = True
-        del self._cards
+        self._is_narrow = self._is_plain = True
         self.ranking.stack()
         best, room = Placement.failed("no tower"), width
         for _ in range(tuning.TOWERS):
+            self._towers = Towers(self._panels, self.ranking, room)
+            del self._cards
             columns = Columns(self._panels, self.ranking.rows, self._cards)
             columns.plan(math.inf, width, with_u=False)
-            tower = self._placed(columns, width, Towers(self._panels, self.ranking, room))
+            tower = self._placed(columns, width)
             best = min(best, tower, key=lambda way: way.price)
             if (over := tower.layout.width - width) <= 0:
                 break
@@ -206,7 +207,7 @@ class _Sketch:
         self._has_u = any(columns.shapes for columns in plans)
         return placements
 
-    def _placed(self, columns: Columns, width: float, towers: Towers | None = None) -> Placement:
+    def _placed(self, columns: Columns, width: float) -> Placement:
         rows, cards, words = self.ranking.rows, self._cards, self._shapes
         composer = Composer(
             self._panels,
@@ -218,7 +219,7 @@ class _Sketch:
             self._orders,
             is_narrow=self._is_narrow,
             is_sideways=self._is_sideways,
-            towers=towers,
+            towers=self._towers,
         )
         for _ in range(_TRIES):
             try:
@@ -256,7 +257,7 @@ class _Sketch:
             are_ends_bare=is_inset,
             is_narrow=self._is_narrow,
             is_sideways=self._is_sideways,
-            is_tower=self._is_tower,
+            towers=self._towers,
         )
         return cards.in_rows(self.ranking.rows)
 

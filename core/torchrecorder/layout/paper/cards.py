@@ -14,6 +14,7 @@ from torchrecorder.layout.model import BASE, LINE_HEIGHT, PARTS, Figure, NodeSty
 from torchrecorder.layout.paper.breaks import in_facts
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
+from torchrecorder.layout.paper.towers import Towers
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Node
 from torchrecorder.view.node_kinds import Kind
@@ -73,9 +74,9 @@ class Cards:
         are_ends_bare: bool = False,
         is_narrow: bool = False,
         is_sideways: bool = False,
-        is_tower: bool = False,
+        towers: Towers | None = None,
     ) -> None:
-        self._is_tower = is_tower  # whether text may have any number of lines
+        self._towers = towers
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
         self._long = tuning.SIDEWAYS_LINES if is_sideways else tuning.NARROW_LINES if is_narrow else tuning.USUAL_LINES
@@ -128,7 +129,8 @@ class Cards:
             figure = Figure(marks, Rect.centred(0.0, 0.0, tuning.SIGN, tuning.SIGN), True, words, style=style)
             return self._shown(figure, node)
         one_line = max(one_line, self._long[0] if kind in _LIGHT else 0.0)
-        wide, high, words = _written(label, kind, one_line, self._long[1], in_lines=self._is_tower)
+        most = self._towers.text(node.box) if self._towers is not None else self._long[1]
+        wide, high, words = _written(label, kind, one_line, most, in_lines=self._towers is not None)
         rect = Rect.centred(0.0, 0.0, wide, high)
         figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
         return self._shown(figure, node)
@@ -172,7 +174,7 @@ def _written(
     is_one = bool(label.line) and bold + dot + line < one_line
     rest_lines, parts = [label.line], label.line.split(PARTS)
     if in_lines:
-        first, *more = in_facts(label.name, tuning.NAME_IN_LINES, size) if bold > tuning.NAME_IN_LINES else [label.name]
+        first, *more = in_facts(label.name, most, size) if bold > most else [label.name]
         label, bold = label._replace(name=first), width(first, size, bold=True)
         rest_lines = [*more, *in_facts(label.line, most, size)]
     elif len(parts) > 1 and line > most:  # in two of about the same length

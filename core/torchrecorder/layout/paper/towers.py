@@ -25,6 +25,10 @@ class Towers:
         """How wide a panel may be, if nothing stands beside it and the boxes around it."""
         return self._width - 2 * tuning.BOX_MARGIN * (len(self._panels.around(box)) - 2 if box is not None else 0)
 
+    def text(self, box: int | None) -> float:
+        """How long a line of a node may be, if a line passes at each side."""
+        return max(self.room(box) - 2 * (tuning.BOX_MARGIN + tuning.LANE_AIR + tuning.CARD_MARGIN), tuning.LEAST_TEXT)
+
     def rows(self, box: int | None) -> Rows:
         """The things of a panel one below the other, between its ports."""
         keys, segments = self._ranking.used(box)
