@@ -22,6 +22,8 @@ from torchrecorder.layout.paper.towers import Towers
 from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turn_over
 from torchrecorder.layout.widths import width
 
+_AT_TOP = 0.01  # points: rounding
+
 
 class Composer:
     def __init__(
@@ -297,8 +299,12 @@ class Composer:
         ends: list[float] = []
         for strip, after in pairwise(strips):
             gutter = strip.right + tuning.GUTTER / 2
-            by = strip.right + tuning.GUTTER - after.left
+            # what leads back to where its data comes from parts from it on the way, behind its corner
+            parting = [w for w in after.wires if w.tail.key.kind == "in" and _leads_left(w)]
+            by = strip.right + tuning.GUTTER + (tuning.RADIUS if parting else 0.0) - after.left
             after.move(by, down)
+            for wire in parting:
+                wire.points[:2] = [(gutter, down - 8.0), (wire.points[2][0], down - 8.0)]
             low = strip.height + (down if ends else 0.0) + tuning.TURN - 3.0
             ends.append(low)
             for source, x in strip.exits.items():
@@ -315,3 +321,7 @@ class Composer:
                 wire.points[-1] = (wire.points[-1][0], height)
                 wire.head.y = height
         return height
+
+
+def _leads_left(wire: Wire) -> bool:
+    return len(wire.points) > 2 and wire.points[2][0] < wire.start - _AT_TOP
