@@ -165,7 +165,7 @@ class _Sketch:
             best = min(best, tower, key=lambda way: way.price)
             if (over := tower.layout.width - width) <= 0:
                 break
-            room -= over
+            room -= over + 2.0
         return best
 
     def narrow(self, width: float, heights: Sequence[float]) -> list[Placement]:
@@ -395,8 +395,8 @@ def too_many_crossings(pictures: Sequence[Placement], room: float) -> str:
 
 
 def _is_tangled(crossed: int, lines: int, room: float) -> bool:
-    each = tuning.LINES_A_CROSSING if room >= tuning.PHONE else tuning.LINES_A_CROSSING_ON_PHONE
-    return crossed * each > lines
+    least = 0 if room >= tuning.PHONE else tuning.CROSSINGS_ON_PHONE
+    return crossed > max(lines / tuning.LINES_A_CROSSING, least)
 
 
 def crossings(curves: Sequence[Curve], *, is_wide: bool = False) -> int:

@@ -15,7 +15,7 @@ _IN_NAMES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[._])(?=\w\w)|(?<= )(?=\w\w\
 """Where a name may go on in the next line: in CamelCase, behind a dot or a line below, before `×6`."""
 _IN_FACTS = re.compile(r"(?<=[/,…] )|(?<=\w )(?=[a-z(A-Z]{3}|×)")
 """Where facts may: behind a comma or a slash of a list, before a word."""
-_MOST_ATOMS = 9  # pieces of a text that is broken in the best of all ways: a limit of time
+_MOST_ATOMS = 12  # pieces of a text that is broken in the best of all ways: a limit of time
 Atom = tuple[int, str]
 Line = list[str]
 
@@ -44,11 +44,14 @@ def even(atoms: Sequence[Atom], n: int, length: Callable[[Line], float]) -> list
 
 
 def _atoms(parts: Sequence[str], at: re.Pattern[str]) -> list[Atom]:
-    atoms = [
-        (i, atom)
-        for i, part in enumerate(parts)
-        for atom in (at.split(part) if width(part, tuning.SIZE) > tuning.BREAKS_FROM else [part])
-    ]
+    atoms: list[Atom] = []
+    for i, part in enumerate(parts):
+        pieces = at.split(part) if width(part, tuning.SIZE) > tuning.BREAKS_FROM else [part]
+        for k, piece in enumerate(pieces):
+            if k and width(atoms[-1][1], tuning.SIZE) < tuning.LEAST_PIECE:
+                atoms[-1] = i, atoms[-1][1] + piece
+            else:
+                atoms.append((i, piece))
     return atoms if len(atoms) <= _MOST_ATOMS else [*enumerate(parts)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from torchrecorder.labels.labels import Label, Labels
 from torchrecorder.layout import tuning
@@ -14,10 +15,12 @@ from torchrecorder.layout.model import BASE, LINE_HEIGHT, PARTS, Figure, NodeSty
 from torchrecorder.layout.paper.breaks import in_facts
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
-from torchrecorder.layout.paper.towers import Towers
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Node
 from torchrecorder.view.node_kinds import Kind
+
+if TYPE_CHECKING:
+    from torchrecorder.layout.paper.towers import Towers
 
 _LIGHT = ("norm", "act", "pool", "op")  # kinds that say all in one line
 

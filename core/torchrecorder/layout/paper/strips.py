@@ -16,6 +16,7 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.exchange import Order, RowSets, crossing, exchanges, least_crossed
 from torchrecorder.layout.paper.lanes import Blocked, Router
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
+from torchrecorder.layout.paper.towers import sides
 
 _SWEEPS = (-1, 1, -1, 1, 0, 1)  # towards what is read, or towards readers
 
@@ -55,7 +56,9 @@ class Strip:
                 item.row = r
         self._sort_ends()
         self._own = self.wires
-        best = Order(tuple(tuple(item.key for item in row) for row in self.rows), {})
+        best = Order(
+            tuple(tuple(item.key for item in row) for row in self.rows), sides(self.wires) if self.is_tower else {}
+        )
         price = self._arranged(box, best)
         if not self._crossed or any(item.is_hooked for row in self.rows for item in row):  # lines back come later
             return

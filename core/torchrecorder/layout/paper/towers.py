@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.model import PAD
+from torchrecorder.layout.paper.exchange import WireKey, wire_key
+from torchrecorder.layout.paper.model import LEFT, RIGHT, Wire
 from torchrecorder.layout.paper.panels import Key, Panels, Segment
 from torchrecorder.layout.paper.ranks import Ranking, Rows
 
@@ -62,3 +64,27 @@ def _passing(order: Sequence[Key], segments: Sequence[Segment]) -> int:
     for part in segments:
         last[part.tail] = max(last.get(part.tail, 0), place.get(part.head, len(order)))
     return sum(head - place.get(tail, -1) - 1 for tail, head in last.items())
+
+
+def sides(wires: Sequence[Wire]) -> dict[WireKey, int]:
+    """The sides on which lines of a tower pass what they do not read: all lines of one source on one side."""
+    ends: dict[int, list[int]] = defaultdict(list)
+    far = [wire for wire in wires if wire.head.row - wire.tail.last > 1]
+    for wire in far:
+        ends[wire.source] += [wire.tail.row, wire.head.row]
+    way: dict[int, int] = {}
+    for source in sorted(ends, key=lambda source: (min(ends[source]) - max(ends[source]), source)):
+        crossed = {
+            side: sum(_cross(ends[source], ends[other]) for other, own in way.items() if own == side)
+            for side in (RIGHT, LEFT)
+        }
+        way[source] = min(crossed, key=lambda side: crossed[side])
+    return {wire_key(wire): way[wire.source] for wire in far}
+
+
+def _cross(ends: Sequence[int], others: Sequence[int]) -> bool:
+    """Whether lines with such ends cross on one side: one has an end within the span of the other, and one not."""
+    for own, low, high in ((ends, min(others), max(others)), (others, min(ends), max(ends))):
+        if any(low < end < high for end in own) and (min(own) < low or max(own) > high):
+            return True
+    return False
