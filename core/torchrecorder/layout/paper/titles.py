@@ -122,7 +122,7 @@ def _many_lines(parts: Sequence[str]) -> Iterator[_Words]:
         lines = range(1, min(tuning.TITLE_LINES, last - first) + 1)
         return [tuple(even(atoms[first:last], k, partial(_long, bold=True))) for k in lines] or [()]
 
-    for k in range(n + 1):
+    for k in (k for k in range(n + 1) if k in (0, n) or atoms[k - 1][0] != atoms[k][0]):
         yield from (_Words(left, right) for left in sides(0, k) for right in sides(k, n))
 
 
