@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import math
 import re
@@ -123,25 +122,19 @@ def from_examples(model: nn.Module, batch: int) -> Iterator[Guess]:
     """Arguments that the examples call the model with: shapes of tensors that they make, and numbers."""
     if type(model).__module__.startswith("torch.nn."):
         return
-    taken = {p.name: p for p in parameters(model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)}
     for text in (inspect.getdoc(type(model).forward), inspect.getdoc(type(model))):
         reader = Reader()
-        for statement in prompted(text or ""):
-            for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
-                if _is_of_model(call):
-                    given = _given([*taken], *reader.arguments(call))
-                    if guess := _shown(model, given, batch, f"an example in the docstring of {type(model).__name__}"):
-                        yield guess
-            reader.follow([statement])
+        reader.follow(prompted(text or ""))
+        yield from shown(model, "", reader.calls, batch)
 
 
-def shown(model: nn.Module, place: str, calls: Iterable[Call]) -> Iterator[Guess]:
-    """What a model is called with where its arguments are from."""
+def shown(model: nn.Module, place: str, calls: Iterable[Call], batch: int = 1) -> Iterator[Guess]:
+    """What a model is called with where its arguments are from, or in its docstring."""
     taken = [p.name for p in parameters(model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     file = place.rpartition(":")[0]
     for line, args, kwargs in calls:
         where = f"{file}:{line}" if file else f"an example in the docstring of {type(model).__name__}"
-        if guess := _shown(model, _given(taken, args, kwargs), 1, where):
+        if guess := _shown(model, _given(taken, args, kwargs), batch, where):
             yield guess
 
 
@@ -154,14 +147,6 @@ def _shown(model: nn.Module, given: dict[str, Any], batch: int, where: str) -> G
         return None
     given |= {name: input_for(taken[name], model, main, batch) for name in unread}
     return Guess.named(f"from {where}", masked(given) if unread else given)
-
-
-def _is_of_model(call: ast.Call) -> bool:
-    """Calls of what may be the model: neither a class nor a function of a module."""
-    func = call.func
-    if isinstance(func, ast.Attribute):
-        return func.attr == "forward"
-    return isinstance(func, ast.Call) or (isinstance(func, ast.Name) and not func.id[:1].isupper())
 
 
 def _small(given: dict[str, Any]) -> dict[str, Any]:

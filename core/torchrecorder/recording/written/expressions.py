@@ -23,6 +23,7 @@ from torchrecorder.recording.written.values import (
     SHAPES,
     TENSORS,
     UNREAD,
+    Call,
     Example,
     Made,
     cast,
@@ -77,10 +78,11 @@ _SAME = {
 
 
 class Expressions:
-    """Gives the values of expressions, and keeps the calls of a class in `examples`."""
+    """Gives the values of expressions; calls of a class are kept in `examples`, those of what is unknown in `calls`."""
 
     def __init__(self, cls: type | None = None, known: Mapping[str, Any] | None = None) -> None:
         self.examples: list[Example] = []
+        self.calls: list[Call] = []
         self._cls = cls
         self._name, self._top = ("", "") if cls is None else (cls.__name__, cls.__module__.partition(".")[0])
         self._scope: Scope = ChainMap({"torch": torch, "nn": nn, "math": math, **(known or {})})
@@ -255,6 +257,8 @@ class Expressions:
         if isinstance(called, Example):
             called.calls.append((node.lineno, args, kwargs))
             return UNREAD
+        if called is UNREAD and _may_be_model(func):
+            self.calls.append((node.lineno, args, kwargs))
         if isinstance(called, Function):
             return self._called(called, args, kwargs)
         if isinstance(called, type) and self._is_part(called):
@@ -339,6 +343,13 @@ class Expressions:
             found = getattr(base, name)(*args, **kwargs)
             return list(found) if name in ("items", "keys", "values") else found
         return UNREAD
+
+
+def _may_be_model(func: ast.expr) -> bool:
+    """Whether what is called is neither a class nor a function of a module."""
+    if isinstance(func, ast.Attribute):
+        return func.attr == "forward"
+    return isinstance(func, ast.Call) or (isinstance(func, ast.Name) and not func.id[:1].isupper())
 
 
 def last(func: ast.expr) -> str:
