@@ -25,7 +25,8 @@ from torch import nn
 
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.shared_names import usual
-from torchrecorder.recording.written import Call, Example, Reader, call_text, is_given, is_read, made, prompted
+from torchrecorder.recording.written.reader import Reader, prompted
+from torchrecorder.recording.written.values import Call, Example, call_text, is_given, is_read, made
 from torchrecorder.request import Target
 from torchrecorder.request.callables import docstrings, parameters_of, required
 from torchrecorder.trace.allowed import refused_argument

@@ -15,7 +15,8 @@ from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, by_name, parameters, required, specs_in
 from torchrecorder.recording.guess.names import role_of
 from torchrecorder.recording.guess.roles import input_for, masked
-from torchrecorder.recording.written import Call, Reader, is_given, prompted
+from torchrecorder.recording.written.reader import Reader, prompted
+from torchrecorder.recording.written.values import Call, is_given
 from torchrecorder.request import InputSpec
 
 _AXES = r"(?P<axes>[^()\[\]`]*,[^()\[\]`]*)"
@@ -141,7 +142,7 @@ def shown(model: nn.Module, place: str, calls: Iterable[Call], batch: int = 1) -
 def _shown(model: nn.Module, given: dict[str, Any], batch: int, where: str) -> Guess | None:
     """The guess of some arguments, if a tensor is among them and what is not written out can be made to fit."""
     given, taken = _small(given), {p.name: p for p in parameters(model)}
-    main = next(specs_in([*given.values()]), None)
+    main = next(iter(specs_in(given)), None)
     unread = [name for name, value in given.items() if not is_given(value)]
     if main is None or not all(role_of(name) in ("mask", "length") for name in unread):
         return None
@@ -151,7 +152,7 @@ def _shown(model: nn.Module, given: dict[str, Any], batch: int, where: str) -> G
 
 def _small(given: dict[str, Any]) -> dict[str, Any]:
     """Arguments for one example, if there are more numbers than a guess has; nothing, if one has so many."""
-    large = next((spec for spec in specs_in([*given.values()]) if math.prod(spec.shape) > _LARGEST), None)
+    large = next((spec for spec in specs_in(given) if math.prod(spec.shape) > _LARGEST), None)
     if large is None:
         return given
     of_all = {n: s for n, s in given.items() if isinstance(s, InputSpec) and s.shape[:1] == large.shape[:1]}

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.target import Arguments
+from torchrecorder.recording.written.values import items_in
 from torchrecorder.request import InputSpec, callables, format_shapes
 from torchrecorder.request.callables import parameters_of
 from torchrecorder.running.objects import answer
@@ -45,22 +46,16 @@ class Guess:
 
     def all_specs(self) -> list[InputSpec]:
         """The inputs to make, with those inside lists and dictionaries."""
-        return [*self.specs, *specs_in([*self.fixed.values()])]
+        return specs_in((*self.specs, self.fixed))
 
     def __str__(self) -> str:
         inputs = self.inputs()
         return f"{inputs}, {self.why}" if inputs else self.why
 
 
-def specs_in(value: object) -> Iterator[InputSpec]:
+def specs_in(value: object) -> list[InputSpec]:
     """All inputs that are to be made for a value."""
-    if isinstance(value, InputSpec):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from specs_in(item)
-    elif isinstance(value, dict):
-        yield from specs_in([*value.values()])
+    return [item for item in items_in(value) if isinstance(item, InputSpec)]
 
 
 def leaves(values: Mapping[str, Any]) -> dict[str, InputSpec]:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from time import thread_time
-from typing import Any
 
 import torch
 from torch import nn
@@ -25,6 +24,7 @@ from torchrecorder.recording.guess.guess import Guess, own_parameters, parameter
 from torchrecorder.recording.inputs import Inputs, drawn, make_tensor
 from torchrecorder.recording.run import Run, is_small
 from torchrecorder.recording.texts import says
+from torchrecorder.recording.written.values import mapped
 from torchrecorder.request import InputSpec
 
 _LARGEST = 1 << 24
@@ -233,7 +233,8 @@ def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
         raise InputError(f"{large} is too large for a guess")
     generator = torch.Generator().manual_seed(seed)
     made = drawn(guess.specs, generator)
-    named = {**made.kwargs, **{name: _filled(value, generator) for name, value in guess.fixed.items()}}
+    fixed = mapped({**guess.fixed}, lambda it: make_tensor(it, generator) if isinstance(it, InputSpec) else it)
+    named = {**made.kwargs, **fixed}
     own = own_parameters(model)
     if any(p.name in named for p in own) or all(p.kind is not p.VAR_POSITIONAL for p in own):
         return Inputs(made.args, named, str(guess))
@@ -243,11 +244,3 @@ def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
         del free[-1]
     placed = [named.pop(p.name, p.default) for p in free]
     return Inputs((*made.args, *placed), named, str(guess))
-
-
-def _filled(value: Any, generator: torch.Generator) -> Any:
-    if isinstance(value, InputSpec):
-        return make_tensor(value, generator)
-    if type(value) in (list, tuple):
-        return type(value)(_filled(item, generator) for item in value)
-    return {key: _filled(item, generator) for key, item in value.items()} if type(value) is dict else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -52,31 +52,38 @@ class Example:
     """Calls of what was built, each with its line."""
 
 
-def is_read(value: object) -> bool:
-    """Whether all of a value is known, and it can be given to a constructor."""
-    if isinstance(value, Made):
-        return is_read(value.args) and is_read(value.kwargs)
-    if isinstance(value, Mapping):
-        return all(map(is_read, value.values()))
-    if isinstance(value, (list, tuple, set)):
-        return all(map(is_read, value))
-    return value is not UNREAD and not isinstance(value, (InputSpec, Example, torch.Tensor, ModuleType))
+def items_in(value: Any) -> Iterator[Any]:
+    """A value, and all that is in it, if it holds others."""
+    yield value
+    if isinstance(value, (Mapping, list, tuple, set)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from items_in(item)
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The value with other items in new containers."""
+    if type(value) in (list, tuple, set):
+        return type(value)(mapped(item, change) for item in value)
+    return {key: mapped(item, change) for key, item in value.items()} if type(value) is dict else change(value)
 
 
 def is_given(value: object) -> bool:
-    """The same of what a forward is called with, tensors included."""
-    if isinstance(value, (list, tuple, dict)):
-        return all(map(is_given, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, (InputSpec, torch.Tensor)) or is_read(value)
+    """Whether all of a value is known, tensors by their shapes."""
+    return not any(it is UNREAD or isinstance(it, (Example, ModuleType)) for it in items_in(value))
+
+
+def is_read(value: object) -> bool:
+    """Whether it is known and can be given to a constructor."""
+    return is_given(value) and not any(isinstance(it, (InputSpec, torch.Tensor)) for it in items_in(value))
 
 
 def made(value: Any) -> Any:
     """The value, with the objects made that are part of it, and with containers that nothing else has."""
-    if isinstance(value, Made):
-        return value.cls(*made(value.args), **made(value.kwargs))
-    if type(value) in (list, tuple, set):
-        return type(value)(map(made, value))
-    return {key: made(item) for key, item in value.items()} if type(value) is dict else copy.deepcopy(value)
+
+    def change(item: Any) -> Any:
+        return item.cls(*made(item.args), **made(item.kwargs)) if isinstance(item, Made) else copy.deepcopy(item)
+
+    return mapped(value, change)
 
 
 def call_text(name: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
