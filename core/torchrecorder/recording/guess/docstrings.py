@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from torch import nn
 
 from torchrecorder.recording.guess import layers
-from torchrecorder.recording.guess.guess import Guess, by_name, parameters, required, specs_in
+from torchrecorder.recording.guess.guess import Guess, by_name, configured, parameters, required, specs_in
 from torchrecorder.recording.guess.names import role_of
 from torchrecorder.recording.guess.roles import input_for, masked
 from torchrecorder.recording.written.reader import Reader, prompted
@@ -88,29 +88,27 @@ def _shape(text: str, pattern: re.Pattern[str], model: nn.Module, batch: int) ->
         words = [word for axis in written["axes"].split(",") if (word := axis.strip())]
         if words[:1] == ["N"]:  # any other N is a number of things
             words[0] = "batch"
-        axes = [size for word in words if (size := _size(word, model, batch))]
+        axes = [size for word in words if (size := size_of(word, model, batch))]
         if axes and len(axes) == len(words) and "*" not in words[1:]:
             found.append((re.fullmatch(_OF_BATCH, words[0].lower()) is None, tuple(axes)))
     return min(found, key=lambda shape: shape[0])[1] if found else None
 
 
-def _size(axis: str, model: nn.Module, batch: int) -> int | None:
+def size_of(axis: str, model: nn.Module, batch: int) -> int | None:
     if axis.isdigit():
         return int(axis)
     if parts := re.fullmatch(r"(.+?) *([*/]) *(.+)", axis):
-        left, right = _size(parts[1], model, batch), _size(parts[3], model, batch)
+        left, right = size_of(parts[1], model, batch), size_of(parts[3], model, batch)
         return (left * right if parts[2] == "*" else left // right) if left and right else None
     word = re.sub(r"[ -]+", "_", axis.removeprefix("self.").removeprefix("config.")).lower()
     if re.fullmatch(_OF_BATCH, word):
         return batch
-    config = getattr(model, "config", None)
-    for holder in (config, model):
-        size = holder.get(word) if isinstance(holder, Mapping) else getattr(holder, word, None)
-        if type(size) is int and 0 < size <= _LONGEST:
-            return size
+    said = configured(model, word)
+    if type(said) is int and 0 < said <= _LONGEST:
+        return said
     size = next((size for pattern, size in _SIZES.items() if re.fullmatch(pattern, word)), None)
     if size == 0:
-        own = config.get("in_channels") if isinstance(config, Mapping) else getattr(model, "in_channels", None)
+        own = configured(model, "in_channels")
         return own if type(own) is int else next(layers.widths(model), 3)
     return size
 

@@ -121,16 +121,15 @@ def is_from(model: nn.Module, library: str) -> bool:
 
 
 def held(holder: object, name: str) -> Any:
-    """The value of an attribute; None if it is missing or refuses, as a property that raises does."""
-    return answer(lambda: getattr(holder, name, None), None)
+    """The value of a key or an attribute; None if it is missing or refuses, as a property that raises does."""
+    return holder.get(name) if isinstance(holder, Mapping) else answer(lambda: getattr(holder, name, None), None)
 
 
 def configured(model: nn.Module, *names: str) -> Any:
     """The first value that the model has for one of these attributes, or its configuration, or its hyperparameters."""
     for holder in (model, *(held(model, name) for name in ("config", "hparams"))):
         for name in names:
-            value = holder.get(name) if isinstance(holder, Mapping) else held(holder, name)
-            if value is not None and not callable(value):
+            if (value := held(holder, name)) is not None and not callable(value):
                 return value
     return None
 

@@ -19,7 +19,7 @@ from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Call
 from torchrecorder.recording.blame import Blame, computed_from
 from torchrecorder.recording.guess import layers, rules
-from torchrecorder.recording.guess.guess import Guess, is_flag, leaf_at, leaves, parameters, placed
+from torchrecorder.recording.guess.guess import Guess, configured, is_flag, leaf_at, leaves, parameters, placed
 from torchrecorder.recording.guess.names import ROLES, role_of
 from torchrecorder.recording.guess.roles import following, input_for, masked
 from torchrecorder.recording.texts import all_said, says
@@ -80,7 +80,8 @@ _TOLD = ", and from what its forward raised"
 def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> Iterator[Values]:
     cause = refusal.cause
     said = f"{cause}\n{refusal.traceback[-_LINES:]}"
-    sizes = f"{cause} {' '.join(map(str, _sizes_named(model, cause)))}"
+    named = (configured(model, word) for word in all_said("names attributes", cause))
+    sizes = " ".join((cause, *(str(size) for size in named if type(size) is int)))
     specs = leaves(values)
     graph, call = refusal.graph, refusal.call
     at_layer = (
@@ -228,13 +229,6 @@ def _like_another(specs: Mapping[str, InputSpec], cause: str, blamed: Collection
             yield {name: replace(spec, shape=(first.shape[0], 1, *first.shape[2:]), dtype="float32")}
         elif spec.dtype == "float32":
             yield {name: replace(spec, shape=first.shape)}
-
-
-def _sizes_named(model: nn.Module, cause: str) -> Iterator[int]:
-    for word in all_said("names attributes", cause):
-        for holder in (model, getattr(model, "config", None)):
-            if type(size := getattr(holder, word, None)) is int:
-                yield size
 
 
 _LINES = 400
