@@ -30,13 +30,7 @@ class Blame:
 
 
 def blame(error: BaseException, graph: Graph, values_of: Callable[[Tensor], Iterable[int]]) -> Blame:
-    """The inputs that an exception of a forward is about.
-
-    Args:
-        error: The exception, with the frames that it came through.
-        graph: What had been recorded.
-        values_of: The values that a tensor holds, none for one that was not recorded.
-    """
+    """The inputs that an exception of a forward is about; `values_of` gives the recorded values that a tensor holds."""
     inputs: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     for traceback in reversed([*_of_user(error.__traceback__)]):

@@ -137,15 +137,7 @@ class Forward:
 
 
 def run_as(run: Run, forward: Forward) -> Graph:
-    """Record a forward in one execution mode; `auto` falls back to the next one, and a note says why.
-
-    Args:
-        run: The execution mode, or `auto`.
-        forward: The forward to record.
-
-    Raises:
-        ForwardError: The forward raised in the first mode that was tried.
-    """
+    """Record a forward in one execution mode; `auto` falls back to the next one, and a note says why."""
     with _looking_at(forward.model):
         ways: list[Executed] = _ways(forward) if run == "auto" else [run]
     first, *others = ways

@@ -53,11 +53,7 @@ class Model(NamedTuple):
 
 
 def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn.Module:
-    """Import, and if need be build, the model that a target names.
-
-    Raises:
-        TorchRecorderError: As `models`.
-    """
+    """Import, and if need be build, the model that a target names; raises as `models` does."""
     return next(models(text, seed, allow, lambda target, _: [Way(target.args, target.kwargs)])).module
 
 

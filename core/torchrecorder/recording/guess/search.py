@@ -64,14 +64,10 @@ def record_guessed(
 ) -> Graph:
     """The Graph of the first guess with which `record` succeeds: the recording itself is what proves a guess.
 
-    Guesses come from what the model says of itself. One that cannot be made, or that the forward refuses, is followed
-    by the next.
-
     Args:
         model: Any module.
         record: Records the model with some inputs in an execution mode.
-        run: The execution mode that is asked for. A guess for a large model is first recorded on fake tensors alone:
-            each wrong one would else be tried in all modes. So is a large input, whose forward may take minutes.
+        run: The mode that is asked for. A guess for a large model, and a large input, come on fake tensors first.
         seed: For the numbers that are drawn.
         mode: Whether layers such as batch norm need two examples, as in training.
         way: The example that the model was built as in; what it is called with there comes first.
