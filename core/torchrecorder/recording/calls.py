@@ -82,7 +82,7 @@ class Calls:
             yield
 
     def notes(self, unknown: dict[int, str]) -> Iterator[str]:
-        """Notes of what is lost in threads: tensors of `unknown` origin, taken out there, first read after one began."""
+        """Notes of what is lost in threads: tensors of `unknown` origin first read after one began; taken out there."""
         if _IN_THREAD in self._ops.notes:
             unknown.clear()
         for place, first in self._threads.items():

@@ -64,7 +64,7 @@ def models(text: str, seed: int, allow: Sequence[str], ways: Ways) -> Iterator[M
         text: The target.
         seed: What its random weights are drawn from.
         allow: Whose functions it may call, besides the project's own; see `trace.allowed`.
-        ways: Gives the arguments; see `constructing` for one that knows others than those of the target.
+        ways: Gives the arguments; see `examples.ways` for one that knows others than those of the target.
 
     Raises:
         TargetRefused: It names what it may not call.

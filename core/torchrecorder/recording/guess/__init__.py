@@ -27,9 +27,9 @@ from torchrecorder.recording.guess.libraries import (
     of_torch_geometric,
     transformers,
 )
-from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
 from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import following, from_names, from_roles
+from torchrecorder.recording.shared_names import ALONE, ROLES, role_of
 from torchrecorder.recording.texts import says
 from torchrecorder.request import InputSpec
 

@@ -13,8 +13,8 @@ from torch import nn
 
 from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, by_name, configured, parameters, required, specs_in
-from torchrecorder.recording.guess.names import role_of
 from torchrecorder.recording.guess.roles import input_for, masked
+from torchrecorder.recording.shared_names import role_of
 from torchrecorder.recording.written.reader import Reader, prompted
 from torchrecorder.recording.written.values import Call, is_given
 from torchrecorder.request import InputSpec

@@ -20,8 +20,8 @@ from torchrecorder.graph.model import Call
 from torchrecorder.recording.blame import Blame, computed_from
 from torchrecorder.recording.guess import layers, rules
 from torchrecorder.recording.guess.guess import Guess, configured, is_flag, leaf_at, leaves, parameters, placed
-from torchrecorder.recording.guess.names import ROLES, role_of
 from torchrecorder.recording.guess.roles import following, input_for, masked
+from torchrecorder.recording.shared_names import ROLES, role_of
 from torchrecorder.recording.texts import all_said, says
 from torchrecorder.request import InputSpec
 
@@ -125,7 +125,7 @@ def _multiplied(specs: Mapping[str, InputSpec], cause: str, said: str) -> Iterat
     if cause.startswith("AssertionError") and "%" in said.partition("assert ")[2]:
         for name, spec in specs.items():
             for axis in range(1, len(spec.shape)):
-                yield {name: replace(spec, shape=(*spec.shape[:axis], 3 * spec.shape[axis], *spec.shape[axis + 1 :]))}
+                yield {name: rules.resized(spec, axis, 3 * spec.shape[axis])}
     for name, spec in specs.items():
         yield from ({name: longer} for longer in rules.with_multiple(spec, cause))
 

@@ -95,7 +95,9 @@ class Reader(Expressions):
         for statement in statements:
             self._step()
             follow = getattr(self, f"_do_{type(statement).__name__.lower()}", None)
-            if follow is not None:
+            if follow is None:
+                self.children(statement)
+            else:
                 follow(statement)
 
     # statements
@@ -112,23 +114,15 @@ class Reader(Expressions):
             is_builder = known is UNREAD and it.name == self._name
             self._scope[it.asname or it.name] = self._cls if is_builder else known
 
-    def _do_assign(self, node: ast.Assign) -> None:
+    def _do_assign(self, node: ast.Assign | ast.AnnAssign) -> None:
         value = self.value(node.value)
-        for target in node.targets:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target] if node.value else ():
             self._bind(target, value)
 
-    def _do_annassign(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
-            self._bind(node.target, self.value(node.value))
+    _do_annassign = _do_assign
 
     def _do_augassign(self, node: ast.AugAssign) -> None:
-        self._bind(node.target, self.value(ast.BinOp(_loaded(node.target), node.op, node.value)))
-
-    def _do_expr(self, node: ast.Expr) -> None:
-        self.value(node.value)
-
-    def _do_assert(self, node: ast.Assert) -> None:
-        self.value(node.test)
+        self._bind(node.target, self.value(ast.BinOp(node.target, node.op, node.value)))
 
     def _do_return(self, node: ast.Return) -> None:
         value = self.value(node.value)
@@ -195,11 +189,6 @@ def _is_there(module: str) -> bool:
         return module in sys.modules or importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
         return False
-
-
-def _loaded(target: ast.expr) -> ast.expr:
-    """What stands left of `+=`, to be read."""
-    return ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target
 
 
 def prompted(text: str) -> Iterator[ast.stmt]:

@@ -156,6 +156,5 @@ def reshaped(name: str, given: Any, args: Sequence[Any], kwargs: Mapping[str, An
     shape = function(empty if name in _JOINS else empty[0], *args, **kwargs).shape
     if not is_exact:
         return replace(several[0], shape=tuple(shape))
-    return (
-        function(several if name in _JOINS else several[0], *args, **kwargs) if shape.numel() < LARGEST**2 else UNREAD
-    )
+    exact = several if name in _JOINS else several[0]
+    return function(exact, *args, **kwargs) if shape.numel() < LARGEST**2 else UNREAD

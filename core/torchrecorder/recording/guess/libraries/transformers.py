@@ -10,8 +10,8 @@ from torch import nn
 
 from torchrecorder.recording.guess.docstrings import documented
 from torchrecorder.recording.guess.guess import Guess, is_from, parameters, required
-from torchrecorder.recording.guess.names import ALONE, role_of
 from torchrecorder.recording.guess.roles import from_roles, input_for
+from torchrecorder.recording.shared_names import ALONE, role_of
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
 
