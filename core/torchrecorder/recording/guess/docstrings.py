@@ -128,24 +128,22 @@ def from_examples(model: nn.Module, batch: int) -> Iterator[Guess]:
 
 
 def shown(model: nn.Module, place: str, calls: Iterable[Call], batch: int = 1) -> Iterator[Guess]:
-    """What a model is called with where its arguments are from, or in its docstring."""
-    taken = [p.name for p in parameters(model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+    """What a model is called with where its arguments are from, or in its docstring.
+
+    A tensor has to be among it, and what is not written out can be made to fit.
+    """
+    taken = {p.name: p for p in parameters(model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)}
     file = place.rpartition(":")[0]
     for line, args, kwargs in calls:
-        where = f"{file}:{line}" if file else f"an example in the docstring of {type(model).__name__}"
-        if guess := _shown(model, _given(taken, args, kwargs), batch, where):
-            yield guess
-
-
-def _shown(model: nn.Module, given: dict[str, Any], batch: int, where: str) -> Guess | None:
-    """The guess of some arguments, if a tensor is among them and what is not written out can be made to fit."""
-    given, taken = _small(given), {p.name: p for p in parameters(model)}
-    main = next(iter(specs_in(given)), None)
-    unread = [name for name, value in given.items() if not is_given(value)]
-    if main is None or not all(role_of(name) in ("mask", "length") for name in unread):
-        return None
-    given |= {name: input_for(taken[name], model, main, batch) for name in unread}
-    return Guess.named(f"from {where}", masked(given) if unread else given)
+        if len(args) > len(taken) or not {*kwargs} <= {*taken}:  # it gives what the forward does not take
+            continue
+        given = _small({**dict(zip(taken, args, strict=False)), **kwargs})
+        main = next(iter(specs_in(given)), None)
+        unread = [name for name, value in given.items() if not is_given(value)]
+        if main is not None and all(role_of(name) in ("mask", "length") for name in unread):
+            given |= {name: input_for(taken[name], model, main, batch) for name in unread}
+            where = f"{file}:{line}" if file else f"an example in the docstring of {type(model).__name__}"
+            yield Guess.named(f"from {where}", masked(given) if unread else given)
 
 
 def _small(given: dict[str, Any]) -> dict[str, Any]:
@@ -156,10 +154,3 @@ def _small(given: dict[str, Any]) -> dict[str, Any]:
     of_all = {n: s for n, s in given.items() if isinstance(s, InputSpec) and s.shape[:1] == large.shape[:1]}
     is_one = len(large.shape) < 3 or large.shape[0] == 1
     return {} if is_one else _small(given | {n: replace(s, shape=(1, *s.shape[1:])) for n, s in of_all.items()})
-
-
-def _given(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by parameter; none, if it gives what the forward does not take."""
-    if len(args) > len(names) or not {*kwargs} <= {*names}:
-        return {}
-    return {**dict(zip(names, args, strict=False)), **kwargs}

@@ -77,29 +77,25 @@ def _held(name: str, value: Any) -> Iterator[tuple[object, Any]]:
 
 
 def placed(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with the changed ones where they belong."""
-    result = dict(values)
-    for name, new in changed.items():
-        holder = next((n for n, value in result.items() if name in [str(key) for key, _ in _held(n, value)]), name)
-        old = result.get(holder)
-        if holder == name or name in result:
-            result[name] = _as_many(old, new)
-        elif isinstance(old, dict):
-            result[holder] = {key: _as_many(item, new) if str(key) == name else item for key, item in old.items()}
-        elif isinstance(old, (list, tuple)):
-            result[holder] = type(old)(new if key == name else item for key, item in _held(holder, old))
-    return result
+    """The values with the changed ones where they belong; for a list, as many of one."""
+    waiting = dict(changed)
+
+    def put(name: str, old: Any) -> Any:
+        if name in waiting:
+            new = waiting.pop(name)
+            is_many = isinstance(old, list) and old and isinstance(old[0], InputSpec) and isinstance(new, InputSpec)
+            return [new] * len(old) if is_many else new
+        if isinstance(old, dict):
+            return {key: put(str(key), item) for key, item in old.items()}
+        return type(old)(put(key, item) for key, item in _held(name, old)) if type(old) in (list, tuple) else old
+
+    return {name: put(name, value) for name, value in values.items()} | waiting
 
 
 def leaf_at(path: str, known: Mapping[str, InputSpec]) -> str:
     """The leaf that the path of an input leads to, or nothing."""
     parts = path.split(".")
     return next((name for name in (path, *reversed(parts)) if name in known), "")
-
-
-def _as_many(old: Any, new: Any) -> Any:
-    was_list = isinstance(old, list) and old and isinstance(old[0], InputSpec)
-    return [new] * len(old) if was_list and isinstance(new, InputSpec) else new
 
 
 def _text(value: object) -> str:

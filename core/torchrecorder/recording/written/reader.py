@@ -48,7 +48,11 @@ class Reader(Expressions):
             said = "\n".join(lines[first - 1 : node.end_lineno])
             is_of_class = is_method and function.scope.get("super") is self._cls
             if is_of_class or node.name == "setUp" or any(name in said for name in (self._name, *_TABLES)):
-                self._each_case(function, is_method=is_method)
+                names = [it.arg for it in (*node.args.posonlyargs, *node.args.args)]
+                cases = [*self._cases(function, names[1:] if is_method else names)] or [{}]
+                for case in cases[:ROUNDS]:
+                    if len(self.examples) < _ENOUGH:
+                        self._alone(partial(self._called, function, (), case))
 
     def follow(self, statements: Iterable[ast.stmt]) -> None:
         """Follow statements in order, those that take too long in part."""
@@ -59,14 +63,6 @@ class Reader(Expressions):
         self._steps, self._depth = 0, 0
         with suppress(Exception):  # what cannot be followed shows nothing
             follow()
-
-    def _each_case(self, function: Function, *, is_method: bool) -> None:
-        names = [it.arg for it in (*function.node.args.posonlyargs, *function.node.args.args)]
-        cases = list(self._cases(function, names[1:] if is_method else names)) or [{}]
-        for case in cases[:ROUNDS]:
-            self._alone(partial(self._called, function, (), case))
-            if len(self.examples) >= _ENOUGH:
-                break
 
     def _cases(self, function: Function, names: list[str]) -> Iterable[dict[str, Any]]:
         """Arguments of a test by its tables of cases: all of the last one, with the first of the others."""
