@@ -53,13 +53,12 @@ def repairs(model: nn.Module, guess: Guess, refusal: Refusal, batch: int) -> Ite
     positional = [spec for spec in guess.specs if spec.name is None]
     if guess.arguments is not None or len(positional) > len(names):
         return
-    values: dict[str, Any] = {spec.name: spec for spec in guess.specs if spec.name}
-    values = {**dict(zip(names, positional, strict=False)), **values, **guess.fixed}
+    named = {spec.name: spec for spec in guess.specs if spec.name}
+    values: dict[str, Any] = {**dict(zip(names, positional, strict=False)), **named, **guess.fixed}
     for changed in _changes(model, values, refusal, batch):
-        if any(_is_a_crowd(new, values.get(name)) for name, new in changed.items()):
-            continue
-        longer = following(values, changed)
-        yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, placed(values, {**longer, **changed}), guess.grade)
+        if not any(_is_a_crowd(new, values.get(name)) for name, new in changed.items()):
+            new = placed(values, {**following(values, changed), **changed})
+            yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, new, guess.grade)
 
 
 _MOST_EXAMPLES = 8
@@ -67,9 +66,8 @@ _MOST_EXAMPLES = 8
 
 
 def _is_a_crowd(new: object, old: object) -> bool:
-    if not isinstance(new, InputSpec) or new.dtype == "bool":  # a mask may have no axis for examples
-        return False
-    if len(new.shape) < 2 or new.shape[0] <= _MOST_EXAMPLES:
+    # A mask may have no axis for examples.
+    if not isinstance(new, InputSpec) or new.dtype == "bool" or len(new.shape) < 2 or new.shape[0] <= _MOST_EXAMPLES:
         return False
     return not isinstance(old, InputSpec) or new.shape[:1] != old.shape[:1]
 
@@ -84,9 +82,8 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     sizes = " ".join((cause, *(str(size) for size in named if type(size) is int)))
     specs = leaves(values)
     graph, call = refusal.graph, refusal.call
-    at_layer = (
-        {leaf_at(path, specs) for path in computed_from(graph, call.inputs.values())} if graph and call else set()
-    )
+    read = computed_from(graph, call.inputs.values()) if graph and call else ()
+    at_layer = {leaf_at(path, specs) for path in read}
     blamed = [*dict.fromkeys(name for path in refusal.blame.inputs if (name := leaf_at(path, specs)))]
     nearest = {name: place for place, name in enumerate(blamed)}
     far = len(nearest)
@@ -193,9 +190,8 @@ def _of_choice(model: nn.Module, values: Values, cause: str, said: str) -> Itera
         many = {name: value for name, value in values.items() if isinstance(value, (list, tuple)) and value}
         yield from ({name: value * 2} for name, value in many.items())
     if says("mapping", cause):
-        yield from (
-            {p.name: {}} for p in parameters(model) if p.name not in values and "dict" in str(p.annotation).lower()
-        )
+        free = [p for p in parameters(model) if p.name not in values]
+        yield from ({p.name: {}} for p in free if "dict" in str(p.annotation).lower())
 
 
 def _like_another(specs: Mapping[str, InputSpec], cause: str, blamed: Collection[str]) -> Iterator[Values]:
@@ -245,12 +241,11 @@ def _added(model: nn.Module, values: Values, said: str, batch: int, absent: Coll
     if (key := says("key", said)) and any(p.kind is p.VAR_KEYWORD for p in taken):
         taken = [*taken, inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY, default=None)]
     free = [p for p in taken if p.name not in values and not is_flag(p)]
+    main = next(iter(leaves(values).values()), InputSpec((batch, 16)))
     if key:
         of_names = [p.name for p in free if "dict" in str(p.annotation).lower()]
-        main = next((spec for spec in leaves(values).values()), InputSpec((batch, 16)))
         item = input_for(inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY), model, main, batch)
         yield from ({name: {key[1]: replace(item, name=None)}} for name in of_names if isinstance(item, InputSpec))
-    main = next((value for value in values.values() if isinstance(value, InputSpec)), InputSpec((batch, 16)))
     needed = [p for p in free if p.name in absent]
     named = [p for p in free if _mentions(said, p.name) and p not in needed]
     like = [p for p in free if ("Tensor" in str(p.annotation) or p.annotation is p.empty) and p not in named + needed]

@@ -38,10 +38,8 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     if role_of(name, (ALONE,)) == "grid":
         return torch.tensor([[1, 4, 4]])  # frames, rows and columns of patches
     if name.endswith("_dict"):
-        by_kind = _by_kind(name, model, main)
-        return (
-            {kind: [x, x] for kind, x in by_kind.items()} if re.search(r"\[str, .*[Ll]ist\[", annotation) else by_kind
-        )
+        is_many = re.search(r"\[str, .*[Ll]ist\[", annotation)
+        return {kind: [x, x] if is_many else x for kind, x in _by_kind(name, model, main).items()}
     if re.match(r"(typing\.)?list\[int\]", annotation, re.IGNORECASE):
         return [0, 1]  # as many as there are tensors in a list
     if re.match(r"(typing\.)?dict\b", annotation, re.IGNORECASE):
@@ -94,9 +92,8 @@ def following(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str
                 was = {*value.tolist()} if is_length else {value.shape[-1]}
                 size = next((new.shape[i] for i, size in enumerate(old.shape) if i and {size} == was), None)
                 if size is not None:
-                    found[other] = (
-                        torch.full((new.shape[0],), size) if is_length else value.new_ones(new.shape[0], size)
-                    )
+                    count = new.shape[0]
+                    found[other] = torch.full((count,), size) if is_length else value.new_ones(count, size)
     return found
 
 
@@ -205,9 +202,8 @@ def _of_graphs(role: str, name: str, model: nn.Module, main: InputSpec) -> Input
 
 def edge_widths(model: nn.Module) -> Iterator[int]:
     """Numbers of features of an edge, where a module says them."""
-    return (
-        width for name in ("edge_dim", "dim") for m in model.modules() if type(width := getattr(m, name, None)) is int
-    )
+    held = (getattr(module, name, None) for name in ("edge_dim", "dim") for module in model.modules())
+    return (width for width in held if type(width) is int)
 
 
 _VARIANTS = 3

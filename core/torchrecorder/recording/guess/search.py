@@ -91,9 +91,8 @@ def has_forward(model: nn.Module) -> bool:
     if type(model).forward is nn.Module.forward and "forward" not in vars(model):
         return False
     code = getattr(model.forward, "__code__", None)
-    if code is None or not {*code.co_consts} <= {None, model.forward.__doc__}:
-        return True
-    return not {instruction.opname for instruction in dis.get_instructions(code)} <= _EMPTY
+    is_bare = code is not None and {*code.co_consts} <= {None, model.forward.__doc__}
+    return not (is_bare and {instruction.opname for instruction in dis.get_instructions(code)} <= _EMPTY)
 
 
 class _Search:
@@ -222,11 +221,9 @@ def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
 def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
     if guess.arguments is not None:
         return Inputs(*guess.arguments, str(guess))
-    most = {"int64": _MOST_WORDS}
-    specs = guess.all_specs()
-    large = next((spec for spec in specs if math.prod(spec.shape) > most.get(spec.dtype, _LARGEST)), None)
-    if large is not None:
-        raise InputError(f"{large} is too large for a guess")
+    for spec in guess.all_specs():
+        if math.prod(spec.shape) > (_MOST_WORDS if spec.dtype == "int64" else _LARGEST):
+            raise InputError(f"{spec} is too large for a guess")
     generator = torch.Generator().manual_seed(seed)
     made = drawn(guess.specs, generator)
     fixed = mapped({**guess.fixed}, lambda it: make_tensor(it, generator) if isinstance(it, InputSpec) else it)
@@ -236,7 +233,6 @@ def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
         return Inputs(made.args, named, str(guess))
     # `forward(*args)` and `forward(*args, **kwargs)` are called by place, as those who write one expect.
     free = [p for p in parameters(model)[len(made.args) :] if p.kind is p.POSITIONAL_OR_KEYWORD]
-    while free and free[-1].name not in named:
-        del free[-1]
-    placed = [named.pop(p.name, p.default) for p in free]
+    last = max((place for place, p in enumerate(free, 1) if p.name in named), default=0)
+    placed = [named.pop(p.name, p.default) for p in free[:last]]
     return Inputs((*made.args, *placed), named, str(guess))
