@@ -172,9 +172,9 @@ def _shown(cls: type, place: Place | None) -> Iterator[Way]:
         reader = Reader(cls)
         reader.follow(prompted(text))
         yield from _ways(cls, reader.examples)
-    texts = () if place is None else place.examples(cls.__name__, _near(cls))
-    for path, text in islice(texts, _MOST_TEXTS):
-        yield from _ways(cls, _in_text(cls, path, text), path, place.shown(path))
+    if place is not None:
+        for path, text in islice(place.examples(cls.__name__, _near(cls)), _MOST_TEXTS):
+            yield from _ways(cls, _in_text(cls, path, text), path, place.shown(path))
 
 
 def _in_package(cls: type, place: Place | None) -> Iterator[Way]:

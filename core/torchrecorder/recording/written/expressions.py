@@ -29,6 +29,7 @@ from torchrecorder.recording.written.values import (
     cast,
     is_given,
     is_read,
+    is_small,
     reshaped,
     tensor,
 )
@@ -116,6 +117,7 @@ class Expressions:
             raise Enough
 
     def _bind(self, target: ast.expr, value: Any) -> None:
+        value = value if is_small(value) else UNREAD
         if isinstance(target, ast.Name):
             self._scope[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -249,6 +251,8 @@ class Expressions:
 
     def _of_call(self, node: ast.Call) -> Any:
         args, kwargs = self.arguments(node)
+        if not is_small([args, kwargs]):
+            return UNREAD
         func = node.func
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call) and last(func.value.func) == "super":
             is_built = func.attr == "__init__" and self._scope.get("super") is self._cls

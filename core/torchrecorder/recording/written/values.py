@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -58,6 +59,18 @@ def items_in(value: Any) -> Iterator[Any]:
     if isinstance(value, (Mapping, list, tuple, set)):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from items_in(item)
+
+
+def is_small(value: object) -> bool:
+    """Whether it holds no more than what is built for a picture has: what grows in a loop may fill the memory."""
+    left = LARGEST
+    with suppress(RecursionError):  # of what holds itself
+        for item in items_in(value):
+            left -= 1 + (len(item) // LARGEST if isinstance(item, str) else 0)
+            if left < 0:
+                return False
+        return True
+    return False
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
