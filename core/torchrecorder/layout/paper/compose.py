@@ -14,9 +14,11 @@ from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.exchange import Order, RowSets, least_crossed
+from torchrecorder.layout.paper.ladder import UP, Ladder
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
-from torchrecorder.layout.paper.panels import Key, Panels
+from torchrecorder.layout.paper.panels import Key, Panels, Segment
 from torchrecorder.layout.paper.ranks import Rows
+from torchrecorder.layout.paper.rungs import Rungs
 from torchrecorder.layout.paper.strips import Strip
 from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turn_over
 from torchrecorder.layout.widths import width
@@ -81,7 +83,15 @@ class Composer:
             return None
         (entered,), (box,), (left,) = rows
         is_chain = sorted((part.tail, part.head) for part in around) == sorted([(entered, box), (box, left)])
-        return box.id if is_chain and box.id in self._shapes and not self._cuts[None] else None
+        shape = self._shapes.get(box.id)
+        if isinstance(shape, Ladder) and not any(
+            run.way == UP and run.keys[-1] == key for run in shape.runs for key in self._giving(box.id)
+        ):
+            return None
+        return box.id if is_chain and shape and not self._cuts[None] else None
+
+    def _giving(self, box: int) -> list[Key]:
+        return [part.tail for part in self._panels.by_box[box].segments if part.head.kind == "out"]
 
     def _open_ends(self, piece: Piece) -> None:
         """Lets lines begin and end inside the border of an inset, with names if they are several."""
@@ -117,6 +127,17 @@ class Composer:
         late_ports = {part.head for part in early if self._leaves_by_side_only(box, part.source)}
         wires, late = self._wires(box, items, late_ports)
         late_ports |= {Key("in", source) for source in late}
+        left = [item for item in items.values() if item.key not in late_ports]
+        shape = self._shapes.get(box)
+        if isinstance(shape, Ladder):
+            lead = self._band if box is not None and box not in self._turned else 0.0
+            rungs = Rungs(
+                shape, {i.key: i for i in left}, wires, lead, box is not None, box is not None and box == self._lifted
+            )
+            rungs.compose()
+            piece = self._framed(box, [rungs], left, [], is_frame=is_frame)
+            self._leave_early(piece, early, items)
+            return piece
         rows = [[items[key] for key in row if key not in late_ports] for row in self._rows[box]]
         known = {item for row in rows for item in row}
         missing = [item for key, item in items.items() if item not in known and key not in late_ports]
@@ -125,7 +146,7 @@ class Composer:
                 rows.insert(0, [])
             rows[0] = [*missing, *rows[0]]
         rows = [row for row in rows if row] or [[RowItem(Key("node", -1), 20.0, 20.0, 1.0)]]
-        across = self._shapes[box].bridges if box in self._shapes else ()
+        across = shape.bridges if shape else ()
         bridges = [wire for wire in wires if (wire.tail.key, wire.head.key, wire.source) in across]
         strips = self._strips(rows, [wire for wire in wires if wire not in bridges], late, box)
         for i, strip in enumerate(strips):
@@ -137,13 +158,17 @@ class Composer:
             strip.compose(box, self._orders)
             if box is None and self._lifted is not None:
                 lift(strip)
-        left = [item for item in items.values() if item.key not in late_ports]
         piece = self._framed(box, strips, left, bridges, is_frame=is_frame)
+        self._leave_early(piece, early, items)
+        return piece
+
+    @staticmethod
+    def _leave_early(piece: Piece, early: Sequence[Segment], items: Mapping[Key, RowItem]) -> None:
+        """Sets the places where data leaves a box by the side."""
         for segment in early:
             tail = items[segment.tail]
             x, y = tail.piece.early[segment.source] if tail.piece else (tail.half, tail.middle)
             piece.early[segment.source] = tail.x + x, tail.y + y
-        return piece
 
     def _wires(
         self, box: int | None, items: Mapping[Key, RowItem], hidden: Collection[Key]
@@ -229,7 +254,13 @@ class Composer:
         return strips
 
     def _framed(
-        self, box: int | None, strips: list[Strip], items: list[RowItem], bridges: list[Wire], *, is_frame: bool
+        self,
+        box: int | None,
+        strips: Sequence[Strip | Rungs],
+        items: list[RowItem],
+        bridges: list[Wire],
+        *,
+        is_frame: bool,
     ) -> Piece:
         first, last = strips[0], strips[-1]
         wires = [wire for strip in strips for wire in strip.wires]
