@@ -34,7 +34,7 @@ class Columns:
                 self.shapes[box], self.cuts[box] = shape, [shape.cut]
                 continue
             if with_u and with_ladders and not is_loop and (ladder := self._ladder(box)):
-                self.shapes[box], self.cuts[box] = ladder, []
+                self._climb(box, ladder)
                 continue
             cuts = self.cuts[box] = [] if is_loop else self._cut(box, highs, max(available, tuning.LEAST_CHAIN), room)
             column = [sum(cut < r for cut in cuts) for r in range(len(rows))]
@@ -53,6 +53,11 @@ class Columns:
 
     def _ladder(self, box: int | None) -> Ladder | None:
         return None if self._has_late(box) else find_ladder(self._panels, self._rows, box)
+
+    def _climb(self, box: int | None, ladder: Ladder) -> None:
+        self.shapes[box], self.cuts[box] = ladder, []
+        for neck, inside in ladder.necks.items():
+            self._climb(neck, inside)
 
     def _size(self, key: Key) -> tuple[float, float]:
         """Estimated height and width."""

@@ -18,7 +18,7 @@ from torchrecorder.layout.paper.ladder import UP, Ladder
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
 from torchrecorder.layout.paper.panels import Key, Panels, Segment
 from torchrecorder.layout.paper.ranks import Rows
-from torchrecorder.layout.paper.rungs import Rungs
+from torchrecorder.layout.paper.rungs import Rungs, stages_apart
 from torchrecorder.layout.paper.strips import Strip
 from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turn_over
 from torchrecorder.layout.widths import width
@@ -47,6 +47,7 @@ class Composer:
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
         self._early: dict[int | None, set[int]] = defaultdict(set)
+        self._apart: dict[int | None, dict[tuple[int, int], float]] = {}
         self._lifted: int | None = None  # a box whose data leaves at the top
         self._to_left: set[int] = set()  # nodes with a line that leaves at the right
         for shape in columns.shapes.values():
@@ -59,6 +60,10 @@ class Composer:
         pieces: dict[int, Piece] = {}
         frame = self._frame() if is_inset else None
         self._lifted = None if is_inset else self._only_u()
+        for box, shape in self._shapes.items():
+            for neck in shape.necks if isinstance(shape, Ladder) else ():
+                nodes = [key for run in shape.runs for key in run.keys if key.kind == "node"]
+                self._apart[neck] = stages_apart(shape, {key: self._item(key, {}) for key in nodes})
         for box in reversed(self._panels.view.boxes):  # a parent has a smaller id
             pieces[box.id] = self._panel(box.id, pieces, is_frame=box.id == frame)
         if frame is None:
@@ -131,9 +136,9 @@ class Composer:
         shape = self._shapes.get(box)
         if isinstance(shape, Ladder):
             lead = self._band if box is not None and box not in self._turned else 0.0
-            rungs = Rungs(
-                shape, {i.key: i for i in left}, wires, lead, box is not None, box is not None and box == self._lifted
-            )
+            is_lifted = box is not None and box == self._lifted
+            apart = self._apart.get(box, {})
+            rungs = Rungs(shape, {i.key: i for i in left}, wires, lead, box is not None, is_lifted, apart)
             rungs.compose()
             piece = self._framed(box, [rungs], left, [], is_frame=is_frame)
             self._leave_early(piece, early, items)
@@ -176,10 +181,12 @@ class Composer:
         """Wires of a panel but for those to hidden ports, and those of what comes in by the side, by its source."""
         late: dict[int, list[Wire]] = defaultdict(list)
         wires = []
+        is_ladder = isinstance(self._shapes.get(box), Ladder)
         for segment in self._panels.by_box[box].segments:
             tail, head = items[segment.tail], items[segment.head]
             wire = Wire(tail, head, segment.source, segment.edges, segment.is_skip)
-            if segment.tail.kind == "in" and box is not None and self._panels.is_late(box, segment.source):
+            is_in = segment.tail.kind == "in" and box is not None and not is_ladder
+            if is_in and self._panels.is_late(box, segment.source):
                 wire.is_late = True
                 late[segment.source].append(wire)
                 continue

@@ -35,15 +35,25 @@ class Ladder(NamedTuple):
     bridges: frozenset[tuple[Key, Key, int]]  # what leads from one run to another
     turned: frozenset[int]  # the boxes in runs that lead up, at any depth
     early: frozenset[tuple[int, int]]  # boxes and sources whose data leaves by the side
+    necks: Mapping[int, Ladder]  # boxes that all stages come to by the side
 
 
-def find_ladder(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> Ladder | None:
-    """The shape of a panel that can be a ladder."""
-    segments = [part for part in panels.by_box[box].segments if not part.tail.is_port and not part.head.is_port]
-    keys = [key for key in panels.by_box[box].keys if not key.is_port]
-    if len(keys) < tuning.LEAST_LADDER or any(key.kind == "node" and key.id in panels.hooked for key in keys):
+def find_ladder(
+    panels: Panels, rows: Mapping[int | None, Rows], box: int | None, *, is_neck: bool = False
+) -> Ladder | None:
+    """The shape of a panel that can be a ladder; that of a neck has its stages outside."""
+    panel = panels.by_box[box]
+    keys = [key for key in panel.keys if not key.is_port or (is_neck and key.kind == "in")]
+    segments = [part for part in panel.segments if part.tail in keys and part.head in keys]
+    if is_neck and sum(key.is_port for key in keys) < tuning.LEAST_JOINED:
         return None
-    finder = _Finder(panels, keys, segments)
+    if any(key.kind == "node" and key.id in panels.hooked for key in keys):
+        return None
+    inside = {key.id: find_ladder(panels, rows, key.id, is_neck=True) for key in keys if key.kind == "box"}
+    necks = {neck: ladder for neck, ladder in inside.items() if ladder}
+    if len(keys) < tuning.LEAST_LADDER and not necks:
+        return None
+    finder = _Finder(panels, keys, segments, necks)
     runs = finder.runs()
     placed = _in_columns(runs, segments) if runs else None
     if placed is None:
@@ -56,12 +66,16 @@ def find_ladder(panels: Panels, rows: Mapping[int | None, Rows], box: int | None
     second = {key.id for run in placed if run.way == UP for key in run.keys if key.kind == "box"}
     turned = {inner.id for inner in panels.view.boxes if second & {*panels.around(inner.id)}}
     bridges = frozenset((part.tail, part.head, part.source) for part in across)
-    return Ladder(tuple(placed), bridges, frozenset(turned), frozenset(exit_ for exit_ in exits if exit_))
+    necks = {neck: ladder for neck, ladder in necks.items() if Key("box", neck) in finder.reached_by_side}
+    return Ladder(tuple(placed), bridges, frozenset(turned), frozenset(exit_ for exit_ in exits if exit_), necks)
 
 
 class _Finder:
-    def __init__(self, panels: Panels, keys: Sequence[Key], segments: Sequence[Segment]) -> None:
-        self._panels = panels
+    def __init__(
+        self, panels: Panels, keys: Sequence[Key], segments: Sequence[Segment], necks: Collection[int]
+    ) -> None:
+        self._panels, self._necks = panels, necks
+        self.reached_by_side: set[Key] = set()
         self._into: dict[Key, list[Key]] = defaultdict(list)
         self._from: dict[Key, list[Key]] = defaultdict(list)
         for part in sorted(segments, key=lambda part: part.is_skip):
@@ -73,7 +87,10 @@ class _Finder:
 
     def runs(self) -> list[Run]:
         """The runs of a ladder; none if it is none."""
-        spine = _longest(self._keys, self._into)
+        stages = sorted((key for key in self._keys if key.is_port), key=lambda key: -self._areas.get(key, 0))
+        if len({self._areas.get(key) for key in stages}) < len(stages):
+            return []
+        spine = [*stages, *_longest([key for key in self._keys if not key.is_port], self._into)]
         parts = self._cut(spine)
         if len(parts) < 2 or parts[0].way == UP:
             return []
@@ -89,11 +106,13 @@ class _Finder:
     def _measured(self, segments: Sequence[Segment]) -> dict[Key, int]:
         """Number of places of what each thing gives: height by width."""
         view, areas = self._panels.view, dict[Key, int]()
+        self._read: dict[Key, set[int]] = defaultdict(set)  # by box the resolutions that come to it
         for part in segments:
             meta = view.graph.values[view.edges[part.edges[0]].value].meta
             sizes = [size for size in (meta.shape[2:] if meta else ()) if isinstance(size, int)]
-            if sizes and part.tail not in areas:
-                areas[part.tail] = prod(sizes)
+            if sizes:
+                areas.setdefault(part.tail, prod(sizes))
+                self._read[part.head].add(prod(sizes))
         for key in self._keys:  # what nothing reads is as large as what it reads
             if key not in areas and self._into[key]:
                 areas[key] = areas.get(self._into[key][0], 0)
@@ -111,7 +130,7 @@ class _Finder:
                 is_joined = True
                 parts.append([])
                 ways.append(DOWN)
-                entered.append(tuple(self._into[key]))
+                entered.append(() if key in self.reached_by_side else tuple(self._into[key]))
             elif way and ways[-1] and way != ways[-1]:
                 entered.append((parts[-1][-1],))
                 parts.append([])
@@ -124,6 +143,9 @@ class _Finder:
 
     def _joins_stages(self, key: Key, spine: Sequence[Key], parts: Sequence[Sequence[Key]]) -> bool:
         """Whether a thing reads several stages of one run beside what is before it."""
+        if key.kind == "box" and key.id in self._necks and len(self._read[key]) >= tuning.LEAST_JOINED:
+            self.reached_by_side.add(key)
+            return True
         ends = [self._origin(tail, spine) for tail in self._into[key]]
         for part in parts:
             read = {end for end in ends if end in part}
@@ -198,6 +220,8 @@ class _Finder:
         """Whether several stages are joined in a run, one after another or all at once."""
         spine = [key for part in parts for key in part.keys]
         joined = set()
+        if self.reached_by_side & {*run.keys}:
+            return True
         for key in run.keys:
             turns = run.entered if len(run.entered) == 1 else ()
             ends = {self._origin(tail, spine) for tail in self._into[key] if tail not in turns} - {*run.keys}

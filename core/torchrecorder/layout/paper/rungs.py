@@ -50,6 +50,7 @@ class Rungs:
     lead: float  # room for a title at the beginning
     is_boxed: bool
     leaves_at_top: bool
+    apart: Mapping[tuple[int, int], float]  # of a neck, the distances of two stages outside
     left: float = 0.0
     right: float = 0.0
     height: float = 0.0
@@ -70,8 +71,10 @@ class Rungs:
             self._turning |= {(self.items[key], items[0]) for key in run.entered}
             for item in items:
                 self._column[item], self._way[item] = run.column, run.way
-            self._shift[items[0]] = 0.0
+            self._shift |= dict.fromkeys(items, 0.0)
             for item, after in pairwise(items):
+                if item.is_port:
+                    continue
                 self._next[item] = after
                 (source, *_) = [wire.source for wire in self.wires if (wire.tail, wire.head) == (item, after)]
                 self._shift[after] = self._shift[item] + item.exit(source) - after.entry(source)
@@ -86,6 +89,8 @@ class Rungs:
     def _stack(self) -> None:
         """Sets the heights of all: stages level with what they are joined in, if nothing is against it."""
         heights = Heights([*self._column])
+        for stage, after in pairwise(item for item in self._column if item.is_port):
+            heights.below(stage, after, self.apart.get((stage.key.id, after.key.id), tuning.LANE))
         for item, after in self._next.items():
             heights.below(*self._ordered(item, after, self._gap(item, after)))
         turns = [wire for wire in self.wires if (wire.tail, wire.head) in self._turning]
@@ -94,7 +99,7 @@ class Rungs:
             self._turn(heights, wire)
         level = [wire for wire in self.wires if wire not in turns and self._next.get(wire.tail) is not wire.head]
         for wire in sorted(level, key=lambda wire: self._column.get(wire.head, 0)):
-            if not wire.tail.is_port and not wire.head.is_port:
+            if wire.tail in self._column and wire.head in self._column:
                 heights.level(wire.tail, wire.head, self._leaving(wire)[1] - self._arriving(wire))
         at = heights.solved()
         for head in joined:  # the lowest comes from the side, those above it from above
@@ -169,7 +174,7 @@ class Rungs:
         if self._next.get(tail) is head or self._is_straight(wire):
             return None
         first, start = -1, 0.0
-        if not tail.is_port:
+        if tail in self._column:
             first, start = self._column[tail], self._at[tail] + self._leaving(wire)[1]
         last = 1 + max(self._column.values())
         if head.is_port:
@@ -188,7 +193,7 @@ class Rungs:
             return way
         between = [item for item in self._at if first < self._column[item] < last]
         free = self._free_height(way, between)
-        if tail.is_port or abs(free - start) > _LEVEL:
+        if first < 0 or abs(free - start) > _LEVEL:
             way.legs.append(_Leg(first + 1, start, free))
         if head.is_port or (way.side and abs(free - way.end) > _LEVEL):
             if way.legs and way.legs[0].column == last:
@@ -200,8 +205,10 @@ class Rungs:
     def _is_straight(self, wire: Wire) -> bool:
         """Whether it leads straight from or to the border in line with its column."""
         tail, head = wire.tail, wire.head
-        if tail.is_port:
+        if tail not in self._column:
             return self._way[head] == DOWN and self._is_outermost(head, UP)
+        if head.is_port and tail.is_port:
+            return False
         if self.leaves_at_top and head.is_port:
             return self._way[tail] == UP and self._is_outermost(tail, UP)
         return head.is_port and self._is_outermost(tail, DOWN) and self._way[tail] == DOWN and tail not in self._next
@@ -262,7 +269,9 @@ class Rungs:
             items = [item for item in self._column if self._column[item] == column]
             starts.append(x + tuning.LANE_AIR)
             room = 2 * tuning.LANE_AIR + tuning.LANE * (lanes[column] - 1)
-            if 0 < column < count:
+            if column == count:  # the border has air of its own
+                room -= tuning.LANE_AIR if self.is_boxed else 0.0
+            elif column:
                 room = max(room, tuning.GUTTER)
             x += room if lanes[column] or 0 < column < count else 0.0
             if items:
@@ -284,7 +293,7 @@ class Rungs:
         wire = way.wire
         tail, head = wire.tail, wire.head
         y = way.start
-        if tail.is_port:
+        if tail not in self._column:
             yield (starts[0] + tuning.LANE * way.lanes[0], 0.0)
             tail.x = starts[0] + tuning.LANE * way.lanes[0]
         elif tail.piece and wire.source not in tail.piece.early:  # from its end, and then to the side
@@ -325,7 +334,7 @@ class Rungs:
             way.wire.points = [(x, min(y, self.height)) for x, y in way.wire.points]
         for wire in self.wires:
             tail, head = wire.tail, wire.head
-            if not wire.points and tail.is_port:
+            if not wire.points and tail not in self._column:
                 tail.x = head.x + head.entry(wire.source)
                 wire.points = [(tail.x, 0.0), (tail.x, head.y + head.top)]
             elif not wire.points and head.is_port:
@@ -343,14 +352,32 @@ class Rungs:
         for item in self.items.values():
             if item.key.kind == "out":
                 item.y = self.height
+            elif item.is_port and item in self._column:
+                self.sides[item.key.id] = Side({LEFT: item.x}, item.y, is_end=False)
 
     @property
     def entries(self) -> dict[int, float]:
-        return {item.key.id: item.x for item in self.items.values() if item.key.kind == "in"}
+        ends = (item for item in self.items.values() if item.key.kind == "in" and item not in self._column)
+        return {item.key.id: item.x for item in ends}
 
     @property
     def exits(self) -> dict[int, float]:
         return {item.key.id: item.x for item in self.items.values() if item.key.kind == "out"}
+
+
+def stages_apart(ladder: Ladder, items: Mapping[Key, RowItem]) -> dict[tuple[int, int], float]:
+    """The least distances of the middles of two nodes in a run, as far as their sizes are known."""
+    apart: dict[tuple[int, int], float] = {}
+    for run in ladder.runs:
+        nodes = [items[key] if key.kind == "node" else None for key in run.keys]
+        for i, first in enumerate(nodes):
+            reached = -tuning.WORD_GAP
+            for item in nodes[i:]:
+                if first is None or item is None:
+                    break
+                apart[first.key.id, item.key.id] = reached + tuning.WORD_GAP - first.middle + item.middle
+                reached += tuning.WORD_GAP + item.height
+    return apart
 
 
 class Heights:
