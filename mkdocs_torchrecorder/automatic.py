@@ -55,14 +55,15 @@ class ModuleDiagrams(griffe.Extension):
                 cls.docstring = self._with_diagram(cls.docstring, names, obstacle)
 
     def _with_diagram(self, docstring: griffe.Docstring, names: tuple[str, ...], obstacle: str) -> griffe.Docstring:
-        """The docstring without the field of ours in it, and with the diagram that the class gets, if any."""
+        """The docstring without the field of ours in it, and with a fence, of which blocks of pages may say more."""
         lines = docstring.value.split("\n")
         field = DocstringField.take(lines)
         docstring.value = "\n".join(lines)
         if any(not placed.fence.body.fault for placed in find_fences(lines)):
             return docstring
-        body = self._rules.body(names, field.text if field else None, obstacle)
-        return docstring if body is None else _WithDiagram(docstring, automatic_fence(body))
+        is_asked = bool(self._rules.by_pattern)
+        body = self._rules.body(names, field.text if field else None, obstacle) if is_asked else None
+        return _WithDiagram(docstring, automatic_fence(body, names[0]))
 
 
 class _WithDiagram(griffe.Docstring):

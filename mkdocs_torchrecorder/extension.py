@@ -37,6 +37,7 @@ from markdown.preprocessors import Preprocessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER, AtomicString, code_escape
 
+from mkdocs_torchrecorder.block import with_block
 from mkdocs_torchrecorder.fence import (
     Fence,
     continued,
@@ -49,10 +50,10 @@ from mkdocs_torchrecorder.fence import (
 )
 from mkdocs_torchrecorder.figure import fill
 from mkdocs_torchrecorder.links import nowhere
-from mkdocs_torchrecorder.page import KeepSource, draw, folder_of_markdown, page_of_markdown
-from mkdocs_torchrecorder.site import DiagramsFailed, FenceSite
+from mkdocs_torchrecorder.page import KeepSource, MarkdownPage, draw, folder_of_markdown, page_of_markdown
+from mkdocs_torchrecorder.site import DiagramsFailed, FenceSite, tell
 from mkdocs_torchrecorder.zensical import ZensicalPage, find_later, with_references
-from torchrecorder.site import SETTINGS, Site, words
+from torchrecorder.site import SETTINGS, Message, Site, words
 
 _PLACEHOLDER = re.compile(HTML_PLACEHOLDER % "([0-9]+)")
 _CAPTION = "torchrecorder-caption"
@@ -125,16 +126,24 @@ class TakeFences(Preprocessor):
     """Takes our fences out of the text. After snippets (32) were put in, before other fences (25) are taken."""
 
     name, priority = "torchrecorder_fences", 26
+    _reported: tuple[Message, ...] = ()
 
     def run(self, lines: list[str]) -> list[str]:
         """Lines with a placeholder for each fence."""
         left: list[str] = []
         done = 0
-        page: str | None = None
+        page: MarkdownPage | None = None
         for place in find_fences(lines):
-            page = page_of_markdown(self.md, "").name if page is None else page
-            placeholder = self.md.htmlStash.store(marker(replace(place.fence, page=page)))
-            left += [*lines[done : place.start], place.prefix + placeholder + place.suffix]
+            page = page_of_markdown(self.md, "") if page is None else page
+            fence, wrong = with_block(place.fence, page, self.md) if place.fence.is_automatic else (place.fence, [])
+            for message in wrong:
+                if message not in self._reported:  # by another class of the block
+                    tell(message)
+            self._reported = (*self._reported, *wrong)
+            left += lines[done : place.start]
+            if fence is not None:
+                placeholder = self.md.htmlStash.store(marker(replace(fence, page=page.name)))
+                left.append(place.prefix + placeholder + place.suffix)
             done = place.end
         return left + lines[done:]
 

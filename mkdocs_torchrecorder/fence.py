@@ -49,6 +49,8 @@ _DIRECTIVE = re.compile(rf"(?P<prefix>[ >]*)\.\. {LANGUAGE}(?:-table|-models)?::
 _NEAR = 0.85
 """How like our word another one is, by difflib, if it is likely to stand for it."""
 
+_UNWANTED = "off"
+"""Stands in the first line of an automatic fence of a class for which no diagram is asked."""
 _PROBLEM = "! "
 """Begins a line of an automatic fence that says what is wrong with the docstring."""
 _MARKER_START = '<div class="torchrecorder-marker" data-fence="'
@@ -73,6 +75,10 @@ class Fence:
     """Whether it stands for a documented class, and no author wrote it."""
     is_list: bool = False
     """Whether it asks for a table of models; its body holds their lines."""
+    is_wanted: bool = True
+    """Whether such a class has a diagram if no block of the page asks for it."""
+    line: int = 0
+    """Line of the page where such a block does; 0 if none does, or that is not known."""
     row: int = -1
     """Of a model in such a table, its row."""
 
@@ -151,7 +157,8 @@ def _fence_at(lines: Sequence[str], at: int) -> tuple[PlacedFence | None, int]:
     kind = "" if problem or ours is None else ours["kind"] or ""
     read = {"-automatic": _read_automatic, "-models": _read_models}.get(kind, read_fence)
     body = Body("", fault=problem) if problem or ours is None else read(ours["header"], inner)
-    fence = Fence(body, raw, is_automatic=kind == "-automatic", is_list=kind == "-models")
+    is_wanted = ours is None or ours["header"].strip() != _UNWANTED
+    fence = Fence(body, raw, is_automatic=kind == "-automatic", is_list=kind == "-models", is_wanted=is_wanted)
     return PlacedFence(fence, opening["prefix"], at, end), end
 
 
@@ -243,7 +250,10 @@ def _read_models(first: str, lines: Sequence[str]) -> Body:
     return read_list([*filter(None, (header.target,)), *lines], header.options)
 
 
-def automatic_fence(body: Body) -> str:
+def automatic_fence(body: Body | None, name: str) -> str:
+    """Text of the fence for a documented class, of which a block of the page may say more than its body."""
+    if body is None:
+        return f"```{LANGUAGE}-automatic {_UNWANTED}\n{name}\n```"
     how = "ranked" if body.is_ranked else "tried" if body.is_tried else "named"
     options = [f":{name}: {value or ''}".rstrip() for name, value in body.options.items()]
     problems = [f"{_PROBLEM}{problem}" for problem in body.problems]

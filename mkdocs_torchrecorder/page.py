@@ -49,7 +49,7 @@ class MarkdownPage:
 
     def location(self, fence: Fence | None = None) -> str:
         """`page.md:12` for a fence of the page; without the line if it came from elsewhere, as from a docstring."""
-        line = find_line(fence, self.source()) if fence else None
+        line = (fence.line or find_line(fence, self.source())) if fence else None
         if not self.name:
             return f"line {line}" if line else ""
         return f"{self.name}:{line}" if line else self.name

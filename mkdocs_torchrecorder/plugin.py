@@ -109,8 +109,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         open_worker = self._lasting.open if self._lasting is not None else None
         self._site = site = FenceSite(root.resolve(), dict(self.config), self._locate, open_worker)
         warn_of_place(site, config, is_served=self._lasting is not None)
-        if site.settings.rules.by_pattern:
-            _add_to_mkdocstrings(config, site, self._documented)
+        _add_to_mkdocstrings(config, site, self._documented)
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
         config.extra_css.insert(0, _FILES[words.STYLE])
         return config
@@ -250,6 +249,8 @@ def _translate(config: MkDocsConfig) -> words.Translate:
 def _add_to_mkdocstrings(config: MkDocsConfig, site: Site[Fence], documented: dict[str, bool]) -> None:
     """Have mkdocstrings' handler of Python ask us for each class that it shows, and note those."""
     plugin = config.plugins.get("mkdocstrings")
+    if plugin is None and not site.settings.rules.by_pattern:
+        return
     if plugin is None:
         text = "autodoc draws the classes that mkdocstrings shows; name mkdocstrings under `plugins:`"
         site.warn(text, "option")

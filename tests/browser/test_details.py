@@ -118,7 +118,7 @@ def test_a_click_keeps_the_details_until_the_next(open_page: Open, theme: str) -
 def test_details_by_keyboard(open_page: Open, theme: str) -> None:
     page = open_page(theme)
     page.wait_for_load_state("networkidle")
-    page.locator(f"{FIGURE} button[title='Save PNG']").focus()
+    page.locator(f"{FIGURE} button[title='About this picture']").focus()
     page.keyboard.press("Tab")
     first = page.evaluate("document.activeElement.closest('[data-n], a').textContent")
     page.keyboard.press("ArrowDown")

@@ -4,6 +4,7 @@ from torchrecorder.request.automatic import (
     DocstringField,
     Rule,
     Rules,
+    completed,
     why_class_not_tried,
     why_not_tried,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Settings",
     "SiteSetting",
     "Target",
+    "completed",
     "format_shapes",
     "is_pattern",
     "one_depth",

@@ -18,7 +18,7 @@ from typing import Any
 
 from torchrecorder.errors import near_miss
 from torchrecorder.request.options import read_yes_no
-from torchrecorder.request.reading import Body, site_options
+from torchrecorder.request.reading import Body, as_text, site_options
 from torchrecorder.request.targets import matches, parse_target
 
 _EVERYTHING = "*"
@@ -106,6 +106,12 @@ class Rule:
         """The greatest for a whole name, then for the longest one."""
         return "*" not in self.pattern, len(self.pattern.replace("*", ""))
 
+    def body(self, name: str, obstacle: str, defined: str = "") -> Body:
+        target = f"{name}({self.arguments})" if self.arguments else name
+        return Body(
+            target, self.options, self.problems, (), self.pattern, self.is_tried, self.is_ranked, obstacle, defined
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -149,10 +155,7 @@ class Rules:
             rule = _joined(rule, read_field(own))
         if not rule.draws:
             return None
-        target = f"{names[0]}({rule.arguments})" if rule.arguments else names[0]
-        return Body(
-            target, rule.options, rule.problems, (), rule.pattern, rule.is_tried, rule.is_ranked, obstacle, defined
-        )
+        return rule.body(names[0], obstacle, defined)
 
     def problems(self, classes: Mapping[str, bool]) -> Iterator[str]:
         """Problems of the patterns, given each documented class and whether it may be an `nn.Module`."""
@@ -175,7 +178,29 @@ class Rules:
             yield f"{first} no documented class{_near(patterns[0], classes)}"
 
 
-def _read_rule(value: object) -> Rule:
+def completed(body: Body | None, name: str, written: object, *, is_named: bool) -> tuple[Body | None, tuple[str, ...]]:
+    """Body of a class of which a part of a page says more, and what is wrong with that if the class does not say it.
+
+    Args:
+        body: What the settings and the docstring say; None if they do not ask for a diagram.
+        name: The dotted name of the class.
+        written: What the part of the page says, as a pattern of the settings does.
+        is_named: Whether the part is for this class alone, which then may have any option, and says the problems.
+    """
+    own = _read_rule(written, is_named=is_named)
+    known, wrong = Rule(False, is_tried=True, is_ranked=True), own.problems
+    if body is not None:
+        arguments = body.target.partition("(")[2].removesuffix(")")
+        known = Rule(True, body.is_tried, body.is_ranked, arguments, body.options, body.problems, body.pattern)
+    if is_named:
+        own, wrong = replace(own, draws=own.draws or bool(wrong), problems=(*known.problems, *wrong)), ()
+    else:
+        is_tried, is_ranked, pattern = known.is_tried, known.is_ranked, known.pattern or _EVERYTHING
+        own = replace(own, is_tried=is_tried, is_ranked=is_ranked, problems=known.problems, pattern=pattern)
+    return (_joined(known, own).body(name, body.obstacle if body else "") if own.draws else None), wrong
+
+
+def _read_rule(value: object, *, is_named: bool = False) -> Rule:
     if value is None:  # an empty value of YAML is a yes, as it is for options
         value = True
     if isinstance(value, bool):
@@ -188,7 +213,9 @@ def _read_rule(value: object) -> Rule:
     arguments = written.pop("arguments", "")
     if isinstance(arguments, Mapping):
         arguments = ", ".join(f"{name}={_plain(argument)!r}" for name, argument in arguments.items())
-    options, problems = site_options(written)
+    options, problems = (
+        ({name: as_text(value) for name, value in written.items()}, []) if is_named else site_options(written)
+    )
     arguments, wrong = _checked_arguments(str(arguments))
     if not isinstance(is_tried, bool):
         problems.append(f"quiet: {is_tried!r} is neither True nor False")
