@@ -60,10 +60,11 @@ class Composer:
         pieces: dict[int, Piece] = {}
         frame = self._frame() if is_inset else None
         self._lifted = None if is_inset else self._only_u()
-        for box, shape in self._shapes.items():
-            for neck in shape.necks if isinstance(shape, Ladder) else ():
-                nodes = [key for run in shape.runs for key in run.keys if key.kind == "node"]
-                self._apart[neck] = stages_apart(shape, {key: self._item(key, {}) for key in nodes})
+        for shape in self._shapes.values():
+            if isinstance(shape, Ladder) and shape.necks:
+                nodes = [key for rail in shape.rails for key in rail.keys if key.kind == "node"]
+                apart = stages_apart(shape, {key: self._item(key, {}) for key in nodes})
+                self._apart |= dict.fromkeys(shape.necks, apart)
         for box in reversed(self._panels.view.boxes):  # a parent has a smaller id
             pieces[box.id] = self._panel(box.id, pieces, is_frame=box.id == frame)
         if frame is None:
@@ -90,7 +91,7 @@ class Composer:
         is_chain = sorted((part.tail, part.head) for part in around) == sorted([(entered, box), (box, left)])
         shape = self._shapes.get(box.id)
         if isinstance(shape, Ladder) and not any(
-            run.way == UP and run.keys[-1] == key for run in shape.runs for key in self._giving(box.id)
+            rail.way == UP and rail.keys[-1] == key for rail in shape.rails for key in self._giving(box.id)
         ):
             return None
         return box.id if is_chain and shape and not self._cuts[None] else None
@@ -137,10 +138,10 @@ class Composer:
         if isinstance(shape, Ladder):
             lead = self._band if box is not None and box not in self._turned else 0.0
             is_lifted = box is not None and box == self._lifted
-            apart = self._apart.get(box, {})
-            rungs = Rungs(shape, {i.key: i for i in left}, wires, lead, box is not None, is_lifted, apart)
+            inside = {item.key: item for item in left}
+            rungs = Rungs(shape, inside, wires, lead, box is not None, is_lifted, self._apart.get(box, {}))
             rungs.compose()
-            piece = self._framed(box, [rungs], left, [], is_frame=is_frame)
+            piece = self._framed(box, [rungs], rungs.wires, rungs.height, left, is_frame=is_frame)
             self._leave_early(piece, early, items)
             return piece
         rows = [[items[key] for key in row if key not in late_ports] for row in self._rows[box]]
@@ -163,7 +164,8 @@ class Composer:
             strip.compose(box, self._orders)
             if box is None and self._lifted is not None:
                 lift(strip)
-        piece = self._framed(box, strips, left, bridges, is_frame=is_frame)
+        wires, height = self._together(box, strips, bridges)
+        piece = self._framed(box, strips, wires, height, left, is_frame=is_frame)
         self._leave_early(piece, early, items)
         return piece
 
@@ -185,8 +187,8 @@ class Composer:
         for segment in self._panels.by_box[box].segments:
             tail, head = items[segment.tail], items[segment.head]
             wire = Wire(tail, head, segment.source, segment.edges, segment.is_skip)
-            is_in = segment.tail.kind == "in" and box is not None and not is_ladder
-            if is_in and self._panels.is_late(box, segment.source):
+            is_in = segment.tail.kind == "in" and not is_ladder
+            if is_in and box is not None and self._panels.is_late(box, segment.source):
                 wire.is_late = True
                 late[segment.source].append(wire)
                 continue
@@ -260,23 +262,28 @@ class Composer:
             )
         return strips
 
-    def _framed(
-        self,
-        box: int | None,
-        strips: Sequence[Strip | Rungs],
-        items: list[RowItem],
-        bridges: list[Wire],
-        *,
-        is_frame: bool,
-    ) -> Piece:
-        first, last = strips[0], strips[-1]
+    def _together(self, box: int | None, strips: list[Strip], bridges: list[Wire]) -> tuple[list[Wire], float]:
+        """The lines of columns that are put beside each other, and the height of all."""
         wires = [wire for strip in strips for wire in strip.wires]
-        height = first.height
+        height = strips[0].height
         if bridges:
             lead, is_lifted = tuning.BAND if box is not None else 0.0, box is not None and box == self._lifted
             height = join(strips, bridges, wires, lead, leaves_at_top=is_lifted)
         elif len(strips) > 1:
             height = self._side_by_side(strips, wires, self._band if box is not None else 0.0)
+        return wires, height
+
+    def _framed(
+        self,
+        box: int | None,
+        strips: Sequence[Strip | Rungs],
+        wires: list[Wire],
+        height: float,
+        items: list[RowItem],
+        *,
+        is_frame: bool,
+    ) -> Piece:
+        first, last = strips[0], strips[-1]
         left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
         piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
         piece.band = tuning.BAND if box is not None and not self._is_sideways else 0.0

@@ -1,8 +1,8 @@
 """A ladder: stages down on the left, what is joined one after another beside them, each on the row of its stage.
 
-Things stand in runs that lead down or up, side by side: the longest way is cut where the resolution begins to grow or to
-shrink, and where stages of several resolutions are joined in one thing. What lies on a way from one run to another, or
-leaves a run for good, stands between them or at their right.
+Things stand in rails that lead down or up, side by side: the longest way is cut where the resolution begins to grow or
+to shrink, and where stages of several resolutions are joined in one thing. What lies on a way from one rail to another,
+or leaves a rail for good, stands between them or at their right.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torchrecorder.layout.paper.ushape import early_exits
 DOWN, UP = 1, -1  # factors of what grows downwards
 
 
-class Run(NamedTuple):
+class Rail(NamedTuple):
     """Things one below the other, or one above the other, in the order of the flow."""
 
     keys: tuple[Key, ...]
@@ -31,9 +31,9 @@ class Run(NamedTuple):
 
 
 class Ladder(NamedTuple):
-    runs: tuple[Run, ...]
-    bridges: frozenset[tuple[Key, Key, int]]  # what leads from one run to another
-    turned: frozenset[int]  # the boxes in runs that lead up, at any depth
+    rails: tuple[Rail, ...]
+    bridges: frozenset[tuple[Key, Key, int]]  # what leads from one rail to another
+    turned: frozenset[int]  # the boxes in rails that lead up, at any depth
     early: frozenset[tuple[int, int]]  # boxes and sources whose data leaves by the side
     necks: Mapping[int, Ladder]  # boxes that all stages come to by the side
 
@@ -54,16 +54,16 @@ def find_ladder(
     if len(keys) < tuning.LEAST_LADDER and not necks:
         return None
     finder = _Finder(panels, keys, segments, necks)
-    runs = finder.runs()
-    placed = _in_columns(runs, segments) if runs else None
+    rails = finder.rails()
+    placed = _in_columns(rails, segments) if rails else None
     if placed is None:
         return None
-    at = {key: i for i, run in enumerate(placed) for key in run.keys}
+    at = {key: i for i, rail in enumerate(placed) for key in rail.keys}
     across = [part for part in segments if at[part.tail] != at[part.head]]
     exits = early_exits(panels, rows, [part for part in across if part.tail != placed[at[part.tail]].keys[-1]])
     if None in exits:
         return None
-    second = {key.id for run in placed if run.way == UP for key in run.keys if key.kind == "box"}
+    second = {key.id for rail in placed if rail.way == UP for key in rail.keys if key.kind == "box"}
     turned = {inner.id for inner in panels.view.boxes if second & {*panels.around(inner.id)}}
     bridges = frozenset((part.tail, part.head, part.source) for part in across)
     necks = {neck: ladder for neck, ladder in necks.items() if Key("box", neck) in finder.reached_by_side}
@@ -85,8 +85,8 @@ class _Finder:
         self._keys = _in_order(keys, self._into)
         self._areas = self._measured(segments)
 
-    def runs(self) -> list[Run]:
-        """The runs of a ladder; none if it is none."""
+    def rails(self) -> list[Rail]:
+        """The rails of a ladder; none if it is none."""
         stages = sorted((key for key in self._keys if key.is_port), key=lambda key: -self._areas.get(key, 0))
         if len({self._areas.get(key) for key in stages}) < len(stages):
             return []
@@ -96,7 +96,7 @@ class _Finder:
             return []
         off = [key for key in self._keys if key not in spine]
         beside = [*self._beside(off)]
-        singles = [run.keys[0] for run in beside if len(run.keys) == 1]
+        singles = [rail.keys[0] for rail in beside if len(rail.keys) == 1]
         parts = [part for part in self._with_laterals(parts, off) if part.keys]
         parts = self._with_heads(parts, singles)
         if not any(self._is_joined(part, parts) for part in parts):
@@ -118,8 +118,8 @@ class _Finder:
                 areas[key] = areas.get(self._into[key][0], 0)
         return areas
 
-    def _cut(self, spine: Sequence[Key]) -> list[Run]:
-        """The runs of the longest way: cut where the resolution turns, and at what joins stages of several ones."""
+    def _cut(self, spine: Sequence[Key]) -> list[Rail]:
+        """The rails of the longest way: cut where the resolution turns, and at what joins stages of several ones."""
         parts: list[list[Key]] = [[]]
         ways, entered = [0], list[tuple[Key, ...]]([()])
         last, is_joined = 0, False
@@ -139,10 +139,10 @@ class _Finder:
             parts[-1].append(key)
             last = area or last
         rows = zip(parts, ways, entered, strict=True)
-        return [Run(tuple(part), way or DOWN, entered=before) for part, way, before in rows]
+        return [Rail(tuple(part), way or DOWN, entered=before) for part, way, before in rows]
 
     def _joins_stages(self, key: Key, spine: Sequence[Key], parts: Sequence[Sequence[Key]]) -> bool:
-        """Whether a thing reads several stages of one run beside what is before it."""
+        """Whether a thing reads several stages of one rail beside what is before it."""
         if key.kind == "box" and key.id in self._necks and len(self._read[key]) >= tuning.LEAST_JOINED:
             self.reached_by_side.add(key)
             return True
@@ -159,8 +159,8 @@ class _Finder:
             (key,) = self._into[key]
         return key
 
-    def _beside(self, off: Sequence[Key]) -> Iterator[Run]:
-        """The runs beside the longest way; what is in short ones stands alone."""
+    def _beside(self, off: Sequence[Key]) -> Iterator[Rail]:
+        """The rails beside the longest way; what is in short ones stands alone."""
         left = [*off]
         while left:
             within = {key: [tail for tail in self._into[key] if tail in left] for key in left}
@@ -169,14 +169,14 @@ class _Finder:
             area = [self._areas.get(key, 0) for key in (*self._into[way[0]][:1], *way)]
             changes = [(a > b) - (a < b) for a, b in pairwise(area) if a and b and a != b]
             if len(way) > tuning.MOST_BESIDE or len({*changes}) > 1:
-                yield Run(tuple(way), changes[0] if changes else DOWN, entered=tuple(self._into[way[0]][:1]))
+                yield Rail(tuple(way), changes[0] if changes else DOWN, entered=tuple(self._into[way[0]][:1]))
             else:
-                yield from (Run((key,)) for key in way)
+                yield from (Rail((key,)) for key in way)
 
-    def _with_laterals(self, parts: Sequence[Run], off: Sequence[Key]) -> Iterator[Run]:
+    def _with_laterals(self, parts: Sequence[Rail], off: Sequence[Key]) -> Iterator[Rail]:
         """The same with what stands between the lowest stage and its reader as it does for the other stages."""
         own = {key: i for i, part in enumerate(parts) for key in part.keys}
-        most = [0] * len(parts)  # the longest chain between a run and another
+        most = [0] * len(parts)  # the longest chain between a rail and another
         for key in off:
             chain = [key]
             while len(tails := self._into[chain[0]]) == 1 and tails[0] not in own:
@@ -201,32 +201,32 @@ class _Finder:
                 flat += 1
             lifted += part.keys[len(part.keys) - flat :]
             yield part._replace(keys=part.keys[: len(part.keys) - flat])
-        yield from (Run((key,)) for key in lifted)
+        yield from (Rail((key,)) for key in lifted)
 
-    def _with_heads(self, parts: list[Run], singles: Collection[Key]) -> list[Run]:
+    def _with_heads(self, parts: list[Rail], singles: Collection[Key]) -> list[Rail]:
         """The same with what follows the last thing joined beside it, as the heads of the other stages are."""
         last = max((i for i, part in enumerate(parts) if len(part.keys) > 1), default=0)
-        run = parts[last]
+        rail = parts[last]
         heads = {tail for key in singles if not self._from[key] for tail in self._into[key]}
         after = 0
-        while after < len(run.keys) and len(self._into[run.keys[-1 - after]]) == 1:
+        while after < len(rail.keys) and len(self._into[rail.keys[-1 - after]]) == 1:
             after += 1
-        if run.way == UP and 0 < after <= tuning.MOST_BESIDE and len(heads & {*run.keys}) >= tuning.LEAST_PAIRS:
-            rest = [Run((key,)) for key in run.keys[len(run.keys) - after :]]
-            return [*parts[:last], run._replace(keys=run.keys[: len(run.keys) - after]), *parts[last + 1 :], *rest]
+        if rail.way == UP and 0 < after <= tuning.MOST_BESIDE and len(heads & {*rail.keys}) >= tuning.LEAST_PAIRS:
+            rest = [Rail((key,)) for key in rail.keys[len(rail.keys) - after :]]
+            return [*parts[:last], rail._replace(keys=rail.keys[: len(rail.keys) - after]), *parts[last + 1 :], *rest]
         return parts
 
-    def _is_joined(self, run: Run, parts: Sequence[Run]) -> bool:
-        """Whether several stages are joined in a run, one after another or all at once."""
+    def _is_joined(self, rail: Rail, parts: Sequence[Rail]) -> bool:
+        """Whether several stages are joined in a rail, one after another or all at once."""
         spine = [key for part in parts for key in part.keys]
         joined = set()
-        if self.reached_by_side & {*run.keys}:
+        if self.reached_by_side & {*rail.keys}:
             return True
-        for key in run.keys:
-            turns = run.entered if len(run.entered) == 1 else ()
-            ends = {self._origin(tail, spine) for tail in self._into[key] if tail not in turns} - {*run.keys}
+        for key in rail.keys:
+            turns = rail.entered if len(rail.entered) == 1 else ()
+            ends = {self._origin(tail, spine) for tail in self._into[key] if tail not in turns} - {*rail.keys}
             joined |= {self._areas.get(end) for end in ends if len(self._into[key]) > 1}
-        return run is not parts[0] and len(joined) >= tuning.LEAST_PAIRS
+        return rail is not parts[0] and len(joined) >= tuning.LEAST_PAIRS
 
 
 def _in_order(keys: Sequence[Key], into: Mapping[Key, Sequence[Key]]) -> list[Key]:
@@ -255,9 +255,9 @@ def _longest(keys: Sequence[Key], into: Mapping[Key, Sequence[Key]]) -> list[Key
     return way[::-1]
 
 
-def _in_columns(runs: Sequence[Run], segments: Sequence[Segment]) -> list[Run] | None:
-    """The runs in their columns, each right of all that it reads; None if they read each other."""
-    at = {key: i for i, run in enumerate(runs) for key in run.keys}
+def _in_columns(rails: Sequence[Rail], segments: Sequence[Segment]) -> list[Rail] | None:
+    """The rails in their columns, each right of all that it reads; None if they read each other."""
+    at = {key: i for i, rail in enumerate(rails) for key in rail.keys}
     follow: dict[int, list[int]] = defaultdict(list)
     into: dict[Key, list[Key]] = defaultdict(list)
     for part in segments:
@@ -265,19 +265,19 @@ def _in_columns(runs: Sequence[Run], segments: Sequence[Segment]) -> list[Run] |
         if tail != head and head not in follow[tail]:
             follow[tail].append(head)
             into[Key("node", head)].append(Key("node", tail))
-    if any(run in reached(head, follow) for run in range(len(runs)) for head in follow[run]):
+    if any(rail in reached(head, follow) for rail in range(len(rails)) for head in follow[rail]):
         return None
     columns = dict[int, int]()
-    for key in _in_order([Key("node", i) for i in range(len(runs))], into):
+    for key in _in_order([Key("node", i) for i in range(len(rails))], into):
         columns[key.id] = max((columns[tail.id] + 1 for tail in into[key]), default=0)
-    ends = [i for i, run in enumerate(runs) if not follow[i] and len(run.keys) == 1 and columns[i]]
+    ends = [i for i, rail in enumerate(rails) if not follow[i] and len(rail.keys) == 1 and columns[i]]
     last = max((columns[i] for i in ends), default=0)
     for i in ends:  # heads stand below one another, and what only they read before them
         columns[i], column, alone = last, last, i
         while len(tails := into[Key("node", alone)]) == 1 and follow[alone := tails[0].id] == [i]:
-            if len(runs[alone].keys) > 1 or not columns[alone]:
+            if len(rails[alone].keys) > 1 or not columns[alone]:
                 break
             column -= 1
             columns[alone] = max(columns[alone], column)
             i = alone
-    return [run._replace(column=columns[i]) for i, run in enumerate(runs)]
+    return [rail._replace(column=columns[i]) for i, rail in enumerate(rails)]

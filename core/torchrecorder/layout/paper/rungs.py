@@ -11,13 +11,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from torchrecorder.layout import tuning
+from torchrecorder.layout.paper.heights import LEVEL, Heights
 from torchrecorder.layout.paper.ladder import DOWN, UP, Ladder
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
 from torchrecorder.layout.paper.panels import Key
 from torchrecorder.layout.paper.tracks import Tracks
 from torchrecorder.layout.paper.ushape import NoWayAcross
-
-_LEVEL = 0.5  # points: rounding
 
 
 class _Leg(NamedTuple):
@@ -30,7 +29,7 @@ class _Leg(NamedTuple):
 
 @dataclass(slots=True)
 class _Way:
-    """A line from one run to another, from its first point to its last, each before it is known where columns stand."""
+    """A line from one rail to another, while it is not known yet where columns stand."""
 
     wire: Wire
     start: float  # its height where it leaves
@@ -61,16 +60,16 @@ class Rungs:
     _shift: dict[RowItem, float] = field(default_factory=dict)  # from the middle of its column
     _turning: set[tuple[RowItem, RowItem]] = field(
         default_factory=set
-    )  # what turns into the next run, and the first of it
+    )  # what turns into the next rail, and the first of it
     _at: dict[RowItem, float] = field(default_factory=dict)  # middles along the flow
 
     def compose(self) -> None:
         """Sets all coordinates."""
-        for run in self.ladder.runs:
-            items = [self.items[key] for key in run.keys]
-            self._turning |= {(self.items[key], items[0]) for key in run.entered}
+        for rail in self.ladder.rails:
+            items = [self.items[key] for key in rail.keys]
+            self._turning |= {(self.items[key], items[0]) for key in rail.entered}
             for item in items:
-                self._column[item], self._way[item] = run.column, run.way
+                self._column[item], self._way[item] = rail.column, rail.way
             self._shift |= dict.fromkeys(items, 0.0)
             for item, after in pairwise(items):
                 if item.is_port:
@@ -121,13 +120,13 @@ class Rungs:
             item.y = self._at[item] - item.middle
 
     def _turn(self, heights: Heights, wire: Wire) -> None:
-        """Lets a run begin below, or above, the line that turns into it."""
+        """Lets a rail begin below, or above, the line that turns into it."""
         room = tuning.ARROW_ROOM + self._reach(wire.head, -self._way[wire.head])
         ends = (wire.tail, wire.head) if self._way[wire.head] == DOWN else (wire.head, wire.tail)
         heights.below(*ends, room + (tuning.TURN if wire.tail.piece else 0.0))
 
     def _neighbours(self, at: Mapping[RowItem, float]) -> Iterator[tuple[RowItem, RowItem]]:
-        """Things of one column that no run orders, from above."""
+        """Things of one column that no rail orders, from above."""
         columns: dict[int, list[RowItem]] = defaultdict(list)
         for item in sorted(at, key=lambda item: (at[item], item.order)):
             columns[self._column[item]].append(item)
@@ -193,9 +192,9 @@ class Rungs:
             return way
         between = [item for item in self._at if first < self._column[item] < last]
         free = self._free_height(way, between)
-        if first < 0 or abs(free - start) > _LEVEL:
+        if first < 0 or abs(free - start) > LEVEL:
             way.legs.append(_Leg(first + 1, start, free))
-        if head.is_port or (way.side and abs(free - way.end) > _LEVEL):
+        if head.is_port or (way.side and abs(free - way.end) > LEVEL):
             if way.legs and way.legs[0].column == last:
                 way.legs = [_Leg(last, start, way.end)]
             else:
@@ -366,10 +365,10 @@ class Rungs:
 
 
 def stages_apart(ladder: Ladder, items: Mapping[Key, RowItem]) -> dict[tuple[int, int], float]:
-    """The least distances of the middles of two nodes in a run, as far as their sizes are known."""
+    """The least distances of the middles of two nodes in a rail, as far as their sizes are known."""
     apart: dict[tuple[int, int], float] = {}
-    for run in ladder.runs:
-        nodes = [items[key] if key.kind == "node" else None for key in run.keys]
+    for rail in ladder.rails:
+        nodes = [items[key] if key.kind == "node" else None for key in rail.keys]
         for i, first in enumerate(nodes):
             reached = -tuning.WORD_GAP
             for item in nodes[i:]:
@@ -378,50 +377,3 @@ def stages_apart(ladder: Ladder, items: Mapping[Key, RowItem]) -> dict[tuple[int
                 apart[first.key.id, item.key.id] = reached + tuning.WORD_GAP - first.middle + item.middle
                 reached += tuning.WORD_GAP + item.height
     return apart
-
-
-class Heights:
-    """Heights of things that are above each other or level, the least that are possible."""
-
-    def __init__(self, items: Sequence[RowItem]) -> None:
-        self._items = items
-        self._group = {item: (item, 0.0) for item in items}  # what it is level with, and how much lower it is
-        self._below: list[tuple[RowItem, RowItem, float]] = []
-
-    def below(self, item: RowItem, other: RowItem, by: float) -> None:
-        """Puts another at least so much lower than an item."""
-        self._below.append((item, other, by))
-
-    def level(self, item: RowItem, other: RowItem, by: float) -> bool:
-        """Puts another so much lower than an item, if it can be; whether it can."""
-        (first, own), (second, further) = self._group[item], self._group[other]
-        if first is second:
-            return abs(further - own - by) < _LEVEL
-        before = dict(self._group)
-        for member, (leader, at) in before.items():
-            if leader is second:
-                self._group[member] = first, at - further + own + by
-        if self._settled() is None:
-            self._group = before
-            return False
-        return True
-
-    def solved(self) -> dict[RowItem, float]:
-        """The height of each."""
-        at = self._settled()
-        if at is None:
-            raise NoWayAcross
-        return at
-
-    def _settled(self) -> dict[RowItem, float] | None:
-        leaders = {leader: 0.0 for leader, _ in self._group.values()}
-        rules = [(self._group[item], self._group[other], by) for item, other, by in self._below]
-        for _ in range(len(leaders) + 1):
-            is_changed = False
-            for (leader, own), (other, further), by in rules:
-                if leaders[leader] + own + by > leaders[other] + further + 0.01:
-                    leaders[other] = leaders[leader] + own + by - further
-                    is_changed = True
-            if not is_changed:
-                return {item: leaders[leader] + by for item, (leader, by) in self._group.items()}
-        return None
