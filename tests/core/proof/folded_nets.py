@@ -119,9 +119,27 @@ class Annotated(nn.Module):
         return found
 
 
+class Experts(nn.Module):
+    """A sum over experts, each weighed by how much of the best ones it is: the loop has its number in an op."""
+
+    def __init__(self, n: int = 6, d: int = 8) -> None:
+        super().__init__()
+        self.gate = nn.Linear(d, n)
+        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(d, 16), nn.GELU(), nn.Linear(16, d)) for _ in range(n))
+
+    def forward(self, x: Tensor) -> Tensor:
+        best, chosen = torch.softmax(self.gate(x), -1).topk(2, -1)
+        found = torch.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            share = (chosen == i).to(x.dtype) * best
+            found = found + expert(x) * share.sum(-1, keepdim=True)
+        return found
+
+
 FOLDED = (
     Entry("fields", Fields, given(ones(2, 6, dtype=torch.int64))),
     Entry("scales", Scales, given(numbers(1, 3, 16, 16))),
     Entry("neighbours", Neighbours, given(numbers(5, 3), numbers(5, 2))),
     Entry("annotated", Annotated, given(numbers(1, 5, 16))),
+    Entry("experts", Experts, given(numbers(2, 5, 8))),
 )

@@ -129,6 +129,14 @@ def test_what_only_the_next_turn_reads_is_an_edge_back() -> None:
     assert {(tail, names[head]) for tail, head in backs} == {("last_0", "e_0"), ("last_0", "add")}
 
 
+def test_turns_may_begin_with_an_op_whose_number_is_that_of_the_turn() -> None:
+    view = proved(recorded("experts"))
+    assert [box.repeat for box in view.boxes] == [1, 6]
+    assert "eq | 0, 1, 2 … 5" in words(view)
+    assert "gap" not in {node.kind for node in view.nodes}
+    assert not view.weakened
+
+
 # --- layers that are given to others
 
 

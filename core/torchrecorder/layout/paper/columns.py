@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.cards import Card
@@ -68,15 +68,11 @@ class Columns:
         if total <= available or self._has_late(box):
             return []
         able = self._places(box)
+        reached = [*accumulate(highs)]
         wides = [sum(self._size(key)[1] + tuning.APART for key in row) for row in rows]
         for columns in range(math.ceil(total / available), 1, -1):
-            cuts: list[int] = []
-            reached = 0.0
-            for r, high in enumerate(highs):
-                reached += high
-                goal = total / columns * (len(cuts) + 1) - high / 2
-                if r in able and reached >= goal and len(cuts) < columns - 1:
-                    cuts.append(r)
+            goals = [total / columns * i for i in range(1, columns)]
+            cuts = sorted({min(able, key=lambda r: (abs(reached[r] - goal), r)) for goal in goals}) if able else []
             ends = [0, *[cut + 1 for cut in cuts], len(rows)]
             parts = [range(a, b) for a, b in pairwise(ends)]
             wide = sum(max(wides[r] for r in part) + tuning.COLUMN_GUTTER for part in parts)

@@ -270,8 +270,12 @@ class Composer:
         ends: list[float] = []
         for strip, after in pairwise(strips):
             gutter = strip.right + tuning.GUTTER / 2
-            by = strip.right + tuning.GUTTER - after.left
+            # what leads back to where its data comes from parts from it on the way, behind its corner
+            parting = [w for w in after.wires if w.tail.key.kind == "in" and _leads_left(w)]
+            by = strip.right + tuning.GUTTER + (tuning.RADIUS if parting else 0.0) - after.left
             after.move(by, down)
+            for wire in parting:
+                wire.points[:2] = [(gutter, down - 8.0), (wire.points[2][0], down - 8.0)]
             low = strip.height + (down if ends else 0.0) + tuning.TURN - 3.0
             ends.append(low)
             for source, x in strip.exits.items():
@@ -304,6 +308,10 @@ class _Words(NamedTuple):
     def price(self) -> float:
         split = tuning.SPLIT_COSTS if self.left and self.right else 0.0
         return split + (0.0 if self.left else tuning.REST_COSTS) + tuning.SECOND_LINE_COSTS * (self.lines - 1)
+
+
+def _leads_left(wire: Wire) -> bool:
+    return len(wire.points) > 2 and wire.points[2][0] < wire.start - _AT_TOP
 
 
 def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool = False) -> None:

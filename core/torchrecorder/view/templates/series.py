@@ -18,7 +18,6 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.model import Node
-from torchrecorder.view.op_families import JOINS
 from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.simplified.columns import box_turns
 from torchrecorder.view.templates.kinds import Kinds, entry, without_numbers
@@ -189,13 +188,16 @@ class _Turns:
         self.draft, self.graph, self.kinds = draft, draft.graph, kinds
 
     def at(self, nodes: Sequence[Node], at: int) -> tuple[int, int]:
-        """Nodes in a turn from a position on, and number of turns; `1, 1` if there are none."""
-        op = nodes[at].op
-        is_join = nodes[at].kind == "op" and op is not None and self.graph.ops[op].name in JOINS
-        if nodes[at].kind != "call" and not is_join:
+        """Nodes in a turn from a position on, and number of turns; `1, 1` if there are none.
+
+        Arguments may change from turn to turn, as the number of an expert does: what differs is said at the node.
+        """
+        if nodes[at].kind not in ("call", "op", "function"):
             return 1, 1
         for period in range(2, min(tuning.MAX_PERIOD_OF_TURNS, (len(nodes) - at) // 2) + 1):
             stop = at + period
+            if not any(node.calls for node in nodes[at:stop]):
+                continue
             while stop < len(nodes) and self._alike(nodes[stop - period], nodes[stop]):
                 stop += 1
             times = (stop - at) // period
@@ -222,7 +224,7 @@ class _Turns:
             return all(self._alike(x, y) for x, y in zip(upper.parts, lower.parts, strict=True))
         if upper.kind == "op" and upper.op is not None and lower.op is not None:
             x, y = self.graph.ops[upper.op], self.graph.ops[lower.op]
-            return x.name == y.name and x.attrs == y.attrs
+            return x.name == y.name and x.attrs.keys() == y.attrs.keys()
         if upper.kind == "function":
             return upper.name == lower.name and len(upper.ops) == len(lower.ops)
         return upper.kind == "call" and self._alike_calls(upper.calls[0], lower.calls[0])
