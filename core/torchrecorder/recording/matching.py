@@ -17,6 +17,7 @@ from torchrecorder.request import Target
 from torchrecorder.request.callables import needed_arguments
 from torchrecorder.request.targets import matches
 from torchrecorder.trace.allowed import may_import
+from torchrecorder.trace.mentions import looking_once
 
 
 def matching_models(pattern: str, allow: Sequence[str]) -> dict[str, str]:
@@ -31,26 +32,39 @@ def matching_models(pattern: str, allow: Sequence[str]) -> dict[str, str]:
         TargetNotFound: The package does not exist, or no name in it matches the pattern.
         TargetImportFailed: The package raised an exception.
     """
-    fixed = pattern.partition("*")[0]
-    package = fixed.rpartition(".")[0]
+    failed, known = models_in(pattern, allow)
+    with looking_once():
+        models = failed | {name: _obstacle(item) for name, item in known.items() if matches(pattern, name)}
+    if not models:
+        near = get_close_matches(pattern.replace("*", ""), known, 3)
+        package = _package(pattern)
+        raise TargetNotFound(pattern, package, pattern[len(package) + 1 :], tuple(near))
+    return models
+
+
+def models_in(pattern: str, allow: Sequence[str]) -> tuple[dict[str, str], dict[str, object]]:
+    """Errors of modules by name, and models by name, of the package of a pattern, as far as it may match some there.
+
+    Raises as `matching_models`, but for a pattern that matches nothing.
+    """
+    package = _package(pattern)
     if not may_import(package, allow):
         raise TargetRefused(pattern, package)
     failed: dict[str, str] = {}
     names: dict[int, tuple[str, object]] = {}
     around, _ = import_longest(pattern, Target(package, package))
-    for module in _modules(pattern, around, fixed, failed):
+    for module in _modules(pattern, around, pattern.partition("*")[0], failed):
         for attribute, item in vars(module).items():
             name = f"{module.__name__}.{attribute}"
             if attribute.startswith("_") or not _is_model(item, package.partition(".")[0]):
                 continue
             if id(item) not in names or name.count(".") < names[id(item)][0].count("."):
                 names[id(item)] = name, item
-    known = dict(sorted(names.values()))
-    models = failed | {name: _obstacle(item) for name, item in known.items() if matches(pattern, name)}
-    if not models:
-        near = get_close_matches(pattern.replace("*", ""), known, 3)
-        raise TargetNotFound(pattern, package, pattern[len(package) + 1 :], tuple(near))
-    return models
+    return failed, dict(sorted(names.values()))
+
+
+def _package(pattern: str) -> str:
+    return pattern.partition("*")[0].rpartition(".")[0]
 
 
 def _modules(pattern: str, module: ModuleType, fixed: str, failed: dict[str, str]) -> Iterator[ModuleType]:

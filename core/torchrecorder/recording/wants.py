@@ -9,16 +9,15 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from torchrecorder.errors import TargetError
 from torchrecorder.recording.examples import Way, arguments_found
-from torchrecorder.recording.matching import matching_models
-from torchrecorder.recording.target import load_object
+from torchrecorder.recording.matching import models_in
 from torchrecorder.recording.written.values import value_text
-from torchrecorder.request import InputSpec, format_shapes, parse_shapes, parse_target, why_class_not_tried
+from torchrecorder.request import InputSpec, format_shapes, parse_shapes, why_class_not_tried
 from torchrecorder.request.callables import parameters_of, required
+from torchrecorder.trace.mentions import looking_once
 
 _MOST_WAYS = 1
-"""Of a class: the first is the surest, and each further one costs the reading of more of its project."""
+"""Of a class: the first is the surest."""
 
 
 def wants(pattern: str, allow: Sequence[str]) -> dict[str, str]:
@@ -28,9 +27,9 @@ def wants(pattern: str, allow: Sequence[str]) -> dict[str, str]:
     the text of each argument by name, what it is called with there as far as that is tensors, and the note.
     """
     found: dict[str, str] = {}
-    for name in matching_models(pattern, allow):
-        with suppress(TargetError, ValueError):  # a module that cannot be imported is among the names
-            cls = load_object(name, parse_target(name), allow)
+    _, models = models_in(pattern, allow)
+    with looking_once():
+        for name, cls in models.items():
             if isinstance(cls, type) and (cls.__doc__ or "").strip():
                 needs = [parameter.name for parameter in required(parameters_of(cls))]
                 kind = why_class_not_tried(name, cls)

@@ -176,7 +176,8 @@ class Router:
     @staticmethod
     def _spread(wires: list[Wire]) -> None:
         """Lines into one side of a node lie one below the other."""
-        sources = list(dict.fromkeys(wire.source for wire in sorted(wires, key=lambda wire: -wire.tail.last)))
+        inner = sorted(wires, key=lambda wire: (-wire.tail.last, abs(wire.lane - wire.head.x)))
+        sources = list(dict.fromkeys(wire.source for wire in inner))
         for wire in wires:
             if not wire.is_late and not wire.head.is_sign and len(sources) > 1:
                 step = min(7.0, (wire.head.bottom - wire.head.top - 8.0) / (len(sources) - 1))

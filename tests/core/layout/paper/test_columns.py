@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.core.drawing.looking import Seen, crossings, faults
+from tests.core.drawing.looking import Seen, behind_titles, crossings, faults
 from tests.core.graph.building import Net, chain
-from tests.core.layout.paper.test_paper import middle, paper
+from tests.core.layout.paper.test_paper import middle, paper, titled
+from torchrecorder.graph import Graph
 
 
 def test_a_long_chain_is_cut_into_columns() -> None:
@@ -42,3 +43,40 @@ def test_a_high_picture_breaks_words_for_columns() -> None:
     assert len({round(middle(node)) for node in columns.nodes}) > 1
     assert tower.nodes[1][3] - tower.nodes[1][1] < columns.nodes[1][3] - columns.nodes[1][1]  # two lines
     assert columns.size[1] < tower.size[1]
+
+
+def detector(n: int = 9) -> Graph:
+    """A backbone whose stages a neck reads, and heads on what that gives, which are longer."""
+    net = Net("Detector")
+    x = net.input("images", 1, 8)
+    taps = []
+    with net.call("backbone", "Backbone", params=10):
+        for i in range(n):
+            x = net.layer(f"backbone.layer{i}", f"Stage{i}", x, (1, 9 + i), params=5)
+            taps.append(x)
+    x = p = net.layer("neck", "Pyramid", net.op("cat", *taps[-3:]))
+    with net.call("heads", "Heads", params=10):
+        for i in range(n + 6):
+            x = net.layer(f"heads.layer{i}", f"Head{i}", x, (1, 40 + i), params=5)
+        x = net.op("mul", x, p)
+    return net.graph(net.layer("last", "Last", x))
+
+
+def test_a_chain_is_cut_between_backbone_and_heads() -> None:
+    picture = paper(detector(), depth="all")
+    backbone, heads = titled(picture, "backbone"), titled(picture, "heads")
+    assert backbone[2] < heads[0]
+    assert crossings(picture) == faults(picture) == behind_titles(picture) == []
+    assert picture.size[1] < 0.8 * paper(detector(), depth="all", width=150.0).size[1]
+
+
+def test_what_leads_back_past_a_column_parts_from_what_comes_to_it() -> None:
+    net = Net("Taps")
+    x = net.input("x", 1, 8)
+    taps = []
+    for i in range(30):
+        x = net.layer(f"block{i}", f"Block{i}", x, (1, 9 + i))
+        taps.append(x)
+    picture = paper(net.graph(x, **{f"tap{i}": taps[i] for i in (14, 18, 20, 22)}), depth="all")
+    assert len({round(middle(node)) for node in picture.nodes}) > 2
+    assert crossings(picture) == faults(picture) == []
