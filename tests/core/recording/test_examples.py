@@ -289,6 +289,13 @@ def test_what_the_docstring_of_a_class_near_it_shows(project: Project) -> None:
     assert way.note == "built as in an example in the docstring of Wide: Net(pieces=7)"
 
 
+def test_what_is_refused_ends_with_its_block(project: Project) -> None:
+    refused = "    with pytest.raises(RuntimeError):\n        Net(3)(torch.rand(2, 3).reshape(5))\n"
+    code = f"import pytest, torch\nfrom PKG import Net\ndef test_refused():\n{refused}def test_net():\n    Net(7)\n"
+    project.write("tests/test_net.py", code)
+    assert project.notes() == ["built as in tests/test_net.py:7: Net(7)"]
+
+
 def test_prompts_of_a_page_are_at_their_lines(project: Project) -> None:
     page = ">>> from PKG import Net\n>>> size = 7\n\nAnd then\n\n>>> net = Net(\n...     size,\n... )\n"
     project.write("README.md", f"A page.\n\n```python\n{page}```\n")

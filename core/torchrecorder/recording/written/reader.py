@@ -156,8 +156,10 @@ class Reader(Expressions):
             self._is_refused = self._is_refused or last(called) in _REFUSES
             if last(called) not in _REFUSES:
                 self.value(expression)
-        self.run(node.body)
-        self._is_refused = before
+        try:
+            self.run(node.body)
+        finally:
+            self._is_refused = before
 
     def _do_try(self, node: ast.Try) -> None:
         imports = [it for it in node.body if isinstance(it, (ast.Import, ast.ImportFrom))]
