@@ -124,6 +124,9 @@ GUTTER = 22.0  # between columns: swin_t
 TURN = 9.0  # below a column where its line turns to the next: resnet50
 NAMED = 5  # from so many outputs at one line on, only the first and the last name it: SD3 at less
 LEAST_PAIRS = 2  # skips across that make a U: SAM at less
+LEAST_LADDER = 6  # things below which nothing is a ladder: a stage more than two, each with what it is joined in
+LEAST_JOINED = 3  # things read from which on what joins stages stands below them all: hypercolumns
+MOST_BESIDE = 2  # things in a row between two columns or at their right: longer ones lead down
 
 # The layered layout, and words.
 

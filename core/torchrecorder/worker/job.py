@@ -26,8 +26,7 @@ from torchrecorder.errors import (
 )
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
-from torchrecorder.recording.constructing import ways
-from torchrecorder.recording.examples import Way
+from torchrecorder.recording.examples import Way, ways
 from torchrecorder.recording.guess.advice import advice_on_shapes
 from torchrecorder.recording.guess.search import PATIENCE_S, record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
