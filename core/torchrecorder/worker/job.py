@@ -33,10 +33,9 @@ from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.machine.large import forget
 from torchrecorder.recording.machine.weights import refuse_downloads, weights_note
-from torchrecorder.recording.matching import matching_models
+from torchrecorder.recording.matching import matching_models, wants
 from torchrecorder.recording.run import Run, capture, wants_memory
 from torchrecorder.recording.target import load_arguments, models
-from torchrecorder.recording.wants import wants
 from torchrecorder.request import RecordingRequest, is_pattern, parse_shapes
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.observed import has_unseen_cause
