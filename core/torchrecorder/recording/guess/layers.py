@@ -56,7 +56,7 @@ def is_of_sequences(model: nn.Module) -> bool:
 
 
 def rows_last(mains: Iterable[Main]) -> list[Main]:
-    """Those that are no single rows of features first."""
+    """Those that are not single rows of features first."""
     return sorted(mains, key=lambda main: main.spec.dtype == "float32" and len(main.spec.shape) < 3)
 
 
