@@ -12,7 +12,7 @@ import yaml
 from torchrecorder.cli import main
 from torchrecorder.cli.suggest import ClassWants, suggestions
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.recording.wants import wants
+from torchrecorder.recording.matching import wants
 from torchrecorder.request import Rules, Settings
 from torchrecorder.trace import mentions
 from torchrecorder.trace.allowed import EVERYTHING
@@ -146,8 +146,7 @@ def test_a_project_is_read_once_for_all_its_classes(project: Path, monkeypatch: 
 
 
 def facts(needs: str = "", kind: str = "", shape: str = "", **arguments: str) -> ClassWants:
-    ways = [{"arguments": arguments, "shape": shape, "note": "", "grade": "declared"}] if arguments else []
-    return ClassWants(kind, needs.split(), ways)
+    return ClassWants(kind, needs.split(), arguments, shape)
 
 
 def test_six_patterns_are_the_most_and_those_for_most_classes_come_first() -> None:
