@@ -150,11 +150,7 @@ class Composer:
         left = [item for item in items.values() if item.key not in late_ports]
         shape = self._shapes.get(box)
         if isinstance(shape, Ladder):
-            lead = self._band if box is not None and box not in self._turned else 0.0
-            is_lifted = box is not None and box == self._lifted
-            inside = {item.key: item for item in left}
-            rungs = Rungs(shape, inside, wires, lead, box is not None, is_lifted, self._apart.get(box, {}))
-            rungs.compose()
+            rungs = self._rungs(box, shape, left, wires)
             piece = self._framed(box, [rungs], rungs.wires, rungs.height, left, is_frame=is_frame)
             self._leave_early(piece, early, items)
             return piece
@@ -183,6 +179,14 @@ class Composer:
         piece = self._framed(box, strips, wires, height, left, is_frame=is_frame)
         self._leave_early(piece, early, items)
         return piece
+
+    def _rungs(self, box: int | None, shape: Ladder, items: Sequence[RowItem], wires: list[Wire]) -> Rungs:
+        lead = self._band if box is not None and box not in self._turned else 0.0
+        is_lifted = box is not None and box == self._lifted
+        inside = {item.key: item for item in items}
+        rungs = Rungs(shape, inside, wires, lead, box is not None, is_lifted, self._apart.get(box, {}))
+        rungs.compose()
+        return rungs
 
     @staticmethod
     def _leave_early(piece: Piece, early: Sequence[Segment], items: Mapping[Key, RowItem]) -> None:

@@ -28,6 +28,7 @@ class Rail(NamedTuple):
     way: int = DOWN
     column: int = 0
     entered: tuple[Key, ...] = ()  # what it comes from in the direction of its flow; what else it reads is level
+    is_below: bool = False  # whether it leads on below the columns left of what it comes from, as one of several heads
 
 
 class Ladder(NamedTuple):
@@ -95,7 +96,10 @@ class _Finder:
         if len(parts) < 2 or parts[0].way == UP:
             return []
         off = [key for key in self._keys if key not in spine]
-        beside = [*self._beside(off)]
+        after = {
+            key for part in parts for key in part.keys if len(part.entered) > 1 or part.keys[0] in self.reached_by_side
+        }
+        beside = [*self._beside(off, after)]
         singles = [rail.keys[0] for rail in beside if len(rail.keys) == 1]
         parts = [part for part in self._with_laterals(parts, off) if part.keys]
         parts = self._with_heads(parts, singles)
@@ -159,8 +163,8 @@ class _Finder:
             (key,) = self._into[key]
         return key
 
-    def _beside(self, off: Sequence[Key]) -> Iterator[Rail]:
-        """The rails beside the longest way; what is in short ones stands alone."""
+    def _beside(self, off: Sequence[Key], after: Collection[Key]) -> Iterator[Rail]:
+        """The rails beside the longest way; what is in short ones stands alone, but after what joins all stages."""
         left = [*off]
         while left:
             within = {key: [tail for tail in self._into[key] if tail in left] for key in left}
@@ -168,7 +172,9 @@ class _Finder:
             left = [key for key in left if key not in way]
             area = [self._areas.get(key, 0) for key in (*self._into[way[0]][:1], *way)]
             changes = [(a > b) - (a < b) for a, b in pairwise(area) if a and b and a != b]
-            if len(way) > tuning.MOST_BESIDE or len({*changes}) > 1:
+            if {*self._into[way[0]]} & {*after}:
+                yield Rail(tuple(way), DOWN, entered=tuple(self._into[way[0]][:1]), is_below=True)
+            elif len(way) > tuning.MOST_BESIDE or len({*changes}) > 1:
                 yield Rail(tuple(way), changes[0] if changes else DOWN, entered=tuple(self._into[way[0]][:1]))
             else:
                 yield from (Rail((key,)) for key in way)
@@ -270,7 +276,14 @@ def _in_columns(rails: Sequence[Rail], segments: Sequence[Segment]) -> list[Rail
     columns = dict[int, int]()
     for key in _in_order([Key("node", i) for i in range(len(rails))], into):
         columns[key.id] = max((columns[tail.id] + 1 for tail in into[key]), default=0)
-    ends = [i for i, rail in enumerate(rails) if not follow[i] and len(rail.keys) == 1 and columns[i]]
+    taken: dict[int, int] = defaultdict(int)
+    for i, rail in enumerate(rails):
+        if rail.is_below and taken[at[rail.entered[0]]] < columns[at[rail.entered[0]]]:
+            taken[at[rail.entered[0]]] += 1
+            columns[i] = columns[at[rail.entered[0]]] - taken[at[rail.entered[0]]]
+    ends = [
+        i for i, rail in enumerate(rails) if not rail.is_below and not follow[i] and len(rail.keys) == 1 and columns[i]
+    ]
     last = max((columns[i] for i in ends), default=0)
     for i in ends:  # heads stand below one another, and what only they read before them
         columns[i], column, alone = last, last, i

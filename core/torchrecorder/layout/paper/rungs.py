@@ -37,6 +37,7 @@ class _Way:
     legs: list[_Leg] = field(default_factory=list)
     lanes: dict[int, int] = field(default_factory=dict)
     side: int = 0  # the side of its head at which it ends; 0 at its top or bottom
+    falls: bool = False  # whether it leads to the left below its tail
 
 
 @dataclass(slots=True, eq=False)
@@ -57,6 +58,7 @@ class Rungs:
     _column: dict[RowItem, int] = field(default_factory=dict)
     _way: dict[RowItem, int] = field(default_factory=dict)
     _next: dict[RowItem, RowItem] = field(default_factory=dict)
+    _below: list[tuple[RowItem, list[RowItem]]] = field(default_factory=list)  # heads with what they come from
     _shift: dict[RowItem, float] = field(default_factory=dict)  # from the middle of its column
     _turning: set[tuple[RowItem, RowItem]] = field(
         default_factory=set
@@ -70,6 +72,8 @@ class Rungs:
             self._turning |= {(self.items[key], items[0]) for key in rail.entered}
             for item in items:
                 self._column[item], self._way[item] = rail.column, rail.way
+            if rail.is_below:
+                self._below.append((self.items[rail.entered[0]], items))
             self._shift |= dict.fromkeys(items, 0.0)
             for item, after in pairwise(items):
                 if item.is_port:
@@ -100,6 +104,9 @@ class Rungs:
         for wire in sorted(level, key=lambda wire: self._column.get(wire.head, 0)):
             if wire.tail in self._column and wire.head in self._column:
                 heights.level(wire.tail, wire.head, self._leaving(wire)[1] - self._arriving(wire))
+        for tail, items in self._below:  # heads begin in a row
+            if tail in self._next:
+                heights.level(self._next[tail], items[0], 0.0)
         at = heights.solved()
         for head in joined:  # the lowest comes from the side, those above it from above
             lowest, *others = sorted((wire for wire in turns if wire.head is head), key=lambda wire: -at[wire.tail])
@@ -123,6 +130,8 @@ class Rungs:
         """Lets a rail begin below, or above, the line that turns into it."""
         room = tuning.ARROW_ROOM + self._reach(wire.head, -self._way[wire.head])
         ends = (wire.tail, wire.head) if self._way[wire.head] == DOWN else (wire.head, wire.tail)
+        if self._column[wire.head] < self._column[wire.tail]:
+            room += self._reach(wire.tail, DOWN) + tuning.FIRST_TRACK
         heights.below(*ends, room + (tuning.TURN if wire.tail.piece else 0.0))
 
     def _neighbours(self, at: Mapping[RowItem, float]) -> Iterator[tuple[RowItem, RowItem]]:
@@ -184,6 +193,9 @@ class Rungs:
         else:
             way = _Way(wire, start, self._at[head] + self._arriving(wire), side=LEFT)
             last = self._column[head]
+        if last < first and not way.side:
+            below = self._at[tail] + self._reach(tail, DOWN)
+            return _Way(wire, below, way.end, falls=True)
         if last < first or (last == first and not way.side):
             raise NoWayAcross
         if last == first:
@@ -264,8 +276,9 @@ class Rungs:
                 spaces[leg.column].add(leg.start, end, way.wire.source, partial(way.lanes.__setitem__, leg.column))
         lanes = [space.settle() for space in spaces]
         x, starts = 0.0, []
+        below = {item for _, items in self._below for item in items}
         for column in range(count + 1):
-            items = [item for item in self._column if self._column[item] == column]
+            items = [item for item in self._column if self._column[item] == column and item not in below]
             starts.append(x + tuning.LANE_AIR)
             room = 2 * tuning.LANE_AIR + tuning.LANE * (lanes[column] - 1)
             if column == count:  # the border has air of its own
@@ -278,6 +291,7 @@ class Rungs:
                 for item in items:
                     item.x = middle + self._shift[item]
                 x = middle + max(item.right + self._shift[item] for item in items)
+        self._put_heads()
         by = next(item.x for item in self._column)
         for item in self._column:
             item.x -= by
@@ -288,6 +302,17 @@ class Rungs:
             way.wire.points = [*self._points(way, starts)]
         self.left, self.right = -by, x - by
 
+    def _put_heads(self) -> None:
+        """Puts heads below the columns, each left of those before it."""
+        for i, (tail, items) in enumerate(self._below):
+            right = [items for other, items in self._below[:i] if other is tail]
+            after = [item for item in self._column if self._at[item] > self._at[tail] and item.x >= tail.x]
+            beside = [*(item for group in right for item in group), *after, tail]
+            x = min(item.x - item.left for item in beside) - tuning.APART
+            x -= max(item.right + self._shift[item] for item in items)
+            for item in items:
+                item.x = x + self._shift[item]
+
     def _points(self, way: _Way, starts: Sequence[float]) -> Iterator[tuple[float, float]]:
         wire = way.wire
         tail, head = wire.tail, wire.head
@@ -295,6 +320,11 @@ class Rungs:
         if tail not in self._column:
             yield (starts[0] + tuning.LANE * way.lanes[0], 0.0)
             tail.x = starts[0] + tuning.LANE * way.lanes[0]
+        elif way.falls:
+            x = tail.x + tail.exit(wire.source)
+            yield (x, tail.y + tail.bottom)
+            y += tuning.FIRST_TRACK
+            yield (x, y)
         elif tail.piece and wire.source not in tail.piece.early:  # from its end, and then to the side
             yield (tail.x + self._leaving(wire)[0], y)
             y += tuning.TURN

@@ -28,7 +28,7 @@ from torchrecorder.recording.guess.libraries import (
     transformers,
 )
 from torchrecorder.recording.guess.repair import Refusal, repairs
-from torchrecorder.recording.guess.roles import following, from_names, from_roles
+from torchrecorder.recording.guess.roles import following, from_names, from_roles, of_texts
 from torchrecorder.recording.shared_names import ALONE, ROLES, role_of
 from torchrecorder.recording.texts import says
 from torchrecorder.request import InputSpec
@@ -222,6 +222,7 @@ _SOURCES: tuple[tuple[_Source, Grade], ...] = (
     (of_timm, "model"),
     (diffusers.inputs, "model"),
     (of_jaxtyping, "declared"),
+    (of_texts, "declared"),
     (from_docstring, "declared"),
     (from_examples, "declared"),
     (partial(from_docstring, is_typed=True), "declared"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, takewhile
 from types import UnionType
@@ -204,6 +204,28 @@ def edge_widths(model: nn.Module) -> Iterator[int]:
     """Numbers of features of an edge, where a module says them."""
     held = (getattr(module, name, None) for name in ("edge_dim", "dim") for module in model.modules())
     return (width for width in held if type(width) is int)
+
+
+_TEXT = "a photograph of a dog"
+"""What encoders of texts can be called with: words that any vocabulary has."""
+
+
+def of_texts(model: nn.Module, _batch: int) -> Iterator[Guess]:
+    """A text for each required parameter, if all are annotated as texts, or as lists of them."""
+    texts = {p.name: _text_for(p.annotation) for p in required(model)}
+    if texts and all(texts.values()):
+        yield Guess.named("a text, as the annotation of its parameter says", texts)
+
+
+def _text_for(annotation: object) -> Any:
+    """The text, or a list with it; None if an annotation is for something else, too."""
+    kind, inner = get_origin(annotation), get_args(annotation)
+    if kind in (Union, UnionType):
+        found = [*map(_text_for, inner)]
+        return None if None in found else found[0]
+    if kind in (list, Sequence):
+        return [_TEXT] if inner == (str,) else None
+    return _TEXT if annotation is str else None
 
 
 _VARIANTS = 3

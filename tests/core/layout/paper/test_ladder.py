@@ -56,6 +56,16 @@ def smoothed(net: Net, joined: list[int]) -> list[int]:
     return [net.layer(f"smooth{i}", kinds[i], x, params=30 + i) for i, x in enumerate(joined)]
 
 
+def detector() -> Graph:
+    """A pyramid whose levels one convolution smoothes, for two heads."""
+    net = Net("Detector", params=2000)
+    joined = pyramid(net, stages(net, 4))
+    with net.call("smooth", "Smooth", params=90):
+        x = net.op("stack", *joined, shape=(1, 9, 5000))
+    boxes, classes = (net.layer(f"{name}_head", "Conv2d", x, params=91 + i) for i, name in enumerate(("box", "class")))
+    return net.graph(net.layer("boxes", "Linear", boxes, params=95), net.layer("classes", "GELU", classes))
+
+
 def panet() -> Graph:
     """Down, up, and down once more."""
     net = Net("PANet", params=2000)
@@ -168,6 +178,17 @@ def test_what_is_joined_stands_in_one_column() -> None:
         assert max(map(middle, column)) - min(map(middle, column)) < LEVEL
 
 
+def test_heads_stand_below_what_joins_all_levels() -> None:
+    picture = paper(detector())
+    assert faults(picture) == []
+    assert crossings(picture) == []
+    boxes, classes, smooth = (named(picture, name) for name in ("box_head", "class_head", "smooth"))
+    assert level(boxes, classes)
+    assert smooth[3] < boxes[1]
+    assert named(picture, "stage3")[3] < boxes[1]
+    assert middle(smooth) in (pytest.approx(middle(boxes)), pytest.approx(middle(classes)))
+
+
 def test_a_neck_in_a_box_is_level_with_what_comes_to_it() -> None:
     picture = paper(fpn(4, in_box=True))
     assert faults(picture) == []
@@ -227,7 +248,7 @@ def test_what_is_no_ladder_is_still_a_figure(graph: Graph) -> None:
 
 @pytest.mark.parametrize("width", [150.0, 300.0, 1000.0])
 def test_ladders_in_other_rooms(width: float) -> None:
-    for graph in (fpn(3), fpn(4, in_box=True), panet(), nested(), hypercolumns(), twice()):
+    for graph in (fpn(3), detector(), fpn(4, in_box=True), panet(), nested(), hypercolumns(), twice()):
         assert faults(paper(graph, width=width)) == []
 
 
