@@ -57,7 +57,7 @@ class PaperLayout:
         width: float = tuning.PAGE[0],
         is_sideways: bool = False,
     ) -> None:
-        self._width = width
+        self._width, self._is_sideways = width, is_sideways
         self.reason = ""  # why there is none
         self._sketches: list[_Sketch] = []
         n = len(view.nodes) + sum(len(inset.view.nodes) for inset in view.insets)
@@ -101,8 +101,16 @@ class PaperLayout:
             narrow = [(sketch.narrow(self._width, tuning.PAGE[1:]) or [inset])[0] for sketch, inset in pairs]
             pages = [self._page(placed, beside) for beside in (insets, narrow) for placed in pictures]
             page = min(pages, key=lambda page: page.price)
+        if page.faults and not self._is_sideways:
+            page = min(page, self._tower(insets), key=lambda page: len(page.faults))
         self.reason = "; ".join(page.faults)
         return None if page.faults else page.layout
+
+    def _tower(self, insets: Sequence[Placement]) -> _Page:
+        """The page with towers, where nothing else can be read."""
+        ways = zip(self._sketches, [None, *insets], strict=True)
+        picture, *others = (way if way and not way.faults else sketch.as_tower(tuning.TOWER) for sketch, way in ways)
+        return self._page(picture, others)
 
     def _page(self, picture: Placement, insets: Sequence[Placement]) -> _Page:
         all_of_it = [picture, *insets]
@@ -149,11 +157,11 @@ class _Sketch:
                 simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
             placements = [min(pair, key=lambda way: way.price) for pair in zip(placements, simpler, strict=True)]
         if width < tuning.PHONE and any(placement.layout.width > width for placement in placements):
-            tower = self._as_tower(width)
+            tower = self.as_tower(width)
             placements = [min(way, tower, key=lambda way: way.price) for way in placements]
         return placements
 
-    def _as_tower(self, width: float) -> Placement:
+    def as_tower(self, width: float) -> Placement:
         """The placement with one thing below the other where there is no room for both."""
         self._is_narrow = self._is_plain = True
         self.ranking.stack()

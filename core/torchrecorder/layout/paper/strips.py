@@ -60,7 +60,8 @@ class Strip:
             tuple(tuple(item.key for item in row) for row in self.rows), sides(self.wires) if self.is_tower else {}
         )
         price = self._arranged(box, best)
-        if not self._crossed or any(item.is_hooked for row in self.rows for item in row):  # lines back come later
+        is_hooked = any(item.is_hooked for row in self.rows for item in row)  # lines back come later
+        if not self._crossed or (is_hooked and not self.is_tower):
             return
         same = tuple(frozenset(row) for row in best.rows)
         if same in kept:

@@ -1,15 +1,17 @@
-"""Pictures in a phone's column: one thing below the other, words in more lines, nothing left out."""
+"""Towers: one thing below the other, in a phone's column and where nothing else can be read."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
 
 import pytest
 
 from tests.core.drawing.looking import Seen, behind_nodes, behind_titles, crossings, faults
 from tests.core.graph.building import Net, chain, mlp
-from tests.core.layout.paper.test_paper import COLUMN, middle, named, paper
+from tests.core.layout.paper.test_paper import COLUMN, middle, named, paper, reason
 from torchrecorder.graph import Graph
+from torchrecorder.layout import tuning
 
 PHONE = 258.75
 """Points of 345 CSS pixels."""
@@ -105,3 +107,23 @@ def test_facts_go_on_below() -> None:
     (whole,), lines = ([words for words, _ in seen.labels if "features" in words] for seen in (page, phone))
     assert len(lines) > 1
     assert " · ".join(lines) == whole
+
+
+def tangle(seed: int) -> Graph:
+    """Layers that read two of those before them, so that lines cross in rows."""
+    random, net = Random(seed), Net("Tangle")
+    values = [net.input(f"x{i}", 1, 8) for i in range(3)]
+    for i in range(10):
+        values.append(net.layer(f"layer{i}", "Linear", net.op("cat", *random.sample(values, 2)), (1, i + 2)))
+    return net.graph(*values[-3:])
+
+
+@pytest.mark.parametrize("seed", [13, 20, 22])
+def test_what_is_tangled_in_rows_is_a_tower(seed: int) -> None:
+    picture = paper(tangle(seed))
+    assert len(crossings(picture)) <= len(picture.lines) / tuning.LINES_A_CROSSING
+    assert faults(picture) == behind_titles(picture) == behind_nodes(picture) == []
+
+
+def test_what_is_tangled_in_a_tower_too_is_drawn_in_layers() -> None:
+    assert "crossings" in reason(tangle(5))
