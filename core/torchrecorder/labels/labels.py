@@ -446,7 +446,8 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
         if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
             return Label(sign, is_sign=True)
         text = f"{float(number):.4g}"
-        return Label(f"{text} {sign}" if "0" in op.attrs else f"{sign} {text}")
+        is_turned = name in ("sub", "div") and op.target.rpartition(".")[2].startswith("__r")  # `1 - x`
+        return Label(f"{text} {sign}" if "0" in op.attrs or is_turned else f"{sign} {text}")
     if name == "scaled_dot_product_attention":
         return Label("attention", "scaled dot-product")
     if name == "getitem":  # `[:, 0]` for the index `(:, 0)`
