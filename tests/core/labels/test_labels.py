@@ -100,6 +100,20 @@ def test_signs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("order", "line"),
+    [
+        ("norm act conv", "BatchNorm · ReLU · Conv2d 3×3 · 4→4"),
+        ("norm conv act", "BatchNorm · Conv2d 3×3 · 4→4 · ReLU"),
+        ("conv norm act", "Conv2d 3×3 · 4→4 · BatchNorm · ReLU"),
+    ],
+)
+def test_what_is_drawn_as_one_layer_is_said_in_its_order(order: str, line: str) -> None:
+    kinds = {"norm": nn.BatchNorm2d(4), "act": nn.ReLU(), "conv": nn.Conv2d(4, 4, 3)}
+    net = nn.Sequential(*(kinds[it] for it in order.split()), nn.AvgPool2d(2))
+    assert line in labels(capture(net.eval(), (torch.ones(1, 4, 8, 8),)))
+
+
+@pytest.mark.parametrize(
     ("forward", "said"),
     [(lambda x: 1 - x, "1 −"), (lambda x: 2 / x, "2 ÷"), (lambda x: x - 1, "− 1"), (lambda x: x / 2, "÷ 2")],
 )
