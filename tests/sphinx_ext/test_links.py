@@ -104,8 +104,9 @@ def test_links_lead_to_the_pages_of_classes(linked: Project, builder: str, page:
 
 def test_links_of_a_single_page(linked: Project) -> None:
     built = linked.build("singlehtml", "-n", "-W", "--keep-going").ok()
-    here = "" if sphinx.version_info >= (8,) else "index.html"  # a link to the page itself says so in older ones
-    assert [links(built, "index.html", nth) for nth in range(3)] == [expected(here), expected(here), {}]
+    # The page is named in older ones, where a link leads to what was a page of its own; either leads to the same place.
+    from_another = "" if sphinx.version_info >= (8,) else "index.html"
+    assert [links(built, "index.html", nth) for nth in range(3)] == [expected(from_another), expected(""), {}]
     assert 'id="pkg.Block"' in built.text("index.html")
 
 

@@ -89,11 +89,12 @@ def _format_here() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClassWants:
-    """Facts of one class, as `recording.wants` finds them."""
+    """Facts of one class, as `recording.matching.wants` finds them."""
 
     kind: str
     needs: Sequence[str]
-    ways: Sequence[Mapping[str, Any]]
+    arguments: Mapping[str, str]
+    shape: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +129,11 @@ def _best(waiting: Mapping[str, ClassWants]) -> tuple[str, dict[str, Any], list[
         inside = {name: facts for name, facts in waiting.items() if name.startswith(f"{prefix}.")}
         counted = Counter(each for facts in inside.values() for each in facts.needs)
         needed = {name for name, count in counted.most_common(_MOST_ARGUMENTS) if count > 1}
-        for way in (way for facts in inside.values() for way in facts.ways):
-            arguments = {name: text for name, text in way["arguments"].items() if name in needed}
+        for own in (facts.arguments for facts in inside.values() if facts.arguments):
+            arguments = {name: text for name, text in own.items() if name in needed}
             arguments = {**_usual(inside.values(), needed), **arguments}
             covered = [name for name, facts in inside.items() if {*facts.needs} <= {*arguments}]
-            score = len(covered), sum(name in arguments for name in way["arguments"])
+            score = len(covered), sum(name in arguments for name in own)
             if len(covered) > 1 and (best is None or score > best[0]):
                 best = score, f"{prefix}.*", _says(arguments, _shape_of(inside, covered)), covered
     return best and best[1:]
@@ -142,16 +143,15 @@ def _usual(classes: Any, needed: set[str]) -> dict[str, str]:
     """The text that most of some classes are given for each argument."""
     texts: dict[str, Counter[str]] = {}
     for facts in classes:
-        for way in facts.ways[:1]:
-            for name, text in way["arguments"].items():
-                if name in needed:
-                    texts.setdefault(name, Counter())[text] += 1
+        for name, text in facts.arguments.items():
+            if name in needed:
+                texts.setdefault(name, Counter())[text] += 1
     return {name: counted.most_common(1)[0][0] for name, counted in texts.items()}
 
 
 def _shape_of(inside: Mapping[str, ClassWants], covered: Sequence[str]) -> str:
     """The shape that all classes that show one are called with."""
-    shapes = {way["shape"] for name in covered for way in inside[name].ways[:1] if way["shape"]}
+    shapes = {inside[name].shape for name in covered} - {""}
     return shapes.pop() if len(shapes) == 1 else ""
 
 

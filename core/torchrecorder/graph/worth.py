@@ -19,6 +19,10 @@ _LEAVES = "values left PyTorch"
 decodes, say."""
 
 
+_OF_NUMBERS = ("tensor", "as_tensor")
+"""Operations that make a tensor of numbers that Python has."""
+
+
 def against(graph: Graph) -> str:
     """Reason why a Graph makes no picture unasked, in a few words; empty if it is worth one.
 
@@ -69,6 +73,11 @@ def _is_number(value: Value) -> bool:
     return value.meta is not None and value.shape == ()
 
 
+def _is_of_text(graph: Graph, value: Value) -> bool:
+    made = value.kind == "const" or (value.producer is not None and graph.ops[value.producer].name in _OF_NUMBERS)
+    return made and value.meta is not None and value.meta.dtype.startswith("int") and bool(value.shape)
+
+
 def _is_empty(value: Value) -> bool:
     return 0 in value.shape
 
@@ -76,9 +85,11 @@ def _is_empty(value: Value) -> bool:
 def _outputs_from_nothing(graph: Graph) -> Iterator[str]:
     """Outputs that have nothing to do with an input, besides parameters, such as a learned scale, and lone numbers.
 
-    A mask that was drawn by chance has, if the inputs are masked with it.
+    A mask that was drawn by chance has, if the inputs are masked with it. Where no input is a tensor, integers stand
+    for the text that code in Python made them of.
     """
-    reached, joined = set(graph.inputs.values()), set(graph.inputs.values())
+    given = [*graph.inputs.values()] or [value.id for value in graph.values if _is_of_text(graph, value)]
+    reached, joined = {*given}, {*given}
     for op in graph.ops:
         if not reached.isdisjoint(op.inputs):
             reached.update(op.outputs)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import cached_property
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.view.node_kinds import SYMBOLS, plain
-from torchrecorder.view.op_families import PIECES, SHAPING
+from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
 
 _BINDS = {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
 """How strongly a sign holds its sides together."""
-_TIGHT = 3
-_TURNED = frozenset(("T", "mT", "t", "adjoint", "H"))
+_POWER, _TIGHT = 3, 4
+_TURNED = names("T mT t adjoint H")
+_EXCHANGES = names("transpose swapaxes swapdims")
+_OF_LAST_AXIS = names("softmax log_softmax")
+"""Ops whose axis is not written where it is the last."""
+_UNSAID = names("keepdim dtype device layout inplace training requires_grad memory_format")
+_SWITCHES = names("True False None")
+_INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NAMES = {"scaled_dot_product_attention": "attention"}
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
@@ -42,30 +48,44 @@ class _FormulaWriter:
         return named
 
     def of_op(self, op: Op) -> tuple[str, int]:
-        name, sides = plain(op.name), self._sides(op)
-        sign = "" if "alpha" in op.attrs else "/" if name == "div" else SYMBOLS.get(name, "")
+        name, (given, named) = plain(op.name), self._arguments(op)
+        sign = "/" if name == "div" else SYMBOLS.get(name, "")
+        if sign and len(given) == 1:  # of one tensor with itself
+            given = [*given, *given]
+        if "alpha" in named and len(given) == 2:
+            given[1] = f"{_short(named.pop('alpha'))} × {self._held(given[1], _BINDS['×'] + 1)}", _BINDS["×"]
         if op.target.rpartition(".")[2].startswith("__r"):  # `2 - x`
-            sides = sides[::-1]
-        if sign and len(sides) == 2:
+            given = given[::-1]
+        if sign and len(given) == 2 and not named:
             binds = _BINDS[sign]
-            left, right = (self._held(side, binds + i) for i, side in enumerate(sides))
+            left, right = (self._held(side, binds + i) for i, side in enumerate(given))
             return f"{left} {sign} {right}", binds
-        if name == "pow" and len(sides) == 2:
-            return f"{self._held(sides[0], _TIGHT)}{_POWERS.get(sides[1][0], f'^{sides[1][0]}')}", _TIGHT
+        texts = [text for text, _ in given]
+        if name == "pow" and len(given) == 2:
+            power = _POWERS.get(texts[1]) or f"^{self._held(given[1], _TIGHT)}"
+            return f"{self._held(given[0], _TIGHT)}{power}", _POWER
         if name == "getitem":
-            index = [text for text, _ in sides[1:]] or [op.attrs.get("1", "")]
-            return f"{self._held(sides[0], _TIGHT)}[{', '.join(index).strip('()')}]", _TIGHT
-        given = ", ".join(text for text, _ in sides[: len(op.inputs)])
-        return f"{_NAMES.get(name, name)}({given})", _TIGHT
+            return f"{self._held(given[0], _TIGHT)}[{', '.join(text.strip('()') for text in texts[1:])}]", _TIGHT
+        texts += [f"{key}={_short(value)}" for key, value in named.items()]
+        return f"{_NAMES.get(name, name)}({', '.join(texts)})", _TIGHT
 
-    def _sides(self, op: Op) -> Sequence[tuple[str, int]]:
-        """Operands of an op in the order of its arguments, with a number where one stands in place of a tensor."""
-        sides = [self._of_value(value) for value in op.inputs]
-        first, other = op.attrs.get("0", ""), op.attrs.get("1") or op.attrs.get("other", "")
-        if len(sides) == 1 and _NUMBER.fullmatch(first):
-            return [(_short(first), _TIGHT), *sides]
-        same = [*sides, *sides] if len(sides) == 1 and not other and plain(op.name) in SYMBOLS else sides
-        return [*sides, (_short(other), _TIGHT)] if len(sides) == 1 and _NUMBER.fullmatch(other) else same
+    def _arguments(self, op: Op) -> tuple[list[tuple[str, int]], dict[str, str]]:
+        """The arguments in their order, numbers in their places among the tensors, and those that are named."""
+        name, tensors = plain(op.name), [self._of_value(value) for value in op.inputs]
+        said = {key: value for key, value in op.attrs.items() if key not in _UNSAID and value not in _SWITCHES}
+        if name in JOINS or name in WEIGHTED:
+            return tensors, {}
+        if name in _OF_LAST_AXIS:
+            said = {key: value for key, value in said.items() if value != "-1"}
+        numbers = {int(key): value for key, value in said.items() if key.isdigit()}
+        if SYMBOLS.get(name) and "other" in said:
+            numbers[1] = said.pop("other")
+        given, rest = [], iter(tensors)
+        for position in range(len(tensors) + len(numbers)):
+            text = numbers.pop(position, None)
+            given.append(next(rest, None) if text is None else (_short(text), _bound(text)))
+        after = [(_short(text), _bound(text)) for text in numbers.values()]
+        return [*filter(None, given), *after], {key: value for key, value in said.items() if not key.isdigit()}
 
     def _held(self, side: tuple[str, int], binds: int) -> str:
         text, own = side
@@ -89,9 +109,31 @@ class _FormulaWriter:
             return (row.name or row.kind).rpartition(".")[2], _TIGHT
         if op.name in SHAPING or op.name in PIECES or op.kind == "pass":
             text, binds = self._of_value(op.inputs[0])
-            is_turned = op.name in _TURNED or (op.name == "transpose" and {*op.attrs.values()} == {"-2", "-1"})
-            return (f"{self._held((text, binds), _TIGHT)}ᵀ", _TIGHT) if is_turned else (text, binds)
+            if self._is_turned(op):
+                return f"{self._held((text, binds), _TIGHT)}ᵀ", _TIGHT
+            if kind := self._rounded_to(op):
+                return f"{kind}({text})", _TIGHT
+            is_piece = op.name in PIECES and len(op.outputs) > 1
+            return (f"{self._held((text, binds), _TIGHT)}[{row.index}]", _TIGHT) if is_piece else (text, binds)
         return self.graph.variable(op) or plain(op.name), _TIGHT
+
+    def _rounded_to(self, op: Op) -> str:
+        """The dtype, if it makes integers of numbers that need not be any."""
+        kinds = [meta.dtype for value in (*op.inputs, *op.outputs) if (meta := self.graph.values[value].meta)]
+        return kinds[-1] if len(kinds) > 1 and "float" in kinds[0] and "int" in kinds[-1] else ""
+
+    def _is_turned(self, op: Op) -> bool:
+        """Whether it exchanges the last two axes alone."""
+        meta = self.graph.values[op.inputs[0]].meta
+        n = len(meta.shape) if meta is not None else 0
+        axes = [int(axis) % n for axis in _INTEGER.findall(" ".join(op.attrs.values()))] if n > 1 else []
+        if op.name == "permute":
+            return axes == [*range(n - 2), n - 1, n - 2]
+        return op.name in _TURNED or (op.name in _EXCHANGES and {*axes} == {n - 2, n - 1})
+
+
+def _bound(text: str) -> int:
+    return _BINDS["−"] if text.startswith("-") else _TIGHT
 
 
 def _short(number: str) -> str:

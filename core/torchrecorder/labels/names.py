@@ -62,9 +62,9 @@ def _is_whole(graph: Graph, home: str, shown: Collection[str]) -> bool:
 def _alike(first: str, last: str) -> int:
     """How many letters two names begin with, `block_1` and `block_2`, if no more than numbers or a letter follow."""
     stem = first.rstrip("0123456789")
-    if stem and stem == last.rstrip("0123456789"):
+    if stem == last.rstrip("0123456789"):
         return len(stem)
-    return len(first) - 1 if len(first) > 1 and first[:-1] == last[:-1] else 0  # `inception3a`
+    return len(first) - 1 if first[:-1] == last[:-1] else 0  # `inception3a`
 
 
 def clean(text: str, limit: int) -> str:

@@ -126,13 +126,16 @@ TURN = 9.0  # below a column where its line turns to the next: resnet50
 NAMED = 5  # from so many outputs at one line on, only the first and the last name it: SD3 at less
 TOWER = 825.0  # height from which on lines get names so that a chain can be cut: LocalNet
 PAIR_COSTS = 42.0  # cost of a line in two parts with names: hetero at less, df_unet2d at 30
-PAIR_OFF = 0.04  # how far off the middle a cut may be for each line less that needs names, as a part of the chain: the detector of the tests
+PAIR_OFF = 0.04  # how far off the middle a cut may be for a line less with names, as a part of the chain: LocalNet
 PAIRS_AT_CUT = 4  # lines with names for one cut, at most: the U-ViT of the tests
 CUTS_TRIED = 2  # places in one chain: a limit of time
 CROSSED = 2  # lines that one has to cross to be worth names: GraphTransformer
 LINES_TRIED = 4  # the longest lines of a picture that is too wide: a limit of time
 NAMES_TRIED = 16  # ways to give names in one picture: a limit of time
 LEAST_PAIRS = 2  # skips across that make a U: SAM at less
+LEAST_LADDER = 6  # things below which nothing is a ladder: a stage more than two, each with what it is joined in
+LEAST_JOINED = 3  # things read from which on what joins stages stands below them all: hypercolumns
+MOST_BESIDE = 2  # things in a row between two columns or at their right: longer ones lead down
 
 # The layered layout, and words.
 

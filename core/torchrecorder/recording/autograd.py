@@ -64,7 +64,8 @@ class AutogradNodes:
         while path:
             node = path[-1]
             before = [source for source in node.next_functions if source[0] is not None]
-            new = [fn for fn, number in before if not self._is_end(fn, number) and fn not in places]
+            known = [source in self._known or _leaf_of(source[0]) is not None for source in before]
+            new = [fn for (fn, _), is_end in zip(before, known, strict=True) if not is_end and fn not in places]
             if new:
                 path += reversed(new)
                 continue
@@ -73,9 +74,6 @@ class AutogradNodes:
                 sources = [self._source(fn, number, places) for fn, number in before]
                 places[node] = len(rows)
                 rows.append((type(node).__name__, [*dict.fromkeys(id_ for id_ in sources if id_ is not None)], []))
-
-    def _is_end(self, node: Any, number: int) -> bool:
-        return (node, number) in self._known or _leaf_of(node) is not None
 
     def _source(self, node: Any, number: int, places: dict[Any, int]) -> int | None:
         leaf = _leaf_of(node)

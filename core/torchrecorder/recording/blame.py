@@ -30,17 +30,13 @@ class Blame:
 
 
 def blame(error: BaseException, graph: Graph, values_of: Callable[[Tensor], Iterable[int]]) -> Blame:
-    """The inputs that an exception of a forward is about.
-
-    Args:
-        error: The exception, with the frames that it came through.
-        graph: What had been recorded.
-        values_of: The values that a tensor holds, none for one that was not recorded.
-    """
+    """The inputs that an exception of a forward is about; `values_of` gives the recorded values that a tensor holds."""
     inputs: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
-    for traceback in reversed([*_of_user(error.__traceback__)]):
+    for traceback in reversed(tracebacks(error)):
         frame = traceback.tb_frame
+        if not is_user_file(frame.f_code.co_filename):
+            continue
         held: dict[str, object] = {}
         for text in texts(traceback):
             names = re.findall(r"(?<![.\w])[^\W\d]\w*", text)
@@ -53,11 +49,14 @@ def blame(error: BaseException, graph: Graph, values_of: Callable[[Tensor], Iter
     return Blame(inputs, absent)
 
 
-def _of_user(traceback: TracebackType | None) -> Iterator[TracebackType]:
-    while traceback is not None:
-        if is_user_file(traceback.tb_frame.f_code.co_filename):
-            yield traceback
-        traceback = traceback.tb_next
+def tracebacks(error: BaseException) -> list[TracebackType]:
+    """The frames that an exception came through, the innermost last."""
+    found: list[TracebackType] = []
+    at = error.__traceback__
+    while at is not None:
+        found.append(at)
+        at = at.tb_next
+    return found
 
 
 def texts(traceback: TracebackType) -> Iterator[str]:

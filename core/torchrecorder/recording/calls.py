@@ -82,11 +82,7 @@ class Calls:
             yield
 
     def notes(self, unknown: dict[int, str]) -> Iterator[str]:
-        """Notes of what is lost in threads: tensors of unknown origin that were first read after a thread began.
-
-        Args:
-            unknown: Those tensors; what is said of them here is taken out.
-        """
+        """Notes of what is lost in threads: tensors of `unknown` origin first read after one began; taken out there."""
         if _IN_THREAD in self._ops.notes:
             unknown.clear()
         for place, first in self._threads.items():

@@ -89,12 +89,6 @@ def computed(
     """The result of the operator, and whether numbers chose what it ran. Its frame is found by `scopes`.
 
     On numbers, torch's own way of computing it is taken directly: the other way traces the functions for gradients.
-
-    Args:
-        watched: Has the operator.
-        args: Its arguments, with the functions.
-        kwargs: Its other arguments.
-        log: Is given the result.
     """
     operator = watched.operator
     args = [watched.of(position, item) for position, item in enumerate(args)]

@@ -1,4 +1,4 @@
-"""Arguments that a class can be built with, found where its project shows them: read, never run.
+"""Arguments to build a model with: its own, else those found where its project shows them: read, never run.
 
 From the surest to the least sure: its docstring; the project's tests, examples, pages and configurations; a class of
 the package that takes the same names; the package's own code that builds it; and what the names mean in the field.
@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from inspect import isabstract
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
+from time import thread_time
 from types import ModuleType
 from typing import Any
 
@@ -25,14 +26,17 @@ from torch import nn
 
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.shared_names import usual
-from torchrecorder.recording.written import Call, Example, Reader, call_text, is_given, is_read, made, prompted
+from torchrecorder.recording.written.reader import Reader, prompted
+from torchrecorder.recording.written.values import Call, Example, call_text, is_given, is_read, made
 from torchrecorder.request import Target
-from torchrecorder.request.callables import docstrings, parameters_of, required
+from torchrecorder.request.callables import docstrings, needed_arguments, parameters_of, required
 from torchrecorder.trace.allowed import refused_argument
 from torchrecorder.trace.mentions import Place
 
 _OF_A_KIND = 3
 """Ways of one kind that are given: two examples may differ, and the first that works is enough."""
+_PATIENCE_S = 30.0
+"""Seconds, computed by this thread, after which no other way is tried: a build waits for the answer."""
 _BASES = {nn.Module, object}
 _LONGEST = 200
 """Characters of the call in a note."""
@@ -76,6 +80,46 @@ class Way:
         return builder(*made(self.args), **{name: made(value) for name, value in self.kwargs.items()})
 
 
+def ways(
+    target: Target, builder: Callable[..., object], *, is_common: bool = False, is_trial: bool = False
+) -> Iterator[Way]:
+    """Arguments to call a class or function with, each to be tried if those before it do not work.
+
+    Args:
+        target: Has the arguments; without brackets, others are looked for where none are refused.
+        builder: What it names.
+        is_common: Whether the arguments are meant for several classes, of which one takes those that it has.
+        is_trial: Whether the class is only tried: names may suggest what an author who names it would say.
+    """
+    kwargs = _accepted(builder, target.kwargs) if is_common else target.kwargs
+    yield Way(target.args, kwargs)
+    if is_common and (target.args or kwargs) and not needed_arguments(builder):
+        yield Way(note="built without arguments, since it cannot be built with those of its pattern")
+    start = thread_time()
+    if isinstance(builder, type) and (is_common or not target.called):
+        for way in arguments_found(builder):
+            if way.grade != "names" or is_trial:
+                yield way
+            if thread_time() - start > _PATIENCE_S:
+                break
+        depend_on_search(builder)
+
+
+def _accepted(builder: object, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The keyword arguments that the builder names, itself or in a class that it hands the others to."""
+    names: set[str] = set()
+    for holder in builder.__mro__ if isinstance(builder, type) else (builder,):
+        if holder in (nn.Module, object):
+            break
+        parameters = parameters_of(vars(holder).get("__init__") if isinstance(holder, type) else holder)
+        if parameters is None:
+            continue
+        names |= {parameter.name for parameter in parameters}
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            break
+    return {name: value for name, value in kwargs.items() if name in names}
+
+
 def arguments_found(cls: type) -> Iterator[Way]:
     """Arguments that may build a class, the most trusted first; each is looked for when it is asked for."""
     seen: set[str] = set()
@@ -115,7 +159,7 @@ def _near(cls: type) -> str:
 def _written(cls: type, place: Place | None) -> Iterator[Way]:
     """How its docstring and its project build it: first where it is called, too, with inputs that are written out."""
     others: list[Way] = []
-    for way in chain(_in_docstring(cls), _in_project(cls, place)):
+    for way in _shown(cls, place):
         if any(is_given([args, kwargs]) for _, args, kwargs in way.calls):
             yield way
         else:
@@ -123,18 +167,14 @@ def _written(cls: type, place: Place | None) -> Iterator[Way]:
     yield from others
 
 
-def _in_docstring(cls: type) -> Iterator[Way]:
+def _shown(cls: type, place: Place | None) -> Iterator[Way]:
     for text in docstrings(cls):
         reader = Reader(cls)
         reader.follow(prompted(text))
         yield from _ways(cls, reader.examples)
-
-
-def _in_project(cls: type, place: Place | None) -> Iterator[Way]:
-    if place is None:
-        return
-    for path, text in islice(place.examples(cls.__name__, _near(cls)), _MOST_TEXTS):
-        yield from _ways(cls, _in_text(cls, path, text), path, place.shown(path))
+    if place is not None:
+        for path, text in islice(place.examples(cls.__name__, _near(cls)), _MOST_TEXTS):
+            yield from _ways(cls, _in_text(cls, path, text), path, place.shown(path))
 
 
 def _in_package(cls: type, place: Place | None) -> Iterator[Way]:
@@ -152,7 +192,9 @@ def _in_text(cls: type, path: Path, text: str, known: Mapping[str, Any] | None =
     found: list[Example] = []
     with suppress(Exception):  # it may be any text, and what cannot be read shows nothing
         if path.suffix in (".yaml", ".yml", ".json"):
-            return [Example((), table, 0) for table in _tables(_loaded(path, text))]
+            # YAML is there where configurations are written in it.
+            load = json.loads if path.suffix == ".json" else importlib.import_module("yaml").safe_load
+            return [Example((), table, 0) for table in _tables(load(text))]
         for code in [text] if path.suffix == ".py" else _code_in(text):
             reader = Reader(cls, known)
             with suppress(SyntaxError):
@@ -170,12 +212,6 @@ def _code_in(text: str) -> Iterator[str]:
         if not code.lstrip().startswith(">>>"):
             yield "\n" * text.count("\n", 0, block.start("code")) + textwrap.dedent(code)
     yield "\n".join(map(ast.unparse, prompted(text)))
-
-
-def _loaded(path: Path, text: str) -> object:
-    if path.suffix == ".json":
-        return json.loads(text)
-    return importlib.import_module("yaml").safe_load(text)  # it is there where configurations are written in it
 
 
 def _tables(value: object) -> Iterator[dict[str, Any]]:
@@ -209,22 +245,17 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
         note = f"built as in {at}: {text}" if path else f"built as in an example of its docstring: {text}"
         way = Way(example.args, kwargs, note, "declared", at, path, tuple(example.calls))
         is_silent = not any(is_given([*it[1:]]) for it in example.calls)
-        found.append((bool(left_out) or _wants_weights(kwargs), is_silent, way))
+        wants_weights = any(value and re.search("pretrain|weights|checkpoint", name) for name, value in kwargs.items())
+        found.append((bool(left_out) or wants_weights, is_silent, way))
     yield from (way for *_, way in sorted(found, key=lambda it: it[:2]))
-
-
-def _wants_weights(kwargs: Mapping[str, Any]) -> bool:
-    return any(value and re.search("pretrain|weights|checkpoint", name) for name, value in kwargs.items())
 
 
 def _siblings(cls: type) -> list[type]:
     """The modules that the package defines, as far as it is imported: those of the same file first."""
-    top = cls.__module__.partition(".")[0]
-    modules = [
-        it for name, it in list(sys.modules.items()) if name.partition(".")[0] == top and isinstance(it, ModuleType)
-    ]
-    held = {it: None for module in modules for it in list(vars(module).values()) if issubclass(type(it), type)}
-    own = [it for it in held if issubclass(it, nn.Module) and it.__module__.partition(".")[0] == top and it is not cls]
+    top = f"{cls.__module__.partition('.')[0]}."
+    modules = [it for name, it in [*sys.modules.items()] if f"{name}.".startswith(top) and isinstance(it, ModuleType)]
+    held = {it: None for module in modules for it in [*vars(module).values()] if issubclass(type(it), type)}
+    own = [it for it in held if issubclass(it, nn.Module) and f"{it.__module__}.".startswith(top) and it is not cls]
     return sorted(own, key=lambda it: (it.__module__ != cls.__module__, it.__module__, it.__qualname__))
 
 

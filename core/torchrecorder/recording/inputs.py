@@ -22,18 +22,12 @@ class Inputs:
 
 
 def make_inputs(specs: Sequence[InputSpec], seed: int) -> Inputs:
-    """Random tensors as described: the named ones as keyword arguments, the others by position.
-
-    They are drawn from a generator of their own, so torch's random numbers do not move.
-
-    Raises:
-        InputError: A tensor cannot be made.
-    """
+    """Random tensors as described, from a generator of their own, so that torch's random numbers do not move."""
     return drawn(specs, torch.Generator().manual_seed(seed))
 
 
 def drawn(specs: Sequence[InputSpec], generator: torch.Generator) -> Inputs:
-    """The same from a generator."""
+    """The named tensors as keyword arguments, the others by position. Raises InputError if one cannot be made."""
     made = [(spec.name, make_tensor(spec, generator)) for spec in specs]
     return Inputs(
         tuple(tensor for name, tensor in made if name is None),

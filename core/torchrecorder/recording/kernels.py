@@ -22,12 +22,6 @@ from torchrecorder.running.objects import ByIdentity
 Rule = Callable[..., int]
 
 
-def _rule_for(kernel: object) -> Rule | None:
-    """The rule that counts the operations of a kernel from its arguments and (as `out_val`) its result."""
-    packet = getattr(kernel, "overloadpacket", None)
-    return _own_rules().get(kernel) or (torch_private.FLOP_RULES.get() or {}).get(packet)
-
-
 def counted(rule: Rule, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> int | None:
     """The count of a rule; None if it does not fit the arguments, as with a version of torch that it does not know."""
     try:
@@ -108,7 +102,9 @@ _UPDATING = {
 
 
 def kernel_facts(func: Callable[..., object]) -> Kernel:
-    facts, rule = _FOUND.get(func), _rule_for(func)
+    packet = getattr(func, "overloadpacket", None)
+    rule: Rule | None = _own_rules().get(func) or (torch_private.FLOP_RULES.get() or {}).get(packet)
+    facts = _FOUND.get(func)
     if facts is None or facts.rule is not rule:  # one may be registered at any time
         facts = _describe(func, rule)
         _FOUND.put(func, facts)

@@ -1,10 +1,13 @@
-"""The models of a package whose names match a pattern, `pkg.models.*`, for a command that draws all of them."""
+"""The models of a package whose names match a pattern, `pkg.models.*`, for commands that draw or describe them."""
 
 from __future__ import annotations
 
+import ast
 import inspect
+import json
 import pkgutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from types import FunctionType, ModuleType
 
@@ -13,10 +16,12 @@ from torch import nn
 from torchrecorder.errors import TargetImportFailed, TargetNotFound, TargetRefused
 from torchrecorder.recording.examples import arguments_found
 from torchrecorder.recording.target import import_longest, import_module
-from torchrecorder.request import Target
-from torchrecorder.request.callables import needed_arguments
+from torchrecorder.recording.written.values import value_text
+from torchrecorder.request import InputSpec, Target, format_shapes, parse_shapes, why_class_not_tried
+from torchrecorder.request.callables import needed_arguments, parameters_of
 from torchrecorder.request.targets import matches
 from torchrecorder.trace.allowed import may_import
+from torchrecorder.trace.mentions import looking_once
 
 
 def matching_models(pattern: str, allow: Sequence[str]) -> dict[str, str]:
@@ -31,26 +36,39 @@ def matching_models(pattern: str, allow: Sequence[str]) -> dict[str, str]:
         TargetNotFound: The package does not exist, or no name in it matches the pattern.
         TargetImportFailed: The package raised an exception.
     """
-    fixed = pattern.partition("*")[0]
-    package = fixed.rpartition(".")[0]
+    failed, known = models_in(pattern, allow)
+    with looking_once():
+        models = failed | {name: _obstacle(item) for name, item in known.items() if matches(pattern, name)}
+    if not models:
+        near = get_close_matches(pattern.replace("*", ""), known, 3)
+        package = _package(pattern)
+        raise TargetNotFound(pattern, package, pattern[len(package) + 1 :], tuple(near))
+    return models
+
+
+def models_in(pattern: str, allow: Sequence[str]) -> tuple[dict[str, str], dict[str, object]]:
+    """Errors of modules by name, and models by name, of the package of a pattern, as far as it may match some there.
+
+    Raises as `matching_models`, but for a pattern that matches nothing.
+    """
+    package = _package(pattern)
     if not may_import(package, allow):
         raise TargetRefused(pattern, package)
     failed: dict[str, str] = {}
     names: dict[int, tuple[str, object]] = {}
     around, _ = import_longest(pattern, Target(package, package))
-    for module in _modules(pattern, around, fixed, failed):
+    for module in _modules(pattern, around, pattern.partition("*")[0], failed):
         for attribute, item in vars(module).items():
             name = f"{module.__name__}.{attribute}"
             if attribute.startswith("_") or not _is_model(item, package.partition(".")[0]):
                 continue
             if id(item) not in names or name.count(".") < names[id(item)][0].count("."):
                 names[id(item)] = name, item
-    known = dict(sorted(names.values()))
-    models = failed | {name: _obstacle(item) for name, item in known.items() if matches(pattern, name)}
-    if not models:
-        near = get_close_matches(pattern.replace("*", ""), known, 3)
-        raise TargetNotFound(pattern, package, pattern[len(package) + 1 :], tuple(near))
-    return models
+    return failed, dict(sorted(names.values()))
+
+
+def _package(pattern: str) -> str:
+    return pattern.partition("*")[0].rpartition(".")[0]
 
 
 def _modules(pattern: str, module: ModuleType, fixed: str, failed: dict[str, str]) -> Iterator[ModuleType]:
@@ -92,3 +110,44 @@ def _obstacle(item: object) -> str:
     needed = needed_arguments(item)
     found = needed and isinstance(item, type) and any(way.grade != "names" for way in arguments_found(item))
     return f"it needs {', '.join(needed)}" if needed and not found else ""
+
+
+def wants(pattern: str, allow: Sequence[str]) -> dict[str, str]:
+    """Facts of each class with a docstring that matches a pattern, as JSON by name, for settings that draw it.
+
+    `kind` is why none is tried, `needs` the names of the arguments that have no defaults; if such were found,
+    `arguments` has the text of each by name, and `shape` the tensors that it is called with there.
+    """
+    found: dict[str, str] = {}
+    _, models = models_in(pattern, allow)
+    with looking_once():
+        for name, cls in models.items():
+            if matches(pattern, name) and isinstance(cls, type) and (cls.__doc__ or "").strip():
+                needs, kind = needed_arguments(cls), why_class_not_tried(name, cls)
+                arguments, shape = ({}, "") if kind or not needs else _shown(cls)
+                found[name] = json.dumps({"kind": kind, "needs": needs, "arguments": arguments, "shape": shape})
+    return found
+
+
+def _shown(cls: type) -> tuple[dict[str, str], str]:
+    """The surest arguments of a class, as far as they are literals, and the shapes of what it is called with there."""
+    names = [it.name for it in parameters_of(cls) or () if it.kind in (it.POSITIONAL_ONLY, it.POSITIONAL_OR_KEYWORD)]
+    for way in arguments_found(cls):
+        texts: dict[str, str] = {}
+        for name, value in {**dict(zip(names, way.args, strict=False)), **way.kwargs}.items():
+            with suppress(ValueError, SyntaxError, TypeError, MemoryError):
+                ast.literal_eval(text := value_text(value))
+                texts[name] = text
+        if texts or not way.args:
+            return texts, next(filter(None, (_shape(args) for _, args, kwargs in way.calls if not kwargs)), "")
+    return {}, ""
+
+
+def _shape(args: Sequence[object]) -> str:
+    """The shape option for tensors alone; empty for others, or for what it cannot say."""
+    specs = [it for it in args if isinstance(it, InputSpec)]
+    text = format_shapes(specs) if len(specs) == len(args) else ""
+    with suppress(ValueError):
+        parse_shapes(text)
+        return text
+    return ""

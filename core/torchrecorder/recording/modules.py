@@ -36,12 +36,6 @@ class ModuleNames:
     """
 
     def __init__(self, declare: Declare, meet: Callable[[nn.Module], None]) -> None:
-        """Know no module yet.
-
-        Args:
-            declare: Is given the parameters and buffers of modules, with their names.
-            meet: Is given each module that is not registered, before it runs.
-        """
         self._declare = declare
         self._meet = meet
         self._paths: dict[int, tuple[weakref.ref[nn.Module], str]] = {}

@@ -208,8 +208,9 @@ class OpLog:
             flops = counted(kernel.rule, args, kwargs, out)
             if flops is not None:
                 running.flops = (running.flops or 0) + flops
-        if kernel.is_sized_by_data and (kernel.name.name != "index" or _has_mask(args)):
-            running.is_sized_by_data = True
+        if kernel.is_sized_by_data:  # of an index with flags; with integers, its sizes are theirs
+            flags = (tensor.dtype in (torch.bool, torch.uint8) for tensor in tensors_in(args[1:], []))
+            running.is_sized_by_data |= kernel.name.name != "index" or any(flags)
         if kernel.writes:
             written = tensors_in(arguments_at(kernel.writes, args, kwargs), [])
             running.written += [(id(tensor), storage_address(tensor)) for tensor in written]
@@ -437,11 +438,6 @@ class OpLog:
         with contextlib.suppress(TypeError):  # not every callable can be a key
             self._names[func] = name
         return name
-
-
-def _has_mask(args: Sequence[object]) -> bool:
-    """Whether a tensor is indexed with flags; with integers, its sizes are theirs."""
-    return any(tensor.dtype in (torch.bool, torch.uint8) for tensor in tensors_in(args[1:], []))
 
 
 def _overwritten(name: OpName, given: Sequence[Tensor], written: Sequence[tuple[int, int | None]]) -> Sequence[Tensor]:

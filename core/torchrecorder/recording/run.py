@@ -22,14 +22,13 @@ from torchrecorder.graph.model import Executed, Mode, Recorder
 from torchrecorder.graph.quick import looking_seldom
 from torchrecorder.recording.autograd import followed
 from torchrecorder.recording.blame import blame
-from torchrecorder.recording.fewer_parts import Parts, recorded
+from torchrecorder.recording.fewer_parts import OnlyCalls, Parts, kept_plainly, recorded
 from torchrecorder.recording.isolation.journal import Journal, NoJournal
 from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
 from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.recording.machine.devices import NOT_THERE, is_there, stands_for
 from torchrecorder.recording.machine.large import LARGE, is_numberless, with_numbers
-from torchrecorder.recording.only_calls import OnlyCalls, kept_plainly
 from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.recording.texts import says
 from torchrecorder.request import read_values
@@ -137,15 +136,7 @@ class Forward:
 
 
 def run_as(run: Run, forward: Forward) -> Graph:
-    """Record a forward in one execution mode; `auto` falls back to the next one, and a note says why.
-
-    Args:
-        run: The execution mode, or `auto`.
-        forward: The forward to record.
-
-    Raises:
-        ForwardError: The forward raised in the first mode that was tried.
-    """
+    """Record a forward in one execution mode; `auto` falls back to the next one, and a note says why."""
     with _looking_at(forward.model):
         ways: list[Executed] = _ways(forward) if run == "auto" else [run]
     first, *others = ways

@@ -55,12 +55,7 @@ _ARITHMETIC = (
 
 
 def why_not_loaded(path: str, *, is_exported: bool) -> str:
-    """The reason that a page may not have a file loaded; empty if it may, or if it is not there.
-
-    Args:
-        path: The file.
-        is_exported: Whether `torch.export.load` is to read it, and not `torch.jit.load`.
-    """
+    """The reason that a page may not have a file loaded; empty if it may, or if it is not there."""
     if not os.path.isfile(path):
         return ""
     try:

@@ -17,12 +17,11 @@ from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import AutogradNodes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
-from torchrecorder.recording.detours import detours
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.model_copy import ITERATORS, RecordedIterator
 from torchrecorder.recording.machine.devices import Devices
 from torchrecorder.recording.machine.memory import Room
-from torchrecorder.recording.modes import ApiMode, KernelMode, switched_on
+from torchrecorder.recording.modes import ApiMode, KernelMode, detours, switched_on
 from torchrecorder.recording.modules import ModuleNames, Signatures, describe
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import Scopes

@@ -1,4 +1,4 @@
-"""Arguments by the names that constructors share in the field: what `in_channels`, `num_heads` or `img_size` may be."""
+"""Names that a field shares: what a parameter of a forward holds, what an argument of a constructor may be."""
 
 from __future__ import annotations
 
@@ -6,6 +6,51 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+ROLES = {
+    "time": r"t|times?|timesteps?|steps?|time_?steps?|sigmas?|noise_(level|labels?)|log_snr",
+    "length": r"(.*_)?(lengths?|lens?)",
+    "mask": r"(.*_)?masks?",
+    "edges": r"(.*_|hyper)?edge_index|edges|edge_label_index",
+    "weight": r"(hyper)?edge_weights?",
+    "attributes": r"edge_(attrs?|attributes|features?)",
+    "kind": r"(edge|node)_types?|type_vec",
+    "group": r"batch(_index|_idx)?",
+    "adjacency": r"adj|adjacency(_matrix)?",
+    "place": r"pos|coords|coordinates|normals?",
+    "element": r"z|atomic_numbers",
+    "categories": r"x_cat(eg|egorical)?|cat(egorical|_features)?|categ",
+    "numbers": r"x_(cont|num|continuous|numer(ical)?)|cont(inuous)?|num(erical)?(_features)?",
+}
+"""What a parameter of some name usually holds, where several of them go together."""
+GRAPH = {"edges", "weight", "attributes", "kind", "group", "adjacency", "place", "element"}
+TABLE = {"categories", "numbers"}
+
+ALONE = {
+    "grid": r".*grid_thw",
+    "time": r".*timesteps?.*|.*_times?|r|fps|.*_step",
+    "mask": r".*mask.*",
+    "distances": r"(.*_)?pos_embs?(_\w+)?",
+    "index": r"(.*_)?(index|indices|labels?|class_labels|y)",
+    "words": r"(.*_)?(ids|tokens?|token_ids?|words|text|phonemes|characters|tgt|trg|target_ids)(_\d)?|input_ids.*",
+    "picture": r"(.*_)?(images?|imgs?|pixel_values|pictures?|frames|heatmap|depth|moving|fixed|cond)_?\d?",
+    "sound": r"(.*_)?(wavs?|waveforms?|audio(_\w+)?|signals?|mix(ture)?|speech|noisy|sounds?)(_\d)?",
+    "spectrogram": r"(.*_)?(spec(tro)?grams?|mels?)",
+    "pooled": r"(.*_)?(pooled|global)_.*|(.*_)?vec(tor)?",
+    "sizes": r"(.*_)?(original|target|image|input)(_\w+)?_sizes?|crop_coords\w*|spatial_shapes?",
+    "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embed(ding)?s?|.*_embs?|.*features",
+}
+"""The same for parameters that stand alone; the first that fits.
+
+In nets for speech, `pos_emb` has a row for each distance between two frames, of which there are 2T - 1.
+"""
+
+
+def role_of(name: str, tables: tuple[dict[str, str], ...] = (ROLES,)) -> str:
+    """The role of a parameter, if its name says it."""
+    known = ((role, pattern) for table in tables for role, pattern in table.items())
+    return next((role for role, pattern in known if re.fullmatch(pattern, name.lower())), "")
+
 
 _USUAL: Mapping[str, Any] = {
     # Sizes that go together: a width of 64 has 4 heads and 8 groups, and a picture of 64 has patches of 8.
@@ -41,17 +86,12 @@ def usual(parameters: Iterable[inspect.Parameter]) -> dict[str, Any]:
     """Values for those parameters whose names say what they are, and whose annotations agree."""
     found: dict[str, Any] = {}
     for parameter in parameters:
-        name, annotation = parameter.name.lower(), _text(parameter.annotation)
+        name, said = parameter.name.lower(), parameter.annotation
+        annotation = "" if said is parameter.empty else said.__name__ if isinstance(said, type) else str(said)
         value = next((value for pattern, value in _USUAL.items() if re.fullmatch(pattern, name)), None)
-        if value is not None and (fitting := _fitting(value, name, annotation)) is not None:
+        if value is not None and (fitting := _fitting(value, name, annotation.replace("typing.", ""))) is not None:
             found[parameter.name] = fitting
     return found
-
-
-def _text(annotation: object) -> str:
-    if annotation is inspect.Parameter.empty:
-        return ""
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
 
 
 def _fitting(value: Any, name: str, annotation: str) -> Any:

@@ -53,11 +53,7 @@ class Model(NamedTuple):
 
 
 def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn.Module:
-    """Import, and if need be build, the model that a target names.
-
-    Raises:
-        TorchRecorderError: As `models`.
-    """
+    """Import, and if need be build, the model that a target names; raises as `models` does."""
     return next(models(text, seed, allow, lambda target, _: [Way(target.args, target.kwargs)])).module
 
 
@@ -68,7 +64,7 @@ def models(text: str, seed: int, allow: Sequence[str], ways: Ways) -> Iterator[M
         text: The target.
         seed: What its random weights are drawn from.
         allow: Whose functions it may call, besides the project's own; see `trace.allowed`.
-        ways: Gives the arguments; see `constructing` for one that knows others than those of the target.
+        ways: Gives the arguments; see `examples.ways` for one that knows others than those of the target.
 
     Raises:
         TargetRefused: It names what it may not call.

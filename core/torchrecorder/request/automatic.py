@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchrecorder.errors import near_miss
+from torchrecorder.request.header import read_words_of_options
 from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.reading import Body, as_text, site_options
 from torchrecorder.request.targets import matches, parse_target
@@ -24,9 +25,6 @@ from torchrecorder.request.targets import matches, parse_target
 _EVERYTHING = "*"
 _PATTERN = re.compile(r"[\w.*]+")
 _FIELD = re.compile(r":torchrecorder:(?:\s+(?P<text>.*))?")
-_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\([^()]*\)|\[[^][]*\]|\S)+""")
-_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z][\w-]*)=(?P<value>.*)", re.DOTALL)
-_QUOTED = re.compile(r"""(["'])(?P<text>.*)\1""", re.DOTALL)
 _OF_ONE_FIGURE = ("caption", "name")
 
 
@@ -240,32 +238,11 @@ def read_field(text: str) -> Rule:
         return Rule(draws=read_yes_no(text))
     except ValueError:
         pass
-    written, problems = _assignments(text)
+    written, others, problems = read_words_of_options(text)
+    problems += [f"cannot read {word!r}: write options as in shape=1,3 depth=2, or no" for word in others]
     problems += [f"{name}: write a directive for it" for name in _OF_ONE_FIGURE if written.pop(name, None)]
-    arguments, wrong = _checked_arguments(written.pop("arguments", ""))
+    arguments, wrong = _checked_arguments(written.pop("arguments", "") or "")
     return Rule(arguments=arguments, options=written, problems=(*problems, *wrong))
-
-
-def _assignments(text: str) -> tuple[dict[str, str], list[str]]:
-    """The values by name; one that ends with a comma or a semicolon goes on in the next word."""
-    written: dict[str, str] = {}
-    problems: list[str] = []
-    last = ""
-    for word in _WORD.findall(text):
-        match = _ASSIGNMENT.fullmatch(word)
-        if match is not None and not written.get(last, "").endswith((",", ";")):
-            last = match["name"].lower()
-            if last in written:
-                problems.append(f"{last} is given twice")
-            written[last] = match["value"]
-        elif last:
-            written[last] += f" {word}"
-        else:
-            problems.append(f"cannot read {word!r}: write options as in shape=1,3 depth=2, or no")
-    for name, value in written.items():
-        if (quoted := _QUOTED.fullmatch(value)) is not None:
-            written[name] = quoted["text"]
-    return written, problems
 
 
 def _checked_arguments(text: str) -> tuple[str, tuple[str, ...]]:

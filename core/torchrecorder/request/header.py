@@ -13,19 +13,25 @@ _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
 
 def read_header(text: str) -> Body:
     """Body of the words; the lines below it may say more."""
-    target, problems = "", []
+    options, others, problems = read_words_of_options(text)
+    target, *more = others or [""]
+    problems += [f"cannot read {word!r}: the model is {target}, and an option is written `depth=2`" for word in more]
+    return Body(target, options, tuple(problems))
+
+
+def read_words_of_options(text: str) -> tuple[dict[str, str | None], list[str], list[str]]:
+    """The options of a line, the words that are none, and what is wrong."""
     options: dict[str, str | None] = {}
+    others, problems = [], []
     for word in _words(text):
         name, value = _option(word)
         if name in options and name != "class":
             problems.append(f"{name} is given twice")
         if name:
             options[name] = f"{options[name]} {value}" if name in options and name == "class" else value
-        elif target:
-            problems.append(f"cannot read {word!r}: the model is {target}, and an option is written `depth=2`")
         else:
-            target = word
-    return Body(target, options, tuple(problems))
+            others.append(word)
+    return options, others, problems
 
 
 def _option(word: str) -> tuple[str, str]:
@@ -40,20 +46,22 @@ def _option(word: str) -> tuple[str, str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Split at spaces, and at the braces of an attribute list; not inside quotes and brackets."""
+    """Split at spaces and braces, not inside quotes and brackets; a value that ends with a comma goes on."""
     word, quote, depth = "", "", 0
     for char in text:
         if not quote and not depth and (char.isspace() or char in "{}"):
-            if word:
-                yield word
-            word = ""
+            if char.isspace() and "=" in word and word.rstrip().endswith((",", ";")):
+                word += " "
+            elif word:
+                yield word.rstrip()
+                word = ""
             continue
         word += char
         if quote:
             quote = "" if char == quote else quote
-        elif char in _QUOTES and (depth or word in ("'", '"') or word[-2] == "="):
+        elif char in _QUOTES and (depth or word in ("'", '"') or word[-2] in "= "):
             quote = char  # elsewhere it is an apostrophe
         else:
             depth = max(0, depth + (char in _OPENING) - (char in _CLOSING))
     if word:
-        yield word
+        yield word.rstrip()

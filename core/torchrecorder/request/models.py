@@ -54,6 +54,7 @@ class ModelList:
     is_grid: bool = False
 
     @staticmethod
+    @lru_cache(maxsize=1024)  # front ends ask at each event of a build
     def of(body: Body) -> ModelList:
         """The list that a body holds: its options, and a model in each line of its legend.
 
@@ -71,7 +72,7 @@ class ModelList:
         form = own["as"] or FORMS[0]
         if form not in FORMS:
             problems = (*problems, f"as: {form!r} is neither table nor grid")
-        listed = [_listed(line, tuple(options.items())) for line in body.legend if line.strip()]
+        listed = [_listed(line, options) for line in body.legend if line.strip()]
         if not listed:
             problems = (*problems, "no model is named: write one in each line, as in `pkg.Net shape=1,3,64,64`")
         faults = [ListedModel(Body("", fault=problem)) for problem in (*body.problems, *problems)]
@@ -90,10 +91,9 @@ def read_list(lines: Iterable[str], options: Mapping[str, str | None] | None = N
     return replace(body, target="", legend=tuple(line.strip() for line in rows[head:] if line.strip()))
 
 
-@lru_cache(maxsize=1024)
-def _listed(line: str, common: tuple[tuple[str, str | None], ...]) -> ListedModel:
+def _listed(line: str, common: Mapping[str, str | None]) -> ListedModel:
     body = read_header(line)
-    options = {**dict(common), **body.options}
+    options = {**common, **body.options}
     title, tags = options.pop("title", None) or "", options.pop("tags", None) or ""
     words = tuple(word.strip() for word in tags.split(",") if word.strip())
     return ListedModel(replace(body, options=options), title, words)

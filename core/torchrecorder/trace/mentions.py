@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,11 +75,11 @@ class Place(NamedTuple):
 
     def examples(self, word: str, near: str) -> Iterator[tuple[Path, str]]:
         """Texts with the word in tests, examples, pages and configurations; those named like `near` first."""
-        yield from self._with(word, [path for path in self._files(near) if not self._is_source(path)])
+        yield from self._with(word, near, is_source=False)
 
     def sources(self, word: str, near: str) -> Iterator[tuple[Path, str]]:
         """The package's own modules with the word."""
-        yield from self._with(word, [path for path in self._files(near) if self._is_source(path)])
+        yield from self._with(word, near, is_source=True)
 
     def digest(self, word: str) -> str:
         """Changes when an example with the word does, or another text gets it; modules are part of a trace anyway."""
@@ -91,35 +92,83 @@ class Place(NamedTuple):
         """Have the recording depend on all texts with the word."""
         asked[SEPARATOR.join((str(self.root), str(self.package), word))] = self.digest(word)
 
-    def _with(self, word: str, paths: list[Path]) -> Iterator[tuple[Path, str]]:
-        for path in paths:
-            text = _text(path, word.encode())
-            if text and re.search(rf"\b{re.escape(word)}\b", text):
-                yield path, text
-
-    def _is_source(self, path: Path) -> bool:
-        if path == self.package:
-            return True
-        is_within = path.suffix == ".py" and path.is_relative_to(self.package)
-        return is_within and not any(_OF_TESTS.fullmatch(part) for part in path.relative_to(self.package).parts)
-
-    def _files(self, near: str) -> list[Path]:
-        """All files with texts, ordered; the others of a package are its data."""
-        with _searching():
-            tops = [self.root / name for name in _FOLDERS]
-            found = dict.fromkeys(sorted(self.root.glob("README*")))
-            for top in (*tops, self.package):
-                is_own = top == self.package
-                for path in _walked(top, _MOST_FILES - len(found)):
-                    if not is_own or path.suffix == ".py":
-                        found.setdefault(path)
+    def _with(self, word: str, near: str, *, is_source: bool) -> Iterator[tuple[Path, str]]:
+        project = _projects.get(self) or _Project.of(self)
+        if _looks:
+            _projects[self] = project
         words = set(filter(None, near.split("_")))
 
-        def rank(path: Path) -> tuple[int, int]:
-            stem = {*re.split(r"[\W_]+", path.stem.lower())} - {"test", "tests"}
-            return -len(words & stem) if words else 0, len(stem - words)
+        def rank(file: _File) -> tuple[int, int]:
+            return -len(words & file.words) if words else 0, len(file.words - words)
 
-        return sorted(found, key=rank)
+        files = project.with_word(word) if _looks else project.files
+        for file in sorted((file for file in files if file.is_source == is_source), key=rank):
+            text = _text(file.path, word.encode())
+            if text and re.search(rf"\b{re.escape(word)}\b", text):
+                yield Path(file.path), text
+
+    def _files(self) -> Iterator[_File]:
+        """All files with texts, ordered; the others of a package are its data."""
+        package = str(self.package)
+        tops = [str(self.root / name) for name in _FOLDERS]
+        found = dict.fromkeys(map(str, sorted(self.root.glob("README*"))))
+        for top in (*tops, package):
+            for path in _walked(top, _MOST_FILES - len(found)):
+                if top != package or path.endswith(".py"):
+                    found.setdefault(path)
+        for path in found:
+            below = path.removeprefix(package + os.sep) if path.endswith(".py") else path
+            is_within = below != path and not any(_OF_TESTS.fullmatch(part) for part in below.split(os.sep))
+            stem = os.path.splitext(os.path.basename(path))[0].lower()
+            words = frozenset(re.split(r"[\W_]+", stem)) - {"test", "tests"}
+            yield _File(path, is_within or path == package, words)
+
+
+class _File(NamedTuple):
+    path: str
+    is_source: bool
+    """Whether it is a module of the package, and no test."""
+    words: frozenset[str]
+    """Of its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Project:
+    """Files of a project at one time."""
+
+    files: tuple[_File, ...]
+    _by_word: dict[bytes, list[_File]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(place: Place) -> _Project:
+        with _searching():
+            return _Project(tuple(place._files()))
+
+    def with_word(self, word: str) -> list[_File]:
+        """The files whose texts have a word, in the same order."""
+        if not self._by_word:
+            for file in self.files:
+                for each in set(_WORD.findall(_data(file.path))):
+                    self._by_word.setdefault(each, []).append(file)
+        return self._by_word.get(word.encode(), [])
+
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_looks: list[None] = []
+_projects: dict[Place, _Project] = {}
+"""While names are looked for in one go."""
+
+
+@contextmanager
+def looking_once() -> Iterator[None]:
+    """A while in which many names are looked for, and projects are taken to stay as they are: each is read once."""
+    _looks.append(None)
+    try:
+        yield
+    finally:
+        _looks.pop()
+        if not _looks:
+            _projects.clear()
 
 
 def digest_now(question: str) -> str | None:
@@ -128,8 +177,8 @@ def digest_now(question: str) -> str | None:
     return Place(Path(root), Path(package)).digest(word) if os.path.isdir(root) else None
 
 
-def _walked(top: Path, most: int) -> Iterator[Path]:
-    if top.is_file():
+def _walked(top: str, most: int) -> Iterator[str]:
+    if os.path.isfile(top):
         yield top
     for folder, folders, names in os.walk(top):
         folders[:] = sorted(name for name in folders if name not in _NO_SOURCES and not name.startswith("."))
@@ -138,23 +187,31 @@ def _walked(top: Path, most: int) -> Iterator[Path]:
                 most -= 1
                 if most < 0:
                     return
-                yield Path(folder, name)
+                yield os.path.join(folder, name)
 
 
 _TEXTS: dict[str, tuple[tuple[int, int], bytes]] = {}
 """Of files that were read, by path, with size and date: a build asks for many names."""
 
 
-def _text(path: Path, word: bytes) -> str:
+def _text(path: str, word: bytes) -> str:
     """The text of a file, if it is one, of UTF-8, that has the word; else nothing."""
+    data = _data(path)
+    try:
+        return data.decode() if word in data else ""
+    except ValueError:  # it is not UTF-8
+        return ""
+
+
+def _data(path: str) -> bytes:
     with _searching():
         try:
             found = real_stat(path)
-            stamp, known = (found.st_size, found.st_mtime_ns), _TEXTS.get(str(path))
+            stamp, known = (found.st_size, found.st_mtime_ns), _TEXTS.get(path)
             if known is None or known[0] != stamp:
-                data = path.read_bytes() if found.st_size <= _MOST_BYTES else b""
-                known = _TEXTS[str(path)] = stamp, data
-                looked_at.add(str(path))
-            return known[1].decode() if word in known[1] else ""
-        except (OSError, ValueError):  # it may be a link to nowhere, or no text
-            return ""
+                data = Path(path).read_bytes() if found.st_size <= _MOST_BYTES else b""
+                known = _TEXTS[path] = stamp, data
+                looked_at.add(path)
+            return known[1]
+        except OSError:  # it may be a link to nowhere
+            return b""

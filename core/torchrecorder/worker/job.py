@@ -26,18 +26,16 @@ from torchrecorder.errors import (
 )
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
-from torchrecorder.recording.constructing import ways
-from torchrecorder.recording.examples import Way
+from torchrecorder.recording.examples import Way, ways
 from torchrecorder.recording.guess.advice import advice_on_shapes
 from torchrecorder.recording.guess.search import PATIENCE_S, record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.machine.large import forget
 from torchrecorder.recording.machine.weights import refuse_downloads, weights_note
-from torchrecorder.recording.matching import matching_models
+from torchrecorder.recording.matching import matching_models, wants
 from torchrecorder.recording.run import Run, capture, wants_memory
 from torchrecorder.recording.target import load_arguments, models
-from torchrecorder.recording.wants import wants
 from torchrecorder.request import RecordingRequest, is_pattern, parse_shapes
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.observed import has_unseen_cause

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import yaml
 from torchrecorder.cli import main
 from torchrecorder.cli.suggest import ClassWants, suggestions
 from torchrecorder.pipeline import Pipeline
+from torchrecorder.recording.matching import wants
 from torchrecorder.request import Rules, Settings
+from torchrecorder.trace import mentions
+from torchrecorder.trace.allowed import EVERYTHING
 
 MODELS = '''"""Models."""
 from torch import nn
@@ -126,9 +130,23 @@ def test_what_cannot_be_searched_is_said(
     assert "no module 'not_there_at_all'" in capsys.readouterr().err
 
 
+def test_a_project_is_read_once_for_all_its_classes(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        (project / "tests" / f"test_more_{number}.py").write_text("import torch\n")
+    walked: list[str] = []
+    walk = os.walk
+    monkeypatch.setattr(os, "walk", lambda top, *more: walked.append(str(top)) or walk(top, *more))
+    monkeypatch.syspath_prepend(project / "src")
+    read: list[str] = []
+    opened = mentions.real_stat
+    monkeypatch.setattr(mentions, "real_stat", lambda path: read.append(str(path)) or opened(path))
+    assert len(wants("suggested.*", [EVERYTHING])) == 6
+    assert len(walked) == len(set(walked))
+    assert len([path for path in read if "test_more" in path]) == 20
+
+
 def facts(needs: str = "", kind: str = "", shape: str = "", **arguments: str) -> ClassWants:
-    ways = [{"arguments": arguments, "shape": shape, "note": "", "grade": "declared"}] if arguments else []
-    return ClassWants(kind, needs.split(), ways)
+    return ClassWants(kind, needs.split(), arguments, shape)
 
 
 def test_six_patterns_are_the_most_and_those_for_most_classes_come_first() -> None:

@@ -1,11 +1,14 @@
-"""Formulas of what is drawn as one."""
+"""Formulas of what is drawn as one: as a reader would write them, and true, as they compute what the ops did."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from torchrecorder.labels.formulas import formula
@@ -32,8 +35,13 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
     "q × q + k": lambda q, k, v: q * q + k,
     "(q + k)² × 0.5": lambda q, k, v: (q + k).pow(2) * 0.5,
     "attention(q, k, v)": nn.functional.scaled_dot_product_attention,
-    "sub(q, k)": lambda q, k, v: torch.sub(q, k, alpha=2),
+    "q − 2 × k": lambda q, k, v: torch.sub(q, k, alpha=2),
     "cat(q, k[:, 0:1])": lambda q, k, v: torch.cat([q, k[:, 0:1]], 1),
+    "softmax(q[0] @ q[1]ᵀ)": lambda q, k, v: torch.softmax(q.chunk(2, -1)[0] @ q.chunk(2, -1)[1].transpose(1, 2), -1),
+    "clamp(q, −5, 5)": lambda q, k, v: q.clamp(-5, 5),
+    "sum(k, 1) + sum(k, −1)": lambda q, k, v: k.sum(1, keepdim=True) + k.sum(-1, keepdim=True),
+    "int64(q) + k": lambda q, k, v: q.long() + k,
+    "einsum('bij,bkj->bik', q, k)": lambda q, k, v: torch.einsum("bij,bkj->bik", q, k),
 }
 
 
@@ -48,3 +56,99 @@ def test_a_formula_that_is_too_long_is_not_written() -> None:
     graph = capture(Computing(lambda q, k, v: q + k).eval(), (torch.ones(1, 3, 4),))
     ops = [op.id for op in graph.ops if op.call == 0]
     assert formula(graph, ops, ops[-1], 4) == ""
+
+
+# --- random formulas, read by Python and computed again
+
+
+UNARY: tuple[Callable[[Tensor], Tensor], ...] = (
+    torch.exp,
+    torch.tanh,
+    torch.neg,
+    lambda x: x.pow(2),
+    lambda x: x**3,
+    lambda x: 2 - x,
+    lambda x: 2 / x,
+    lambda x: x * -0.5,
+    lambda x: x * x,
+    lambda x: x.clamp(-1, 1),
+    lambda x: x.clamp(min=0),
+    lambda x: x.transpose(-2, -1),
+    lambda x: x.permute(0, 2, 1),
+    lambda x: torch.softmax(x, -1),
+    lambda x: torch.softmax(x, 1),
+    lambda x: x + x.sum(1, keepdim=True),
+    lambda x: x + x.mean(dim=-1, keepdim=True),
+    lambda x: torch.cat(x.chunk(2, -1)[::-1], -1),
+    lambda x: torch.div(x, 2, rounding_mode="floor"),
+    lambda x: x + x.long(),
+)
+BINARY: tuple[Callable[[Tensor, Tensor], Tensor], ...] = (
+    torch.add,
+    torch.sub,
+    torch.mul,
+    torch.div,
+    torch.matmul,
+    torch.maximum,
+    lambda x, y: x.sub(y, alpha=2),
+    lambda x, y: torch.where(x > y, x, 0.5),
+    lambda x, y: x * y[:, :1],
+)
+# An op has each tensor that it reads once, so `maximum(q, q)` is `maximum(q)`: no such trees.
+TREES = st.recursive(
+    st.sampled_from("qkv"),
+    lambda tree: (
+        st.tuples(st.sampled_from(UNARY), tree)
+        | st.tuples(st.sampled_from(BINARY), tree, tree).filter(lambda found: found[1] != found[2])
+    ),
+    max_leaves=5,
+)
+
+
+def computed(tree: Any, known: dict[str, Tensor]) -> Tensor:
+    return known[tree] if isinstance(tree, str) else tree[0](*(computed(part, known) for part in tree[1:]))
+
+
+def read(text: str, known: dict[str, Tensor]) -> Tensor:
+    """What a reader computes; sums and means keep the axis, which formulas leave unsaid."""
+    signs = {"×": "*", "−": "-", "ᵀ": ".mT", "²": "**2", "³": "**3", "^": "**"}
+    for sign, python in signs.items():
+        text = text.replace(sign, python)
+    functions = {
+        "softmax": lambda x, axis=-1: torch.softmax(x, axis),
+        "sum": lambda x, axis=None, dim=None: x.sum(axis if dim is None else dim, keepdim=True),
+        "mean": lambda x, axis=None, dim=None: x.mean(axis if dim is None else dim, keepdim=True),
+        "cat": lambda *parts: torch.cat(parts, -1),
+        "int64": torch.Tensor.long,
+        "reciprocal": torch.reciprocal,
+        "div": lambda x, y, rounding_mode: torch.div(x, y, rounding_mode=rounding_mode),
+        "floor": "floor",
+    }
+    functions |= {name: getattr(torch, name) for name in ("exp", "tanh", "neg", "clamp", "maximum", "where", "gt")}
+    pieces = {name: _Pieces(value) for name, value in known.items()}
+    found: Tensor = eval(text, {"__builtins__": {}}, functions | pieces)
+    return found
+
+
+class _Pieces(Tensor):
+    """A tensor of which `[0]` is the first of two pieces of its last axis."""
+
+    @staticmethod
+    def __new__(cls, value: Tensor) -> _Pieces:
+        return value.as_subclass(cls)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.chunk(2, -1)[index] if isinstance(index, int) else super().__getitem__(index)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TREES)
+def test_a_formula_computes_what_the_ops_did(tree: Any) -> None:
+    net = Computing(lambda q, k, v: computed(tree, {"q": q, "k": k, "v": v}) * 1.5).eval()
+    x = torch.linspace(-1, 2, 16).reshape(1, 4, 4)
+    graph = capture(net, (x,))
+    ops = [op.id for op in graph.ops if op.call == 0]
+    written = formula(graph, ops, ops[-1], 1000)
+    known = {name: getattr(net, name)(x).detach() for name in "qkv"}
+    expected = net(x).detach()
+    torch.testing.assert_close(read(written, known).as_subclass(Tensor), expected, equal_nan=True, msg=written)

@@ -60,6 +60,7 @@ def test_some_layers_of_a_container_have_their_numbers() -> None:
         ("conv1.conv", "conv2.conv", "conv1–2.conv"),
         ("inception4a", "inception4e", "inception4a–e"),
         ("blocks.1", "blocks.12", "blocks.1–12"),
+        ("blocks.10", "blocks.14", "blocks.10–14"),
         ("a", "b", "a–b"),
         ("query", "key", "query–key"),
         ("up.0.conv", "up.1", "up.0.conv–up.1"),

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from torchrecorder.errors import ForwardError, TargetBuildFailed
-from torchrecorder.recording.constructing import ways
+from torchrecorder.recording.examples import ways
 from torchrecorder.recording.target import Model, models
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.job import record

@@ -164,6 +164,12 @@ UNUSED = {
     "too little": "from PKG import Net\nNet(kind=1)",
     "what it does not take": "from PKG import Net\nNet(7, depth=3)",
     "a list that never ends": f"from PKG import Net\nNet([0] * {LARGEST} * {LARGEST})",
+    "a list that doubles": "from PKG import Net\nx = [1]\n" + "x = x + x\n" * 40 + "Net(x)",
+    "a list that doubles where it is": "from PKG import Net\nx = [1]\n" + "x.extend(x)\n" * 40 + "Net(x)",
+    "lists of lists that double": "from PKG import Net\nx = [1]\n" + "x = [x, x]\n" * 60 + "Net(x)",
+    "copies of a list in it": "from PKG import Net\nx = [1]\n" + "x.append(list(x))\n" * 60 + "Net(x)",
+    "a list in itself": "from PKG import Net\nx = [1]\nx.append(x)\nNet(x)",
+    "a text that doubles": "from PKG import Net\nx = 'a'\n" + "x = f'{x}{x}'\n" * 40 + "Net(x)",
     "a power that never ends": "from PKG import Net\nNet(9 ** 9 ** 9 ** 9)",
 }
 

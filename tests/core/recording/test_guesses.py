@@ -13,6 +13,7 @@ from tests.core.recording.nets import Net
 from torchrecorder.errors import InputError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.codec import problems
+from torchrecorder.graph.worth import against
 from torchrecorder.recording import capture
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs
@@ -193,6 +194,56 @@ def test_a_wrapper_is_called_as_what_it_holds(wrapper: type[Wraps]) -> None:
     assert found.guessed.startswith("x=4,5; edge_index=int64[2,8]<4; edge_weight=8; batch=int64[4]<1, a small graph")
     assert len(found.args) == 4
     assert guess(wrapper(nn.Linear(3, 2))).guessed == "1,3, from model (Linear)"
+
+
+class Words(nn.Module):
+    def forward(self, text: str | List[str]) -> Tensor:  # noqa: UP006
+        texts = [text] if isinstance(text, str) else text
+        assert all(isinstance(it, str) for it in texts), f"Expected a text, got {texts}"
+        return torch.tensor([[ord(letter) % 64 for letter in it] for it in texts])
+
+
+class ListOfWords(Words):
+    def forward(self, text: List[str]) -> Tensor:  # noqa: UP006
+        assert isinstance(text, list)
+        return super().forward(text)
+
+
+class Reads(nn.Module):
+    """Its forward says nothing of what it takes; that of its first part does."""
+
+    def __init__(self, words: nn.Module) -> None:
+        super().__init__()
+        self.words, self.table, self.head = words, nn.Embedding(64, 8), nn.Linear(8, 4)
+
+    def forward(self, *args: Any) -> Tensor:
+        return self.head(self.table(self.words(*args)))
+
+
+class Chooses(nn.Module):
+    """Of its parameters, one is for a text, and one for a tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, x: Tensor, mode: str) -> Tensor:
+        return self.head(x)
+
+
+@pytest.mark.parametrize(
+    ("words", "given"), [(Words(), "a photograph of a dog"), (ListOfWords(), ["a photograph of a dog"])]
+)
+def test_a_forward_that_says_that_it_takes_texts_is_given_one(words: nn.Module, given: Any) -> None:
+    found = guess(Reads(words))
+    assert found.args == (given,)
+    assert found.guessed == f"text={given}, a text, as the annotation of its parameter says"
+    graph = capture(Reads(words), (given,), {}, run="auto", guessed=found.guessed)
+    assert against(graph) == ""
+
+
+def test_a_text_beside_a_tensor_is_no_text_to_read() -> None:
+    assert "photograph" not in guess(Chooses()).guessed
 
 
 class PerKind(nn.Module):

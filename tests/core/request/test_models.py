@@ -23,6 +23,11 @@ def test_a_model_in_each_line_has_options_of_its_own() -> None:
     assert (listed.columns, listed.is_grid) == (USUAL_COLUMNS, False)
 
 
+def test_values_go_on_after_a_comma_as_in_the_field_of_a_docstring() -> None:
+    (listed,) = models("pkg.Net shape=1,3; ids=int64[1,16]<100 depth=3 fold=a,  'b c'").models
+    assert listed.body == Body("pkg.Net", {"shape": "1,3; ids=int64[1,16]<100", "depth": "3", "fold": "a,  'b c'"})
+
+
 def test_titles_and_tags_are_of_the_list_and_no_options_of_diagrams() -> None:
     (listed,) = models('pkg.Net title="A net" tags="small, of two layers" shape=1,3').models
     assert (listed.title, listed.tags) == ("A net", ("small", "of two layers"))

@@ -25,6 +25,7 @@ from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.compose import Composer
 from torchrecorder.layout.paper.exchange import Order, RowSets
 from torchrecorder.layout.paper.figures import Figures
+from torchrecorder.layout.paper.ladder import Ladder
 from torchrecorder.layout.paper.lanes import Blocked
 from torchrecorder.layout.paper.named import Edges, Nameable
 from torchrecorder.layout.paper.panels import Panels
@@ -155,6 +156,7 @@ class _Sketch:
         self._is_plain = is_sideways  # whether nothing is laid out as a U
         self._is_narrow = False  # whether words are broken into more lines
         self._has_u = False
+        self._has_ladder = False
         self._panels = Panels(view, named)
         self._orders: dict[RowSets, Order] = {}
         self.ranking = Ranking(self._panels)
@@ -166,7 +168,7 @@ class _Sketch:
     def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
         """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
         placements = self._placements(width, heights)
-        while any(placement.is_poor for placement in placements) and self._simplify():
+        while (self._is_ladder_wide or any(placement.is_poor for placement in placements)) and self._simplify():
             simpler = self._placements(width, heights)
             if self._is_plain:
                 simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
@@ -218,17 +220,29 @@ class _Sketch:
 
     def _placements(self, width: float, heights: Sequence[float]) -> list[Placement]:
         placements: list[Placement] = []
+        tried: list[Placement] = []
         plans: list[Columns] = []
         for height in heights:
-            columns = Columns(self._panels, self.ranking.rows, self._cards)
             along, across = (width, height) if self.is_sideways else (height, width)
-            columns.plan(along, across, with_u=not self._is_plain)
-            plan = columns.cuts, columns.shapes
-            same = next((i for i, other in enumerate(plans) if (other.cuts, other.shapes) == plan), None)
-            placements.append(self._placed(columns, width) if same is None else placements[same])
-            plans.append(columns)
+            ways: list[Placement] = []
+            for with_ladders in (True, False):
+                columns = Columns(self._panels, self.ranking.rows, self._cards)
+                columns.plan(along, across, with_u=not self._is_plain, with_ladders=with_ladders)
+                plan = columns.cuts, columns.shapes
+                same = next((i for i, other in enumerate(plans) if (other.cuts, other.shapes) == plan), None)
+                ways.append(self._placed(columns, width) if same is None else tried[same])
+                if same is None:
+                    plans.append(columns)
+                    tried.append(ways[-1])
+            placements.append(min(ways, key=lambda way: way.price))
         self._has_u = any(columns.shapes for columns in plans)
+        self._has_ladder = any(isinstance(shape, Ladder) for columns in plans for shape in columns.shapes.values())
         return placements
+
+    @property
+    def _is_ladder_wide(self) -> bool:
+        """Whether a ladder may be better with words in more lines."""
+        return self._has_ladder and not self._is_narrow
 
     def _placed(self, columns: Columns, width: float) -> Placement:
         rows, cards, words = self.ranking.rows, self._cards, self._shapes

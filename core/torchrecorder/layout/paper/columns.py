@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.cards import Card
+from torchrecorder.layout.paper.ladder import Ladder, find_ladder
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.ushape import UShape, find_u
@@ -21,9 +22,9 @@ class Columns:
         self._panels, self._rows, self._cards = panels, rows, cards
         self._sizes: dict[Key, tuple[float, float]] = {}
         self.cuts: dict[int | None, list[int]] = {}  # by panel the rows that are the last of a column
-        self.shapes: dict[int | None, UShape] = {}  # the panels that are a U
+        self.shapes: dict[int | None, UShape | Ladder] = {}  # the panels that are a U or a ladder
 
-    def plan(self, high: float, wide: float, *, with_u: bool = True) -> None:
+    def plan(self, high: float, wide: float, *, with_u: bool = True, with_ladders: bool = True) -> None:
         pending: list[tuple[int | None, float, float]] = [(None, high, wide)]
         for box, available, room in pending:
             rows = self._rows[box]
@@ -31,6 +32,9 @@ class Columns:
             is_loop = box in self._panels.back  # a way back is as long as its box is high
             if with_u and not is_loop and (shape := self._u_shape(box, sum(highs), room)):
                 self.shapes[box], self.cuts[box] = shape, [shape.cut]
+                continue
+            if with_u and with_ladders and not is_loop and (ladder := self._ladder(box)):
+                self._climb(box, ladder)
                 continue
             cuts = self.cuts[box] = [] if is_loop else self._cut(box, highs, max(available, tuning.LEAST_CHAIN), room)
             column = [sum(cut < r for cut in cuts) for r in range(len(rows))]
@@ -50,6 +54,14 @@ class Columns:
         parts = rows[: shape.cut + 1], rows[shape.cut + 1 :]
         wide = sum(max(sum(self._size(key)[1] + tuning.APART for key in row) for row in part) for part in parts)
         return shape if wide <= tuning.U_WIDER * room else None
+
+    def _ladder(self, box: int | None) -> Ladder | None:
+        return None if self._has_late(box) else find_ladder(self._panels, self._rows, box)
+
+    def _climb(self, box: int | None, ladder: Ladder) -> None:
+        self.shapes[box], self.cuts[box] = ladder, []
+        for neck, inside in ladder.necks.items():
+            self._climb(neck, inside)
 
     def _size(self, key: Key) -> tuple[float, float]:
         """Estimated height and width."""

@@ -14,9 +14,11 @@ from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.exchange import Order, RowSets, least_crossed
+from torchrecorder.layout.paper.ladder import UP, Ladder
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
-from torchrecorder.layout.paper.panels import Key, Panels
+from torchrecorder.layout.paper.panels import Key, Panels, Segment
 from torchrecorder.layout.paper.ranks import Rows
+from torchrecorder.layout.paper.rungs import Rungs, stages_apart
 from torchrecorder.layout.paper.strips import Strip
 from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turn_over
 from torchrecorder.layout.widths import width
@@ -45,6 +47,7 @@ class Composer:
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
         self._early: dict[int | None, set[int]] = defaultdict(set)
+        self._apart: dict[int | None, dict[tuple[int, int], float]] = {}
         self._lifted: int | None = None  # a box whose data leaves at the top
         self._to_left: set[int] = set()  # nodes with a line that leaves at the right
         for shape in columns.shapes.values():
@@ -57,6 +60,11 @@ class Composer:
         pieces: dict[int, Piece] = {}
         frame = self._frame() if is_inset else None
         self._lifted = None if is_inset else self._only_u()
+        for shape in self._shapes.values():
+            if isinstance(shape, Ladder) and shape.necks:
+                nodes = [key for rail in shape.rails for key in rail.keys if key.kind == "node"]
+                apart = stages_apart(shape, {key: self._item(key, {}) for key in nodes})
+                self._apart |= dict.fromkeys(shape.necks, apart)
         for box in reversed(self._panels.view.boxes):  # a parent has a smaller id
             pieces[box.id] = self._panel(box.id, pieces, is_frame=box.id == frame)
         if frame is None:
@@ -81,7 +89,15 @@ class Composer:
             return None
         (entered,), (box,), (left,) = rows
         is_chain = sorted((part.tail, part.head) for part in around) == sorted([(entered, box), (box, left)])
-        return box.id if is_chain and box.id in self._shapes and not self._cuts[None] else None
+        shape = self._shapes.get(box.id)
+        if isinstance(shape, Ladder) and not any(
+            rail.way == UP and rail.keys[-1] == key for rail in shape.rails for key in self._giving(box.id)
+        ):
+            return None
+        return box.id if is_chain and shape and not self._cuts[None] else None
+
+    def _giving(self, box: int) -> list[Key]:
+        return [part.tail for part in self._panels.by_box[box].segments if part.head.kind == "out"]
 
     def _open_ends(self, piece: Piece) -> None:
         """Lets lines begin and end inside the border of an inset, with names if they are several."""
@@ -117,6 +133,13 @@ class Composer:
         late_ports = {part.head for part in early if self._leaves_by_side_only(box, part.source)}
         wires, late = self._wires(box, items, late_ports)
         late_ports |= {Key("in", source) for source in late}
+        left = [item for item in items.values() if item.key not in late_ports]
+        shape = self._shapes.get(box)
+        if isinstance(shape, Ladder):
+            rungs = self._rungs(box, shape, left, wires)
+            piece = self._framed(box, [rungs], rungs.wires, rungs.height, left, is_frame=is_frame)
+            self._leave_early(piece, early, items)
+            return piece
         rows = [[items[key] for key in row if key not in late_ports] for row in self._rows[box]]
         known = {item for row in rows for item in row}
         missing = [item for key, item in items.items() if item not in known and key not in late_ports]
@@ -125,7 +148,7 @@ class Composer:
                 rows.insert(0, [])
             rows[0] = [*missing, *rows[0]]
         rows = [row for row in rows if row] or [[RowItem(Key("node", -1), 20.0, 20.0, 1.0)]]
-        across = self._shapes[box].bridges if box in self._shapes else ()
+        across = shape.bridges if shape else ()
         bridges = [wire for wire in wires if (wire.tail.key, wire.head.key, wire.source) in across]
         strips = self._strips(rows, [wire for wire in wires if wire not in bridges], late, box)
         for i, strip in enumerate(strips):
@@ -137,13 +160,26 @@ class Composer:
             strip.compose(box, self._orders)
             if box is None and self._lifted is not None:
                 lift(strip)
-        left = [item for item in items.values() if item.key not in late_ports]
-        piece = self._framed(box, strips, left, bridges, is_frame=is_frame)
+        wires, height = self._together(box, strips, bridges)
+        piece = self._framed(box, strips, wires, height, left, is_frame=is_frame)
+        self._leave_early(piece, early, items)
+        return piece
+
+    def _rungs(self, box: int | None, shape: Ladder, items: Sequence[RowItem], wires: list[Wire]) -> Rungs:
+        lead = self._band if box is not None and box not in self._turned else 0.0
+        is_lifted = box is not None and box == self._lifted
+        inside = {item.key: item for item in items}
+        rungs = Rungs(shape, inside, wires, lead, box is not None, is_lifted, self._apart.get(box, {}))
+        rungs.compose()
+        return rungs
+
+    @staticmethod
+    def _leave_early(piece: Piece, early: Sequence[Segment], items: Mapping[Key, RowItem]) -> None:
+        """Sets the places where data leaves a box by the side."""
         for segment in early:
             tail = items[segment.tail]
             x, y = tail.piece.early[segment.source] if tail.piece else (tail.half, tail.middle)
             piece.early[segment.source] = tail.x + x, tail.y + y
-        return piece
 
     def _wires(
         self, box: int | None, items: Mapping[Key, RowItem], hidden: Collection[Key]
@@ -151,10 +187,12 @@ class Composer:
         """Wires of a panel but for those to hidden ports, and those of what comes in by the side, by its source."""
         late: dict[int, list[Wire]] = defaultdict(list)
         wires = []
+        is_ladder = isinstance(self._shapes.get(box), Ladder)
         for segment in self._panels.by_box[box].segments:
             tail, head = items[segment.tail], items[segment.head]
             wire = Wire(tail, head, segment.source, segment.edges, segment.is_skip)
-            if segment.tail.kind == "in" and box is not None and self._panels.is_late(box, segment.source):
+            is_in = segment.tail.kind == "in" and not is_ladder
+            if is_in and box is not None and self._panels.is_late(box, segment.source):
                 wire.is_late = True
                 late[segment.source].append(wire)
                 continue
@@ -228,17 +266,28 @@ class Composer:
             )
         return strips
 
-    def _framed(
-        self, box: int | None, strips: list[Strip], items: list[RowItem], bridges: list[Wire], *, is_frame: bool
-    ) -> Piece:
-        first, last = strips[0], strips[-1]
+    def _together(self, box: int | None, strips: list[Strip], bridges: list[Wire]) -> tuple[list[Wire], float]:
+        """The lines of columns that are put beside each other, and the height of all."""
         wires = [wire for strip in strips for wire in strip.wires]
-        height = first.height
+        height = strips[0].height
         if bridges:
             lead, is_lifted = tuning.BAND if box is not None else 0.0, box is not None and box == self._lifted
             height = join(strips, bridges, wires, lead, leaves_at_top=is_lifted)
         elif len(strips) > 1:
             height = self._side_by_side(strips, wires, self._band if box is not None else 0.0)
+        return wires, height
+
+    def _framed(
+        self,
+        box: int | None,
+        strips: Sequence[Strip | Rungs],
+        wires: list[Wire],
+        height: float,
+        items: list[RowItem],
+        *,
+        is_frame: bool,
+    ) -> Piece:
+        first, last = strips[0], strips[-1]
         left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
         piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
         piece.band = tuning.BAND if box is not None and not self._is_sideways else 0.0

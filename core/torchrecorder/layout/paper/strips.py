@@ -353,6 +353,14 @@ def _settle(
         middle = next(iter(fixed.values()))
         items = [item for row in forks for item in row if not item.is_port]
         left, right = _extent(items)
+        half = (right - left) / 2
+        gives = [
+            other.x + by for row in forks[:1] for item in row for other, by, _, way in near.get(item, ()) if way < 0
+        ]
+        if gives:  # a box may give all at one side
+            middle = (
+                min(max(middle, max(gives) - half), min(gives) + half) if max(gives) - min(gives) < 2 * half else middle
+            )
         for item in items:
             item.x += middle - (left + right) / 2
             fixed[item] = item.x

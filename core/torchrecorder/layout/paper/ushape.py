@@ -60,7 +60,7 @@ def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> 
         or len({(segment.source, segment.head) for segment in bridges}) < tuning.LEAST_PAIRS
     ):
         return None
-    early = [*_early(panels, rows, bridges)]
+    early = early_exits(panels, rows, bridges)
     if None in early:
         return None
     second = {key.id for row in own[cut + 1 :] for key in row if key.kind == "box"}
@@ -91,7 +91,9 @@ def _is_far(panels: Panels, segment: Segment, at: Mapping[Key, int]) -> bool:
     return at[segment.head] > at[segment.tail] + 1
 
 
-def _early(panels: Panels, rows: Mapping[int | None, Rows], bridges: Sequence[Segment]) -> list[tuple[int, int] | None]:
+def early_exits(
+    panels: Panels, rows: Mapping[int | None, Rows], bridges: Sequence[Segment]
+) -> list[tuple[int, int] | None]:
     """The boxes that a bridge leaves by the side; None where something is in the way."""
     exits: list[tuple[int, int] | None] = []
     for segment in bridges:

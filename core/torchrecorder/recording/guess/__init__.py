@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import repeat
 
 from torch import Tensor, nn
 
@@ -26,9 +27,9 @@ from torchrecorder.recording.guess.libraries import (
     of_torch_geometric,
     transformers,
 )
-from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
 from torchrecorder.recording.guess.repair import Refusal, repairs
-from torchrecorder.recording.guess.roles import following, from_names, from_roles
+from torchrecorder.recording.guess.roles import following, from_names, from_roles, of_texts
+from torchrecorder.recording.shared_names import ALONE, ROLES, role_of
 from torchrecorder.recording.texts import says
 from torchrecorder.request import InputSpec
 
@@ -127,8 +128,11 @@ class Guesses:
             self._left, before = _REPAIRED, 0
         elif says("names an axis", error.cause):
             before = 0
+        # The first line; of a text that begins by printing a module, the last one, too.
+        first, *others = error.cause.splitlines() or [""]
+        sentence = f"{first} … {others[-1]}" if others and first.endswith("(") else first
         # Not the error itself, which keeps the frames of the forward alive, and all their tensors.
-        refusal = Refusal(_sentence(error.cause), error.traceback, graph, blame)
+        refusal = Refusal(sentence, error.traceback, graph, blame)
         size = says("wants a size", refusal.cause)
         self._lacks_channels = size is not None and size["is_conv"] is not None
         found = filter(self._is_new, repairs(self._model, guess, refusal, self._batch))
@@ -152,28 +156,18 @@ class Guesses:
                 yield guess
 
     def _is_new(self, guess: Guess) -> bool:
-        names = iter([p.name for p in parameters(self._model)])
+        taken = parameters(self._model)
+        names = iter([p.name for p in taken])
         specs = tuple(spec if spec.name else replace(spec, name=next(names, None)) for spec in guess.specs)
-        guess = replace(guess, specs=specs)
-        objects = {p.name for p in parameters(self._model) if is_object(p.annotation)}
+        objects = {p.name for p in taken if is_object(p.annotation)}
         if any(spec.name in objects and spec.dtype == "int64" for spec in specs):
             return False
-        indices = [
-            value.tolist()
-            for value in guess.fixed.values()
-            if isinstance(value, Tensor) and not value.is_floating_point()
-        ]
-        inputs = guess.inputs()
-        key = f"{inputs} {indices}"
+        inputs = replace(guess, specs=specs).inputs()
+        tensors = [value for value in guess.fixed.values() if isinstance(value, Tensor)]
+        key = f"{inputs} {[value.tolist() for value in tensors if not value.is_floating_point()]}"
         is_new = key not in self._seen or not inputs
         self._seen.add(key)
         return is_new
-
-
-def _sentence(cause: str) -> str:
-    """The first line of what was raised; of a text that begins by printing a module, the last one, too."""
-    first, *others = cause.splitlines() or [""]
-    return f"{first} … {others[-1]}" if others and first.endswith("(") else first
 
 
 _RATE = 16_000
@@ -190,12 +184,14 @@ _WORDS = r"\b([Ww]aveforms?|[Ww]avs?|[Aa]udio|[Ss]ignals?|[Ss]peech)\b"
 def _audible(model: nn.Module, guess: Guess) -> Iterator[Guess]:
     """The guess with a second of sound for each shorter waveform, if there is one."""
     said = configured(model, "sample_rate", "sampling_rate", "samplerate")
-    is_of_sound = type(said) is int or _hop(model) >= _HOP
+    stack = [module for module in model.modules() if isinstance(module, nn.Conv1d)]
+    hears = bool(stack) and stack[0].in_channels <= _CHANNELS
+    is_of_sound = type(said) is int or (hears and math.prod(module.stride[0] for module in stack) >= _HOP)
     rate = said if said in _RATES else _RATE
     places = [p.name for p in parameters(model)]
     specs: list[InputSpec] = []
-    for i, spec in enumerate(guess.specs):
-        name = spec.name or (places[i] if i < len(places) else "")
+    for spec, place in zip(guess.specs, (*places, *repeat("", len(guess.specs))), strict=False):
+        name = spec.name or place
         is_sound = is_of_sound or role_of(name, (ROLES, ALONE)) == "sound" or is_documented(model, name, _WORDS)
         specs.append(_longer(spec, rate) if is_sound else spec)
     if tuple(specs) != guess.specs:
@@ -213,14 +209,6 @@ def _longer(spec: InputSpec, rate: int) -> InputSpec:
     return replace(spec, shape=(*spec.shape[:time], rate, *spec.shape[time + 1 :]))
 
 
-def _hop(model: nn.Module) -> int:
-    """How many samples the convolutions over time make one of; 0 if the first takes more than two channels."""
-    stack = [module for module in model.modules() if isinstance(module, nn.Conv1d)]
-    if not stack or stack[0].in_channels > _CHANNELS:
-        return 0
-    return math.prod(module.stride[0] for module in stack)
-
-
 def _of_itself(model: nn.Module, _batch: int) -> Iterator[Guess]:
     if not parameters(model) and "forward" in vars(type(model)):
         yield Guess("nothing, since the forward has no parameters", arguments=((), {}))
@@ -234,6 +222,7 @@ _SOURCES: tuple[tuple[_Source, Grade], ...] = (
     (of_timm, "model"),
     (diffusers.inputs, "model"),
     (of_jaxtyping, "declared"),
+    (of_texts, "declared"),
     (from_docstring, "declared"),
     (from_examples, "declared"),
     (partial(from_docstring, is_typed=True), "declared"),

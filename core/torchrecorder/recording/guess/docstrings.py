@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from torch import nn
 
 from torchrecorder.recording.guess import layers
-from torchrecorder.recording.guess.guess import Guess, by_name, parameters, required, specs_in
-from torchrecorder.recording.guess.names import role_of
+from torchrecorder.recording.guess.guess import Guess, by_name, configured, parameters, required, specs_in
 from torchrecorder.recording.guess.roles import input_for, masked
-from torchrecorder.recording.written import Call, Reader, is_given, prompted
+from torchrecorder.recording.shared_names import role_of
+from torchrecorder.recording.written.reader import Reader, prompted
+from torchrecorder.recording.written.values import Call, is_given
 from torchrecorder.request import InputSpec
 
 _AXES = r"(?P<axes>[^()\[\]`]*,[^()\[\]`]*)"
@@ -88,29 +88,27 @@ def _shape(text: str, pattern: re.Pattern[str], model: nn.Module, batch: int) ->
         words = [word for axis in written["axes"].split(",") if (word := axis.strip())]
         if words[:1] == ["N"]:  # any other N is a number of things
             words[0] = "batch"
-        axes = [size for word in words if (size := _size(word, model, batch))]
+        axes = [size for word in words if (size := size_of(word, model, batch))]
         if axes and len(axes) == len(words) and "*" not in words[1:]:
             found.append((re.fullmatch(_OF_BATCH, words[0].lower()) is None, tuple(axes)))
     return min(found, key=lambda shape: shape[0])[1] if found else None
 
 
-def _size(axis: str, model: nn.Module, batch: int) -> int | None:
+def size_of(axis: str, model: nn.Module, batch: int) -> int | None:
     if axis.isdigit():
         return int(axis)
     if parts := re.fullmatch(r"(.+?) *([*/]) *(.+)", axis):
-        left, right = _size(parts[1], model, batch), _size(parts[3], model, batch)
+        left, right = size_of(parts[1], model, batch), size_of(parts[3], model, batch)
         return (left * right if parts[2] == "*" else left // right) if left and right else None
     word = re.sub(r"[ -]+", "_", axis.removeprefix("self.").removeprefix("config.")).lower()
     if re.fullmatch(_OF_BATCH, word):
         return batch
-    config = getattr(model, "config", None)
-    for holder in (config, model):
-        size = holder.get(word) if isinstance(holder, Mapping) else getattr(holder, word, None)
-        if type(size) is int and 0 < size <= _LONGEST:
-            return size
+    said = configured(model, word)
+    if type(said) is int and 0 < said <= _LONGEST:
+        return said
     size = next((size for pattern, size in _SIZES.items() if re.fullmatch(pattern, word)), None)
     if size == 0:
-        own = config.get("in_channels") if isinstance(config, Mapping) else getattr(model, "in_channels", None)
+        own = configured(model, "in_channels")
         return own if type(own) is int else next(layers.widths(model), 3)
     return size
 
@@ -123,59 +121,36 @@ def from_examples(model: nn.Module, batch: int) -> Iterator[Guess]:
     """Arguments that the examples call the model with: shapes of tensors that they make, and numbers."""
     if type(model).__module__.startswith("torch.nn."):
         return
-    taken = {p.name: p for p in parameters(model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)}
     for text in (inspect.getdoc(type(model).forward), inspect.getdoc(type(model))):
         reader = Reader()
-        for statement in prompted(text or ""):
-            for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
-                if _is_of_model(call):
-                    given = _given([*taken], *reader.arguments(call))
-                    if guess := _shown(model, given, batch, f"an example in the docstring of {type(model).__name__}"):
-                        yield guess
-            reader.follow([statement])
+        reader.follow(prompted(text or ""))
+        yield from shown(model, "", reader.calls, batch)
 
 
-def shown(model: nn.Module, place: str, calls: Iterable[Call]) -> Iterator[Guess]:
-    """What a model is called with where its arguments are from."""
-    taken = [p.name for p in parameters(model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+def shown(model: nn.Module, place: str, calls: Iterable[Call], batch: int = 1) -> Iterator[Guess]:
+    """What a model is called with where its arguments are from, or in its docstring.
+
+    A tensor has to be among it, and what is not written out can be made to fit.
+    """
+    taken = {p.name: p for p in parameters(model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)}
     file = place.rpartition(":")[0]
     for line, args, kwargs in calls:
-        where = f"{file}:{line}" if file else f"an example in the docstring of {type(model).__name__}"
-        if guess := _shown(model, _given(taken, args, kwargs), 1, where):
-            yield guess
-
-
-def _shown(model: nn.Module, given: dict[str, Any], batch: int, where: str) -> Guess | None:
-    """The guess of some arguments, if a tensor is among them and what is not written out can be made to fit."""
-    given, taken = _small(given), {p.name: p for p in parameters(model)}
-    main = next(specs_in([*given.values()]), None)
-    unread = [name for name, value in given.items() if not is_given(value)]
-    if main is None or not all(role_of(name) in ("mask", "length") for name in unread):
-        return None
-    given |= {name: input_for(taken[name], model, main, batch) for name in unread}
-    return Guess.named(f"from {where}", masked(given) if unread else given)
-
-
-def _is_of_model(call: ast.Call) -> bool:
-    """Calls of what may be the model: neither a class nor a function of a module."""
-    func = call.func
-    if isinstance(func, ast.Attribute):
-        return func.attr == "forward"
-    return isinstance(func, ast.Call) or (isinstance(func, ast.Name) and not func.id[:1].isupper())
+        if len(args) > len(taken) or not {*kwargs} <= {*taken}:  # it gives what the forward does not take
+            continue
+        given = _small({**dict(zip(taken, args, strict=False)), **kwargs})
+        main = next(iter(specs_in(given)), None)
+        unread = [name for name, value in given.items() if not is_given(value)]
+        if main is not None and all(role_of(name) in ("mask", "length") for name in unread):
+            given |= {name: input_for(taken[name], model, main, batch) for name in unread}
+            where = f"{file}:{line}" if file else f"an example in the docstring of {type(model).__name__}"
+            yield Guess.named(f"from {where}", masked(given) if unread else given)
 
 
 def _small(given: dict[str, Any]) -> dict[str, Any]:
     """Arguments for one example, if there are more numbers than a guess has; nothing, if one has so many."""
-    large = next((spec for spec in specs_in([*given.values()]) if math.prod(spec.shape) > _LARGEST), None)
+    large = next((spec for spec in specs_in(given) if math.prod(spec.shape) > _LARGEST), None)
     if large is None:
         return given
     of_all = {n: s for n, s in given.items() if isinstance(s, InputSpec) and s.shape[:1] == large.shape[:1]}
     is_one = len(large.shape) < 3 or large.shape[0] == 1
     return {} if is_one else _small(given | {n: replace(s, shape=(1, *s.shape[1:])) for n, s in of_all.items()})
-
-
-def _given(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by parameter; none, if it gives what the forward does not take."""
-    if len(args) > len(names) or not {*kwargs} <= {*names}:
-        return {}
-    return {**dict(zip(names, args, strict=False)), **kwargs}

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.target import Arguments
+from torchrecorder.recording.written.values import items_in
 from torchrecorder.request import InputSpec, callables, format_shapes
 from torchrecorder.request.callables import parameters_of
 from torchrecorder.running.objects import answer
@@ -45,22 +46,16 @@ class Guess:
 
     def all_specs(self) -> list[InputSpec]:
         """The inputs to make, with those inside lists and dictionaries."""
-        return [*self.specs, *specs_in([*self.fixed.values()])]
+        return specs_in((*self.specs, self.fixed))
 
     def __str__(self) -> str:
         inputs = self.inputs()
         return f"{inputs}, {self.why}" if inputs else self.why
 
 
-def specs_in(value: object) -> Iterator[InputSpec]:
+def specs_in(value: object) -> list[InputSpec]:
     """All inputs that are to be made for a value."""
-    if isinstance(value, InputSpec):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from specs_in(item)
-    elif isinstance(value, dict):
-        yield from specs_in([*value.values()])
+    return [item for item in items_in(value) if isinstance(item, InputSpec)]
 
 
 def leaves(values: Mapping[str, Any]) -> dict[str, InputSpec]:
@@ -82,29 +77,25 @@ def _held(name: str, value: Any) -> Iterator[tuple[object, Any]]:
 
 
 def placed(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with the changed ones where they belong."""
-    result = dict(values)
-    for name, new in changed.items():
-        holder = next((n for n, value in result.items() if name in [str(key) for key, _ in _held(n, value)]), name)
-        old = result.get(holder)
-        if holder == name or name in result:
-            result[name] = _as_many(old, new)
-        elif isinstance(old, dict):
-            result[holder] = {key: _as_many(item, new) if str(key) == name else item for key, item in old.items()}
-        elif isinstance(old, (list, tuple)):
-            result[holder] = type(old)(new if key == name else item for key, item in _held(holder, old))
-    return result
+    """The values with the changed ones where they belong; for a list, as many of one."""
+    waiting = dict(changed)
+
+    def put(name: str, old: Any) -> Any:
+        if name in waiting:
+            new = waiting.pop(name)
+            is_many = isinstance(old, list) and old and isinstance(old[0], InputSpec) and isinstance(new, InputSpec)
+            return [new] * len(old) if is_many else new
+        if isinstance(old, dict):
+            return {key: put(str(key), item) for key, item in old.items()}
+        return type(old)(put(key, item) for key, item in _held(name, old)) if type(old) in (list, tuple) else old
+
+    return {name: put(name, value) for name, value in values.items()} | waiting
 
 
 def leaf_at(path: str, known: Mapping[str, InputSpec]) -> str:
     """The leaf that the path of an input leads to, or nothing."""
     parts = path.split(".")
     return next((name for name in (path, *reversed(parts)) if name in known), "")
-
-
-def _as_many(old: Any, new: Any) -> Any:
-    was_list = isinstance(old, list) and old and isinstance(old[0], InputSpec)
-    return [new] * len(old) if was_list and isinstance(new, InputSpec) else new
 
 
 def _text(value: object) -> str:
@@ -126,16 +117,15 @@ def is_from(model: nn.Module, library: str) -> bool:
 
 
 def held(holder: object, name: str) -> Any:
-    """The value of an attribute; None if it is missing or refuses, as a property that raises does."""
-    return answer(lambda: getattr(holder, name, None), None)
+    """The value of a key or an attribute; None if it is missing or refuses, as a property that raises does."""
+    return holder.get(name) if isinstance(holder, Mapping) else answer(lambda: getattr(holder, name, None), None)
 
 
 def configured(model: nn.Module, *names: str) -> Any:
     """The first value that the model has for one of these attributes, or its configuration, or its hyperparameters."""
     for holder in (model, *(held(model, name) for name in ("config", "hparams"))):
         for name in names:
-            value = holder.get(name) if isinstance(holder, Mapping) else held(holder, name)
-            if value is not None and not callable(value):
+            if (value := held(holder, name)) is not None and not callable(value):
                 return value
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.guess.guess import Guess, configured, held, parameters, required
-from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
+from torchrecorder.recording.shared_names import ALONE, ROLES, role_of
 from torchrecorder.request import InputSpec
 
 _LAYERS = 3
@@ -37,7 +37,7 @@ def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
     needed = required(model)
     found = [*accepted(model, batch)]
     if is_of_sequences(model):
-        found.sort(key=lambda main: main.spec.dtype == "float32" and len(main.spec.shape) < 3)
+        found = rows_last(found)
     tables = [tensor for name, tensor in model.named_parameters() if "pos" in name]
     if not any(grade == "model" for _, _, grade in found):
         yield from _in_patches(model, batch, tables, (3,))  # a picture of one patch would be taken, too
@@ -53,6 +53,11 @@ def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
 
 def is_of_sequences(model: nn.Module) -> bool:
     return any(re.search(_OF_SEQUENCES, p.name) for p in parameters(model))
+
+
+def rows_last(mains: Iterable[Main]) -> list[Main]:
+    """Those that are not single rows of features first."""
+    return sorted(mains, key=lambda main: main.spec.dtype == "float32" and len(main.spec.shape) < 3)
 
 
 class Main(NamedTuple):

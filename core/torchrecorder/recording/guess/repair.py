@@ -19,9 +19,9 @@ from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Call
 from torchrecorder.recording.blame import Blame, computed_from
 from torchrecorder.recording.guess import layers, rules
-from torchrecorder.recording.guess.guess import Guess, is_flag, leaf_at, leaves, parameters, placed
-from torchrecorder.recording.guess.names import ROLES, role_of
+from torchrecorder.recording.guess.guess import Guess, configured, is_flag, leaf_at, leaves, parameters, placed
 from torchrecorder.recording.guess.roles import following, input_for, masked
+from torchrecorder.recording.shared_names import ROLES, role_of
 from torchrecorder.recording.texts import all_said, says
 from torchrecorder.request import InputSpec
 
@@ -53,13 +53,12 @@ def repairs(model: nn.Module, guess: Guess, refusal: Refusal, batch: int) -> Ite
     positional = [spec for spec in guess.specs if spec.name is None]
     if guess.arguments is not None or len(positional) > len(names):
         return
-    values: dict[str, Any] = {spec.name: spec for spec in guess.specs if spec.name}
-    values = {**dict(zip(names, positional, strict=False)), **values, **guess.fixed}
+    named = {spec.name: spec for spec in guess.specs if spec.name}
+    values: dict[str, Any] = {**dict(zip(names, positional, strict=False)), **named, **guess.fixed}
     for changed in _changes(model, values, refusal, batch):
-        if any(_is_a_crowd(new, values.get(name)) for name, new in changed.items()):
-            continue
-        longer = following(values, changed)
-        yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, placed(values, {**longer, **changed}), guess.grade)
+        if not any(_is_a_crowd(new, values.get(name)) for name, new in changed.items()):
+            new = placed(values, {**following(values, changed), **changed})
+            yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, new, guess.grade)
 
 
 _MOST_EXAMPLES = 8
@@ -67,9 +66,8 @@ _MOST_EXAMPLES = 8
 
 
 def _is_a_crowd(new: object, old: object) -> bool:
-    if not isinstance(new, InputSpec) or new.dtype == "bool":  # a mask may have no axis for examples
-        return False
-    if len(new.shape) < 2 or new.shape[0] <= _MOST_EXAMPLES:
+    # A mask may have no axis for examples.
+    if not isinstance(new, InputSpec) or new.dtype == "bool" or len(new.shape) < 2 or new.shape[0] <= _MOST_EXAMPLES:
         return False
     return not isinstance(old, InputSpec) or new.shape[:1] != old.shape[:1]
 
@@ -80,12 +78,12 @@ _TOLD = ", and from what its forward raised"
 def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> Iterator[Values]:
     cause = refusal.cause
     said = f"{cause}\n{refusal.traceback[-_LINES:]}"
-    sizes = f"{cause} {' '.join(map(str, _sizes_named(model, cause)))}"
+    named = (configured(model, word) for word in all_said("names attributes", cause))
+    sizes = " ".join((cause, *(str(size) for size in named if type(size) is int)))
     specs = leaves(values)
     graph, call = refusal.graph, refusal.call
-    at_layer = (
-        {leaf_at(path, specs) for path in computed_from(graph, call.inputs.values())} if graph and call else set()
-    )
+    read = computed_from(graph, call.inputs.values()) if graph and call else ()
+    at_layer = {leaf_at(path, specs) for path in read}
     blamed = [*dict.fromkeys(name for path in refusal.blame.inputs if (name := leaf_at(path, specs)))]
     nearest = {name: place for place, name in enumerate(blamed)}
     far = len(nearest)
@@ -124,7 +122,7 @@ def _multiplied(specs: Mapping[str, InputSpec], cause: str, said: str) -> Iterat
     if cause.startswith("AssertionError") and "%" in said.partition("assert ")[2]:
         for name, spec in specs.items():
             for axis in range(1, len(spec.shape)):
-                yield {name: replace(spec, shape=(*spec.shape[:axis], 3 * spec.shape[axis], *spec.shape[axis + 1 :]))}
+                yield {name: rules.resized(spec, axis, 3 * spec.shape[axis])}
     for name, spec in specs.items():
         yield from ({name: longer} for longer in rules.with_multiple(spec, cause))
 
@@ -192,9 +190,8 @@ def _of_choice(model: nn.Module, values: Values, cause: str, said: str) -> Itera
         many = {name: value for name, value in values.items() if isinstance(value, (list, tuple)) and value}
         yield from ({name: value * 2} for name, value in many.items())
     if says("mapping", cause):
-        yield from (
-            {p.name: {}} for p in parameters(model) if p.name not in values and "dict" in str(p.annotation).lower()
-        )
+        free = [p for p in parameters(model) if p.name not in values]
+        yield from ({p.name: {}} for p in free if "dict" in str(p.annotation).lower())
 
 
 def _like_another(specs: Mapping[str, InputSpec], cause: str, blamed: Collection[str]) -> Iterator[Values]:
@@ -230,13 +227,6 @@ def _like_another(specs: Mapping[str, InputSpec], cause: str, blamed: Collection
             yield {name: replace(spec, shape=first.shape)}
 
 
-def _sizes_named(model: nn.Module, cause: str) -> Iterator[int]:
-    for word in all_said("names attributes", cause):
-        for holder in (model, getattr(model, "config", None)):
-            if type(size := getattr(holder, word, None)) is int:
-                yield size
-
-
 _LINES = 400
 """Characters at the end of a traceback: the line that raised, and the one that called it."""
 
@@ -251,12 +241,11 @@ def _added(model: nn.Module, values: Values, said: str, batch: int, absent: Coll
     if (key := says("key", said)) and any(p.kind is p.VAR_KEYWORD for p in taken):
         taken = [*taken, inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY, default=None)]
     free = [p for p in taken if p.name not in values and not is_flag(p)]
+    main = next(iter(leaves(values).values()), InputSpec((batch, 16)))
     if key:
         of_names = [p.name for p in free if "dict" in str(p.annotation).lower()]
-        main = next((spec for spec in leaves(values).values()), InputSpec((batch, 16)))
         item = input_for(inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY), model, main, batch)
         yield from ({name: {key[1]: replace(item, name=None)}} for name in of_names if isinstance(item, InputSpec))
-    main = next((value for value in values.values() if isinstance(value, InputSpec)), InputSpec((batch, 16)))
     needed = [p for p in free if p.name in absent]
     named = [p for p in free if _mentions(said, p.name) and p not in needed]
     like = [p for p in free if ("Tensor" in str(p.annotation) or p.annotation is p.empty) and p not in named + needed]

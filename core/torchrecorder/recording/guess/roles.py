@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from types import UnionType
-from typing import Any, TypeGuard, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from torchrecorder.graph.model import Grade
 from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, is_documented, is_flag, parameters, required
 from torchrecorder.recording.guess.layers import Main
-from torchrecorder.recording.guess.names import ALONE, GRAPH, ROLES, TABLE, role_of
+from torchrecorder.recording.shared_names import ALONE, GRAPH, ROLES, TABLE, role_of
 from torchrecorder.request import InputSpec
 
 NODES, EDGES = 4, 8  # of the smallest graph in which degrees differ
@@ -38,10 +38,8 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     if role_of(name, (ALONE,)) == "grid":
         return torch.tensor([[1, 4, 4]])  # frames, rows and columns of patches
     if name.endswith("_dict"):
-        by_kind = _by_kind(name, model, main)
-        return (
-            {kind: [x, x] for kind, x in by_kind.items()} if re.search(r"\[str, .*[Ll]ist\[", annotation) else by_kind
-        )
+        is_many = re.search(r"\[str, .*[Ll]ist\[", annotation)
+        return {kind: [x, x] if is_many else x for kind, x in _by_kind(name, model, main).items()}
     if re.match(r"(typing\.)?list\[int\]", annotation, re.IGNORECASE):
         return [0, 1]  # as many as there are tensors in a list
     if re.match(r"(typing\.)?dict\b", annotation, re.IGNORECASE):
@@ -94,9 +92,8 @@ def following(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str
                 was = {*value.tolist()} if is_length else {value.shape[-1]}
                 size = next((new.shape[i] for i, size in enumerate(old.shape) if i and {size} == was), None)
                 if size is not None:
-                    found[other] = (
-                        torch.full((new.shape[0],), size) if is_length else value.new_ones(new.shape[0], size)
-                    )
+                    count = new.shape[0]
+                    found[other] = torch.full((count,), size) if is_length else value.new_ones(count, size)
     return found
 
 
@@ -131,32 +128,20 @@ def _length(name: str, sequence: InputSpec) -> Tensor:
 def _in_common(name: str, other: str) -> tuple[int, int]:
     """How many words two names begin with alike, and whether they end alike."""
     words, others = name.split("_"), other.split("_")
-    alike = next(
-        (i for i, pair in enumerate(zip(words, others, strict=False)) if pair[0] != pair[1]),
-        min(len(words), len(others)),
-    )
+    alike = len([*takewhile(lambda pair: pair[0] == pair[1], zip(words, others, strict=False))])
     return alike, int(alike > 0 and words[-1] == others[-1])
 
 
 def _by_kind(name: str, model: nn.Module, main: InputSpec) -> dict[Any, Any]:
-    held = [value for module in model.modules() for value in _held(module)]
-    edges = {kind: None for kind in held if isinstance(kind, tuple) and len(kind) == 3}
-    nodes = {end: None for source, _, target in edges for end in (source, target)}
+    """By the kinds of edges, triples of names in lists and among keys that modules hold, or by those of nodes."""
+    keys = [[*module.keys()] for module in model.modules() if isinstance(module, nn.ModuleDict)]
+    attributes = [value for module in model.modules() for value in vars(module).values()]
+    items = [item for value in (*keys, *attributes) if isinstance(value, (list, tuple, dict)) for item in value]
+    edges = [it for it in items if isinstance(it, tuple) and len(it) == 3 and all(isinstance(end, str) for end in it)]
     if role_of(name.removesuffix("_dict"), (ROLES,)) == "edges":
         return {kind: torch.arange(2 * EDGES).view(2, EDGES) % NODES for kind in edges}
-    if not edges:
-        nodes = dict.fromkeys(key for m in model.modules() if isinstance(m, nn.ModuleDict) for key in m.keys())  # noqa: SIM118
+    nodes = [end for source, _, target in edges for end in (source, target)] or [key for names in keys for key in names]
     return {kind: InputSpec((NODES, main.shape[-1] if main.shape else _LENGTH)) for kind in nodes}
-
-
-def _held(module: nn.Module) -> Iterator[Any]:
-    """The tuples of names in the lists and among the keys that a module holds."""
-    keys = module.keys() if isinstance(module, nn.ModuleDict) else ()
-    for value in (keys, *vars(module).values()):
-        if isinstance(value, (list, tuple, dict)) or value is keys:
-            yield from (
-                item for item in value if isinstance(item, tuple) and all(isinstance(name, str) for name in item)
-            )
 
 
 def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpec:
@@ -187,8 +172,10 @@ def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpe
             return InputSpec((batch, main.shape[-1] if main.shape else _LENGTH))
         case "context":
             return InputSpec((batch, _LENGTH, main.shape[-1] if main.shape else _LENGTH))
-    if main.dtype == "float32" and len(name) > 2 and (table := _table_of(name, model)) is not None:
-        return InputSpec((batch,), "int64", high=table.num_embeddings)
+    if main.dtype == "float32" and len(name) > 2:  # an embedding that is named after it, as `style_embedder` is
+        parts = (module for path, module in model.named_modules() if path.rpartition(".")[2].startswith(f"{name}_emb"))
+        if table := next((module for module in parts if isinstance(module, nn.Embedding)), None):
+            return InputSpec((batch,), "int64", high=table.num_embeddings)
     return _of_graphs(role, name, model, main) or main
 
 
@@ -213,17 +200,32 @@ def _of_graphs(role: str, name: str, model: nn.Module, main: InputSpec) -> Input
     return None
 
 
-def _table_of(name: str, model: nn.Module) -> nn.Embedding | None:
-    """The embedding that is named after a parameter, as `style_embedder` is after `style`."""
-    found = (module for path, module in model.named_modules() if path.rpartition(".")[2].startswith(f"{name}_emb"))
-    return next((module for module in found if isinstance(module, nn.Embedding)), None)
-
-
 def edge_widths(model: nn.Module) -> Iterator[int]:
     """Numbers of features of an edge, where a module says them."""
-    return (
-        width for name in ("edge_dim", "dim") for m in model.modules() if type(width := getattr(m, name, None)) is int
-    )
+    held = (getattr(module, name, None) for name in ("edge_dim", "dim") for module in model.modules())
+    return (width for width in held if type(width) is int)
+
+
+_TEXT = "a photograph of a dog"
+"""What encoders of texts can be called with: words that any vocabulary has."""
+
+
+def of_texts(model: nn.Module, _batch: int) -> Iterator[Guess]:
+    """A text for each required parameter, if all are annotated as texts, or as lists of them."""
+    texts = {p.name: _text_for(p.annotation) for p in required(model)}
+    if texts and all(texts.values()):
+        yield Guess.named("a text, as the annotation of its parameter says", texts)
+
+
+def _text_for(annotation: object) -> Any:
+    """The text, or a list with it; None if an annotation is for something else, too."""
+    kind, inner = get_origin(annotation), get_args(annotation)
+    if kind in (Union, UnionType):
+        found = [*map(_text_for, inner)]
+        return None if None in found else found[0]
+    if kind in (list, Sequence):
+        return [_TEXT] if inner == (str,) else None
+    return _TEXT if annotation is str else None
 
 
 _VARIANTS = 3
@@ -248,7 +250,7 @@ def from_names(model: nn.Module, batch: int) -> Iterator[Guess]:
 def _sequences(model: nn.Module, needed: list[inspect.Parameter], batch: int) -> Iterator[Guess]:
     mains = list(layers.accepted(model, batch))
     if any(role_of(p.name) in ("length", "mask") for p in needed):  # rather than one row of features
-        mains.sort(key=lambda one: one.spec.dtype == "float32" and len(one.spec.shape) < 3)
+        mains = layers.rows_last(mains)
     for where, main, grade in mains:
         for variant in range(_VARIANTS):
             found: dict[str, Any] = {p.name: main for p in needed if not role_of(p.name)}
@@ -323,12 +325,10 @@ def _flat_patches(model: nn.Module) -> Iterator[Main]:
 
 def nodes(model: nn.Module) -> Iterator[Main]:
     """The nodes of a small graph, with as many features as the model or its first layers say, or of some kind."""
-    own = (getattr(model, name, None) for name in ("in_channels", "channels", "in_features", "in_dim"))
-    first = [
-        next(iter(width.values() if isinstance(width, dict) else width), 0) if _is_many(width) else width
-        for width in own
-    ]
-    widths: dict[int, Grade] = {width: "model" for width in first if type(width) is int and width > 0}
+    widths: dict[int, Grade] = {}
+    for own in (getattr(model, name, None) for name in ("in_channels", "channels", "in_features", "in_dim")):
+        first = own.values() if isinstance(own, dict) else own if isinstance(own, (tuple, list)) else [own]
+        widths |= {width: "model" for width in islice(first, 1) if type(width) is int and width > 0}
     for width in islice(layers.widths(model), 6):
         widths.setdefault(width, "layer")
     widths = widths or {_LENGTH: "names"}
@@ -341,7 +341,3 @@ def nodes(model: nn.Module) -> Iterator[Main]:
         elif shape == (NODES,) and "names" in widths.values():
             yield Main(why, InputSpec(shape, "int64", high=2), "names")
     yield from (Main(why, InputSpec((NODES, 3, width)), grade) for width, grade in islice(widths.items(), 1))
-
-
-def _is_many(value: object) -> TypeGuard[tuple[Any, ...] | list[Any] | dict[Any, Any]]:
-    return isinstance(value, (tuple, list, dict))

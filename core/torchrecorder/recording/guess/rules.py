@@ -109,6 +109,10 @@ def _unequal(cause: str) -> list[tuple[int, int]]:
     return []
 
 
+def resized(spec: InputSpec, axis: int, size: int) -> InputSpec:
+    return replace(spec, shape=(*spec.shape[:axis], size, *spec.shape[axis + 1 :]))
+
+
 def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
     """An axis of another size, of those that the error speaks of."""
     product = says("wants a size", cause)
@@ -119,18 +123,16 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
         if old > 1 and len(spec.shape) > 3 and spec.shape.count(old) > 1:  # the sides of a picture
             yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
         for axis in reversed(range(len(spec.shape))):
-            right = _instead(spec.shape[axis], old, new, product, is_certain)
-            for shape in [(*spec.shape[:axis], other, *spec.shape[axis + 1 :]) for other in right]:
-                if shape not in seen:
-                    seen.add(shape)
-                    yield replace(spec, shape=shape)
+            for other in _instead(spec.shape[axis], old, new, product, is_certain):
+                if (found := resized(spec, axis, other)) not in seen:
+                    seen.add(found)
+                    yield found
     matrix = product and (product["wants"] or product["wants_fake"])
     if matrix and len(spec.shape) == 4:  # flattened patches where a picture was guessed
         yield replace(spec, shape=(spec.shape[0], 16, int(matrix)))
-    if found := says("says sides", cause):
-        sides = [int(group) for group in found.groups() if group]
-        if len(spec.shape) >= 4:
-            yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
+    if (said := says("says sides", cause)) and len(spec.shape) >= 4:
+        sides = [int(group) for group in said.groups() if group]
+        yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
 
 
 def _as_said(spec: InputSpec, cause: str, is_named: bool, product: re.Match[str] | None) -> Iterator[InputSpec]:
@@ -142,9 +144,9 @@ def _as_said(spec: InputSpec, cause: str, is_named: bool, product: re.Match[str]
     if found := says("names an axis", cause):
         axis, new, old = map(int, found.groups())
         if spec.shape[axis : axis + 1] == (old,):
-            yield replace(spec, shape=(*spec.shape[:axis], new, *spec.shape[axis + 1 :]))
+            yield resized(spec, axis, new)
     if is_named and (found := says("names channels", cause)):
-        yield replace(spec, shape=(*spec.shape[:1], int(found[1]), *spec.shape[2:]))
+        yield resized(spec, 1, int(found[1]))
     layer = product and next((kind for kind in ("conv", "norm") if product[f"wants_{kind}"]), None)
     if product and layer and len(spec.shape) > 2:
         old, new = int(product[f"is_{layer}"]), int(product[f"wants_{layer}"])
@@ -188,7 +190,7 @@ def with_multiple(spec: InputSpec, cause: str) -> Iterator[InputSpec]:
         by = int(found[1]) or 1
         for axis, size in enumerate(spec.shape):
             if axis and size % by and str(size) in all_said("numbers", cause):
-                yield replace(spec, shape=(*spec.shape[:axis], -(-size // by) * by, *spec.shape[axis + 1 :]))
+                yield resized(spec, axis, -(-size // by) * by)
 
 
 _FRAMES = 5
@@ -203,12 +205,12 @@ def with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpe
         return
     sides = spec.shape[kept:]
     if axes == 3 and spec.shape[2] == _FRAMES and says("film", cause):
-        yield from (replace(spec, shape=(*spec.shape[:kept], frames, *spec.shape[3:])) for frames in (9, 17))
+        yield from (resized(spec, 2, frames) for frames in (9, 17))
     if found := says("divides", cause):
         by = int(found[1]) or 1
         yield replace(spec, shape=(*spec.shape[:kept], *(-(-side // by) * by for side in sides)))
     if says("wants two examples", cause) and spec.shape[0] == 1:
-        yield replace(spec, shape=(2, *spec.shape[1:]))
+        yield resized(spec, 0, 2)
     if says("small", cause):
         if axes == 3:  # of a film its pictures first
             yield replace(spec, shape=(*spec.shape[:3], *(4 * side for side in sides[1:])))

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from time import thread_time
-from typing import Any
 
 import torch
 from torch import nn
@@ -25,6 +24,7 @@ from torchrecorder.recording.guess.guess import Guess, own_parameters, parameter
 from torchrecorder.recording.inputs import Inputs, drawn, make_tensor
 from torchrecorder.recording.run import Run, is_small
 from torchrecorder.recording.texts import says
+from torchrecorder.recording.written.values import mapped
 from torchrecorder.request import InputSpec
 
 _LARGEST = 1 << 24
@@ -64,14 +64,10 @@ def record_guessed(
 ) -> Graph:
     """The Graph of the first guess with which `record` succeeds: the recording itself is what proves a guess.
 
-    Guesses come from what the model says of itself. One that cannot be made, or that the forward refuses, is followed
-    by the next.
-
     Args:
         model: Any module.
         record: Records the model with some inputs in an execution mode.
-        run: The execution mode that is asked for. A guess for a large model is first recorded on fake tensors alone:
-            each wrong one would else be tried in all modes. So is a large input, whose forward may take minutes.
+        run: The mode that is asked for. A guess for a large model, and a large input, come on fake tensors first.
         seed: For the numbers that are drawn.
         mode: Whether layers such as batch norm need two examples, as in training.
         way: The example that the model was built as in; what it is called with there comes first.
@@ -95,9 +91,8 @@ def has_forward(model: nn.Module) -> bool:
     if type(model).forward is nn.Module.forward and "forward" not in vars(model):
         return False
     code = getattr(model.forward, "__code__", None)
-    if code is None or not {*code.co_consts} <= {None, model.forward.__doc__}:
-        return True
-    return not {instruction.opname for instruction in dis.get_instructions(code)} <= _EMPTY
+    is_bare = code is not None and {*code.co_consts} <= {None, model.forward.__doc__}
+    return not (is_bare and {instruction.opname for instruction in dis.get_instructions(code)} <= _EMPTY)
 
 
 class _Search:
@@ -226,28 +221,18 @@ def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
 def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
     if guess.arguments is not None:
         return Inputs(*guess.arguments, str(guess))
-    most = {"int64": _MOST_WORDS}
-    specs = guess.all_specs()
-    large = next((spec for spec in specs if math.prod(spec.shape) > most.get(spec.dtype, _LARGEST)), None)
-    if large is not None:
-        raise InputError(f"{large} is too large for a guess")
+    for spec in guess.all_specs():
+        if math.prod(spec.shape) > (_MOST_WORDS if spec.dtype == "int64" else _LARGEST):
+            raise InputError(f"{spec} is too large for a guess")
     generator = torch.Generator().manual_seed(seed)
     made = drawn(guess.specs, generator)
-    named = {**made.kwargs, **{name: _filled(value, generator) for name, value in guess.fixed.items()}}
+    fixed = mapped({**guess.fixed}, lambda it: make_tensor(it, generator) if isinstance(it, InputSpec) else it)
+    named = {**made.kwargs, **fixed}
     own = own_parameters(model)
     if any(p.name in named for p in own) or all(p.kind is not p.VAR_POSITIONAL for p in own):
         return Inputs(made.args, named, str(guess))
     # `forward(*args)` and `forward(*args, **kwargs)` are called by place, as those who write one expect.
     free = [p for p in parameters(model)[len(made.args) :] if p.kind is p.POSITIONAL_OR_KEYWORD]
-    while free and free[-1].name not in named:
-        del free[-1]
-    placed = [named.pop(p.name, p.default) for p in free]
+    last = max((place for place, p in enumerate(free, 1) if p.name in named), default=0)
+    placed = [named.pop(p.name, p.default) for p in free[:last]]
     return Inputs((*made.args, *placed), named, str(guess))
-
-
-def _filled(value: Any, generator: torch.Generator) -> Any:
-    if isinstance(value, InputSpec):
-        return make_tensor(value, generator)
-    if type(value) in (list, tuple):
-        return type(value)(_filled(item, generator) for item in value)
-    return {key: _filled(item, generator) for key, item in value.items()} if type(value) is dict else value

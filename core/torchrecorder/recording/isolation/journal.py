@@ -49,12 +49,6 @@ class Journal:
     """Keeps what is given to it as it is, and puts it back."""
 
     def __init__(self, *, computes: bool = True, sees_writes: bool = True) -> None:
-        """Keep nothing yet.
-
-        Args:
-            computes: The forward runs on numbers. If not, tensors without memory of their own are fake ones.
-            sees_writes: It is given tensors that are about to be overwritten.
-        """
         self._tensors = KeptTensors(computes=computes, sees_writes=sees_writes)
         self._seen: dict[int, object] = {}
         """By id, which is not used again as long as the object is in here."""
@@ -81,11 +75,7 @@ class Journal:
                 raise
 
     def keep(self, obj: _T) -> _T:
-        """Keep an object, and all that it leads to.
-
-        Returns:
-            The object; for a script module, which lives in C++, a copy.
-        """
+        """Keep an object, and all that it leads to; gives it back, of a script module, which lives in C++, a copy."""
         if issubclass(type(obj), torch.jit.ScriptModule):
             copied: _T = self._in_place_of(obj)
             return copied

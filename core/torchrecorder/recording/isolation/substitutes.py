@@ -210,13 +210,12 @@ def has_numbers(tensor: Tensor) -> bool:
 
 
 def on_meta(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    sizes, strides = (tuple(map(_size, numbers)) for numbers in (tensor.size(), tensor.stride()))
+    # Of a size that may vary the example that it stands for: asking the size would fix it.
+    sizes, strides = (
+        tuple(number if isinstance(number, int) else number.node.hint for number in numbers)
+        for numbers in (tensor.size(), tensor.stride())
+    )
     return torch.empty_strided(sizes, strides, dtype=dtype or tensor.dtype, device="meta")
-
-
-def _size(number: int | torch.SymInt) -> int:
-    """The example that a size stands for, if it is one that may vary; asking the size would fix it."""
-    return number if isinstance(number, int) else number.node.hint
 
 
 def like(tensor: Tensor, new: Tensor) -> Tensor:

@@ -23,11 +23,13 @@ from torchrecorder.recording.written.values import (
     SHAPES,
     TENSORS,
     UNREAD,
+    Call,
     Example,
     Made,
     cast,
     is_given,
     is_read,
+    is_small,
     reshaped,
     tensor,
 )
@@ -77,10 +79,11 @@ _SAME = {
 
 
 class Expressions:
-    """Gives the values of expressions, and keeps the calls of a class in `examples`."""
+    """Gives the values of expressions; calls of a class are kept in `examples`, those of what is unknown in `calls`."""
 
     def __init__(self, cls: type | None = None, known: Mapping[str, Any] | None = None) -> None:
         self.examples: list[Example] = []
+        self.calls: list[Call] = []
         self._cls = cls
         self._name, self._top = ("", "") if cls is None else (cls.__name__, cls.__module__.partition(".")[0])
         self._scope: Scope = ChainMap({"torch": torch, "nn": nn, "math": math, **(known or {})})
@@ -95,14 +98,18 @@ class Expressions:
         self._step()
         follow = getattr(self, f"_of_{type(node).__name__.lower()}", None)
         if follow is None:
-            for child in ast.iter_child_nodes(node) if node is not None else ():
-                if isinstance(child, ast.expr):
-                    self.value(child)
-            return UNREAD
+            return self.children(node)
         try:
             return follow(node)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             return UNREAD
+
+    def children(self, node: ast.AST | None) -> Any:
+        """Follow what a node holds that has no value of its own."""
+        for child in ast.iter_child_nodes(node) if node is not None else ():
+            if isinstance(child, ast.expr):
+                self.value(child)
+        return UNREAD
 
     def _step(self) -> None:
         self._steps += 1
@@ -110,6 +117,7 @@ class Expressions:
             raise Enough
 
     def _bind(self, target: ast.expr, value: Any) -> None:
+        value = value if is_small(value) else UNREAD
         if isinstance(target, ast.Name):
             self._scope[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -121,7 +129,13 @@ class Expressions:
             self._scope.maps[:2][-1][f"self.{target.attr}"] = value  # of the class, for its other methods
         elif isinstance(target, ast.Subscript) and isinstance(holder := self.value(target.value), (dict, list)):
             holder[self.value(target.slice)] = value
-        elif isinstance(target, ast.Attribute) and self._is_config(holder := self.value(target.value)):
+        elif (
+            isinstance(target, ast.Attribute)
+            and isinstance(holder := self.value(target.value), dict)
+            and (
+                type(holder).__module__.partition(".")[0] == self._top  # of the package, its keys are attributes, too
+            )
+        ):
             setattr(holder, target.attr, value)
         else:  # what is changed so is not as it was written
             root = target
@@ -129,10 +143,6 @@ class Expressions:
                 root = root.value
             if isinstance(root, ast.Name):
                 self._scope[root.id] = UNREAD
-
-    def _is_config(self, value: object) -> bool:
-        """Whether it is a copy of a dictionary of the package whose keys are attributes, too."""
-        return isinstance(value, dict) and type(value).__module__.partition(".")[0] == self._top
 
     def _items(self, node: ast.expr) -> list[Any]:
         over = self.value(node)
@@ -163,10 +173,9 @@ class Expressions:
     def _of_tuple(self, node: ast.Tuple | ast.List) -> Any:
         items: list[Any] = []
         for it in node.elts:
+            is_many = isinstance(it, ast.Starred)
             value = self.value(it.value if isinstance(it, ast.Starred) else it)
-            items += (
-                (value if isinstance(value, (list, tuple)) else [UNREAD]) if isinstance(it, ast.Starred) else [value]
-            )
+            items += value if is_many and isinstance(value, (list, tuple)) else [UNREAD if is_many else value]
         return tuple(items) if isinstance(node, ast.Tuple) else items
 
     _of_list = _of_tuple
@@ -221,12 +230,9 @@ class Expressions:
         base = self.value(node.value)
         if not isinstance(base, (list, tuple, str, dict)):
             return UNREAD
-        if isinstance(node.slice, ast.Slice):
-            bounds = [
-                None if it is None else self.value(it) for it in (node.slice.lower, node.slice.upper, node.slice.step)
-            ]
-            return base[slice(*bounds)]
-        return base[self.value(node.slice)]
+        if isinstance(cut := node.slice, ast.Slice):
+            return base[slice(*(None if it is None else self.value(it) for it in (cut.lower, cut.upper, cut.step)))]
+        return base[self.value(cut)]
 
     def _of_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> Any:
         (loop,) = node.generators
@@ -245,6 +251,8 @@ class Expressions:
 
     def _of_call(self, node: ast.Call) -> Any:
         args, kwargs = self.arguments(node)
+        if not is_small([args, kwargs]):
+            return UNREAD
         func = node.func
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call) and last(func.value.func) == "super":
             is_built = func.attr == "__init__" and self._scope.get("super") is self._cls
@@ -255,9 +263,14 @@ class Expressions:
         if isinstance(called, Example):
             called.calls.append((node.lineno, args, kwargs))
             return UNREAD
+        if called is UNREAD and _may_be_model(func):
+            self.calls.append((node.lineno, args, kwargs))
         if isinstance(called, Function):
             return self._called(called, args, kwargs)
-        if isinstance(called, type) and self._is_part(called):
+        top = called.__module__.partition(".")[0] if isinstance(called, type) else ""
+        is_of_package = top == self._top and is_dataclass(called)
+        # Making an object of these does no more than building a model does.
+        if top and top in ("torch", self._top) and (issubclass(called, nn.Module) or is_of_package):
             return Made(called, args, kwargs)
         if isinstance(func, ast.Attribute) and called is UNREAD:
             return self._method(self.value(func.value), func.attr, args, kwargs)
@@ -289,11 +302,6 @@ class Expressions:
             self.examples.append(example)
         return example
 
-    def _is_part(self, cls: type) -> bool:
-        """Whether making an object does no more than building a model does."""
-        top = cls.__module__.partition(".")[0]
-        return top in ("torch", self._top) and (issubclass(cls, nn.Module) or (is_dataclass(cls) and top == self._top))
-
     def _called(self, function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """The result of a function in the same text, with the examples in it."""
         if self._depth >= _DEPTH:
@@ -311,9 +319,8 @@ class Expressions:
             self._scope.update(zip(names, args, strict=False))
             self._scope.update({name: value for name, value in kwargs.items() if name in self._scope.maps[0]})
             if node.kwarg:
-                self._scope[node.kwarg.arg] = {
-                    name: it for name, it in kwargs.items() if name not in self._scope.maps[0]
-                }
+                others = {name: it for name, it in kwargs.items() if name not in self._scope.maps[0]}
+                self._scope[node.kwarg.arg] = others
             self.run(function.node.body)
         except Returned as returned:
             return returned.args[0]
@@ -339,6 +346,13 @@ class Expressions:
             found = getattr(base, name)(*args, **kwargs)
             return list(found) if name in ("items", "keys", "values") else found
         return UNREAD
+
+
+def _may_be_model(func: ast.expr) -> bool:
+    """Whether what is called is neither a class nor a function of a module."""
+    if isinstance(func, ast.Attribute):
+        return func.attr == "forward"
+    return isinstance(func, ast.Call) or (isinstance(func, ast.Name) and not func.id[:1].isupper())
 
 
 def last(func: ast.expr) -> str:

@@ -48,7 +48,11 @@ class Reader(Expressions):
             said = "\n".join(lines[first - 1 : node.end_lineno])
             is_of_class = is_method and function.scope.get("super") is self._cls
             if is_of_class or node.name == "setUp" or any(name in said for name in (self._name, *_TABLES)):
-                self._each_case(function, is_method=is_method)
+                names = [it.arg for it in (*node.args.posonlyargs, *node.args.args)]
+                cases = [*self._cases(function, names[1:] if is_method else names)] or [{}]
+                for case in cases[:ROUNDS]:
+                    if len(self.examples) < _ENOUGH:
+                        self._alone(partial(self._called, function, (), case))
 
     def follow(self, statements: Iterable[ast.stmt]) -> None:
         """Follow statements in order, those that take too long in part."""
@@ -59,14 +63,6 @@ class Reader(Expressions):
         self._steps, self._depth = 0, 0
         with suppress(Exception):  # what cannot be followed shows nothing
             follow()
-
-    def _each_case(self, function: Function, *, is_method: bool) -> None:
-        names = [it.arg for it in (*function.node.args.posonlyargs, *function.node.args.args)]
-        cases = list(self._cases(function, names[1:] if is_method else names)) or [{}]
-        for case in cases[:ROUNDS]:
-            self._alone(partial(self._called, function, (), case))
-            if len(self.examples) >= _ENOUGH:
-                break
 
     def _cases(self, function: Function, names: list[str]) -> Iterable[dict[str, Any]]:
         """Arguments of a test by its tables of cases: all of the last one, with the first of the others."""
@@ -95,7 +91,9 @@ class Reader(Expressions):
         for statement in statements:
             self._step()
             follow = getattr(self, f"_do_{type(statement).__name__.lower()}", None)
-            if follow is not None:
+            if follow is None:
+                self.children(statement)
+            else:
                 follow(statement)
 
     # statements
@@ -112,23 +110,15 @@ class Reader(Expressions):
             is_builder = known is UNREAD and it.name == self._name
             self._scope[it.asname or it.name] = self._cls if is_builder else known
 
-    def _do_assign(self, node: ast.Assign) -> None:
+    def _do_assign(self, node: ast.Assign | ast.AnnAssign) -> None:
         value = self.value(node.value)
-        for target in node.targets:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target] if node.value else ():
             self._bind(target, value)
 
-    def _do_annassign(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
-            self._bind(node.target, self.value(node.value))
+    _do_annassign = _do_assign
 
     def _do_augassign(self, node: ast.AugAssign) -> None:
-        self._bind(node.target, self.value(ast.BinOp(_loaded(node.target), node.op, node.value)))
-
-    def _do_expr(self, node: ast.Expr) -> None:
-        self.value(node.value)
-
-    def _do_assert(self, node: ast.Assert) -> None:
-        self.value(node.test)
+        self._bind(node.target, self.value(ast.BinOp(node.target, node.op, node.value)))
 
     def _do_return(self, node: ast.Return) -> None:
         value = self.value(node.value)
@@ -195,11 +185,6 @@ def _is_there(module: str) -> bool:
         return module in sys.modules or importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
         return False
-
-
-def _loaded(target: ast.expr) -> ast.expr:
-    """What stands left of `+=`, to be read."""
-    return ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target
 
 
 def prompted(text: str) -> Iterator[ast.stmt]:

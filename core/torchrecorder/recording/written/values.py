@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -52,31 +53,50 @@ class Example:
     """Calls of what was built, each with its line."""
 
 
-def is_read(value: object) -> bool:
-    """Whether all of a value is known, and it can be given to a constructor."""
-    if isinstance(value, Made):
-        return is_read(value.args) and is_read(value.kwargs)
-    if isinstance(value, Mapping):
-        return all(map(is_read, value.values()))
-    if isinstance(value, (list, tuple, set)):
-        return all(map(is_read, value))
-    return value is not UNREAD and not isinstance(value, (InputSpec, Example, torch.Tensor, ModuleType))
+def items_in(value: Any) -> Iterator[Any]:
+    """A value, and all that is in it, if it holds others."""
+    yield value
+    if isinstance(value, (Mapping, list, tuple, set)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from items_in(item)
+
+
+def is_small(value: object) -> bool:
+    """Whether it holds no more than what is built for a picture has: what grows in a loop may fill the memory."""
+    left = LARGEST
+    with suppress(RecursionError):  # of what holds itself
+        for item in items_in(value):
+            left -= 1 + (len(item) // LARGEST if isinstance(item, str) else 0)
+            if left < 0:
+                return False
+        return True
+    return False
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The value with other items in new containers."""
+    if type(value) in (list, tuple, set):
+        return type(value)(mapped(item, change) for item in value)
+    return {key: mapped(item, change) for key, item in value.items()} if type(value) is dict else change(value)
 
 
 def is_given(value: object) -> bool:
-    """The same of what a forward is called with, tensors included."""
-    if isinstance(value, (list, tuple, dict)):
-        return all(map(is_given, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, (InputSpec, torch.Tensor)) or is_read(value)
+    """Whether all of a value is known, tensors by their shapes."""
+    return not any(it is UNREAD or isinstance(it, (Example, ModuleType)) for it in items_in(value))
+
+
+def is_read(value: object) -> bool:
+    """Whether it is known and can be given to a constructor."""
+    return is_given(value) and not any(isinstance(it, (InputSpec, torch.Tensor)) for it in items_in(value))
 
 
 def made(value: Any) -> Any:
     """The value, with the objects made that are part of it, and with containers that nothing else has."""
-    if isinstance(value, Made):
-        return value.cls(*made(value.args), **made(value.kwargs))
-    if type(value) in (list, tuple, set):
-        return type(value)(map(made, value))
-    return {key: made(item) for key, item in value.items()} if type(value) is dict else copy.deepcopy(value)
+
+    def change(item: Any) -> Any:
+        return item.cls(*made(item.args), **made(item.kwargs)) if isinstance(item, Made) else copy.deepcopy(item)
+
+    return mapped(value, change)
 
 
 def call_text(name: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
@@ -149,6 +169,5 @@ def reshaped(name: str, given: Any, args: Sequence[Any], kwargs: Mapping[str, An
     shape = function(empty if name in _JOINS else empty[0], *args, **kwargs).shape
     if not is_exact:
         return replace(several[0], shape=tuple(shape))
-    return (
-        function(several if name in _JOINS else several[0], *args, **kwargs) if shape.numel() < LARGEST**2 else UNREAD
-    )
+    exact = several if name in _JOINS else several[0]
+    return function(exact, *args, **kwargs) if shape.numel() < LARGEST**2 else UNREAD

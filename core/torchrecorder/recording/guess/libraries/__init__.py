@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from torch import nn
 
 from torchrecorder.recording.guess import layers
-from torchrecorder.recording.guess.guess import Guess, is_from, parameters, required
+from torchrecorder.recording.guess.docstrings import size_of
+from torchrecorder.recording.guess.guess import Guess, held, is_from, parameters, required
 from torchrecorder.recording.guess.roles import from_names, graphs
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
@@ -31,7 +33,7 @@ def of_timm(model: nn.Module, batch: int) -> Iterator[Guess]:
     if not is_from(model, "timm"):
         return
     config = getattr(model, "pretrained_cfg", None) or getattr(model, "default_cfg", None) or {}
-    size = getattr(config, "input_size", None) or (config.get("input_size") if isinstance(config, dict) else None)
+    size = held(config, "input_size")
     channels = size[0] if size else 3
     own = getattr(getattr(model, "patch_embed", None), "img_size", None)
     if isinstance(own, (tuple, list)):
@@ -48,14 +50,6 @@ def of_torch_geometric(model: nn.Module, batch: int) -> Iterator[Guess]:
             yield replace(guess, grade="model")
 
 
-_AXIS_SIZES = {
-    **dict.fromkeys(("t", "l", "s", "seq", "time", "tokens", "len", "length", "sequence", "seq_len"), 16),
-    **dict.fromkeys(("h", "w", "height", "width", "y", "x", "size"), 64),
-    **dict.fromkeys(("c", "ch", "channels", "in_channels"), 3),
-}
-_BATCH_AXES = ("b", "n", "bs", "batch", "batch_size")
-
-
 def of_jaxtyping(model: nn.Module, batch: int) -> Iterator[Guess]:
     """What annotations such as `x: Float[Tensor, "batch 3 height width"]` say.
 
@@ -65,22 +59,14 @@ def of_jaxtyping(model: nn.Module, batch: int) -> Iterator[Guess]:
     if not found or not all(isinstance(getattr(p.annotation, "dim_str", None), str) for p in found):
         return
     for other in dict.fromkeys((*layers.widths(model), 16)):
-        specs = [_annotated_input(p.annotation, p.name, batch, other) for p in found]
-        if all(specs):
-            yield Guess("from the annotations of its forward", tuple(spec for spec in specs if spec))
+        specs = tuple(_annotated_input(p.annotation, p.name, model, batch, other) for p in found)
+        yield Guess("from the annotations of its forward", specs)
 
 
-def _annotated_input(annotation: object, name: str, batch: int, other: int) -> InputSpec | None:
-    shape = []
-    for dim in str(getattr(annotation, "dim_str", "")).split():
-        word = dim.rpartition("=")[2].lstrip("#*?")
-        if dim == "..." or dim.startswith("*") or word == "_":
-            continue
-        if not (word.isdigit() or word.isidentifier()):
-            return None
-        size = batch if word in _BATCH_AXES else _AXIS_SIZES.get(word, other)
-        shape.append(int(word) if word.isdigit() else size)
-    dtypes = [str(dtype) for dtype in getattr(annotation, "dtypes", ()) or ()]
-    known = [dtype for dtype in ("float32", "int64", "bool", *DTYPES) if dtype in dtypes]
-    dtype = known[0] if known else "float32"
-    return InputSpec(tuple(shape), dtype, name, 2 if dtype.startswith(("int", "uint")) else None)
+def _annotated_input(annotation: Any, name: str, model: nn.Module, batch: int, other: int) -> InputSpec:
+    words = [dim.rpartition("=")[2].lstrip("#?") for dim in annotation.dim_str.split()]
+    words[:1] = ["batch" if word in ("n", "N") else word for word in words[:1]]
+    shape = tuple(size_of(word, model, batch) or other for word in words if word not in ("...", "_") and word[0] != "*")
+    dtypes = [*map(str, getattr(annotation, "dtypes", None) or ())]
+    dtype = next((known for known in ("float32", "int64", "bool", *DTYPES) if known in dtypes), "float32")
+    return InputSpec(shape, dtype, name, 2 if dtype.startswith(("int", "uint")) else None)

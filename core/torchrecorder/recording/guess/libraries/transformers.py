@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from torchrecorder.recording.guess.docstrings import documented
-from torchrecorder.recording.guess.guess import Guess, is_from, parameters, required
-from torchrecorder.recording.guess.names import ALONE, role_of
+from torchrecorder.recording.guess.guess import Guess, held, is_from, parameters, required
 from torchrecorder.recording.guess.roles import from_roles, input_for
+from torchrecorder.recording.shared_names import ALONE, role_of
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
 
@@ -96,14 +96,12 @@ def _medium(name: str, config: _Config, named: Sequence[str], batch: int, size: 
         channels = config.get("in_channels", "in_chans", "num_channels", default=3)
         row = channels * config.get("temporal_patch_size", default=1) * patch * patch
         return {name: InputSpec((16 * batch, row)), "image_grid_thw": torch.tensor([[1, 4, 4]] * batch)}
-    spec = (
-        InputSpec((batch, 1, 16000)) if name == "input_values" and size else _input(name, config, batch, size, _FRAMES)
-    )
+    is_wave = name == "input_values" and size
+    spec = InputSpec((batch, 1, 16000)) if is_wave else _input(name, config, batch, size, _FRAMES)
     assert spec is not None
     if name == "pixel_values":
-        return {name: spec} | (
-            {"image_sizes": torch.tensor([spec.shape[-2:]] * batch)} if "image_sizes" in named else {}
-        )
+        sizes = {"image_sizes": torch.tensor([spec.shape[-2:]] * batch)}
+        return {name: spec} | (sizes if "image_sizes" in named else {})
     mask = next((mask for mask in (f"{name}_mask", "padding_mask", "feature_attention_mask") if mask in named), "")
     is_last = spec.shape[-1] != config.get(*_OF_BINS, default=80)
     ones = torch.ones(batch, spec.shape[-1 if is_last else -2], dtype=torch.bool)
@@ -120,17 +118,13 @@ class _Config:
     @staticmethod
     def _nested(config: object) -> list[object]:
         names = ("text_config", "vision_config", "audio_config", "backbone_config", "encoder", "decoder")
-        held = (getattr(config, name, None) for name in (*names, "prompt_encoder_config"))
-        return [part for part in held if part is not None]
+        parts = (getattr(config, name, None) for name in (*names, "prompt_encoder_config"))
+        return [part for part in parts if part is not None]
 
     def get(self, *names: str, default: object) -> Any:
         """The first of these attributes that is set."""
-        for part in self._parts:
-            for name in names:
-                value = part.get(name) if isinstance(part, dict) else getattr(part, name, None)
-                if value is not None:
-                    return value
-        return default
+        values = (held(part, name) for part in self._parts for name in names)
+        return next((value for value in values if value is not None), default)
 
     def square(self) -> tuple[int, int]:
         size = self.get("image_size", "img_size", "input_size", default=224)

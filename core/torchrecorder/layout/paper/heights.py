@@ -1,0 +1,57 @@
+"""Heights of things of which some are level and some above others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchrecorder.layout.paper.model import RowItem
+from torchrecorder.layout.paper.ushape import NoWayAcross
+
+LEVEL = 0.5  # points: rounding
+
+
+class Heights:
+    """Heights of things that are above each other or level, the least that are possible."""
+
+    def __init__(self, items: Sequence[RowItem]) -> None:
+        self._items = items
+        self._group = {item: (item, 0.0) for item in items}  # what it is level with, and how much lower it is
+        self._below: list[tuple[RowItem, RowItem, float]] = []
+
+    def below(self, item: RowItem, other: RowItem, by: float) -> None:
+        """Puts another at least so much lower than an item."""
+        self._below.append((item, other, by))
+
+    def level(self, item: RowItem, other: RowItem, by: float) -> bool:
+        """Puts another so much lower than an item, if it can be; whether it can."""
+        (first, own), (second, further) = self._group[item], self._group[other]
+        if first is second:
+            return abs(further - own - by) < LEVEL
+        before = dict(self._group)
+        for member, (leader, at) in before.items():
+            if leader is second:
+                self._group[member] = first, at - further + own + by
+        if self._settled() is None:
+            self._group = before
+            return False
+        return True
+
+    def solved(self) -> dict[RowItem, float]:
+        """The height of each."""
+        at = self._settled()
+        if at is None:
+            raise NoWayAcross
+        return at
+
+    def _settled(self) -> dict[RowItem, float] | None:
+        leaders = {leader: 0.0 for leader, _ in self._group.values()}
+        rules = [(self._group[item], self._group[other], by) for item, other, by in self._below]
+        for _ in range(len(leaders) + 1):
+            is_changed = False
+            for (leader, own), (other, further), by in rules:
+                if leaders[leader] + own + by > leaders[other] + further + 0.01:
+                    leaders[other] = leaders[leader] + own + by - further
+                    is_changed = True
+            if not is_changed:
+                return {item: leaders[leader] + by for item, (leader, by) in self._group.items()}
+        return None
