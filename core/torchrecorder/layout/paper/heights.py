@@ -36,6 +36,10 @@ class Heights:
             return False
         return True
 
+    def is_free(self, item: RowItem) -> bool:
+        """Whether it is level with nothing."""
+        return sum(leader is self._group[item][0] for leader, _ in self._group.values()) == 1
+
     def solved(self) -> dict[RowItem, float]:
         """The height of each."""
         at = self._settled()
