@@ -127,8 +127,7 @@ class Rungs:
             items = [self.items[key] for key in rail.keys]
             free = [*takewhile(heights.is_free, items[:0:-1])] if rail.way == UP else []
             for item in free[::-1]:
-                before = items[items.index(item) - 1]
-                self._at[item] = self._at[before] - self._ordered(before, item, self._gap(before, item))[2]
+                self._at[item] = heights.lowest(item, self._at)
         top = min(self._at[item] - self._reach(item, UP) for item in self._at)
         start = self.lead + tuning.ARROW_ROOM if self.is_boxed else 0.0
         for item in self._at:
