@@ -13,6 +13,7 @@ from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, nam
 _BINDS = {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
 """How strongly a sign holds its sides together."""
 _POWER, _TIGHT = 3, 4
+"""Likewise a power, of which another one is taken in brackets, and a name or what stands in brackets."""
 _TURNED = names("T mT t adjoint H")
 _EXCHANGES = names("transpose swapaxes swapdims")
 _OF_LAST_AXIS = names("softmax log_softmax")

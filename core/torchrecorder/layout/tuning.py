@@ -12,12 +12,17 @@ from __future__ import annotations
 PAGE = (540.0, 675.0)  # width and height of a page, 720 by 900 CSS pixels: alexnet, swin_t
 ABOVE_INSETS = 2 / 3 * PAGE[1]  # height of a picture whose insets stand below it: davit_tiny, swin_t
 BESIDE_INSETS = 2 * PAGE[1]  # height of a picture whose insets stand beside it: SAM at 0
+PHONE = 315.0  # a narrower column is that of a phone, 420 CSS pixels
+TOWERS = 5  # tries to make a tower as narrow as its room
 PICTURES_APART = 16.0  # between a picture and its insets: GAT, ECAPA_TDNN
 MAX_WIDTH = 1275.0  # wider pictures are laid out in layers instead: rt_detr at more
+TOO_WIDE = 4.0  # cost of each point of width beyond the room
+TOO_WIDE_ON_PHONE = 30.0  # the same on a phone, where one scrolls down
 SMALL_FROM = 1.25  # how much wider than its room a picture may be, where 14 px become 11.2 px: nn.Transformer at less
 HARD_TO_READ = 10.0  # cost of each point of width beyond that: hifigan at more to the right
 CROSSING_COSTS = 20.0  # cost of a crossing of two lines: hifigan at less to the right
 LINES_A_CROSSING = 5  # lines of a picture for each crossing that is let pass: hdemucs at more
+CROSSINGS_ON_PHONE = 8  # crossings that are let pass in any picture on a phone, where lines lead beside a tower
 FEW_CROSSINGS = 2  # crossings with which no other way is tried: denoising Unet
 TOUCHING = 2.0  # how far lines and nodes may reach into a node; lines end at outlines: UNet2DCondition at 0
 GIVEN_UP = 400.0  # cost of giving up a U, or towers side by side: smp Unet to the right at 0
@@ -35,6 +40,7 @@ LEAST_WIDE = 57.6  # least width of a node: GAT, LightGCN
 LEAST_HIGH = 19.8  # least height of a node: GraphUNet
 USUAL_LINES = (165.0, 175.0)  # all words that may stand in one line, and a line before it is broken: GAT, llava
 NARROW_LINES = (120.0, 110.0)  # the same in a picture that has to be narrow: nn.Transformer, swin_t
+LEAST_TEXT = 90.0  # a shorter line of a node is not broken on a phone
 SIDEWAYS_LINES = (0.0, 110.0)  # the same where data flows to the right: nn.Transformer, gpt2 to the right
 TAG_WIDE = 62.0  # a longer name of a hub is cut at its end: hdemucs, SD3
 
@@ -50,6 +56,10 @@ NAME_WIDE = 500.0  # wider boxes are so for their title, and are not made symmet
 REST_COSTS = 6.0  # cost of having nothing of a title at the left: mixer_b16 at 0
 SPLIT_COSTS = 12.0  # cost of a title in two parts: whisper, GCN
 SECOND_LINE_COSTS = 30.0  # cost of a second line: SD3, whisper
+TITLE_LINES = 4  # lines of a title, or of facts in a node, where a column is narrow
+BREAKS_FROM = 75.0  # a longer part of such a text may be broken
+LEAST_PIECE = 32.0  # a shorter piece of a broken word goes on in its line
+BROKEN_COSTS = 15.0  # cost of a word that is broken
 TITLE_LINE = 1.2 * SIZE  # between two lines of a title: llava
 
 # Rows: where things stand.
@@ -57,6 +67,7 @@ TITLE_LINE = 1.2 * SIZE  # between two lines of a title: llava
 LANE = 8.0  # between lines that lead beside each other: AttentionUnet
 APART = 18.0  # between two nodes or boxes in a row: GAT, hifigan
 PORTS_APART = 12.0  # between two lines that enter a box in a row: DiT, GCN
+LEANING = 16.0  # how much wider a tower may be so that its spine is straight
 SKIP_PULL = 0.2  # how much a skip pulls what it joins into one line, another edge with 1: GraphUNet
 FORK = 3  # from so many branches on they lie around the middle, not the longest of them on the spine: GAT, bert
 FORK_WIDER = 1.05  # how much wider a panel may be where branches go straight on below each other: googlenet at less

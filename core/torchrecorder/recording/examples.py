@@ -6,7 +6,6 @@ the package that takes the same names; the package's own code that builds it; an
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import re
@@ -26,7 +25,7 @@ from torch import nn
 
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.shared_names import usual
-from torchrecorder.recording.written.reader import Reader, prompted
+from torchrecorder.recording.written.reader import Reader
 from torchrecorder.recording.written.values import Call, Example, call_text, is_given, is_read, made
 from torchrecorder.request import Target
 from torchrecorder.request.callables import docstrings, needed_arguments, parameters_of, required
@@ -169,9 +168,7 @@ def _written(cls: type, place: Place | None) -> Iterator[Way]:
 
 def _shown(cls: type, place: Place | None) -> Iterator[Way]:
     for text in docstrings(cls):
-        reader = Reader(cls)
-        reader.follow(prompted(text))
-        yield from _ways(cls, reader.examples)
+        yield from _ways(cls, Reader(cls).prompts(text).examples)
     if place is not None:
         for path, text in islice(place.examples(cls.__name__, _near(cls)), _MOST_TEXTS):
             yield from _ways(cls, _in_text(cls, path, text), path, place.shown(path))
@@ -195,23 +192,24 @@ def _in_text(cls: type, path: Path, text: str, known: Mapping[str, Any] | None =
             # YAML is there where configurations are written in it.
             load = json.loads if path.suffix == ".json" else importlib.import_module("yaml").safe_load
             return [Example((), table, 0) for table in _tables(load(text))]
-        for code in [text] if path.suffix == ".py" else _code_in(text):
+        is_page = path.suffix != ".py"
+        for code in _code_in(text) if is_page else [text]:
             reader = Reader(cls, known)
             with suppress(SyntaxError):
                 reader.read(code)
             found += reader.examples
+        found += Reader(cls, known).prompts(text).examples if is_page else []
     return found
 
 
 def _code_in(text: str) -> Iterator[str]:
-    """The blocks of Python code in a page, each below as many lines as stand before it, and what is behind prompts."""
+    """The blocks of Python code without prompts in a page, each below as many lines as stand before it."""
     fenced = re.finditer(r"^([ \t]*)(?:```|~~~)[ {]*py[^\n]*\n(?P<code>.*?)^\1(?:```|~~~)", text, re.M | re.S)
     blocks = re.finditer(r"^([ \t]*)\.\. (?:code\S*|testcode)::.*\n(?P<code>(?:\1[ \t]+\S.*\n|[ \t]*\n)+)", text, re.M)
     for block in (*fenced, *blocks):
         code = re.sub(r"^[ \t]*:[\w-]+:.*$", "", block["code"], flags=re.M)
         if not code.lstrip().startswith(">>>"):
             yield "\n" * text.count("\n", 0, block.start("code")) + textwrap.dedent(code)
-    yield "\n".join(map(ast.unparse, prompted(text)))
 
 
 def _tables(value: object) -> Iterator[dict[str, Any]]:
@@ -273,7 +271,9 @@ def _of_sibling(cls: type, place: Place | None) -> Iterator[Way]:
             kwargs = {name: value for name, value in way.kwargs.items() if name in needed}
             if {*kwargs} == needed:
                 text = call_text(cls.__name__, (), kwargs)
-                note = f"built as in {way.place}, where {sibling.__name__} is: {text}"
+                docstring = f"an example in the docstring of {sibling.__name__}"
+                where = f"{way.place}, where {sibling.__name__} is" if way.place else docstring
+                note = f"built as in {where}: {text}"
                 yield replace(way, args=(), kwargs=kwargs, note=note, grade="model", calls=(), cls=cls)
 
 

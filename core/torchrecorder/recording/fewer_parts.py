@@ -139,7 +139,8 @@ def is_doubtful(error: BaseException) -> bool:
 def kept_plainly(model: nn.Module) -> Iterator[None]:
     """Put back the attributes of modules, and the data of their tensors, without a walk through what they hold."""
     modules = [module for _, module in named_modules(model)]
-    held = [own for module in modules for own in (vars(module), *_dictionaries(module))]
+    attributes = [vars(module) for module in modules]
+    held = [*attributes, *(value for own in attributes for value in own.values() if type(value) is dict)]
     saved = [(own, dict(own)) for own in held]
     with torch_private.without_torch_function(), torch.no_grad():
         tensors = [tensor for _, _, tensor in named_state(named_modules(model)) if not is_lazy(tensor)]
@@ -154,10 +155,6 @@ def kept_plainly(model: nn.Module) -> Iterator[None]:
             for tensor, alias, before, needs_grad, grad in states:
                 with suppress(RuntimeError):  # what is written to keeps what it can
                     _put_back(tensor, alias, before, needs_grad, grad)
-
-
-def _dictionaries(module: nn.Module) -> Iterator[dict[Any, Any]]:
-    return (value for value in vars(module).values() if type(value) is dict)
 
 
 def _put_back(tensor: Tensor, alias: Tensor, before: Tensor, needs_grad: bool, grad: Tensor | None) -> None:

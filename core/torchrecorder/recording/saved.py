@@ -147,16 +147,13 @@ def _in_program(program: Any, key: str = "") -> Iterator[str]:
 
 def _is_harmless(key: str, text: str) -> bool:
     if key == "target":
-        return _is_operator(text) or _is_name_of_value(text)
+        is_name = _NAME.fullmatch(text) is not None and not text.startswith(("torch", "_operator", "math", "#"))
+        return is_name or _is_operator(text)
     if key in ("expr_str", "guards_code"):
         return _is_arithmetic(text)
     if key in ("in_spec", "out_spec"):
         return not re.search(r"\\u|__|default_factory", text)
     return key in ("as_string", "as_strings") or _NAME.fullmatch(text) is not None or key == "torch_version"
-
-
-def _is_name_of_value(text: str) -> bool:
-    return _NAME.fullmatch(text) is not None and not text.startswith(("torch", "_operator", "math", "#"))
 
 
 def _is_operator(text: str) -> bool:

@@ -129,10 +129,8 @@ class Session:
                 self._nodes.learn(tensor, self._inputs[inner])
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):
             iterator.next_item = self._aside
-            iterator.path, iterator.on_item = inner, self._take_aside
-
-    def _take_aside(self, path: str, item: object) -> None:
-        self._aside(lambda: self._take(path, item))
+            iterator.path = inner
+            iterator.on_item = lambda path, item: self._aside(lambda: self._take(path, item))
 
     def _aside(self, take: Callable[[], object]) -> object:
         """Run code that is not part of the model."""
@@ -154,7 +152,8 @@ class Session:
             for row in self._scopes.rows
         ]
         unknown = dict(self._ops.unknown)
-        libraries = {file for file in self._scopes.libraries if not file.startswith(_package(self.model))}
+        package = type(self.model).__module__.partition(".")[0] + "/"
+        libraries = {file for file in self._scopes.libraries if not file.startswith(package)}
         notes = (
             *torch_private.notes(),
             *info.notes,
@@ -232,11 +231,6 @@ def unseen_error(model: str, error: Exception) -> ForwardError:
         origin=innermost_origin(error),
         traceback=user_traceback(error),
     )
-
-
-def _package(model: nn.Module) -> str:
-    """The first part of paths of the package that a model is of."""
-    return type(model).__module__.partition(".")[0] + "/"
 
 
 def _integers(graph: Graph, call: Call) -> str:

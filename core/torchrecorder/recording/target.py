@@ -86,7 +86,9 @@ def models(text: str, seed: int, allow: Sequence[str], ways: Ways) -> Iterator[M
         why = f"it is {_kind(item)}, not a module or something that builds one"
         raise TargetBuildFailed(text, why, advice=advice)
     _refuse(text, target, item, allow)
-    if isinstance(item, type) and _builds_others(item):
+    # Calling it gives no module: neither is it one, nor has it a say in what calling it gives.
+    may_build = not isinstance(item, type) or issubclass(item, (nn.Module, torch.export.ExportedProgram))
+    if not may_build and not isinstance(item.__new__, FunctionType) and type(item).__call__ is type.__call__:
         raise NotAModule(text)
     first: TargetBuildFailed | None = None
     is_built = False
@@ -130,13 +132,6 @@ def _refuse(text: str, target: Target, item: object, allow: Sequence[str]) -> No
         reason = f"{file!r} {why}" if why else ""
     if reason:
         raise TargetRefused(text, target.dotted, reason)
-
-
-def _builds_others(cls: type) -> bool:
-    """Whether calling the class can give no module: neither is it one, nor has it a say in what calling it gives."""
-    if issubclass(cls, (nn.Module, torch.export.ExportedProgram)) or isinstance(cls.__new__, FunctionType):
-        return False
-    return type(cls).__call__ is type.__call__
 
 
 def as_module(item: object) -> object:

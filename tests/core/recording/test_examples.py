@@ -282,6 +282,26 @@ def test_what_a_class_near_it_is_built_with(project: Project) -> None:
     assert (way.note, way.grade) == ("built as in tests/test_wide.py:2, where Wide is: Net(pieces=7)", "model")
 
 
+def test_what_the_docstring_of_a_class_near_it_shows(project: Project) -> None:
+    wide = '\nclass Wide(Net):\n    """A net.\n\n    >>> Wide(pieces=7, kind=2)\n    """\n'
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + wide)
+    (way,) = project.ways()
+    assert way.note == "built as in an example in the docstring of Wide: Net(pieces=7)"
+
+
+def test_what_is_refused_ends_with_its_block(project: Project) -> None:
+    refused = "    with pytest.raises(RuntimeError):\n        Net(3)(torch.rand(2, 3).reshape(5))\n"
+    code = f"import pytest, torch\nfrom PKG import Net\ndef test_refused():\n{refused}def test_net():\n    Net(7)\n"
+    project.write("tests/test_net.py", code)
+    assert project.notes() == ["built as in tests/test_net.py:7: Net(7)"]
+
+
+def test_prompts_of_a_page_are_at_their_lines(project: Project) -> None:
+    page = ">>> from PKG import Net\n>>> size = 7\n\nAnd then\n\n>>> net = Net(\n...     size,\n... )\n"
+    project.write("README.md", f"A page.\n\n```python\n{page}```\n")
+    assert project.notes() == ["built as in README.md:9: Net(7)"]
+
+
 def test_a_package_with_objects_that_answer_nothing(project: Project) -> None:
     odd = "\nclass Meta(type(nn.Module)):\n    def __subclasscheck__(cls, other):\n        raise RuntimeError(1)\n"
     odd += "class Odd(nn.Module, metaclass=Meta):\n    pass\ndef net():\n    return Net(7)\n"

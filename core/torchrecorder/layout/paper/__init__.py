@@ -7,6 +7,7 @@ simpler one, or to the layered layout; insets stand beside the picture or below 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise, zip_longest
@@ -28,6 +29,7 @@ from torchrecorder.layout.paper.ladder import Ladder
 from torchrecorder.layout.paper.lanes import Blocked
 from torchrecorder.layout.paper.panels import Panels
 from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking
+from torchrecorder.layout.paper.towers import Towers
 from torchrecorder.layout.paper.ushape import NoWayAcross
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
@@ -107,7 +109,7 @@ class PaperLayout:
         layout = on_page(picture.layout, [inset.layout for inset in insets], self._width)
         wrong = [fault for placed in all_of_it for fault in placed.faults]
         cost = price(layout, sum(placed.crossings for placed in all_of_it), wrong, self._width)
-        if too_many := too_many_crossings(all_of_it):
+        if too_many := too_many_crossings(all_of_it, self._width):
             wrong.append(too_many)
         return _Page(layout, wrong, cost)
 
@@ -127,6 +129,7 @@ class _Sketch:
         self._is_sideways = is_sideways
         self._is_plain = is_sideways  # whether nothing is laid out as a U
         self._is_narrow = False  # whether words are broken into more lines
+        self._towers: Towers | None = None  # the plan with one thing below the other
         self._has_u = False
         self._has_ladder = False
         self._panels = Panels(view)
@@ -145,7 +148,27 @@ class _Sketch:
             if self._is_plain:
                 simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
             placements = [min(pair, key=lambda way: way.price) for pair in zip(placements, simpler, strict=True)]
+        if width < tuning.PHONE and any(placement.layout.width > width for placement in placements):
+            tower = self._as_tower(width)
+            placements = [min(way, tower, key=lambda way: way.price) for way in placements]
         return placements
+
+    def _as_tower(self, width: float) -> Placement:
+        """The placement with one thing below the other where there is no room for both."""
+        self._is_narrow = self._is_plain = True
+        self.ranking.stack()
+        best, room = Placement.failed("no tower"), width
+        for _ in range(tuning.TOWERS):
+            self._towers = Towers(self._panels, self.ranking, room)
+            del self._cards
+            columns = Columns(self._panels, self.ranking.rows, self._cards)
+            columns.plan(math.inf, width, with_u=False)
+            tower = self._placed(columns, width)
+            best = min(best, tower, key=lambda way: way.price)
+            if (over := tower.layout.width - width) <= 0:
+                break
+            room -= over + 2.0
+        return best
 
     def narrow(self, width: float, heights: Sequence[float]) -> list[Placement]:
         """The placements with words in more lines; none if that was tried."""
@@ -210,6 +233,7 @@ class _Sketch:
             self._orders,
             is_narrow=self._is_narrow,
             is_sideways=self._is_sideways,
+            towers=self._towers,
         )
         for _ in range(_TRIES):
             try:
@@ -247,6 +271,7 @@ class _Sketch:
             are_ends_bare=is_inset,
             is_narrow=self._is_narrow,
             is_sideways=self._is_sideways,
+            towers=self._towers,
         )
         return cards.in_rows(self.ranking.rows)
 
@@ -307,7 +332,8 @@ def _size(places: Sequence[_Place]) -> tuple[float, float]:
 
 def page_height(wide: float, high: float, room: float) -> float:
     """Height in a column of such width, with the price of being made smaller."""
-    return high * room / max(wide, room) + 4 * max(wide - room, 0.0)
+    cost = tuning.TOO_WIDE if room >= tuning.PHONE else tuning.TOO_WIDE_ON_PHONE
+    return high * room / max(wide, room) + cost * max(wide - room, 0.0)
 
 
 def _merged(places: Sequence[_Place]) -> Layout:
@@ -363,7 +389,7 @@ def placement(layout: Layout, room: float, *, is_sideways: bool = False) -> Plac
             break
         rects.add(rect)
     crossed = crossings([line.curve for line in layout.lines], is_wide=layout.is_wide)
-    is_tangled = crossed > tuning.FEW_CROSSINGS or _is_tangled(crossed, len(layout.lines))
+    is_tangled = crossed > tuning.FEW_CROSSINGS or _is_tangled(crossed, len(layout.lines), room)
     is_poor = bool(faults) or is_tangled or layout.width > room
     return Placement(layout, tuple(faults), crossed, price(layout, crossed, faults, room), is_poor)
 
@@ -371,20 +397,20 @@ def placement(layout: Layout, room: float, *, is_sideways: bool = False) -> Plac
 def price(layout: Layout, crossed: int, faults: Sequence[str], room: float) -> float:
     """The height on the page, and what else a reader pays, in points."""
     small = max(layout.width - tuning.SMALL_FROM * room, 0.0) * tuning.HARD_TO_READ
-    wrong = _FAULT * (len(faults) + _is_tangled(crossed, len(layout.lines)))
+    wrong = _FAULT * (len(faults) + _is_tangled(crossed, len(layout.lines), room))
     return page_height(layout.width, layout.height, room) + small + tuning.CROSSING_COSTS * crossed + wrong
 
 
-def too_many_crossings(pictures: Sequence[Placement]) -> str:
+def too_many_crossings(pictures: Sequence[Placement], room: float) -> str:
     """A fault if too many lines of some pictures cross; else empty."""
     crossed = sum(picture.crossings for picture in pictures)
-    return (
-        f"{crossed} crossings" if _is_tangled(crossed, sum(len(picture.layout.lines) for picture in pictures)) else ""
-    )
+    lines = sum(len(picture.layout.lines) for picture in pictures)
+    return f"{crossed} crossings" if _is_tangled(crossed, lines, room) else ""
 
 
-def _is_tangled(crossed: int, lines: int) -> bool:
-    return crossed * tuning.LINES_A_CROSSING > lines
+def _is_tangled(crossed: int, lines: int, room: float) -> bool:
+    least = 0 if room >= tuning.PHONE else tuning.CROSSINGS_ON_PHONE
+    return crossed > max(lines / tuning.LINES_A_CROSSING, least)
 
 
 def crossings(curves: Sequence[Curve], *, is_wide: bool = False) -> int:

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from torchrecorder.labels.labels import Label, Labels
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Rect
 from torchrecorder.layout.model import BASE, LINE_HEIGHT, PARTS, Figure, NodeStyle, Styles, Word, words_around
+from torchrecorder.layout.paper.breaks import in_facts
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Node
 from torchrecorder.view.node_kinds import Kind
+
+if TYPE_CHECKING:
+    from torchrecorder.layout.paper.towers import Towers
 
 _LIGHT = ("norm", "act", "pool", "op")  # kinds that say all in one line
 
@@ -72,7 +77,9 @@ class Cards:
         are_ends_bare: bool = False,
         is_narrow: bool = False,
         is_sideways: bool = False,
+        towers: Towers | None = None,
     ) -> None:
+        self._towers = towers
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
         self._long = tuning.SIDEWAYS_LINES if is_sideways else tuning.NARROW_LINES if is_narrow else tuning.USUAL_LINES
@@ -125,7 +132,8 @@ class Cards:
             figure = Figure(marks, Rect.centred(0.0, 0.0, tuning.SIGN, tuning.SIGN), True, words, style=style)
             return self._shown(figure, node)
         one_line = max(one_line, self._long[0] if kind in _LIGHT else 0.0)
-        wide, high, words = _written(label, kind, one_line, self._long[1])
+        most = self._towers.text(node.box) if self._towers is not None else self._long[1]
+        wide, high, words = _written(label, kind, one_line, most, in_lines=self._towers is not None)
         rect = Rect.centred(0.0, 0.0, wide, high)
         figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
         return self._shown(figure, node)
@@ -160,13 +168,19 @@ class Cards:
         return {hub: (name, numbers.get(hub, "")) for hub, name in names.items()}
 
 
-def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[float, float, tuple[Word, ...]]:
+def _written(
+    label: Label, kind: Kind, one_line: float, most: float, *, in_lines: bool
+) -> tuple[float, float, tuple[Word, ...]]:
     is_small = kind in ("data", "link")
     size = tuning.SMALL if is_small else tuning.SIZE
     bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)
     is_one = bool(label.line) and bold + dot + line < one_line
     rest_lines, parts = [label.line], label.line.split(PARTS)
-    if len(parts) > 1 and line > most:  # in two of about the same length
+    if in_lines:
+        first, *more = in_facts(label.name, most, size) if bold > most else [label.name]
+        label, bold = label._replace(name=first), width(first, size, bold=True)
+        rest_lines = [*more, *in_facts(label.line, most, size)]
+    elif len(parts) > 1 and line > most:  # in two of about the same length
         halves = ((PARTS.join(parts[:k]), PARTS.join(parts[k:])) for k in range(1, len(parts)))
         rest_lines = [*min(halves, key=lambda pair: max(width(text, size) for text in pair))]
     lines = [text for text in (label.name, *rest_lines) if text]

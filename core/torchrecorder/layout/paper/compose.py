@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
 
 from torchrecorder.layout import tuning
-from torchrecorder.layout.model import PARTS, Word
 from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
@@ -20,6 +19,8 @@ from torchrecorder.layout.paper.panels import Key, Panels, Segment
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.rungs import Rungs, stages_apart
 from torchrecorder.layout.paper.strips import Strip
+from torchrecorder.layout.paper.titles import set_title, set_title_beside
+from torchrecorder.layout.paper.towers import Towers
 from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turn_over
 from torchrecorder.layout.widths import width
 
@@ -39,7 +40,9 @@ class Composer:
         *,
         is_narrow: bool,
         is_sideways: bool,
+        towers: Towers | None = None,
     ) -> None:
+        self._towers = towers
         self._panels, self._rows, self._cards = panels, rows, cards
         self._titles, self._words, self._orders = titles, words, orders
         self._is_narrow, self._is_sideways = is_narrow, is_sideways
@@ -66,9 +69,9 @@ class Composer:
                 apart = stages_apart(shape, {key: self._item(key, {}) for key in nodes})
                 self._apart |= dict.fromkeys(shape.necks, apart)
         for box in reversed(self._panels.view.boxes):  # a parent has a smaller id
-            pieces[box.id] = self._panel(box.id, pieces, is_frame=box.id == frame)
+            pieces[box.id] = self._fitted(box.id, pieces, is_frame=box.id == frame)
         if frame is None:
-            return self._panel(None, pieces)
+            return self._fitted(None, pieces)
         piece = pieces[frame]
         self._open_ends(piece)
         item = self._item(Key("box", frame), pieces)
@@ -126,7 +129,18 @@ class Composer:
             wire.word = nodes[source].name if n > 1 and source >= 0 else ""
             piece.wires.append(wire)
 
-    def _panel(self, box: int | None, pieces: dict[int, Piece], *, is_frame: bool = False) -> Piece:
+    def _room(self, box: int | None) -> float:
+        return self._towers.room(box) if self._towers is not None else math.inf
+
+    def _fitted(self, box: int | None, pieces: dict[int, Piece], *, is_frame: bool = False) -> Piece:
+        """A panel, as a tower if it is wider than its room."""
+        room, piece = self._room(box), self._panel(box, pieces, self._rows[box], is_frame=is_frame)
+        if self._towers is None or piece.left + piece.right <= room:
+            return piece
+        tower = self._panel(box, pieces, self._towers.rows(box), is_frame=is_frame)
+        return min(piece, tower, key=lambda piece: max(piece.left + piece.right, room))
+
+    def _panel(self, box: int | None, pieces: dict[int, Piece], ranked: Rows, *, is_frame: bool = False) -> Piece:
         panel = self._panels.by_box[box]
         items = {key: self._item(key, pieces) for key in panel.keys}
         early = [part for part in panel.segments if part.head.kind == "out" and part.source in self._early[box]]
@@ -140,7 +154,7 @@ class Composer:
             piece = self._framed(box, [rungs], rungs.wires, rungs.height, left, is_frame=is_frame)
             self._leave_early(piece, early, items)
             return piece
-        rows = [[items[key] for key in row if key not in late_ports] for row in self._rows[box]]
+        rows = [[items[key] for key in row if key not in late_ports] for row in ranked]
         known = {item for row in rows for item in row}
         missing = [item for key, item in items.items() if item not in known and key not in late_ports]
         if missing:  # ports that cannot be at the side after all
@@ -156,6 +170,7 @@ class Composer:
                 for wire in bridges:
                     at = strips[0].height - leaving(wire)[1] - arriving(wire.head, wire.source)
                     strip.wanted[wire.head] = min(at, strip.wanted.get(wire.head, at))
+            strip.is_tower = ranked is not self._rows[box]
             strip.is_bound = i == 0 and self._panels.are_entries_shared(box)
             strip.compose(box, self._orders)
             if box is None and self._lifted is not None:
@@ -309,7 +324,8 @@ class Composer:
                         wire.points.append((wire.points[-1][0], height + tuning.BAND))
                 piece.height += tuning.BAND
                 turn_over(piece.items, piece.wires, piece.height)  # but for lines from the side
-            set_title(piece, self._titles[box], [] if is_frame else sorted(ports), is_narrow=self._is_narrow)
+            xs = [] if is_frame else sorted(ports)
+            set_title(piece, self._titles[box], xs, self._room(box), is_narrow=self._is_narrow)
         return piece
 
     @staticmethod
@@ -343,124 +359,5 @@ class Composer:
         return height
 
 
-class _Words(NamedTuple):
-    """A title in at most two lines at the left of what enters, and two at the right."""
-
-    left: tuple[Sequence[str], ...]
-    right: tuple[Sequence[str], ...]
-
-    @property
-    def lines(self) -> int:
-        return max(len(self.left), len(self.right))
-
-    @property
-    def price(self) -> float:
-        split = tuning.SPLIT_COSTS if self.left and self.right else 0.0
-        return split + (0.0 if self.left else tuning.REST_COSTS) + tuning.SECOND_LINE_COSTS * (self.lines - 1)
-
-
 def _leads_left(wire: Wire) -> bool:
     return len(wire.points) > 2 and wire.points[2][0] < wire.start - _AT_TOP
-
-
-def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool = False) -> None:
-    """Puts words left and right of the lines that enter; the box grows where they need more room.
-
-    A narrow box may grow in height instead, by a second line.
-    """
-    parts = text.split(PARTS)
-    if room := _between(xs, _long(parts, bold=True), piece):
-        piece.title.append((Word(room[0], tuning.TITLE_BASE, tuning.SIZE, text), room[1], False))
-        return
-    ways = [(words, *_sides(piece, words, xs)) for words in _ways(parts, is_narrow=is_narrow) if xs or not words.right]
-    words, piece.left, piece.right = min(ways, key=lambda way: way[1] + way[2] + way[0].price)
-    is_rest = False
-    for lines, is_right in ((words.left, False), (words.right, True)):
-        for i, line in enumerate(lines):
-            long = _long(line, bold=not is_rest)
-            x = piece.right - tuning.TITLE_INSET - long if is_right else -piece.left + tuning.TITLE_INSET
-            base = tuning.TITLE_BASE + i * tuning.TITLE_LINE
-            piece.title.append((Word(x, base, tuning.SIZE, PARTS.join(line)), long, is_rest))
-            is_rest = True
-    if words.lines < 2:
-        return
-    for item in piece.items:  # what enters or leaves at the top still does
-        item.y += tuning.TITLE_LINE if item.y > _AT_TOP or not item.is_port else 0.0
-    for wire in piece.wires:
-        wire.points = [(x, y + tuning.TITLE_LINE if y > _AT_TOP else y) for x, y in wire.points]
-        wire.at = wire.at and (wire.at[0], wire.at[1] + tuning.TITLE_LINE)
-    piece.late = {source: side._replace(y=side.y + tuning.TITLE_LINE) for source, side in piece.late.items()}
-    piece.height += tuning.TITLE_LINE
-    piece.band += tuning.TITLE_LINE
-
-
-def set_title_beside(piece: Piece, text: str) -> None:
-    """Puts a title where data flows to the right: left of the stream, which is above it in the picture.
-
-    Its words have places across and along in this order turned: as they lie in the picture.
-    """
-    lines: list[list[str]] = [[]]
-    room = piece.height - 2 * tuning.TITLE_INSET
-    for part in text.split(PARTS):
-        if lines[-1] and _long([*lines[-1], part], bold=len(lines) == 1) > room:
-            lines.append([])
-        lines[-1].append(part)
-    longs = [_long(line, bold=not i) for i, line in enumerate(lines)]
-    height = max(longs) + 2 * tuning.TITLE_INSET
-    for wire in piece.wires if height > piece.height else ():
-        if wire.head.key.kind == "out" and wire.head in piece.items:  # what leaves the box does so at its new end
-            wire.points[-1] = (wire.points[-1][0], height)
-            wire.head.y = height
-    piece.height = max(piece.height, height)
-    piece.left += tuning.BAND - tuning.BOX_MARGIN + 4.0 + tuning.TITLE_LINE * (len(lines) - 1)
-    for i, (line, long) in enumerate(zip(lines, longs, strict=True)):
-        base = -piece.left + tuning.TITLE_BASE + i * tuning.TITLE_LINE
-        piece.title.append((Word(tuning.TITLE_INSET, base, tuning.SIZE, PARTS.join(line)), long, i > 0))
-
-
-def _ways(parts: Sequence[str], *, is_narrow: bool) -> Iterator[_Words]:
-    n = len(parts)
-    for k in range(n + 1):
-        yield _Words((parts[:k],) if k else (), (parts[k:],) if k < n else ())
-    if not is_narrow:
-        return
-    for k in range(n + 1):
-        for left in _halves(parts[:k]):
-            yield from (_Words(left, right) for right in _halves(parts[k:]) if len(left) > 1 or len(right) > 1)
-
-
-def _halves(parts: Sequence[str]) -> Iterator[tuple[Sequence[str], ...]]:
-    yield (parts,) if parts else ()
-    yield from ((parts[:i], parts[i:]) for i in range(1, len(parts)))
-
-
-def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, float]:
-    """Distances of the borders from the spine, with a title; around one entry not too far from equal."""
-    left = max((_long(line, bold=not i) for i, line in enumerate(words.left)), default=0.0)
-    right = max((_long(line, bold=not i and not words.left) for i, line in enumerate(words.right)), default=0.0)
-    if not xs:
-        return piece.left, max(piece.right, left + 2 * tuning.TITLE_INSET - piece.left)
-    room = tuning.TITLE_INSET + tuning.TITLE_FROM_LINE
-    left = max(piece.left, left + room - xs[0] if left else 0.0)
-    right = max(piece.right, right + room + xs[-1] if right else 0.0)
-    if len(xs) > 1 or left + right > tuning.NAME_WIDE:  # the latter for a name, not for what is in the box
-        return left, right
-    if right > piece.right:
-        left = max(left, tuning.SYMMETRY * right)
-    elif left > piece.left:
-        right = max(right, tuning.SYMMETRY * left)
-    return (max(left, right), max(left, right)) if abs(left - right) < tuning.ALMOST else (left, right)
-
-
-def _between(xs: Sequence[float], long: float, piece: Piece) -> tuple[float, float] | None:
-    """The leftmost place of a whole title between two lines that enter."""
-    if not xs or xs[0] + piece.left >= long + tuning.TITLE_INSET + tuning.TITLE_FROM_LINE:
-        return None
-    pairs = pairwise([*xs, piece.right - tuning.TITLE_INSET + tuning.TITLE_FROM_LINE])
-    left = next((left for left, right in pairs if right - left >= long + 2 * tuning.TITLE_FROM_LINE), None)
-    return None if left is None or left == xs[-1] else (left + tuning.TITLE_FROM_LINE, long)
-
-
-def _long(words: Sequence[str], *, bold: bool) -> float:
-    rest = PARTS.join(["", *words[1:]])
-    return width(words[0], tuning.SIZE, bold=bold) + width(rest, tuning.SIZE) if words else 0.0

@@ -116,11 +116,11 @@ class Figures:
         cls = self._labels.cls(box)
         marks = frozenset(flags(self._labels, "box", box, style))
         self._boxes[box.id] = Figure(marks, rect, False, (), cls, style, key=f"{self._letter}b{box.id}")
-        for word, long, is_rest in piece.title:
+        for i, (word, long, is_rest) in enumerate(piece.title):
             left, base = x + word.x, y + word.y
             around = title_rect(left, base, word.size, long)
             said = Word(left, base, word.size, word.text)
-            link = "" if is_rest else cls  # one link for one box
+            link = "" if i else cls  # one link for one box
             before, key = self._first.get(box.id, 0), f"{self._letter}b{box.id}"
             self._titles.append(Title(left, said, around, link, before, style.ink, is_rest, key))
 

@@ -31,7 +31,7 @@ class Ranking:
         self.dots: list[str] = []
         groups = same_rank(panels.view)
         for box in panels.by_box:
-            keys, segments = self._used(box)
+            keys, segments = self.used(box)
             ranks = _ranks(keys, segments)
             if len({rank for key, rank in ranks.items() if not key.is_port}) == sum(not key.is_port for key in keys):
                 self.rows[box] = self._in_rows(keys, ranks)
@@ -62,20 +62,20 @@ class Ranking:
         around = self._panels.around(box)
         # those change that get data from above now, for which their rows have no port
         ranked = [{key for row in self.rows[panel] for key in row} for panel in around]
-        changed = [i for i, panel in enumerate(around) if ranked[i] != {*self._used(panel)[0]}]
+        changed = [i for i, panel in enumerate(around) if ranked[i] != {*self.used(panel)[0]}]
         for panel in around[max(min([*changed, len(around) - 1]) - 1, 0) :]:
             self._again(panel)
         self._in_line_with_outer()
 
     def _again(self, box: int | None) -> None:
-        keys, segments = self._used(box)
+        keys, segments = self.used(box)
         rows = self._in_rows(keys, _ranks(keys, segments))
         self.rows[box] = _best((rows, _untangled(rows, segments)), segments)
 
     def _in_line_with_outer(self) -> None:
         """Puts what enters boxes in the order in which it comes to them, where that makes no more lines cross."""
         for box, parent in ((box.id, box.parent) for box in self._panels.view.boxes):  # a parent has a smaller id
-            rows, (_, segments) = self.rows[box], self._used(box)
+            rows, (_, segments) = self.rows[box], self.used(box)
             around = self._panels.by_box[parent].segments
             if not rows or len(rows[0]) < 2 or not rows[0][0].is_port or not self._panels.are_entries_shared(box):
                 continue
@@ -92,7 +92,7 @@ class Ranking:
         is_between = segment.head.kind == "box" and not self.is_stacked
         return is_between and self._panels.is_late(segment.head.id, segment.source)
 
-    def _used(self, box: int | None) -> tuple[list[Key], list[Segment]]:
+    def used(self, box: int | None) -> tuple[list[Key], list[Segment]]:
         panel = self._panels.by_box[box]
         segments = [segment for segment in panel.segments if not self._is_free(box, segment)] + self._panels.below[box]
         used = {key for segment in segments for key in (segment.tail, segment.head)}

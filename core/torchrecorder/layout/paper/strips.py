@@ -16,6 +16,7 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.exchange import Order, RowSets, crossing, exchanges, least_crossed
 from torchrecorder.layout.paper.lanes import Blocked, Router
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
+from torchrecorder.layout.paper.towers import sides
 
 _SWEEPS = (-1, 1, -1, 1, 0, 1)  # towards what is read, or towards readers
 
@@ -32,6 +33,8 @@ class Strip:
     prefer: int = LEFT
     is_sideways: bool = False
     """Whether data flows to the right; titles are then where data could come in from the left of the flow."""
+    is_tower: bool = False
+    """Whether one thing stands below the other."""
     is_bound: bool = False
     """Whether what enters comes in its order, which an exchange would tangle outside."""
     wanted: dict[RowItem, float] = field(default_factory=dict)  # least distance from the beginning
@@ -53,7 +56,9 @@ class Strip:
                 item.row = r
         self._sort_ends()
         self._own = self.wires
-        best = Order(tuple(tuple(item.key for item in row) for row in self.rows), {})
+        best = Order(
+            tuple(tuple(item.key for item in row) for row in self.rows), sides(self.wires) if self.is_tower else {}
+        )
         price = self._arranged(box, best)
         if not self._crossed or any(item.is_hooked for row in self.rows for item in row):  # lines back come later
             return
@@ -97,7 +102,7 @@ class Strip:
             for item in row:
                 item.row, item.last, item.x = r, r, 0.0
         spine = find_spine(self.rows, self.wires)
-        place(self.rows, self.wires, spine)
+        place(self.rows, self.wires, spine, is_tower=self.is_tower)
         spread(self.rows, self.wires, {item for item, _ in spine})
         prefer = self._open_sides(box)
         router = Router(self.rows, self.wires, prefer, order.sides)
@@ -298,15 +303,25 @@ def find_spine(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> list
 
 
 def place(
-    rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Sequence[tuple[RowItem, Wire | None]]
+    rows: Sequence[Sequence[RowItem]],
+    wires: Sequence[Wire],
+    spine: Sequence[tuple[RowItem, Wire | None]],
+    *,
+    is_tower: bool = False,
 ) -> None:
-    """Sets x of all; the spine is straight through every port on it."""
+    """Sets x of all; the spine is straight through every port on it, if that makes no tower much wider."""
     fixed: dict[RowItem, float] = {}
     x = 0.0
     for item, wire in spine:
         if wire is not None:
             x = wire.tail.x + wire.tail.exit(wire.source) - item.entry(wire.source)
         item.x = fixed[item] = x
+    if is_tower:
+        inner = [row[0] for row in rows if len(row) == 1 and not row[0].is_port]
+        leans = _width([inner]) > tuning.LEANING + max((item.left + item.right for item in inner), default=0.0)
+        for item in inner:
+            if leans or item not in fixed:
+                item.x = fixed[item] = (item.left - item.right) / 2 if item.piece else 0.0
     near: dict[RowItem, list[tuple[RowItem, float, float, int]]] = defaultdict(list)
     for wire in wires:
         if not wire.is_late:

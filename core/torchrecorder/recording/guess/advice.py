@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -66,7 +65,12 @@ def advice_on_shapes(
 def _on_objects(model: nn.Module) -> str:
     """Advice if the forward reads keys or attributes of what it is given, which no shape can say."""
     forward = type(model).forward
-    texts = {p.name: _object(forward, p) for p in required(model)}
+    texts = {p.name: example_of(forward, p.name, torch.Tensor) for p in required(model)}
+    for parameter in required(model):
+        cls: Any = parameter.annotation
+        if not texts[parameter.name] and is_object(cls):
+            is_dictionary = dict in (cls, get_origin(cls))
+            texts[parameter.name] = '{"key": …}' if is_dictionary else f"{cls.__name__}(…)"
     if not any(texts.values()):
         return ""
     spec = next((main.spec for main in accepted(model, 1)), InputSpec((1, 16)))
@@ -79,11 +83,3 @@ def _on_objects(model: nn.Module) -> str:
     lines = f"{imports}\ndef example():\n    return {{{given}}}"
     what = " and ".join(name for name, text in texts.items() if text)
     return f"{what} is not one tensor: write a function that gives it, and name it with `inputs`{where}\n{lines}"
-
-
-def _object(forward: object, parameter: inspect.Parameter) -> str:
-    """Python for an object that a parameter takes; empty if it may take a tensor."""
-    if (text := example_of(forward, parameter.name, torch.Tensor)) or not is_object(parameter.annotation):
-        return text
-    annotation: Any = parameter.annotation
-    return '{"key": …}' if dict in (annotation, get_origin(annotation)) else f"{annotation.__name__}(…)"

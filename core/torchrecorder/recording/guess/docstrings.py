@@ -15,7 +15,7 @@ from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, by_name, configured, parameters, required, specs_in
 from torchrecorder.recording.guess.roles import input_for, masked
 from torchrecorder.recording.shared_names import role_of
-from torchrecorder.recording.written.reader import Reader, prompted
+from torchrecorder.recording.written.reader import Reader
 from torchrecorder.recording.written.values import Call, is_given
 from torchrecorder.request import InputSpec
 
@@ -122,9 +122,7 @@ def from_examples(model: nn.Module, batch: int) -> Iterator[Guess]:
     if type(model).__module__.startswith("torch.nn."):
         return
     for text in (inspect.getdoc(type(model).forward), inspect.getdoc(type(model))):
-        reader = Reader()
-        reader.follow(prompted(text or ""))
-        yield from shown(model, "", reader.calls, batch)
+        yield from shown(model, "", Reader().prompts(text or "").calls, batch)
 
 
 def shown(model: nn.Module, place: str, calls: Iterable[Call], batch: int = 1) -> Iterator[Guess]:

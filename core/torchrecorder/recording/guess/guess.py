@@ -87,7 +87,7 @@ def placed(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, A
             return [new] * len(old) if is_many else new
         if isinstance(old, dict):
             return {key: put(str(key), item) for key, item in old.items()}
-        return type(old)(put(key, item) for key, item in _held(name, old)) if type(old) in (list, tuple) else old
+        return type(old)(put(str(key), item) for key, item in _held(name, old)) if type(old) in (list, tuple) else old
 
     return {name: put(name, value) for name, value in values.items()} | waiting
 

@@ -81,7 +81,11 @@ def described(model: nn.Module, batch: int) -> Iterator[Main]:
     """What the model says in attributes that hold sizes, its own or those of its configuration."""
     if type(model).__module__.startswith("torch."):
         return
-    channels, side, steps, features = (_size_of(model, names) for names in (_CHANNELS, _SIDE, _STEPS, _FEATURES))
+    said = (configured(model, *names) for names in (_CHANNELS, _SIDE, _STEPS, _FEATURES))
+    several = [tuple(value) if isinstance(value, (tuple, list)) else (value,) for value in said]
+    channels, side, steps, features = (
+        sizes if all(type(size) is int and 0 < size <= _LARGEST for size in sizes) else () for sizes in several
+    )
     conv = next((m for m in model.modules() if isinstance(m, (nn.Conv1d, nn.Conv2d, nn.Conv3d))), None)
     if side:
         axes = 3 if isinstance(conv, nn.Conv3d) else 2
@@ -102,12 +106,6 @@ _STEPS = ("n_times", "seq_len", "seq_length", "sequence_length")
 _FEATURES = ("in_features", "input_size", "input_dim", "n_features", "enc_in", "emb_dim", "embed_dim", "d_model")
 _LARGEST = 1 << 11
 """Above it, a size of the model is that of real data; a guess follows its layers then."""
-
-
-def _size_of(model: nn.Module, names: Sequence[str]) -> tuple[int, ...]:
-    value = configured(model, *names)
-    sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    return sizes if all(type(size) is int and 0 < size <= _LARGEST for size in sizes) else ()
 
 
 def widths(model: nn.Module) -> Iterator[int]:

@@ -91,8 +91,9 @@ def has_forward(model: nn.Module) -> bool:
     if type(model).forward is nn.Module.forward and "forward" not in vars(model):
         return False
     code = getattr(model.forward, "__code__", None)
-    is_bare = code is not None and {*code.co_consts} <= {None, model.forward.__doc__}
-    return not (is_bare and {instruction.opname for instruction in dis.get_instructions(code)} <= _EMPTY)
+    if code is None or not {*code.co_consts} <= {None, model.forward.__doc__}:
+        return True
+    return not {instruction.opname for instruction in dis.get_instructions(code)} <= _EMPTY
 
 
 class _Search:

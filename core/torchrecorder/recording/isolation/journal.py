@@ -123,7 +123,9 @@ class Journal:
 
     def put_back(self) -> None:
         """Put everything back now. What is kept stays kept."""
-        self._put_back_swaps()
+        swap = torch_private.SWAP.get()
+        while self._swaps and swap is not None:
+            swap(*self._swaps.pop())
         for held, saved in self._dicts:
             if not is_same(held, saved):
                 held.clear()
@@ -143,11 +145,6 @@ class Journal:
                     failed.append(error)
         if failed:
             raise failed[0]
-
-    def _put_back_swaps(self) -> None:
-        swap = torch_private.SWAP.get()
-        while self._swaps and swap is not None:
-            swap(*self._swaps.pop())
 
     def _later(self, undo: Callable[..., object], *args: object) -> Iterable[object]:
         """Call this when everything is put back; gives nothing to follow."""

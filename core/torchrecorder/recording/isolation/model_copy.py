@@ -133,7 +133,7 @@ class ModelCopy:
 _OWN = {name for name, value in vars(nn.Module()).items() if isinstance(value, (dict, set))}
 
 
-OnItem = Callable[[str, object], None]
+OnItem = Callable[[str, object], object]
 """Called with the path and the copy of the next item."""
 
 ITERATORS: tuple[type[Any], ...] = (

@@ -85,7 +85,12 @@ def weights_note() -> tuple[str, ...]:
 def advice_on_weights(target: Target, builder: object, error: BaseException) -> str:
     """The text with which a constructor that failed asks for no weights; empty if that was not why it failed."""
     is_missing = any(isinstance(it, FileNotFoundError) and _FILES.search(str(it.filename)) for it in chain(error))
-    if not is_missing and not _asked and not any(map(_is_of_the_network, chain(error))):
+    is_of_the_network = any(
+        isinstance(it, ConnectionError | urllib.error.URLError | socket.gaierror)
+        or f"{type(it).__module__}.".startswith(_OF_THE_NETWORK)
+        for it in chain(error)
+    )
+    if not (is_missing or _asked or is_of_the_network):
         return ""
     none = "a picture needs no weights" if is_missing else "pretrained weights are not fetched for a picture"
     parameters = parameters_of(builder) or ()
@@ -102,12 +107,6 @@ def _turns_off(parameter: inspect.Parameter, target: Target) -> bool:
     if now is True:
         return _SWITCHES.search(parameter.name) is not None
     return isinstance(now, str | Enum) and _NAMES.search(parameter.name) is not None
-
-
-def _is_of_the_network(error: BaseException) -> bool:
-    if isinstance(error, ConnectionError | urllib.error.URLError | socket.gaierror):
-        return True
-    return f"{type(error).__module__}.".startswith(_OF_THE_NETWORK)
 
 
 def _not_fetched(url: str | Sequence[str], *args: Any, **kwargs: Any) -> NotFetched:

@@ -10,7 +10,7 @@ import ast
 import importlib.util
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -53,6 +53,14 @@ class Reader(Expressions):
                 for case in cases[:ROUNDS]:
                     if len(self.examples) < _ENOUGH:
                         self._alone(partial(self._called, function, (), case))
+
+    def prompts(self, text: str) -> Reader:
+        """Follow the statements behind the prompts of Python in a text, each at its line; gives itself."""
+        for match in re.finditer(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE):
+            with suppress(SyntaxError):
+                for statement in ast.parse(re.sub(r"\n[ \t]*\.\.\. ?", "\n", match[1])).body:
+                    self.follow([ast.increment_lineno(statement, text.count("\n", 0, match.start()))])
+        return self
 
     def follow(self, statements: Iterable[ast.stmt]) -> None:
         """Follow statements in order, those that take too long in part."""
@@ -148,8 +156,10 @@ class Reader(Expressions):
             self._is_refused = self._is_refused or last(called) in _REFUSES
             if last(called) not in _REFUSES:
                 self.value(expression)
-        self.run(node.body)
-        self._is_refused = before
+        try:
+            self.run(node.body)
+        finally:
+            self._is_refused = before
 
     def _do_try(self, node: ast.Try) -> None:
         imports = [it for it in node.body if isinstance(it, (ast.Import, ast.ImportFrom))]
@@ -185,11 +195,3 @@ def _is_there(module: str) -> bool:
         return module in sys.modules or importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
         return False
-
-
-def prompted(text: str) -> Iterator[ast.stmt]:
-    """The statements behind the prompts of Python in a text, each at its line."""
-    for match in re.finditer(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE):
-        with suppress(SyntaxError):
-            for statement in ast.parse(re.sub(r"\n[ \t]*\.\.\. ?", "\n", match[1])).body:
-                yield ast.increment_lineno(statement, text.count("\n", 0, match.start()))
