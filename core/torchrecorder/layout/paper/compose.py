@@ -340,7 +340,7 @@ class Composer:
             by = strip.right + tuning.GUTTER + (tuning.RADIUS if parting else 0.0) - after.left
             after.move(by, down)
             for wire in parting:
-                wire.points[:2] = [(gutter, down - 8.0), (wire.points[2][0], down - 8.0)]
+                wire.points[:2] = [(gutter + tuning.RADIUS, down - 8.0), (wire.points[2][0], down - 8.0)]
             low = strip.height + (down if ends else 0.0) + tuning.TURN - 3.0
             ends.append(low)
             for source, x in strip.exits.items():
