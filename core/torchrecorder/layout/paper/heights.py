@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from torchrecorder.layout.paper.model import RowItem
 from torchrecorder.layout.paper.ushape import NoWayAcross
@@ -35,6 +35,14 @@ class Heights:
             self._group = before
             return False
         return True
+
+    def is_free(self, item: RowItem) -> bool:
+        """Whether it is level with nothing."""
+        return sum(leader is self._group[item][0] for leader, _ in self._group.values()) == 1
+
+    def lowest(self, item: RowItem, at: Mapping[RowItem, float]) -> float:
+        """The lowest height that the things below it leave."""
+        return min((at[other] - by for one, other, by in self._below if one is item), default=at[item])
 
     def solved(self) -> dict[RowItem, float]:
         """The height of each."""
