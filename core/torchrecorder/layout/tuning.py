@@ -13,7 +13,7 @@ PAGE = (540.0, 675.0)  # width and height of a page, 720 by 900 CSS pixels: alex
 ABOVE_INSETS = 2 / 3 * PAGE[1]  # height of a picture whose insets stand below it: davit_tiny, swin_t
 BESIDE_INSETS = 2 * PAGE[1]  # height of a picture whose insets stand beside it: SAM at 0
 PHONE = 315.0  # a narrower column is that of a phone, 420 CSS pixels
-TOWER = 380.0  # width of towers in a wider column where nothing else can be read: hdemucs
+TOWER_WIDE = 380.0  # width of towers in a wider column where nothing else can be read: hdemucs
 TOWERS = 5  # tries to make a tower as narrow as its room
 PICTURES_APART = 16.0  # between a picture and its insets: GAT, ECAPA_TDNN
 MAX_WIDTH = 1275.0  # wider pictures are laid out in layers instead: rt_detr at more
@@ -44,6 +44,7 @@ NARROW_LINES = (120.0, 110.0)  # the same in a picture that has to be narrow: nn
 LEAST_TEXT = 90.0  # a shorter line of a node is not broken on a phone
 SIDEWAYS_LINES = (0.0, 110.0)  # the same where data flows to the right: nn.Transformer, gpt2 to the right
 TAG_WIDE = 62.0  # a longer name of a hub is cut at its end: hdemucs, SD3
+END_WIDE = 110.0  # the same at the ends of a line in two parts: LocalNet
 
 # Titles of boxes.
 
@@ -135,6 +136,14 @@ U_WIDER = 1.3  # width of a U, in pages; it says more than a chain: UNet2DCondit
 GUTTER = 22.0  # between columns: swin_t
 TURN = 9.0  # below a column where its line turns to the next: resnet50
 NAMED = 5  # from so many outputs at one line on, only the first and the last name it: SD3 at less
+TOWER = 825.0  # height from which on lines get names so that a chain can be cut: LocalNet
+PAIR_COSTS = 42.0  # cost of a line in two parts with names: hetero at less, df_unet2d at 30
+PAIR_OFF = 0.04  # how far off the middle a cut may be for a line less with names, as a part of the chain: LocalNet
+PAIRS_AT_CUT = 4  # lines with names for one cut, at most: the U-ViT of the tests
+CUTS_TRIED = 2  # places in one chain: a limit of time
+CROSSED = 2  # lines that one has to cross to be worth names: GraphTransformer
+LINES_TRIED = 4  # the longest lines of a picture that is too wide: a limit of time
+NAMES_TRIED = 16  # ways to give names in one picture: a limit of time
 LEAST_PAIRS = 2  # skips across that make a U: SAM at less
 LEAST_LADDER = 6  # things below which nothing is a ladder: a stage more than two, each with what it is joined in
 LEAST_JOINED = 3  # things read from which on what joins stages stands below them all: hypercolumns

@@ -24,11 +24,14 @@ _WRITTEN = {
     "2 of 5 · shared": r"\d+ of \d+ · shared",
     "without downsample": r"\b(?:with|without) (?!params)\w+",
     "A": r"^[A-Z](?=\N{EN SPACE})",
+    "from layer2": r"^from \S.*",
     "params": r"\bparams?\b",
     "FLOPs": r"\bFLOPs\b",
     "+": r"^\+$",
 }
 """By the sign of `SIGNS` how it stands in the words of a picture; what is in brackets is the sign."""
+_AT_HALF = "from layer2"
+"""The sign that stands beside nodes only; nodes of data from elsewhere are worded alike."""
 _FLAGGED = {
     "a line in colour": "skip",
     "a line back": "back",
@@ -37,7 +40,7 @@ _FLAGGED = {
     "a dashed node": "link",
 }
 """By the sign the flag of things that are drawn so."""
-_AS_WRITTEN = ("3×3 /2", "64→128", "×4", "6 in parallel", "without downsample")
+_AS_WRITTEN = ("3×3 /2", "64→128", "×4", "6 in parallel", "without downsample", "from layer2")
 """Signs that are shown as the picture has them first."""
 
 
@@ -64,12 +67,13 @@ def signs(drawings: Iterable[Drawing], translate: Translate = in_english) -> Ite
     words += [word.text for layout in layouts for word in layout.words]
     words += [title.word.text for layout in layouts for title in layout.titles or ()]
     words += [line.word for layout in layouts for line in layout.lines]
+    tags = [word.text for figure in figures if not figure.key for word in figure.words]
     flags = {flag for figure in figures for flag in figure.flags}
     flags |= {flag for layout in layouts for line in layout.lines for flag in line.flags}
     for sign, meaning in SIGNS.items():
         if sign in _FLAGGED and _FLAGGED[sign] in flags:
             yield translate(sign), translate(meaning)
-        elif sign in _WRITTEN and (found := _first(_WRITTEN[sign], words)):
+        elif sign in _WRITTEN and (found := _first(_WRITTEN[sign], tags if sign == _AT_HALF else words)):
             yield found if sign in _AS_WRITTEN else sign, translate(meaning)
 
 

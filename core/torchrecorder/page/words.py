@@ -54,6 +54,7 @@ SIGNS = {
     "3×3 /2": "the size of a kernel, and behind / its stride",
     "+": "the sum of what enters",
     "a line in colour": "a skip connection: the same data on a shorter way",
+    "from layer2": "one half of a line: the name says where the other half is",
     "a line back": "what the next turn of a loop reads",
     "a small sign at a corner": "calls of one module, which share its parameters",
     "a diamond": "the code decides by these numbers which way it goes",

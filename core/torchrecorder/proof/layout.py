@@ -2,7 +2,7 @@
 
 Written from the View, from places and from the words that stand in the picture; it shares no code with what lays out or
 words. A line that begins or ends at no node has to begin on another of the same tail, as a branch of a trunk, or to end
-on another into the same head.
+on another into the same head. One in two parts has at both ends the name of the other one, which no other node has.
 """
 
 from __future__ import annotations
@@ -113,10 +113,28 @@ class _Lines:
     def __init__(self, layout: Layout, figures: Mapping[str, Figure], edges: Iterable[_Edge]) -> None:
         self.lines, self.figures, self.edges = layout.lines, figures, set(edges)
         self.tags = [figure for figure in layout.nodes if not figure.key]
+        self.names = [(_letter(node.key), node.words[0].text) for node in layout.nodes if node.key and node.words]
         self.named: dict[str, str] = {}
         """What each word on a tag stands for."""
-        self.begins = [self._at(line.curve[0], line.ends[0]) or self._at_tag(line) for line in self.lines]
-        self.arrives = [line.tip is not None and self._at(line.tip, line.ends[1]) for line in self.lines]
+        starts = [self._at(line.curve[0], line.ends[0]) for line in self.lines]
+        leading = [i for i, line in enumerate(self.lines) if starts[i] and self._at_tag(line.tip, line.ends[1], "to ")]
+        self.parted = Counter(self.lines[i].ends for i in leading)
+        """The edges with a line that leads to the name of the head."""
+        self.leading = {*leading}
+        self.resumed = {
+            i
+            for i, line in enumerate(self.lines)
+            if not starts[i] and self._at_tag(line.curve[0], line.ends[0], "from ")
+        }
+        """Lines that lead from the name of the tail."""
+        self.begins = [
+            starts[i] or (i in self.resumed) or self._at_tag(line.curve[0], line.ends[0])
+            for i, line in enumerate(self.lines)
+        ]
+        self.arrives = [
+            line.tip is not None and i not in self.leading and self._at(line.tip, line.ends[1])
+            for i, line in enumerate(self.lines)
+        ]
         self.along: dict[int, list[_Point]] = {}
         by_tail, by_head = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
         for i, line in enumerate(self.lines):
@@ -141,7 +159,10 @@ class _Lines:
             reached = self._reached_from(i)
             from_tail |= reached
             drawn.update((self.lines[i].ends[0], self.lines[j].ends[1]) for j in reached if self.arrives[j])
+        yield from self._half_lines()
         for i, line in enumerate(self.lines):
+            if i in self.leading:
+                continue
             said = "an edge from {} to {}".format(*line.ends)
             heads = {self.lines[j].ends[1] for j in self._reached_from(i) if self.arrives[j]}
             if line.ends not in self.edges:
@@ -173,15 +194,31 @@ class _Lines:
             return not any(_is_at(point, other) for k, other in self.figures.items() if "b" not in k)
         return _is_at(point, figure)
 
-    def _at_tag(self, line: Line) -> bool:
-        """Whether it begins at the name of its node, which is that of no other."""
-        tag = next((tag for tag in self.tags if _is_at(line.curve[0], tag)), None)
-        node = self.figures.get(line.ends[0])
-        if tag is None or node is None:
+    def _half_lines(self) -> Iterator[str]:
+        """Parts of lines in two parts without the other one."""
+        resumed = Counter(self.lines[i].ends for i in self.resumed)
+        for a, b in sorted(self.parted.keys() | resumed.keys()):
+            if (self.parted[a, b], resumed[a, b]) != (1, 1):
+                yield f"the line of an edge from {a} to {b} has a name at one end and none at the other"
+
+    def _at_tag(self, point: _Point | None, key: str, before: str = "") -> bool:
+        """Whether a line ends at the name of a node, which is that of no other."""
+        tag = next((tag for tag in self.tags if point and _is_at(point, tag)), None)
+        node = self.figures.get(key)
+        if tag is None or node is None or not tag.words[0].text.startswith(before):
             return False
-        word = tag.words[0].text
+        word = tag.words[0].text.removeprefix(before)
+        word = word.partition(" · ")[0] if before else word
         is_name = all(part in node.words[0].text for part in word.split("…"))
-        return is_name and self.named.setdefault(word, line.ends[0]) == line.ends[0]
+        if before:
+            begin, cut, end = word.rpartition("…")
+            named = [
+                name
+                for letter, name in self.names
+                if letter == _letter(key) and (name == word or (cut and name.startswith(begin) and name.endswith(end)))
+            ]
+            is_name = named == [node.words[0].text]  # the only one in all of the picture
+        return is_name and self.named.setdefault(word, key) == key
 
     def _reached(self, line: int, point: _Point) -> float | None:
         """Distance along a line at which a point lies on it; None if it does not."""
@@ -196,6 +233,11 @@ class _Lines:
                 return gone + t * long
             gone += long
         return None
+
+
+def _letter(key: str) -> str:
+    """The inset that a key belongs to."""
+    return key.rstrip("0123456789")
 
 
 def _is_at(point: _Point, figure: Figure) -> bool:

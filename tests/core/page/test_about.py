@@ -78,6 +78,32 @@ def test_only_signs_that_the_picture_uses(
     )
 
 
+class Crossed(nn.Module):
+    """Later layers that read earlier ones in the same order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.ModuleList(nn.Linear(8 + i, 9 + i) for i in range(8))
+        self.last = nn.ModuleList(nn.Linear(16 + 9 + i, 16) for i in range(8))
+
+    def forward(self, x: Tensor) -> Tensor:
+        kept = []
+        for layer in self.first:
+            x = layer(x)
+            kept.append(x)
+        for layer, other in zip(self.last, kept, strict=True):
+            x = layer(torch.cat([x, other], -1))
+        return x
+
+
+def test_a_line_in_two_parts_is_explained_as_the_picture_has_it() -> None:
+    drawings = torchrecorder.draw(Crossed(), (1, 8), fold=False).drawings
+    tags = [node.words[0].text for node in drawings[0].layout.nodes if not node.key]
+    found = dict(about.signs(drawings))
+    assert {sign for sign, meaning in found.items() if meaning == words.SIGNS["from layer2"]} & {*tags}
+    assert words.SIGNS["from layer2"] not in dict(about.signs(torchrecorder.draw(Tied(), (1, 8)).drawings)).values()
+
+
 def test_the_guide_has_the_signs() -> None:
     """A page of a project shows what the guide on reading explains."""
     table = [row.split("|")[1] for row in READING.read_text(encoding="utf-8").splitlines() if row.startswith("| ")]

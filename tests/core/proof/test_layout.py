@@ -11,6 +11,7 @@ import pytest
 from tests.core.drawing.engines import laid_out
 from tests.core.drawing.looping import LOOPS
 from tests.core.graph.building import Net, mlp, residual_block, transformer
+from tests.core.layout.paper.test_named import detector
 from tests.core.layout.paper.test_paper import fork, hub, towers
 from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import to_dot
@@ -61,6 +62,7 @@ NETS: dict[str, Graph] = {
     "fork": fork(5),
     "bundle": bundled(),
     "transformer": transformer(2),
+    "names": detector(),
 }
 
 
@@ -191,6 +193,35 @@ def test_a_tag_names_the_hub_and_no_other_node() -> None:
         nodes = [*layout.nodes]
         nodes[tags[0]] = nodes[tags[0]]._replace(words=(word,))
         assert any("does not lead" in fault for fault in faults(view, replace(layout, nodes=nodes)))
+
+
+def half(layout: Layout, start: str) -> int:
+    """A line that leads to a name that begins so, or comes from one."""
+    (tag, *_) = [figure for figure in layout.nodes if not figure.key and figure.words[0].text.startswith(start)]
+    left, right, y = tag.rect.left, tag.rect.right, (tag.rect.top + tag.rect.bottom) / 2
+    ends = [(line.tip if start == "to " else line.curve[0]) for line in layout.lines]
+    return next(i for i, end in enumerate(ends) if end and left - 1 < end[0] < right + 1 and abs(end[1] - y) < 1)
+
+
+@pytest.mark.parametrize("start", ["to ", "from "])
+def test_a_line_in_two_parts_has_both_with_the_names_of_its_ends(start: str) -> None:
+    view = view_of(detector())
+    layout = paper(view)
+    i = half(layout, start)
+    a, b = layout.lines[i].ends
+    without = replace(layout, lines=[*layout.lines[:i], *layout.lines[i + 1 :]])
+    said = f"the line of an edge from {a} to {b} has a name at one end and none at the other"
+    assert said in faults(view, without)
+    twice = replace(layout, lines=[*layout.lines, layout.lines[i]])
+    assert said in faults(view, twice)
+    words = [figure.words[0].text for figure in layout.nodes if figure.key]
+    other = words[1]
+    for text in (f"{start}{other}", start.strip(), f"{start}cat", other):
+        tags = [j for j, figure in enumerate(layout.nodes) if not figure.key and figure.words[0].text.startswith(start)]
+        nodes = [*layout.nodes]
+        word = nodes[tags[0]].words[0]._replace(text=text)
+        nodes[tags[0]] = nodes[tags[0]]._replace(words=(word,))
+        assert faults(view, replace(layout, nodes=nodes)), text
 
 
 @pytest.mark.parametrize("name", LOOPS)

@@ -8,6 +8,7 @@ simpler one, or to the layered layout; insets stand beside the picture or below 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise, zip_longest
@@ -27,6 +28,7 @@ from torchrecorder.layout.paper.exchange import Order, RowSets
 from torchrecorder.layout.paper.figures import Figures
 from torchrecorder.layout.paper.ladder import Ladder
 from torchrecorder.layout.paper.lanes import Blocked
+from torchrecorder.layout.paper.named import Edges, Nameable
 from torchrecorder.layout.paper.panels import Panels
 from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking
 from torchrecorder.layout.paper.towers import Towers
@@ -43,6 +45,8 @@ class _Page(NamedTuple):
     layout: Layout
     faults: Sequence[str]
     price: float
+    picture: Placement
+    insets: Sequence[Placement]
 
 
 class PaperLayout:
@@ -57,7 +61,7 @@ class PaperLayout:
         width: float = tuning.PAGE[0],
         is_sideways: bool = False,
     ) -> None:
-        self._width, self._is_sideways = width, is_sideways
+        self._width = width
         self.reason = ""  # why there is none
         self._sketches: list[_Sketch] = []
         n = len(view.nodes) + sum(len(inset.view.nodes) for inset in view.insets)
@@ -101,15 +105,38 @@ class PaperLayout:
             narrow = [(sketch.narrow(self._width, tuning.PAGE[1:]) or [inset])[0] for sketch, inset in pairs]
             pages = [self._page(placed, beside) for beside in (insets, narrow) for placed in pictures]
             page = min(pages, key=lambda page: page.price)
-        if page.faults and not self._is_sideways:
+        if not picture.is_sideways and self._width >= tuning.PHONE:
+            page = self._with_names(page, picture, heights)
+        if page.faults and not picture.is_sideways:
             page = min(page, self._tower(insets), key=lambda page: len(page.faults))
         self.reason = "; ".join(page.faults)
         return None if page.faults else page.layout
 
+    def _with_names(self, page: _Page, picture: _Sketch, heights: Sequence[float]) -> _Page:
+        """The page with lines in two parts with names, as far as that is worth its price."""
+        left = tuning.NAMES_TRIED
+        while left > 0:
+            is_tower = page_height(page.layout.width, page.layout.height, self._width) > tuning.TOWER
+            tried = [*islice(picture.nameable(page.picture, self._width, is_tower=is_tower), left)]
+            left -= len(tried)
+            better, by = page, picture
+            for sketch in map(picture.with_named, tried):
+                pages = [self._page(placed, page.insets) for placed in sketch.best(self._width, heights)]
+                best = min(pages, key=lambda page: page.price)
+                is_small = bool(page.faults) and best.layout.width > tuning.SMALL_FROM * self._width
+                if best.price < better.price - 1.0 and not is_small:
+                    better, by = best, sketch
+            if by is picture:
+                break
+            page, picture = better, by
+        return page
+
     def _tower(self, insets: Sequence[Placement]) -> _Page:
         """The page with towers, where nothing else can be read."""
         ways = zip(self._sketches, [None, *insets], strict=True)
-        picture, *others = (way if way and not way.faults else sketch.as_tower(tuning.TOWER) for sketch, way in ways)
+        picture, *others = (
+            way if way and not way.faults else sketch.as_tower(tuning.TOWER_WIDE) for sketch, way in ways
+        )
         return self._page(picture, others)
 
     def _page(self, picture: Placement, insets: Sequence[Placement]) -> _Page:
@@ -117,9 +144,10 @@ class PaperLayout:
         layout = on_page(picture.layout, [inset.layout for inset in insets], self._width)
         wrong = [fault for placed in all_of_it for fault in placed.faults]
         cost = price(layout, sum(placed.crossings for placed in all_of_it), wrong, self._width)
+        cost += tuning.PAIR_COSTS * picture.pairs
         if too_many := too_many_crossings(all_of_it, self._width):
             wrong.append(too_many)
-        return _Page(layout, wrong, cost)
+        return _Page(layout, wrong, cost, picture, insets)
 
 
 class _Sketch:
@@ -131,16 +159,18 @@ class _Sketch:
         letter: str = "",
         *,
         is_sideways: bool = False,
+        named: Edges = frozenset(),
     ) -> None:
-        self._view, self._styles = view, styles
+        self._view, self._show, self._styles = view, show, styles
         self._letter = letter
-        self._is_sideways = is_sideways
+        self.is_sideways = is_sideways
+        self._named = named
         self._is_plain = is_sideways  # whether nothing is laid out as a U
         self._is_narrow = False  # whether words are broken into more lines
         self._towers: Towers | None = None  # the plan with one thing below the other
         self._has_u = False
         self._has_ladder = False
-        self._panels = Panels(view)
+        self._panels = Panels(view, named)
         self._orders: dict[RowSets, Order] = {}
         self.ranking = Ranking(self._panels)
         self._labels = Labels(view, show=show)
@@ -160,6 +190,24 @@ class _Sketch:
             tower = self.as_tower(width)
             placements = [min(way, tower, key=lambda way: way.price) for way in placements]
         return placements
+
+    def with_named(self, edges: Edges) -> _Sketch:
+        """The same with further lines in two parts."""
+        sketch = _Sketch(self._view, self._show, self._styles, self._letter, named=self._named | edges)
+        sketch.ranking.follow(self.ranking.first)
+        return sketch
+
+    def nameable(self, placed: Placement, width: float, *, is_tower: bool) -> Iterator[Edges]:
+        """Lines that the picture may be better with names for."""
+        signs = {node.id for node in self._view.nodes if self._labels.node(node).is_sign}
+        lines = Nameable(self._panels, signs, self._named)
+        if is_tower:
+            rows = self.ranking.rows
+            columns = Columns(self._panels, rows, self._cards)
+            columns.plan(tuning.PAGE[1], width)
+            yield from lines.at_cuts(rows, {box: columns.heights(box) for box in rows if box not in columns.shapes})
+        crossed = Counter(line for pair in crossings(placed.layout) for line in pair)
+        yield from lines.in_the_way(placed.layout.lines, crossed, is_wide=placed.layout.width > width)
 
     def as_tower(self, width: float) -> Placement:
         """The placement with one thing below the other where there is no room for both."""
@@ -208,7 +256,7 @@ class _Sketch:
         tried: list[Placement] = []
         plans: list[Columns] = []
         for height in heights:
-            along, across = (width, height) if self._is_sideways else (height, width)
+            along, across = (width, height) if self.is_sideways else (height, width)
             ways: list[Placement] = []
             for with_ladders in (True, False):
                 columns = Columns(self._panels, self.ranking.rows, self._cards)
@@ -240,7 +288,7 @@ class _Sketch:
             columns,
             self._orders,
             is_narrow=self._is_narrow,
-            is_sideways=self._is_sideways,
+            is_sideways=self.is_sideways,
             towers=self._towers,
         )
         for _ in range(_TRIES):
@@ -264,9 +312,10 @@ class _Sketch:
                     words,
                     self._letter,
                     self._panels.ends,
-                    is_sideways=self._is_sideways,
+                    is_sideways=self.is_sideways,
                 )
-                return placement(figures.layout(piece), width, is_sideways=self._is_sideways)
+                placed = placement(figures.layout(piece), width, is_sideways=self.is_sideways)
+                return placed._replace(pairs=len(self._named))
         return Placement.failed("data cannot come in by the side")
 
     @cached_property
@@ -276,9 +325,10 @@ class _Sketch:
             self._panels,
             self._labels,
             self._styles,
+            self._shapes,
             are_ends_bare=is_inset,
             is_narrow=self._is_narrow,
-            is_sideways=self._is_sideways,
+            is_sideways=self.is_sideways,
             towers=self._towers,
         )
         return cards.in_rows(self.ranking.rows)
@@ -373,6 +423,7 @@ class Placement(NamedTuple):
     crossings: int
     price: float
     is_poor: bool = True  # whether another way is worth trying
+    pairs: int = 0  # lines in two parts with names
 
     @staticmethod
     def failed(why: str) -> Placement:
@@ -396,7 +447,7 @@ def placement(layout: Layout, room: float, *, is_sideways: bool = False) -> Plac
             faults.append("nodes overlap")
             break
         rects.add(rect)
-    crossed = crossings([line.curve for line in layout.lines], is_wide=layout.is_wide)
+    crossed = sum(1 for _ in crossings(layout))
     is_tangled = crossed > tuning.FEW_CROSSINGS or _is_tangled(crossed, len(layout.lines), room)
     is_poor = bool(faults) or is_tangled or layout.width > room
     return Placement(layout, tuple(faults), crossed, price(layout, crossed, faults, room), is_poor)
@@ -421,16 +472,14 @@ def _is_tangled(crossed: int, lines: int, room: float) -> bool:
     return crossed > max(lines / tuning.LINES_A_CROSSING, least)
 
 
-def crossings(curves: Sequence[Curve], *, is_wide: bool = False) -> int:
-    """Number of pairs of lines that cross."""
+def crossings(layout: Layout) -> Iterator[tuple[int, int]]:
+    """Pairs of lines that cross, by their positions."""
+    curves = [line.curve for line in layout.lines]
     extents = [around(curve) for curve in curves]
-    near = Rects(is_wide=is_wide)
-    number = 0
+    near = Rects(is_wide=layout.is_wide)
     for i, curve in enumerate(curves):
-        for j in near.meeting(extents[i]):
-            number += _cross(curve, curves[j], extents[j])
+        yield from ((i, j) for j in near.meeting(extents[i]) if _cross(curve, curves[j], extents[j]))
         near.add(extents[i])
-    return number
 
 
 def _cross(curve: Curve, other: Curve, extent: Rect) -> bool:

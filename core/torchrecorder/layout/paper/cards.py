@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Rect
 from torchrecorder.layout.model import BASE, LINE_HEIGHT, PARTS, Figure, NodeStyle, Styles, Word, words_around
 from torchrecorder.layout.paper.breaks import in_facts
-from torchrecorder.layout.paper.panels import Key, Panels
+from torchrecorder.layout.paper.panels import Key, NamedEnd, Panels
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Node
@@ -22,6 +23,8 @@ from torchrecorder.view.node_kinds import Kind
 if TYPE_CHECKING:
     from torchrecorder.layout.paper.towers import Towers
 
+FROM, TO = "from ", "to "
+"""Before the names at the ends of a line that is drawn in two parts."""
 _LIGHT = ("norm", "act", "pool", "op")  # kinds that say all in one line
 
 
@@ -32,6 +35,7 @@ class Card:
     places: list[tuple[float, float]] = field(default_factory=list)  # their middles
     node: int = -1  # its node; -1 for the name of one that is drawn elsewhere
     shows: int = -1  # the node that it names
+    named: NamedEnd | None = None  # the end of a line that it is at, if the line has a name at its other end too
     is_to_left: bool = False  # whether `beside` is at its left
     is_bare: bool = False  # whether only a line is seen that begins or ends there
     is_sideways: bool = False  # whether data flows to the right
@@ -73,6 +77,7 @@ class Cards:
         panels: Panels,
         labels: Labels,
         styles: Styles | None,
+        shapes: Mapping[tuple[int, int], str],
         *,
         are_ends_bare: bool = False,
         is_narrow: bool = False,
@@ -81,6 +86,7 @@ class Cards:
     ) -> None:
         self._towers = towers
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
+        self._shapes = shapes
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
         self._long = tuning.SIDEWAYS_LINES if is_sideways else tuning.NARROW_LINES if is_narrow else tuning.USUAL_LINES
         self._bare: set[int] = set()  # inputs and outputs that are only the ends of lines
@@ -110,9 +116,12 @@ class Cards:
 
     def _of(self, node: Node, one_line: float = 0.0) -> Card:
         card = self._card(node, one_line)
-        beside = self._panels.beside.get(node.id, [])
-        card.beside = [self._beside(self._view.nodes[other]) for other in beside]
-        top = -(sum(2 * other.body for other in card.beside) + tuning.BETWEEN_BESIDE * (len(beside) - 1)) / 2
+        card.beside = [self._beside(self._view.nodes[other]) for other in self._panels.beside.get(node.id, ())]
+        for end in sorted(self._panels.named.get(node.id, ()), key=lambda end: end.is_tail):
+            edge = self._view.edges[end.edge]
+            shape = self._shapes.get((edge.tail, edge.head), "") if end.is_tail and not edge.skip else ""
+            card.beside.append(replace(self._tag(end.other, TO if end.is_tail else FROM, shape), named=end))
+        top = -(sum(2 * other.body for other in card.beside) + tuning.BETWEEN_BESIDE * (len(card.beside) - 1)) / 2
         for other in card.beside:
             card.places.append((card.half + tuning.BESIDE + other.half, top + other.body))
             top += 2 * other.body + tuning.BETWEEN_BESIDE
@@ -142,13 +151,15 @@ class Cards:
         return Card(figure, node=node.id, shows=node.id, is_sideways=self._is_sideways)
 
     def _beside(self, node: Node) -> Card:
-        if node.id in self._panels.single:
-            return self._card(node)
-        name = "".join(self._tags[node.id])
+        return self._card(node) if node.id in self._panels.single else self._tag(node.id)
+
+    def _tag(self, node: int, word: str = "", shape: str = "") -> Card:
+        """The name of a node beside another."""
+        name = word + "".join(self._tags[node]) + (PARTS + shape if shape else "")
         wide, high = width(name, tuning.SMALL, bold=True) + 2 * 5.0, tuning.SMALL * 1.4
         words = (Word(0.0, tuning.SMALL * BASE, tuning.SMALL, name),)
         rect = Rect.centred(0.0, 0.0, wide, high)
-        return replace(self._shown(Figure(frozenset(("data",)), rect, False, words), node), node=-1)
+        return replace(self._shown(Figure(frozenset(("data",)), rect, False, words), self._view.nodes[node]), node=-1)
 
     def _label(self, node: Node) -> Label:
         style = self._styles.nodes[node.id] if self._styles else NodeStyle()
@@ -156,16 +167,23 @@ class Cards:
 
     @cached_property
     def _tags(self) -> dict[int, tuple[str, str]]:
-        """Name and number for the readers of a hub: the name cut if long, a number if others have that name."""
+        """Name and number of what is named beside others: the name cut if long, a number if others have that name."""
+        hubs, ends = self._panels.hubs, self._panels.named
         names: dict[int, str] = {}
-        for hub in sorted(self._panels.hubs):
-            name = self._label(self._view.nodes[hub]).name
-            while width(name, tuning.SMALL) > tuning.TAG_WIDE:
+        for node in sorted({*hubs, *ends}):
+            name = self._label(self._view.nodes[node]).name
+            while width(name, tuning.SMALL) > (tuning.TAG_WIDE if node in hubs else tuning.END_WIDE):
                 name = name.rstrip("…")[:-1].rstrip("._ ") + "…"
-            names[hub] = name
-        alike = {name: [hub for hub, other in names.items() if other == name] for name in names.values()}
-        numbers = {hub: f" #{i}" for hubs in alike.values() if len(hubs) > 1 for i, hub in enumerate(hubs, 1)}
-        return {hub: (name, numbers.get(hub, "")) for hub, name in names.items()}
+            names[node] = name
+        alike = {name: [node for node, other in names.items() if other == name] for name in names.values()}
+        taken = Counter(names.values())
+        # a reader looks for the other end of a line in all of the picture
+        others = [self._label(node).name for node in self._view.nodes if node.id not in names] if ends else []
+        for name in alike:
+            begin = name.rstrip("…")
+            taken[name] += sum(other.startswith(begin) if begin != name else other == name for other in others)
+        numbers = {node: f" #{i}" for name, own in alike.items() if taken[name] > 1 for i, node in enumerate(own, 1)}
+        return {node: (name, numbers.get(node, "")) for node, name in names.items()}
 
 
 def _written(

@@ -28,7 +28,7 @@ class Columns:
         pending: list[tuple[int | None, float, float]] = [(None, high, wide)]
         for box, available, room in pending:
             rows = self._rows[box]
-            highs = [max((self._size(key)[0] for key in row), default=0.0) for row in rows]
+            highs = self.heights(box)
             is_loop = box in self._panels.back  # a way back is as long as its box is high
             if with_u and not is_loop and (shape := self._u_shape(box, sum(highs), room)):
                 self.shapes[box], self.cuts[box] = shape, [shape.cut]
@@ -42,6 +42,10 @@ class Columns:
                 beside = sum(h for q, h in enumerate(highs) if column[q] == column[r]) - highs[r]
                 inside = available - beside - tuning.COLUMN_BESIDE, (room - 30.0) / (len(cuts) + 1)
                 pending += [(key.id, *inside) for key in row if key.kind == "box"]
+
+    def heights(self, box: int | None) -> list[float]:
+        """Estimated heights of the rows of a panel."""
+        return [max((self._size(key)[0] for key in row), default=0.0) for row in self._rows[box]]
 
     def _u_shape(self, box: int | None, high: float, room: float) -> UShape | None:
         if high < tuning.LEAST_CHAIN or self._has_late(box) or (shape := find_u(self._panels, self._rows, box)) is None:

@@ -13,11 +13,12 @@ from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.exchange import Order, RowSets, least_crossed
+from torchrecorder.layout.paper.heights import stages_apart
 from torchrecorder.layout.paper.ladder import UP, Ladder
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
 from torchrecorder.layout.paper.panels import Key, Panels, Segment
 from torchrecorder.layout.paper.ranks import Rows
-from torchrecorder.layout.paper.rungs import Rungs, stages_apart
+from torchrecorder.layout.paper.rungs import Rungs
 from torchrecorder.layout.paper.strips import Strip
 from torchrecorder.layout.paper.titles import set_title, set_title_beside
 from torchrecorder.layout.paper.towers import Towers
@@ -340,7 +341,7 @@ class Composer:
             by = strip.right + tuning.GUTTER + (tuning.RADIUS if parting else 0.0) - after.left
             after.move(by, down)
             for wire in parting:
-                wire.points[:2] = [(gutter, down - 8.0), (wire.points[2][0], down - 8.0)]
+                wire.points[:2] = [(gutter + tuning.RADIUS, down - 8.0), (wire.points[2][0], down - 8.0)]
             low = strip.height + (down if ends else 0.0) + tuning.TURN - 3.0
             ends.append(low)
             for source, x in strip.exits.items():

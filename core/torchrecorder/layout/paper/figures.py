@@ -104,8 +104,17 @@ class Figures:
             begin, end = x + way * (dx - beside.half), x + way * card.half
             turn = [(end + way * 7.0, y + dy), (end + way * 7.0, y + at)] if dy != at else []
             points = [self._at(*point) for point in ((begin, y + dy), *turn, (end, y + at))]
-            mark = frozenset(filter(None, (self._marks.get((beside.shows, card.shows)),)))
-            self._paths.append(_Path(-1, points, (mark, EdgeStyle()), True, False, (beside.shows, card.shows)))
+            ends = beside.shows, card.shows
+            look = frozenset(filter(None, (self._marks.get(ends),))), EdgeStyle()
+            if beside.named:
+                ends, look = self._ends[beside.named.edge], self._look_of(beside.named.edge)
+                points = points[::-1] if beside.named.is_tail else points
+            self._paths.append(_Path(-1, points, look, True, False, ends))
+
+    def _look_of(self, position: int) -> tuple[frozenset[str], EdgeStyle]:
+        edge = self._view.edges[position]
+        style = self._styles.edges[position] if self._styles else EdgeStyle()
+        return frozenset(filter(None, ("skip" if edge.skip else "", edge.mark))), style
 
     def _put_box(self, piece: Piece, x: float, y: float) -> None:
         assert piece.box is not None

@@ -8,8 +8,9 @@ such as the embedding of a time step, is drawn beside its readers and is in no p
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Literal, NamedTuple, TypeVar
 
 from torchrecorder.layout import tuning
@@ -30,6 +31,13 @@ def reached(start: _Place, near: Mapping[_Place, Sequence[_Place]]) -> set[_Plac
             seen.add(place)
             pending += near.get(place, ())
     return seen
+
+
+def resolution(view: View, edge: int) -> int:
+    """Number of places of what an edge carries, height by width; 0 if it is not known."""
+    meta = view.graph.values[view.edges[edge].value].meta
+    sizes = [size for size in (meta.shape[2:] if meta else ()) if isinstance(size, int)]
+    return prod(sizes) if sizes else 0
 
 
 class Key(NamedTuple):
@@ -59,6 +67,14 @@ class Panel:
     segments: list[Segment] = field(default_factory=list)
 
 
+class NamedEnd(NamedTuple):
+    """One end of a line that is not drawn from node to node: at both ends it names the other one."""
+
+    other: int
+    edge: int  # position in the View
+    is_tail: bool
+
+
 class _Flow(NamedTuple):
     """An edge as it is drawn."""
 
@@ -71,7 +87,7 @@ class _Flow(NamedTuple):
 class Panels:
     """The panels of a View by their box, that of the whole by None."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, named: Collection[int] = ()) -> None:
         self.view = view
         self._parents = {box.id: box.parent for box in view.boxes}
         self._around: dict[int | None, tuple[int | None, ...]] = {None: (None,)}
@@ -88,8 +104,14 @@ class Panels:
         """The nodes that each edge joins, by its position in the View."""
         self.beside: dict[int, list[int]] = defaultdict(list)  # by reader the nodes that are drawn beside it
         self.hubs = self._hubs(flows)
-        named = [flow for flow in flows if flow.tail in self.hubs]
+        aside = [flow for flow in flows if flow.tail in self.hubs or flow.position in named]
         flows = self._set_aside(flows, self.hubs)
+        self.named: dict[int, list[NamedEnd]] = defaultdict(list)
+        """By node the ends of lines at it that have names for the rest."""
+        for flow in (flow for flow in flows if flow.position in named):
+            self.named[flow.tail].append(NamedEnd(flow.head, flow.position, is_tail=True))
+            self.named[flow.head].append(NamedEnd(flow.tail, flow.position, is_tail=False))
+        flows = [flow for flow in flows if flow.position not in named]
         self.single = self._single(flows)  # nodes that are drawn beside their only reader
         flows = self._set_aside(flows, self.single)
         self.by_box: dict[int | None, Panel] = {None: Panel(None)}
@@ -105,8 +127,8 @@ class Panels:
         self.hooked = {end for edge in view.edges if edge.back for end in (edge.tail, edge.head)}
         fed = {segment.head for panel in self.by_box.values() for segment in panel.segments}
         self.below: dict[int | None, list[Segment]] = defaultdict(list)
-        """Things fed by a hub alone, as segments that are not drawn."""
-        for panel, tail, head in (next(self._passed(flow, flow.tail)) for flow in named):
+        """Things fed by a name alone, as segments that are not drawn."""
+        for panel, tail, head in (next(self._passed(flow, flow.tail)) for flow in aside):
             if head not in fed and not self._leads(panel, head, tail):
                 self.below[panel].append(Segment(tail, head, tail.id))
         self.all_from_above = False
@@ -192,9 +214,17 @@ class Panels:
         for source, heads in [*readers.items()]:
             if len(set(heads)) >= tuning.HUB:
                 after = reached(min(heads), readers)
-                if sum(head in after for head in set(heads)) >= tuning.HUB - 1:  # a series, not a fork
+                is_series = sum(head in after for head in set(heads)) >= tuning.HUB - 1  # not a fork
+                if is_series and not self._is_stage(flows, source):
                     hubs.add(source)
         return hubs
+
+    def _is_stage(self, flows: list[_Flow], source: int) -> bool:
+        """Whether what reads a node first gives less resolution: stages are joined by lines, on rows of their own."""
+        first = min(flow.head for flow in flows if flow.tail == source)
+        edges = [next((flow.position for flow in flows if flow.tail == node), -1) for node in (source, first)]
+        before, after = (resolution(self.view, edge) if edge >= 0 else 0 for edge in edges)
+        return before > after > 0
 
     def _single(self, flows: list[_Flow]) -> set[int]:
         readers: dict[int, set[int]] = defaultdict(set)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from torchrecorder.errors import EngineError
@@ -26,6 +26,7 @@ class Ranking:
     def __init__(self, panels: Panels) -> None:
         self._panels = panels
         self.rows: dict[int | None, Rows] = {}
+        self.first: dict[int | None, Rows] = {}  # those before anything was given up
         self.is_stacked = False  # whether towers stand one below the other
         self._asked: list[tuple[int | None, list[Key], list[Segment], dict[Key, int]]] = []
         self.dots: list[str] = []
@@ -45,6 +46,16 @@ class Ranking:
             plain = [sorted(row, key=self._panels.order) for row in rows]
             self.rows[box] = _best((plain, rows), segments)
         self._in_line_with_outer()
+        self.first = {**self.rows}
+
+    def follow(self, other: Mapping[int | None, Rows]) -> None:
+        """Takes rows of more lines, where an engine would have to be asked."""
+        for box, keys, _, ranks in self._asked:
+            rows = [[key for key in row if key in keys] for row in other[box]]
+            is_all = sum(map(len, rows)) == len(keys)
+            self.rows[box] = [row for row in rows if row] if is_all else self._in_rows(keys, ranks)
+        self._in_line_with_outer()
+        self.first = {**self.rows}
 
     def stack(self) -> bool:
         """Puts towers one below the other, which is less wide; whether that can be."""

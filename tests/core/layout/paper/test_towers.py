@@ -126,4 +126,4 @@ def test_what_is_tangled_in_rows_is_a_tower(seed: int) -> None:
 
 
 def test_what_is_tangled_in_a_tower_too_is_drawn_in_layers() -> None:
-    assert "crossings" in reason(tangle(5))
+    assert "crossings" in reason(tangle(10))
