@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from torchrecorder.layout import tuning
+from torchrecorder.layout.paper.ladder import Ladder
 from torchrecorder.layout.paper.model import RowItem
+from torchrecorder.layout.paper.panels import Key
 from torchrecorder.layout.paper.ushape import NoWayAcross
 
 LEVEL = 0.5  # points: rounding
@@ -63,3 +66,18 @@ class Heights:
             if not is_changed:
                 return {item: leaders[leader] + by for item, (leader, by) in self._group.items()}
         return None
+
+
+def stages_apart(ladder: Ladder, items: Mapping[Key, RowItem]) -> dict[tuple[int, int], float]:
+    """The least distances of the middles of two nodes in a rail, as far as their sizes are known."""
+    apart: dict[tuple[int, int], float] = {}
+    for rail in ladder.rails:
+        nodes = [items[key] if key.kind == "node" else None for key in rail.keys]
+        for i, first in enumerate(nodes):
+            reached = -tuning.WORD_GAP
+            for item in nodes[i:]:
+                if first is None or item is None:
+                    break
+                apart[first.key.id, item.key.id] = reached + tuning.WORD_GAP - first.middle + item.middle
+                reached += tuning.WORD_GAP + item.height
+    return apart

@@ -409,18 +409,3 @@ class Rungs:
     @property
     def exits(self) -> dict[int, float]:
         return {item.key.id: item.x for item in self.items.values() if item.key.kind == "out"}
-
-
-def stages_apart(ladder: Ladder, items: Mapping[Key, RowItem]) -> dict[tuple[int, int], float]:
-    """The least distances of the middles of two nodes in a rail, as far as their sizes are known."""
-    apart: dict[tuple[int, int], float] = {}
-    for rail in ladder.rails:
-        nodes = [items[key] if key.kind == "node" else None for key in rail.keys]
-        for i, first in enumerate(nodes):
-            reached = -tuning.WORD_GAP
-            for item in nodes[i:]:
-                if first is None or item is None:
-                    break
-                apart[first.key.id, item.key.id] = reached + tuning.WORD_GAP - first.middle + item.middle
-                reached += tuning.WORD_GAP + item.height
-    return apart
