@@ -145,19 +145,21 @@ class Labels:
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box, parts_of)
         name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
         layer = self.kinds.layers.get(call.id)
-        lights = [*(() if layer is None else layer.made), *self._tied(node), *self._lights(node)]
+        before, behind = self._lights(node)
+        lights = [*(() if layer is None else layer.made), *self._tied(node), *behind]
         if (module.native and kind != "block") or layer is not None:
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
-            room = MAX_NAME - len(" · ".join(("", *lights)))
+            room = MAX_NAME - len(" · ".join(("", *before, *lights)))
             is_whole = "settings" in self.show
             room = MAX_DIFFERING if is_whole else room
             said, like = (module.extra_repr, cls) if layer is None else (layer.said, layer.like)
             what = heads or summary(cls, said, node.spans, limit=room, like=like, whole=is_whole)
-            parts, long = [*_repeated(" · ".join((what, *lights)), node), self._again(module, node)], cls
+            parts, long = [*_repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
         else:
             long = node.inset or among(values_of(node.spans, "class")) or cls
             facts = (*settings(node.spans), self._params(module, node))
-            parts = [*_repeated(" · ".join(filter(None, (long, self._experts(call.id), *lights))), node), *facts]
+            words = filter(None, (*before, long, self._experts(call.id), *lights))
+            parts = [*_repeated(" · ".join(words), node), *facts]
         limit = MAX_DIFFERING if node.spans or node.parts or "settings" in self.show else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
@@ -220,11 +222,13 @@ class Labels:
                 shapes.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
         return shapes
 
-    def _lights(self, node: Node) -> list[str]:
-        """The classes of the parts beside the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""
-        classes_of_parts = []
+    def _lights(self, node: Node) -> tuple[list[str], list[str]]:
+        """The classes of the parts before and behind the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""
+        before: list[str] = []
+        classes_of_parts: list[str] = []
         for part in node.parts:
             if part.calls and part.calls == node.calls:
+                before, classes_of_parts = classes_of_parts, []
                 continue
             module = self._module(part.calls[0]) if part.calls else None
             if module is not None and class_name(module) in DROPOUTS:
@@ -232,7 +236,7 @@ class Labels:
             classes = values_of(part.spans, "class") or ((class_name(module),) if module is not None else ())
             bare = [text.removesuffix("1d").removesuffix("2d").removesuffix("3d") for text in classes]
             classes_of_parts.append(among(bare) or self.node(part).name)
-        return [text for text in classes_of_parts if text != "dropout"]
+        return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
         """`+ pos_embedding`, `+ · relu`."""
@@ -446,7 +450,8 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
         if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
             return Label(sign, is_sign=True)
         text = f"{float(number):.4g}"
-        return Label(f"{text} {sign}" if "0" in op.attrs else f"{sign} {text}")
+        is_turned = name in ("sub", "div") and op.target.rpartition(".")[2].startswith("__r")  # `1 - x`
+        return Label(f"{text} {sign}" if "0" in op.attrs or is_turned else f"{sign} {text}")
     if name == "scaled_dot_product_attention":
         return Label("attention", "scaled dot-product")
     if name == "getitem":  # `[:, 0]` for the index `(:, 0)`

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+import torch
+from torch import Tensor, nn
 
 from tests.core.graph.building import Net, residual_block, transformer
 from torchrecorder.graph import Graph
-from torchrecorder.labels.labels import Label, Labels
+from torchrecorder.labels.labels import Label, Labels, op_label
+from torchrecorder.recording import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Node, make_view
 
@@ -93,6 +97,33 @@ def test_signs() -> None:
     assert of_op("div", 1, attrs={"1": "2.8284271247461903"}) == Label("÷ 2.828")
     assert of_op("sub", 1, attrs={"0": "1"}) == Label("1 −")
     assert of_op("mul", 1, attrs={"1": "SymInt"}) == Label("×", is_sign=True)
+
+
+@pytest.mark.parametrize(
+    ("order", "line"),
+    [
+        ("norm act conv", "BatchNorm · ReLU · Conv2d 3×3 · 4→4"),
+        ("norm conv act", "BatchNorm · Conv2d 3×3 · 4→4 · ReLU"),
+        ("conv norm act", "Conv2d 3×3 · 4→4 · BatchNorm · ReLU"),
+    ],
+)
+def test_what_is_drawn_as_one_layer_is_said_in_its_order(order: str, line: str) -> None:
+    kinds = {"norm": nn.BatchNorm2d(4), "act": nn.ReLU(), "conv": nn.Conv2d(4, 4, 3)}
+    net = nn.Sequential(*(kinds[it] for it in order.split()), nn.AvgPool2d(2))
+    assert line in labels(capture(net.eval(), (torch.ones(1, 4, 8, 8),)))
+
+
+@pytest.mark.parametrize(
+    ("forward", "said"),
+    [(lambda x: 1 - x, "1 −"), (lambda x: 2 / x, "2 ÷"), (lambda x: x - 1, "− 1"), (lambda x: x / 2, "÷ 2")],
+)
+def test_the_number_stands_on_the_side_on_which_it_is_written(forward: Callable[[Tensor], Tensor], said: str) -> None:
+    class Of(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return forward(x)
+
+    graph = capture(Of(), (torch.ones(1, 4),))
+    assert op_label(graph, graph.ops[-1]) == Label(said)
 
 
 def test_ops() -> None:

@@ -246,6 +246,26 @@ def test_a_text_beside_a_tensor_is_no_text_to_read() -> None:
     assert "photograph" not in guess(Chooses()).guessed
 
 
+class MixesPlaces(nn.Module):
+    """What its convolutions make of a picture is put into rows, for which its norm has a size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.norm = nn.Conv2d(3, 8, 16, 16), nn.LayerNorm(400)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Mix.
+
+        Args:
+            x: A picture (B, C, H, W).
+        """
+        return self.norm(self.stem(x).flatten(2))
+
+
+def test_a_picture_that_is_too_small_for_a_row_stays_a_square() -> None:
+    assert guess(MixesPlaces()).guessed.startswith("x=1,3,320,320, ")
+
+
 class PerKind(nn.Module):
     """As HeteroConv: whatever its layers take, in a dictionary."""
 

@@ -13,11 +13,12 @@ from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.exchange import Order, RowSets, least_crossed
+from torchrecorder.layout.paper.heights import stages_apart
 from torchrecorder.layout.paper.ladder import UP, Ladder
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
 from torchrecorder.layout.paper.panels import Key, Panels, Segment
 from torchrecorder.layout.paper.ranks import Rows
-from torchrecorder.layout.paper.rungs import Rungs, stages_apart
+from torchrecorder.layout.paper.rungs import Rungs
 from torchrecorder.layout.paper.strips import Strip
 from torchrecorder.layout.paper.titles import set_title, set_title_beside
 from torchrecorder.layout.paper.towers import Towers

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from torchrecorder.layout import tuning
+from torchrecorder.layout.paper.ladder import Ladder
 from torchrecorder.layout.paper.model import RowItem
+from torchrecorder.layout.paper.panels import Key
 from torchrecorder.layout.paper.ushape import NoWayAcross
 
 LEVEL = 0.5  # points: rounding
@@ -36,6 +39,14 @@ class Heights:
             return False
         return True
 
+    def is_free(self, item: RowItem) -> bool:
+        """Whether it is level with nothing."""
+        return sum(leader is self._group[item][0] for leader, _ in self._group.values()) == 1
+
+    def lowest(self, item: RowItem, at: Mapping[RowItem, float]) -> float:
+        """The lowest height that the things below it leave."""
+        return min((at[other] - by for one, other, by in self._below if one is item), default=at[item])
+
     def solved(self) -> dict[RowItem, float]:
         """The height of each."""
         at = self._settled()
@@ -55,3 +66,18 @@ class Heights:
             if not is_changed:
                 return {item: leaders[leader] + by for item, (leader, by) in self._group.items()}
         return None
+
+
+def stages_apart(ladder: Ladder, items: Mapping[Key, RowItem]) -> dict[tuple[int, int], float]:
+    """The least distances of the middles of two nodes in a rail, as far as their sizes are known."""
+    apart: dict[tuple[int, int], float] = {}
+    for rail in ladder.rails:
+        nodes = [items[key] if key.kind == "node" else None for key in rail.keys]
+        for i, first in enumerate(nodes):
+            reached = -tuning.WORD_GAP
+            for item in nodes[i:]:
+                if first is None or item is None:
+                    break
+                apart[first.key.id, item.key.id] = reached + tuning.WORD_GAP - first.middle + item.middle
+                reached += tuning.WORD_GAP + item.height
+    return apart

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
-from math import prod
 from typing import NamedTuple
 
 from torchrecorder.layout import tuning
-from torchrecorder.layout.paper.panels import Key, Panels, Segment, reached
+from torchrecorder.layout.paper.panels import Key, Panels, Segment, reached, resolution
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.ushape import early_exits
 
@@ -112,11 +111,9 @@ class _Finder:
         view, areas = self._panels.view, dict[Key, int]()
         self._read: dict[Key, set[int]] = defaultdict(set)  # by box the resolutions that come to it
         for part in segments:
-            meta = view.graph.values[view.edges[part.edges[0]].value].meta
-            sizes = [size for size in (meta.shape[2:] if meta else ()) if isinstance(size, int)]
-            if sizes:
-                areas.setdefault(part.tail, prod(sizes))
-                self._read[part.head].add(prod(sizes))
+            if area := resolution(view, part.edges[0]):
+                areas.setdefault(part.tail, area)
+                self._read[part.head].add(area)
         for key in self._keys:  # what nothing reads is as large as what it reads
             if key not in areas and self._into[key]:
                 areas[key] = areas.get(self._into[key][0], 0)

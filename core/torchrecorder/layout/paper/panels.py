@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Literal, NamedTuple, TypeVar
 
 from torchrecorder.layout import tuning
@@ -30,6 +31,13 @@ def reached(start: _Place, near: Mapping[_Place, Sequence[_Place]]) -> set[_Plac
             seen.add(place)
             pending += near.get(place, ())
     return seen
+
+
+def resolution(view: View, edge: int) -> int:
+    """Number of places of what an edge carries, height by width; 0 if it is not known."""
+    meta = view.graph.values[view.edges[edge].value].meta
+    sizes = [size for size in (meta.shape[2:] if meta else ()) if isinstance(size, int)]
+    return prod(sizes) if sizes else 0
 
 
 class Key(NamedTuple):
@@ -206,9 +214,17 @@ class Panels:
         for source, heads in [*readers.items()]:
             if len(set(heads)) >= tuning.HUB:
                 after = reached(min(heads), readers)
-                if sum(head in after for head in set(heads)) >= tuning.HUB - 1:  # a series, not a fork
+                is_series = sum(head in after for head in set(heads)) >= tuning.HUB - 1  # not a fork
+                if is_series and not self._is_stage(flows, source):
                     hubs.add(source)
         return hubs
+
+    def _is_stage(self, flows: list[_Flow], source: int) -> bool:
+        """Whether what reads a node first gives less resolution: stages are joined by lines, on rows of their own."""
+        first = min(flow.head for flow in flows if flow.tail == source)
+        edges = [next((flow.position for flow in flows if flow.tail == node), -1) for node in (source, first)]
+        before, after = (resolution(self.view, edge) if edge >= 0 else 0 for edge in edges)
+        return before > after > 0
 
     def _single(self, flows: list[_Flow]) -> set[int]:
         readers: dict[int, set[int]] = defaultdict(set)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from torchrecorder.layout import tuning
@@ -63,6 +63,9 @@ class Rungs:
     _turning: set[tuple[RowItem, RowItem]] = field(
         default_factory=set
     )  # what turns into the next rail, and the first of it
+    _passing: list[tuple[range, float, int]] = field(
+        default_factory=list
+    )  # columns, heights and sources of lines there
     _at: dict[RowItem, float] = field(default_factory=dict)  # middles along the flow
 
     def compose(self) -> None:
@@ -82,7 +85,7 @@ class Rungs:
                 (source, *_) = [wire.source for wire in self.wires if (wire.tail, wire.head) == (item, after)]
                 self._shift[after] = self._shift[item] + item.exit(source) - after.entry(source)
         self._stack()
-        ways = [way for wire in self.wires if (way := self._led(wire))]
+        ways = [way for wire in sorted(self.wires, key=self._rise) if (way := self._led(wire))]
         self._spread(ways)
         self._across(ways)
         self._end(ways)
@@ -120,6 +123,11 @@ class Rungs:
         for item, other in self._neighbours(at):
             heights.below(item, other, self._reach(item, DOWN) + self._reach(other, UP) + tuning.WORD_GAP)
         self._at = heights.solved()
+        for rail in self.ladder.rails:  # what ends a way up stands close to what is before it
+            items = [self.items[key] for key in rail.keys]
+            free = [*takewhile(heights.is_free, items[:0:-1])] if rail.way == UP else []
+            for item in free[::-1]:
+                self._at[item] = heights.lowest(item, self._at)
         top = min(self._at[item] - self._reach(item, UP) for item in self._at)
         start = self.lead + tuning.ARROW_ROOM if self.is_boxed else 0.0
         for item in self._at:
@@ -176,6 +184,11 @@ class Rungs:
 
     # lines
 
+    def _rise(self, wire: Wire) -> float:
+        """How far its ends are from level; what is level is led first."""
+        at = self._at.get(wire.tail), self._at.get(wire.head)
+        return math.inf if at[0] is None or at[1] is None else abs(at[0] - at[1])
+
     def _led(self, wire: Wire) -> _Way | None:
         """The way of a line by columns and heights; None if it is straight in its column."""
         tail, head = wire.tail, wire.head
@@ -203,7 +216,8 @@ class Rungs:
             way.legs.append(_Leg(last + 1, start, way.end))
             return way
         between = [item for item in self._at if first < self._column[item] < last]
-        free = self._free_height(way, between)
+        free = self._free_height(way, between, (first, last))
+        self._passing.append((range(first + 1, last), free, wire.source))
         if first < 0 or abs(free - start) > LEVEL:
             way.legs.append(_Leg(first + 1, start, free))
         if head.is_port or (way.side and abs(free - way.end) > LEVEL):
@@ -228,11 +242,14 @@ class Rungs:
         others = (other for other in self._at if self._column[other] == self._column[item])
         return all((self._at[item] - self._at[other]) * way >= 0 for other in others)
 
-    def _free_height(self, way: _Way, between: Sequence[RowItem]) -> float:
+    def _free_height(self, way: _Way, between: Sequence[RowItem], ends: tuple[int, int]) -> float:
         """The height at which it passes the columns between: that of an end, or between two things."""
         end = way.start if math.isinf(way.end) or not way.side else way.end
         air = tuning.ARROW_ROOM / 2
         spans = [(self._at[i] - self._reach(i, UP) - air, self._at[i] + self._reach(i, DOWN) + air) for i in between]
+        for columns, y, source in self._passing:
+            if source != way.wire.source and any(ends[0] < column < ends[1] for column in columns):
+                spans.append((y - tuning.TRACK, y + tuning.TRACK))
         places = [way.start, end, *(y for span in spans for y in span)]
         places = [max(y, self.lead + 3.0) for y in places]
         free = [y for y in places if not any(low + 0.1 < y < high - 0.1 for low, high in spans)]
@@ -242,7 +259,7 @@ class Rungs:
             for item, after in self._next.items():
                 low, high = sorted((self._at[item], self._at[after]))
                 crossed += item in between and low < y < high
-            return abs(y - way.start) + abs(y - end) + tuning.CROSSING_COSTS * crossed
+            return abs(y - way.start) + abs(y - end) + tuning.EXCHANGE_SAVES * crossed
 
         return min(free, key=price)
 
@@ -392,18 +409,3 @@ class Rungs:
     @property
     def exits(self) -> dict[int, float]:
         return {item.key.id: item.x for item in self.items.values() if item.key.kind == "out"}
-
-
-def stages_apart(ladder: Ladder, items: Mapping[Key, RowItem]) -> dict[tuple[int, int], float]:
-    """The least distances of the middles of two nodes in a rail, as far as their sizes are known."""
-    apart: dict[tuple[int, int], float] = {}
-    for rail in ladder.rails:
-        nodes = [items[key] if key.kind == "node" else None for key in rail.keys]
-        for i, first in enumerate(nodes):
-            reached = -tuning.WORD_GAP
-            for item in nodes[i:]:
-                if first is None or item is None:
-                    break
-                apart[first.key.id, item.key.id] = reached + tuning.WORD_GAP - first.middle + item.middle
-                reached += tuning.WORD_GAP + item.height
-    return apart

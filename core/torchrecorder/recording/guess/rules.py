@@ -122,6 +122,13 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
     for old, new in pairs:
         if old > 1 and len(spec.shape) > 3 and spec.shape.count(old) > 1:  # the sides of a picture
             yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
+        if (
+            product
+            and len(spec.shape) == 4
+            and spec.shape[2] == spec.shape[3]
+            and (side := _root(spec.shape[3], old, new))
+        ):
+            yield replace(spec, shape=(*spec.shape[:2], side, side))  # what layers made of it was put into one row
         for axis in reversed(range(len(spec.shape))):
             for other in _instead(spec.shape[axis], old, new, product, is_certain):
                 if (found := resized(spec, axis, other)) not in seen:
@@ -133,6 +140,13 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
     if (said := says("says sides", cause)) and len(spec.shape) >= 4:
         sides = [int(group) for group in said.groups() if group]
         yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
+
+
+def _root(side: int, old: int, new: int) -> int:
+    """Side of the square of which layers make `new` where they make `old` of one with this side; 0 if it has none."""
+    roots = math.isqrt(old), math.isqrt(new)
+    is_square = (roots[0] ** 2, roots[1] ** 2) == (old, new) and old > 0
+    return side * roots[1] // roots[0] if is_square and side * roots[1] % roots[0] == 0 else 0
 
 
 def _as_said(spec: InputSpec, cause: str, is_named: bool, product: re.Match[str] | None) -> Iterator[InputSpec]:

@@ -77,12 +77,12 @@ def panet() -> Graph:
     return net.graph(*given)
 
 
-def nested() -> Graph:
-    """UNet++ of three levels."""
+def nested(depth: int = 2) -> Graph:
+    """UNet++."""
     net = Net("UNetPlusPlus", params=2000)
-    rows = [[x] for x in stages(net, 4)[1:]]
-    for j in (1, 2):
-        for i in range(3 - j):
+    rows = [[x] for x in stages(net, depth + 2)[1:]]
+    for j in range(1, depth + 1):
+        for i in range(depth + 1 - j):
             x = net.op("cat", *rows[i], resized(net, rows[i + 1][j - 1], rows[i][0]))
             rows[i].append(net.layer(f"node{i}{j}", "Conv2d", x, net.shape(rows[i][0]), params=60 + 3 * i + j))
     return net.graph(net.layer("final", "Linear", rows[0][-1], params=7))
@@ -217,6 +217,15 @@ def test_a_nested_u_has_a_column_for_each_depth() -> None:
     assert leads_right(named(picture, "stage1"), named(picture, "node01"), named(picture, "node02"))
     assert leads_right(named(picture, "stage2"), named(picture, "node11"))
     assert named(picture, "stage1")[1] < named(picture, "node11")[1] < named(picture, "stage3")[3]
+
+
+def test_a_stage_that_many_read_has_a_line_to_each() -> None:
+    picture = paper(nested(3))
+    assert faults(picture) == []
+    assert picture.tags == 0
+    assert leads_right(*(named(picture, name) for name in ("stage1", "node01", "node02", "node03")))
+    last = [cats(picture)[i] for i in range(3)]
+    assert level(named(picture, "stage1"), *last)
 
 
 def test_columns_of_all_stages_are_joined_below_them() -> None:
