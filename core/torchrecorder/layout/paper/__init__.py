@@ -258,6 +258,8 @@ class _Sketch:
                 if same is None:
                     plans.append(columns)
                     tried.append(ways[-1])
+                if not any(isinstance(shape, Ladder) for shape in columns.shapes.values()):
+                    break
             placements.append(min(ways, key=lambda way: way.price))
         self._has_u = any(columns.shapes for columns in plans)
         self._has_ladder = any(isinstance(shape, Ladder) for columns in plans for shape in columns.shapes.values())
