@@ -26,7 +26,7 @@ from torch import nn
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.shared_names import usual
 from torchrecorder.recording.written.reader import Reader
-from torchrecorder.recording.written.values import Call, Example, call_text, is_given, is_read, made
+from torchrecorder.recording.written.values import Call, Example, call_text, is_given, is_read, made, value_text
 from torchrecorder.request import Target
 from torchrecorder.request.callables import docstrings, needed_arguments, parameters_of, required
 from torchrecorder.trace.allowed import refused_argument
@@ -123,7 +123,7 @@ def arguments_found(cls: type) -> Iterator[Way]:
     """Arguments that may build a class, the most trusted first; each is looked for when it is asked for."""
     seen: set[str] = set()
     place = _place(cls)
-    for kind in (_written, _of_sibling, _in_package, _by_names):
+    for kind in (_written, _of_sibling, _in_package, _as_near_and_by_names, _by_names):
         with suppress(Exception):  # classes of others may answer any question with an exception
             yield from islice(_new(kind(cls, place), cls, seen), _OF_A_KIND)
 
@@ -265,16 +265,35 @@ def _of_sibling(cls: type, place: Place | None) -> Iterator[Way]:
         if {*defaults} == needed and all(_is_plain(it) for it in defaults.values()):
             text = call_text(cls.__name__, (), defaults)
             yield Way((), defaults, f"built with what {sibling.__name__} takes by default: {text}", "model", cls=cls)
+    for way in _as_near(cls, place):
+        if {*way.kwargs} == needed:
+            yield way
+
+
+def _as_near(cls: type, place: Place | None) -> Iterator[Way]:
+    """What classes near one are built with, as far as it needs that, too."""
+    needed = {it.name for it in required(parameters_of(cls))}
     near = (it for it in _siblings(cls) if it.__module__ == cls.__module__ or {*it.__mro__} & {*cls.__mro__} - _BASES)
     for sibling in islice(near, _OF_A_KIND) if needed else ():
         for way in islice(_written(sibling, place), _OF_A_KIND):
             kwargs = {name: value for name, value in way.kwargs.items() if name in needed}
-            if {*kwargs} == needed:
-                text = call_text(cls.__name__, (), kwargs)
-                docstring = f"an example in the docstring of {sibling.__name__}"
-                where = f"{way.place}, where {sibling.__name__} is" if way.place else docstring
-                note = f"built as in {where}: {text}"
-                yield replace(way, args=(), kwargs=kwargs, note=note, grade="model", calls=(), cls=cls)
+            text = call_text(cls.__name__, (), kwargs)
+            docstring = f"an example in the docstring of {sibling.__name__}"
+            where = f"{way.place}, where {sibling.__name__} is" if way.place else docstring
+            yield replace(
+                way, args=(), kwargs=kwargs, note=f"built as in {where}: {text}", grade="model", calls=(), cls=cls
+            )
+
+
+def _as_near_and_by_names(cls: type, place: Place | None) -> Iterator[Way]:
+    """What classes near one are built with, and what the names of its other parameters usually stand for."""
+    for way in _as_near(cls, place):
+        left = [it for it in required(parameters_of(cls)) if it.name not in way.kwargs]
+        found = usual(left)
+        if way.kwargs and left and len(found) == len(left):
+            text = ", ".join(f"{name}={value_text(value)}" for name, value in found.items())
+            note = f"{way.note}, with {text}, as the names suggest"
+            yield replace(way, kwargs={**way.kwargs, **found}, note=note, grade="names")
 
 
 def _is_plain(value: object) -> bool:

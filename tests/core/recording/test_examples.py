@@ -289,6 +289,23 @@ def test_what_the_docstring_of_a_class_near_it_shows(project: Project) -> None:
     assert way.note == "built as in an example in the docstring of Wide: Net(pieces=7)"
 
 
+def test_a_class_near_it_shows_a_part_and_names_the_rest(project: Project) -> None:
+    wide = """
+        class Tagger(Net):
+            def __init__(self, pieces, num_classes):
+                super().__init__(pieces)
+                self.tags = nn.Linear(2, num_classes)
+    """
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + dedent(wide))
+    project.write("tests/test_net.py", "from PKG import Net\nNet(pieces=7)")
+    (way,) = project.ways("Tagger")
+    assert way.kwargs == {"pieces": 7, "num_classes": 4}
+    assert way.note == (
+        "built as in tests/test_net.py:2, where Net is: Tagger(pieces=7), with num_classes=4, as the names suggest"
+    )
+    assert way.grade == "names"
+
+
 def test_what_is_refused_ends_with_its_block(project: Project) -> None:
     refused = "    with pytest.raises(RuntimeError):\n        Net(3)(torch.rand(2, 3).reshape(5))\n"
     code = f"import pytest, torch\nfrom PKG import Net\ndef test_refused():\n{refused}def test_net():\n    Net(7)\n"

@@ -207,7 +207,8 @@ class _Sketch:
             columns.plan(tuning.PAGE[1], width)
             yield from lines.at_cuts(rows, {box: columns.heights(box) for box in rows if box not in columns.shapes})
         crossed = Counter(line for pair in crossings(placed.layout) for line in pair)
-        yield from lines.in_the_way(placed.layout.lines, crossed, is_wide=placed.layout.width > width)
+        is_wide = width < placed.layout.width <= tuning.SMALL_FROM * width  # no line alone is the cause of more
+        yield from lines.in_the_way(placed.layout.lines, crossed, is_wide=is_wide)
 
     def as_tower(self, width: float) -> Placement:
         """The placement with one thing below the other where there is no room for both."""
@@ -267,6 +268,8 @@ class _Sketch:
                 if same is None:
                     plans.append(columns)
                     tried.append(ways[-1])
+                if not any(isinstance(shape, Ladder) for shape in columns.shapes.values()):
+                    break
             placements.append(min(ways, key=lambda way: way.price))
         self._has_u = any(columns.shapes for columns in plans)
         self._has_ladder = any(isinstance(shape, Ladder) for columns in plans for shape in columns.shapes.values())

@@ -47,6 +47,8 @@ def find_ladder(
     segments = [part for part in panel.segments if part.tail in keys and part.head in keys]
     if is_neck and sum(key.is_port for key in keys) < tuning.LEAST_JOINED:
         return None
+    if len({resolution(panels.view, part.edges[0]) for part in segments} - {0}) < tuning.LEAST_PAIRS:
+        return None
     if any(key.kind == "node" and key.id in panels.hooked for key in keys):
         return None
     inside = {key.id: find_ladder(panels, rows, key.id, is_neck=True) for key in keys if key.kind == "box"}
