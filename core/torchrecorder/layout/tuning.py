@@ -43,7 +43,7 @@ NARROW_LINES = (120.0, 110.0)  # the same in a picture that has to be narrow: nn
 LEAST_TEXT = 90.0  # a shorter line of a node is not broken on a phone
 SIDEWAYS_LINES = (0.0, 110.0)  # the same where data flows to the right: nn.Transformer, gpt2 to the right
 TAG_WIDE = 62.0  # a longer name of a hub is cut at its end: hdemucs, SD3
-END_WIDE = 110.0  # the same at the ends of a line in two parts: LocalNet
+END_WIDE = 110.0  # the same at the ends of a line in two parts: wav2vec2
 
 # Titles of boxes.
 
@@ -135,9 +135,9 @@ U_WIDER = 1.3  # width of a U, in pages; it says more than a chain: UNet2DCondit
 GUTTER = 22.0  # between columns: swin_t
 TURN = 9.0  # below a column where its line turns to the next: resnet50
 NAMED = 5  # from so many outputs at one line on, only the first and the last name it: SD3 at less
-TOWER = 825.0  # height from which on lines get names so that a chain can be cut: LocalNet
+TOWER = 825.0  # height from which on lines get names so that a chain can be cut: the detector of the tests
 PAIR_COSTS = 42.0  # cost of a line in two parts with names: df_unet2d at 30
-PAIR_OFF = 0.04  # how far off the middle a cut may be for a line less with names, as a part of the chain: LocalNet
+PAIR_OFF = 0.04  # how far off the middle a cut may be for a name less, as a part of the chain: the U-ViT of the tests
 PAIRS_AT_CUT = 4  # lines with names for one cut, at most: the U-ViT of the tests
 CUTS_TRIED = 2  # places in one chain: a limit of time
 CROSSED = 2  # lines that one has to cross to be worth names: GraphTransformer

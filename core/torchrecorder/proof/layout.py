@@ -117,10 +117,10 @@ class _Lines:
         self.named: dict[str, str] = {}
         """What each word on a tag stands for."""
         starts = [self._at(line.curve[0], line.ends[0]) for line in self.lines]
-        leading = [i for i, line in enumerate(self.lines) if starts[i] and self._at_tag(line.tip, line.ends[1], "to ")]
-        self.parted = Counter(self.lines[i].ends for i in leading)
-        """The edges with a line that leads to the name of the head."""
-        self.leading = {*leading}
+        self.leading = {
+            i for i, line in enumerate(self.lines) if starts[i] and self._at_tag(line.tip, line.ends[1], "to ")
+        }
+        """Lines that lead to the name of the head."""
         self.resumed = {
             i
             for i, line in enumerate(self.lines)
@@ -196,9 +196,9 @@ class _Lines:
 
     def _half_lines(self) -> Iterator[str]:
         """Parts of lines in two parts without the other one."""
-        resumed = Counter(self.lines[i].ends for i in self.resumed)
-        for a, b in sorted(self.parted.keys() | resumed.keys()):
-            if (self.parted[a, b], resumed[a, b]) != (1, 1):
+        parted, resumed = (Counter(self.lines[i].ends for i in half) for half in (self.leading, self.resumed))
+        for a, b in sorted(parted.keys() | resumed.keys()):
+            if (parted[a, b], resumed[a, b]) != (1, 1):
                 yield f"the line of an edge from {a} to {b} has a name at one end and none at the other"
 
     def _at_tag(self, point: _Point | None, key: str, before: str = "") -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from torchrecorder.cache import index
 from torchrecorder.cli import main
 from torchrecorder.cli.suggest import ClassWants, suggestions
 from torchrecorder.pipeline import Pipeline
@@ -134,12 +136,20 @@ def test_a_project_is_read_once_for_all_its_classes(project: Path, monkeypatch: 
     for number in range(20):
         (project / "tests" / f"test_more_{number}.py").write_text("import torch\n")
     walked: list[str] = []
-    walk = os.walk
-    monkeypatch.setattr(os, "walk", lambda top, *more: walked.append(str(top)) or walk(top, *more))
-    monkeypatch.syspath_prepend(project / "src")
     read: list[str] = []
-    opened = mentions.real_stat
-    monkeypatch.setattr(mentions, "real_stat", lambda path: read.append(str(path)) or opened(path))
+    walk, stat = os.walk, index.real_stat
+
+    def walked_once(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
+        walked.append(str(top))
+        return walk(top)
+
+    def read_once(path: str) -> os.stat_result:
+        read.append(str(path))
+        return stat(path)
+
+    monkeypatch.syspath_prepend(project / "src")
+    monkeypatch.setattr(os, "walk", walked_once)
+    monkeypatch.setattr(mentions, "real_stat", read_once)
     assert len(wants("suggested.*", [EVERYTHING])) == 6
     assert len(walked) == len(set(walked))
     assert len([path for path in read if "test_more" in path]) == 20
