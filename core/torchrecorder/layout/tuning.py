@@ -146,6 +146,7 @@ LINES_TRIED = 4  # the longest lines of a picture that is too wide: a limit of t
 NAMES_TRIED = 16  # ways to give names in one picture: a limit of time
 LEAST_PAIRS = 2  # skips across that make a U: SAM at less
 LEAST_LADDER = 6  # things below which nothing is a ladder: a stage more than two, each with what it is joined in
+LADDER_TEXTS = 85.0, 66.0  # how long lines may be in a ladder that has to be narrow: YOLO, FPN
 LEAST_JOINED = 3  # things read from which on what joins stages stands below them all: hypercolumns
 MOST_BESIDE = 2  # things in a row between two columns or at their right: longer ones lead down
 

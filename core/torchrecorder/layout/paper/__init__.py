@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise, zip_longest
 from typing import NamedTuple
@@ -168,6 +168,7 @@ class _Sketch:
         self._is_plain = is_sideways  # whether nothing is laid out as a U
         self._is_narrow = False  # whether words are broken into more lines
         self._towers: Towers | None = None  # the plan with one thing below the other
+        self._text: Callable[[int | None], float] | None = None  # as `Cards` has it
         self._has_u = False
         self._has_ladder = False
         self._panels = Panels(view, named)
@@ -181,11 +182,15 @@ class _Sketch:
     def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
         """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
         placements = self._placements(width, heights)
+        has_ladder = self._has_ladder
         while (self._is_ladder_wide or any(placement.is_poor for placement in placements)) and self._simplify():
             simpler = self._placements(width, heights)
             if self._is_plain:
                 simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
             placements = [min(pair, key=lambda way: way.price) for pair in zip(placements, simpler, strict=True)]
+        if has_ladder and width >= tuning.PHONE:
+            ladders = [self._as_ladder(width, text) for text in tuning.LADDER_TEXTS]
+            placements = [min(way, *ladders, key=lambda way: way.price) for way in placements]
         if width < tuning.PHONE and any(placement.layout.width > width for placement in placements):
             tower = self.as_tower(width)
             placements = [min(way, tower, key=lambda way: way.price) for way in placements]
@@ -209,6 +214,13 @@ class _Sketch:
         crossed = Counter(line for pair in crossings(placed.layout) for line in pair)
         is_wide = width < placed.layout.width <= tuning.SMALL_FROM * width  # no line alone is the cause of more
         yield from lines.in_the_way(placed.layout.lines, crossed, is_wide=is_wide)
+
+    def _as_ladder(self, width: float, text: float) -> Placement:
+        """The placement as a ladder whose columns are narrow, with facts in as many lines as that asks for."""
+        sketch = _Sketch(self._view, self._show, self._styles, self._letter, named=self._named)
+        sketch.ranking.follow(self.ranking.first)
+        sketch._is_narrow, sketch._text = True, lambda _box: text
+        return sketch._placements(width, tuning.PAGE[1:])[0]
 
     def as_tower(self, width: float) -> Placement:
         """The placement with one thing below the other where there is no room for both."""
@@ -332,7 +344,7 @@ class _Sketch:
             are_ends_bare=is_inset,
             is_narrow=self._is_narrow,
             is_sideways=self.is_sideways,
-            towers=self._towers,
+            text=self._towers.text if self._towers is not None else self._text,
         )
         return cards.in_rows(self.ranking.rows)
 

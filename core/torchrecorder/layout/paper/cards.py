@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from torchrecorder.view import Node
 from torchrecorder.view.node_kinds import Kind
 
 if TYPE_CHECKING:
-    from torchrecorder.layout.paper.towers import Towers
+    pass
 
 FROM, TO = "from ", "to "
 """Before the names at the ends of a line that is drawn in two parts."""
@@ -82,9 +82,9 @@ class Cards:
         are_ends_bare: bool = False,
         is_narrow: bool = False,
         is_sideways: bool = False,
-        towers: Towers | None = None,
+        text: Callable[[int | None], float] | None = None,
     ) -> None:
-        self._towers = towers
+        self._text = text  # how long a line may be in each panel, if there are as many as that asks for
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
         self._shapes = shapes
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
@@ -141,8 +141,9 @@ class Cards:
             figure = Figure(marks, Rect.centred(0.0, 0.0, tuning.SIGN, tuning.SIGN), True, words, style=style)
             return self._shown(figure, node)
         one_line = max(one_line, self._long[0] if kind in _LIGHT else 0.0)
-        most = self._towers.text(node.box) if self._towers is not None else self._long[1]
-        wide, high, words = _written(label, kind, one_line, most, in_lines=self._towers is not None)
+        most = self._text(node.box) if self._text else self._long[1]
+        one_line = min(one_line, most) if self._text else one_line
+        wide, high, words = _written(label, kind, one_line, most, in_lines=bool(self._text))
         rect = Rect.centred(0.0, 0.0, wide, high)
         figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
         return self._shown(figure, node)

@@ -171,6 +171,20 @@ def test_a_pyramid_stands_level_with_its_stages() -> None:
     assert picture.size[0] < COLUMN
 
 
+def test_a_ladder_of_many_columns_has_its_facts_in_more_lines() -> None:
+    net = Net("Detector", params=2000)
+    said = "64, 64, kernel_size=(3, 3), stride=(1, 1), dilation=(2, 2), groups=4"
+    joined = pyramid(net, stages(net, 4))
+    smooth = [net.layer(f"smooth{i}", "Conv2d", x, said=said, params=30 + i) for i, x in enumerate(joined)]
+    heads = [net.layer(f"head{i}", "Conv2d", x, said=said, params=60 + i) for i, x in enumerate(smooth)]
+    picture = paper(net.graph(*heads))
+    assert faults(picture) == []
+    assert crossings(picture) == []
+    for i in range(1, 4):
+        assert level(*(named(picture, f"{name}{i}") for name in ("stage", "smooth", "head")))
+    assert picture.size[0] < 1.05 * COLUMN
+
+
 def test_what_is_joined_stands_in_one_column() -> None:
     picture = paper(fpn(4))
     columns = [[f"{name}{i}" for i in range(4)] for name in ("stage", "lateral", "smooth")]
