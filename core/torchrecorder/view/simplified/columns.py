@@ -105,10 +105,13 @@ def _whole(facts: Facts, columns: Sequence[Sequence[Node]]) -> Node:
     return replace(main, parts=parts if len(parts) > 1 else ())
 
 
-def box_turns(draft: Draft, stretch: Sequence[Node], period: int, repetition: Repetition = "series") -> None:
+def box_turns(
+    draft: Draft, stretch: Sequence[Node], period: int, repetition: Repetition = "series", *, is_row: bool = False
+) -> None:
     """Put the first turn of a stretch into a box, and take the others out: the first gives what the last gave.
 
-    What goes from turn to turn and does not both enter the first and leave the last is drawn as an edge back.
+    What goes from turn to turn is drawn as an edge back, unless it enters the first and leaves the last; that too if
+    the layers of the turns stand in a row, so that what enters them is read by each.
     """
     parts = [part for node in stretch for part in (node.parts or (node,))]
     calls = tuple(call for part in parts for call in part.calls)
@@ -122,7 +125,8 @@ def box_turns(draft: Draft, stretch: Sequence[Node], period: int, repetition: Re
     for node in stretch[period : 2 * period]:
         for tail, value in draft.tails[node.id].items():
             is_before = drawn.get(tail) == tail  # in the first turn
-            if is_before and not (tail in leaving and drawn[node.id] in entered):
+            is_through = not is_row and tail in leaving and drawn[node.id] in entered
+            if is_before and not is_through:
                 draft.backs[tail, drawn[node.id]] = value
     for i, node in enumerate(stretch):
         outside = {head: value for head, value in draft.heads[node.id].items() if head not in drawn}

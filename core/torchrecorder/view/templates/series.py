@@ -170,7 +170,8 @@ def _channels(graph: Graph, calls: Sequence[int]) -> Iterator[str]:
 
 def fold_turns(draft: Draft, kinds: Kinds) -> None:
     """Draws each stretch that comes again and again as one box around its first turn."""
-    turns, stretches = _Turns(draft, kinds), []
+    turns = _Turns(draft, kinds)
+    stretches: list[tuple[list[Node], int]] = []
     for nodes in draft.by_box() if len(draft.nodes) > 3 else ():
         at = 0
         while at < len(nodes):
@@ -180,7 +181,7 @@ def fold_turns(draft: Draft, kinds: Kinds) -> None:
             at += period * times
     for stretch, period in stretches:
         _merge_lists(draft, {node.id: stretch[i % period].id for i, node in enumerate(stretch)})
-        box_turns(draft, stretch, period)
+        box_turns(draft, stretch, period, is_row=turns.are_beside(stretch, period))
 
 
 class _Turns:
@@ -256,6 +257,15 @@ class _Turns:
         same_inside = all(edges == inner[0] for edges in inner)
         same_steps = all(steps == across[1] for steps in across[1:]) and {step for step, _, _ in across[1]} == {1}
         return same_inside and same_steps and all(reads == around[1] and reads <= around[0] for reads in around[1:])
+
+    def are_beside(self, stretch: Sequence[Node], period: int) -> bool:
+        """Whether no layer depends on an earlier turn: only a sum of what layers side by side give runs on."""
+        before, turn = {node.id for node in stretch[:period]}, {node.id: node for node in stretch[period : 2 * period]}
+        depending = {id_ for id_ in turn if not before.isdisjoint(self.draft.tails[id_])}
+        for id_ in turn:  # in the order of the forward
+            if not depending.isdisjoint(self.draft.tails[id_]):
+                depending.add(id_)
+        return not any(part.calls for id_ in depending for part in (turn[id_], *turn[id_].parts))
 
     def _source(self, tail: int) -> str | int:
         """Source of a read from outside; entries of one list that the layer gets are one."""
