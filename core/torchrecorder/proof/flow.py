@@ -302,6 +302,7 @@ class FlowProof:
             leaves = any(t == tail and h not in inside for t, h in drawn)
             enters = any(h == head and t not in inside for t, h in drawn)
             if (steps == 1 and leaves and enters) or row.differs:
+                self.allowed.update({(tail, head, True)} if steps == 1 and row.around else ())
                 continue
             words = f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it"
             if steps == 1 and row.around:

@@ -136,10 +136,40 @@ class Experts(nn.Module):
         return found
 
 
+class Kernel(nn.Module):
+    """A residual block."""
+
+    def __init__(self, c: int, k: int) -> None:
+        super().__init__()
+        self.first, self.second = (nn.Conv1d(c, c, k, padding=k // 2) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = x + self.second(torch.tanh(self.first(torch.tanh(x))))
+        return found
+
+
+class Kernels(nn.Module):
+    """Blocks of several kernels that read one tensor, and the sum of what they give, as in HiFi-GAN."""
+
+    def __init__(self, n: int = 4, c: int = 8) -> None:
+        super().__init__()
+        self.up, self.end = nn.ConvTranspose1d(4, c, 4, 2, 1), nn.Conv1d(c, 1, 7, padding=3)
+        self.blocks = nn.ModuleList(Kernel(c, 2 * i + 3) for i in range(n))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.up(x)
+        total = self.blocks[0](x)
+        for block in self.blocks[1:]:
+            total = total + block(x)
+        found: Tensor = self.end(total / len(self.blocks))
+        return found
+
+
 FOLDED = (
     Entry("fields", Fields, given(ones(2, 6, dtype=torch.int64))),
     Entry("scales", Scales, given(numbers(1, 3, 16, 16))),
     Entry("neighbours", Neighbours, given(numbers(5, 3), numbers(5, 2))),
     Entry("annotated", Annotated, given(numbers(1, 5, 16))),
+    Entry("kernels", Kernels, given(numbers(1, 4, 16))),
     Entry("experts", Experts, given(numbers(2, 5, 8))),
 )

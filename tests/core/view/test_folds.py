@@ -78,7 +78,7 @@ def test_a_patch_is_called_by_the_variable_that_gets_it() -> None:
 
 
 def test_columns_are_one_node_with_what_each_of_them_has() -> None:
-    assert words(proved(recorded("fields")))[0] == "first | Embedding 10×1 … 15×1 · [:, 0 … 5] · 6 in parallel"
+    assert words(proved(recorded("fields")))[0] == "first | [:, 0 … 5] · Embedding 10×1 … 15×1 · 6 in parallel"
 
 
 def test_columns_of_several_shapes_say_none_behind_them() -> None:
@@ -134,6 +134,14 @@ def test_turns_may_begin_with_an_op_whose_number_is_that_of_the_turn() -> None:
     assert [box.repeat for box in view.boxes] == [1, 6]
     assert "eq | 0, 1, 2 … 5" in words(view)
     assert "gap" not in {node.kind for node in view.nodes}
+    assert not view.weakened
+
+
+def test_what_runs_on_beside_layers_in_a_row_is_an_edge_back() -> None:
+    view = proved(recorded("kernels"))
+    names = shown(view)
+    assert [box.repeat for box in view.boxes] == [1, 3]
+    assert {(names[edge.tail], names[edge.head]) for edge in view.edges if edge.back} == {("add", "add")}
     assert not view.weakened
 
 
