@@ -267,11 +267,12 @@ class Expressions:
             self.calls.append((node.lineno, args, kwargs))
         if isinstance(called, Function):
             return self._called(called, args, kwargs)
-        top = called.__module__.partition(".")[0] if isinstance(called, type) else ""
-        is_of_package = top == self._top and is_dataclass(called)
-        # Making an object of these does no more than building a model does.
-        if top and top in ("torch", self._top) and (issubclass(called, nn.Module) or is_of_package):
-            return Made(called, args, kwargs)
+        if isinstance(called, type):
+            top = called.__module__.partition(".")[0]
+            is_model = issubclass(called, nn.Module) and top in ("torch", self._top)
+            # Making an object of these does no more than building a model does.
+            if is_model or (top == self._top and is_dataclass(called)):
+                return Made(called, args, kwargs)
         if isinstance(func, ast.Attribute) and called is UNREAD:
             return self._method(self.value(func.value), func.attr, args, kwargs)
         name = last(func)
