@@ -228,7 +228,7 @@ _NAMES = {
     "grid_sample affine_grid lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": AxisRule(_kept, _from(1), True),
     "layer_norm rms_norm": AxisRule(_kept, lambda x, sizes, *_, **__: _from(x.ndim - len(sizes))(x)),
     "scaled_dot_product_attention": AxisRule(
-        _kept, lambda q, k, *_, **__: [(x, axis) for x in (q, k) for axis in (x.ndim - 2, x.ndim - 1)]
+        _kept, lambda query, key, *_, **__: [(x, axis) for x in (query, key) for axis in (x.ndim - 2, x.ndim - 1)]
     ),
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d": AxisRule(
         _weighted, lambda x, weight, *_, **__: _from(x.ndim == weight.ndim)(x), True
@@ -258,9 +258,10 @@ _NAMES = {
     "glu": AxisRule(_kept),
     "one_hot": AxisRule(_counted),
     "getitem": AxisRule(_item),
-    "view_as reshape_as expand expand_as broadcast_to repeat zeros ones empty full rand randn randint arange new_zeros "
-    "new_ones new_empty new_full permute transpose swapaxes swapdims movedim t T mT select unbind unsqueeze squeeze "
-    "split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn ifftn": AxisRule(_larger),
+    "view_as reshape_as expand expand_as broadcast_to repeat repeat_interleave zeros ones empty full rand randn arange "
+    "randint new_zeros new_ones new_empty new_full permute transpose swapaxes swapdims movedim t T mT select unbind "
+    "unsqueeze squeeze split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn "
+    "ifftn": AxisRule(_larger),
 }
 _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}
 

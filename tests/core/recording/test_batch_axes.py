@@ -44,6 +44,10 @@ class TestSizes:
         assert batch_size(graph) == 1
         assert graph.values[graph.ops[0].outputs[0]].meta.shape == (1, 4, 6, 6)  # type: ignore[union-attr]
 
+    def test_a_weight_that_is_made_is_no_batch(self) -> None:
+        conv = nn.utils.parametrizations.weight_norm(nn.Conv1d(8, 8, 4, padding=2, groups=2), dim=2)
+        assert last(record(conv, torch.ones(2, 8, 6))) == "N×8×7"
+
     @pytest.mark.parametrize(
         ("body", "expected"),
         [
@@ -57,6 +61,8 @@ class TestSizes:
             (lambda self, x: x[:, 0], "N×8"),
             (lambda self, x: torch.zeros(x.shape[0], 3) + x.sum(), "N×3"),
             (lambda self, x: F.scaled_dot_product_attention(x, x, x), "N×5×8"),
+            (lambda self, x: F.scaled_dot_product_attention(query=x, key=x, value=x), "N×5×8"),
+            (lambda self, x: x.repeat_interleave(2, dim=-1), "N×5×16"),
             (lambda self, x: torch.einsum("bij,bkj->bik", x, x), "N×5×5"),
             (lambda self, x: x.sum(), ""),
         ],
