@@ -301,14 +301,28 @@ class FlowProof:
             inside = {node.id for node in self.view.nodes if row in boxes_around(self.view.boxes, node.box)}
             leaves = any(t == tail and h not in inside for t, h in drawn)
             enters = any(h == head and t not in inside for t, h in drawn)
-            if (steps == 1 and leaves and enters) or row.differs:
-                self.allowed.update({(tail, head, True)} if steps == 1 and row.around else ())
+            is_through = steps == 1 and leaves and enters and not self._are_in_a_row(box, inside, drawn)
+            if is_through or row.differs:
                 continue
             words = f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it"
             if steps == 1 and row.around:
                 self.required.setdefault((tail, head, True), words)
             else:
                 yield Fault("flow", f"{words}, which is not to be seen", row.calls[:1])
+
+    def _are_in_a_row(self, box: int, inside: set[int], drawn: set[tuple[int, int]]) -> bool:
+        """Whether no layer of a turn needs an earlier one, so that what enters is read by each of them."""
+        calling = {
+            id_ for id_ in inside if any(part.calls for part in (self.view.nodes[id_], *self.view.nodes[id_].parts))
+        }
+        reached = {head for of, _, _, head in self.across if of == box}
+        pending = [*reached]
+        while pending:
+            tail = pending.pop()
+            heads = {head for start, head in drawn if start == tail and head in inside} - reached
+            reached |= heads
+            pending += heads
+        return self.view.boxes[box].around and bool(calling) and calling.isdisjoint(reached)
 
     def _around(self, node: int) -> tuple[int, ...]:
         return self.coverage.around(self.view.nodes[node])
