@@ -7,7 +7,7 @@ from collections.abc import Collection
 from functools import cached_property
 
 from torchrecorder.graph import Graph, Op
-from torchrecorder.view.node_kinds import SYMBOLS, plain
+from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
 
 _BINDS = {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
@@ -55,7 +55,7 @@ class _FormulaWriter:
             given = [*given, *given]
         if "alpha" in named and len(given) == 2:
             given[1] = f"{_short(named.pop('alpha'))} × {self._held(given[1], _BINDS['×'] + 1)}", _BINDS["×"]
-        if op.target.rpartition(".")[2].startswith("__r"):  # `2 - x`
+        if is_reflected(op):  # `2 - x`
             given = given[::-1]
         if sign and len(given) == 2 and not named:
             binds = _BINDS[sign]

@@ -25,7 +25,7 @@ from torchrecorder.labels.summaries import among, setting, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, Span, View
 from torchrecorder.view.differences import values_of
-from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
+from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, is_reflected, plain
 from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
@@ -450,7 +450,7 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
         if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
             return Label(sign, is_sign=True)
         text = f"{float(number):.4g}"
-        is_turned = name in ("sub", "div") and op.target.rpartition(".")[2].startswith("__r")  # `1 - x`
+        is_turned = name in ("sub", "div") and is_reflected(op)  # `1 - x`
         return Label(f"{text} {sign}" if "0" in op.attrs or is_turned else f"{sign} {text}")
     if name == "scaled_dot_product_attention":
         return Label("attention", "scaled dot-product")

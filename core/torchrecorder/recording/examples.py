@@ -271,7 +271,7 @@ def _of_sibling(cls: type, place: Place | None) -> Iterator[Way]:
 
 
 def _as_near(cls: type, place: Place | None) -> Iterator[Way]:
-    """What classes near one are built with, as far as it needs that, too."""
+    """Arguments of classes near one, as far as it needs them, too."""
     needed = {it.name for it in required(parameters_of(cls))}
     near = (it for it in _siblings(cls) if it.__module__ == cls.__module__ or {*it.__mro__} & {*cls.__mro__} - _BASES)
     for sibling in islice(near, _OF_A_KIND) if needed else ():
@@ -286,7 +286,7 @@ def _as_near(cls: type, place: Place | None) -> Iterator[Way]:
 
 
 def _as_near_and_by_names(cls: type, place: Place | None) -> Iterator[Way]:
-    """What classes near one are built with, and what the names of its other parameters usually stand for."""
+    """Arguments of classes near one, with usual values for the other parameters, by their names."""
     for way in _as_near(cls, place):
         left = [it for it in required(parameters_of(cls)) if it.name not in way.kwargs]
         found = usual(left)

@@ -22,7 +22,7 @@ ROLES = {
     "categories": r"x_cat(eg|egorical)?|cat(egorical|_features)?|categ",
     "numbers": r"x_(cont|num|continuous|numer(ical)?)|cont(inuous)?|num(erical)?(_features)?",
 }
-"""What a parameter of some name usually holds, where several of them go together."""
+"""Usual values of parameters by name, where several of them go together."""
 GRAPH = {"edges", "weight", "attributes", "kind", "group", "adjacency", "place", "element"}
 TABLE = {"categories", "numbers"}
 

@@ -69,6 +69,11 @@ def plain(name: str) -> str:
     return _ALIASES.get(bare, bare)
 
 
+def is_reflected(op: Op) -> bool:
+    """Whether an operator was called with its sides exchanged, as for `1 - x`."""
+    return op.target.rpartition(".")[2].startswith("__r")
+
+
 _ONE_LAYER: tuple[Kind, ...] = ("conv", "linear", "norm")
 _PADS = SHAPING | PIECES | {"pad", "getitem", "narrow", "cat"}
 _SCALES = ("add", "sub", "mul", "div")

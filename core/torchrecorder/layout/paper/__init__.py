@@ -223,7 +223,7 @@ class _Sketch:
         return sketch._placements(width, tuning.PAGE[1:])[0]
 
     def as_tower(self, width: float) -> Placement:
-        """The placement with one thing below the other where there is no room for both."""
+        """The placement as a tower: where two things have no room side by side, one stands below the other."""
         self._is_narrow = self._is_plain = True
         self.ranking.stack()
         best, room = Placement.failed("no tower"), width

@@ -157,7 +157,7 @@ class _Finder:
         return False
 
     def _origin(self, key: Key, spine: Collection[Key]) -> Key:
-        """What a thing beside the longest way gets its data from."""
+        """The thing on the longest way that one beside it gets its data from."""
         while key not in spine and len(self._into[key]) == 1:
             (key,) = self._into[key]
         return key

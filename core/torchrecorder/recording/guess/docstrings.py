@@ -126,7 +126,7 @@ def from_examples(model: nn.Module, batch: int) -> Iterator[Guess]:
 
 
 def shown(model: nn.Module, place: str, calls: Iterable[Call], batch: int = 1) -> Iterator[Guess]:
-    """What a model is called with where its arguments are from, or in its docstring.
+    """Inputs that a model is called with where its arguments are from, or in its docstring.
 
     A tensor has to be among it, and what is not written out can be made to fit.
     """

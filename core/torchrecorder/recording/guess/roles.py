@@ -207,7 +207,7 @@ def edge_widths(model: nn.Module) -> Iterator[int]:
 
 
 _TEXT = "a photograph of a dog"
-"""What encoders of texts can be called with: words that any vocabulary has."""
+"""Texts that encoders can be called with: words that any vocabulary has."""
 
 
 def of_texts(model: nn.Module, _batch: int) -> Iterator[Guess]:

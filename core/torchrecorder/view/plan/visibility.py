@@ -16,6 +16,7 @@ from torchrecorder.graph.model import Graph, Op
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Marks
+from torchrecorder.view.node_kinds import is_reflected
 from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.plan.repeats import Repeats
 from torchrecorder.view.tree import Places, call_tree
@@ -257,6 +258,6 @@ def _is_part(op: Op) -> bool:
     name, other = op.name.removesuffix("_"), op.attrs.get("1") or op.attrs.get("other", "")
     if op.name == "getitem":
         return len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other) or _STRETCH.fullmatch(other))
-    is_reflected = op.target.rpartition(".")[2].startswith("__r") and name in ("sub", "div")  # `1 / x`
-    is_same = len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()) and not is_reflected
+    is_turned = is_reflected(op) and name in ("sub", "div")  # `1 / x`
+    is_same = len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()) and not is_turned
     return op.name in PIECES or is_same
