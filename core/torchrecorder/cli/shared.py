@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import SETTINGS, Option, Settings
+from torchrecorder.request import OPTIONS, SETTINGS, Option, Settings
+from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.settings import CACHE_FOLDER
 from torchrecorder.trace.allowed import EVERYTHING
 
@@ -74,6 +76,18 @@ def add_option(parser: argparse._ActionsContainer, option: Option) -> None:
         parser.add_argument(f"--{option.name}", metavar=option.written(), help=text)
 
 
+def with_yes(words: Sequence[str]) -> Iterator[str]:
+    """Typed words, with `yes` for each flag that stands alone: `--grey pkg.Net` has a target, not a value."""
+    alone = {f"--{option.name}": option.read for option in OPTIONS if isinstance(option.default, bool)}
+    for word, following in pairwise([*words, ""]):
+        try:
+            alone.get(word, read_yes_no)(following)
+        except ValueError:
+            yield f"{word}=yes" if word in alone else word
+        else:
+            yield word
+
+
 def written(arguments: argparse.Namespace, options: Sequence[Option]) -> dict[str, str]:
     """The options that were given, as text by name."""
     offered = ((option.name, getattr(arguments, option.name)) for option in options)
@@ -122,3 +136,8 @@ def said(error: TorchRecorderError) -> str:
 
 def cache_remarks(pipeline: Pipeline) -> list[str]:
     return [text for text in (pipeline.cache.problem, pipeline.cache.notice) if text]
+
+
+def show_progress(stage: str, target: str, *_: object) -> None:
+    if sys.stderr.isatty():
+        print(f"{stage} {target}".rstrip(), file=sys.stderr)
