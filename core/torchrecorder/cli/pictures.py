@@ -18,8 +18,6 @@ from torchrecorder.page.outcome import Outcome
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.collecting import Collected
 from torchrecorder.request import DiagramRequest, RecordingRequest, is_pattern, place
-from torchrecorder.worker.client import processors
-from torchrecorder.worker.lasting import worker_of_thread
 
 _Names = Mapping[str, Mapping[str, str]]
 """By pattern, the models that match it, each with why it cannot be drawn by its name alone."""
@@ -137,6 +135,8 @@ class _Looked:
 
 
 def update(arguments: argparse.Namespace) -> int:
+    from torchrecorder.worker.client import processors  # with what starts processes, which `check` does not
+
     project = read_project(Path.cwd())
     if arguments.remote:
         project.settings = replace(project.settings, remote=place(project.root, arguments.remote))
@@ -159,6 +159,8 @@ def update(arguments: argparse.Namespace) -> int:
 
 class _Update:
     def __init__(self, project: Project, *, retries: bool, overwrites: bool) -> None:
+        from torchrecorder.worker.lasting import worker_of_thread
+
         self.looked = _Looked(project)
         self.written: list[str] = []
         self.errors: dict[str, str] = {}

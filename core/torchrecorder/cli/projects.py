@@ -11,11 +11,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchrecorder.cli.shared import FAILED, Commands, add_command, add_json, add_setting, cache_remarks, print_json
 from torchrecorder.errors import ClusterFailed, OptionError, shown_text
@@ -24,8 +23,11 @@ from torchrecorder.pipeline.collecting import Collected, collect, configuration_
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DiagramRequest, RecordingRequest, is_pattern, place
 from torchrecorder.trace.freshness import Verdict
-from torchrecorder.worker.client import Worker, processors
-from torchrecorder.worker.lasting import worker_of_thread
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from torchrecorder.worker.client import Worker
 
 _Execute = Callable[[argparse.Namespace], int]
 """Runs a command where no documentation is named: for pictures in files."""
@@ -97,6 +99,10 @@ def run_update(arguments: argparse.Namespace) -> int:
     if arguments.docs is None:
         execute: _Execute = arguments.in_files
         return execute(arguments)
+    from concurrent.futures import ThreadPoolExecutor  # with what starts processes, which `check` does not
+
+    from torchrecorder.worker.client import processors
+
     project = replace(_collect(arguments.docs, retries=arguments.retry), retries=arguments.retry)
     if arguments.remote:
         remote = place(project.settings.root, arguments.remote)
@@ -206,6 +212,8 @@ class Done:
 
 
 def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
+    from concurrent.futures import as_completed
+
     known = _known(project)
     stale = [request for request, recording in known.items() if recording is None]
     fresh = [request for request, recording in known.items() if recording is not None]
@@ -240,6 +248,8 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
 
 def draw_part(part: Collected) -> Done:
     """Record and draw some requests; a function of its own, so that any executor can take it elsewhere."""
+    from torchrecorder.worker.lasting import worker_of_thread
+
     pipeline = _pipeline(part, worker_of_thread(part.settings))
     with part.as_in_a_build():
         outcomes = pipeline.run(part.requests)

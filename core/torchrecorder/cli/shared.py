@@ -15,7 +15,6 @@ from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import OPTIONS, SETTINGS, Option, Settings
 from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.settings import CACHE_FOLDER
-from torchrecorder.trace.allowed import EVERYTHING
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a command adds its parser to."""
@@ -60,6 +59,8 @@ def add_places(parser: argparse.ArgumentParser, *settings: tuple[str, str]) -> N
 
 def settings_here(arguments: argparse.Namespace) -> Settings:
     """The settings of a command that draws what is named in it."""
+    from torchrecorder.trace.allowed import EVERYTHING  # loads what looks into packages
+
     remote = getattr(arguments, "remote", "")
     path, engine = [".", *arguments.path], arguments.engine
     allow = [EVERYTHING]  # who types a target here can type any command

@@ -69,25 +69,25 @@ def blocks(data: bytes) -> tuple[list[Block], list[tuple[int, str]]]:
 
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
     """Lines outside of fenced code, each with its number and first byte; an opening comment is one with all of its."""
-    fence, comment = b"", (0, 0, b"")
+    fence, comment = b"", b""
     at = len(_MARK) if data.startswith(_MARK) else 0
+    first = number_of_first = 0
     for number, line in enumerate(data[at:].splitlines(keepends=True), 1):
         start, at = at, at + len(line)
-        if comment[0]:
-            comment = *comment[:2], comment[2] + line
+        if comment:
+            comment += line
         elif mark := _FENCE.fullmatch(line.rstrip()):
             is_end = fence and mark["marks"].startswith(fence) and not mark["info"].strip()
             fence = b"" if is_end else fence or mark["marks"]
-            continue
         elif not fence and _OPENING.fullmatch(line):
-            comment = number, start, line
+            comment, first, number_of_first = line, start, number
         elif not fence:
             yield number, start, line
-        if comment[0] and (_END in line or not line.strip()):
-            yield comment
-            comment = 0, 0, b""
-    if comment[0]:
-        yield comment
+        if comment and (_END in line or not line.strip()):
+            yield number_of_first, first, comment
+            comment = b""
+    if comment:
+        yield number_of_first, first, comment
 
 
 def spliced(data: bytes, texts: list[tuple[Block, str]]) -> bytes:

@@ -13,6 +13,7 @@ from torchrecorder.page.files import FileType, file_name, file_type
 from torchrecorder.page.outcome import Outcome
 from torchrecorder.page.printed import outcome_for_print
 from torchrecorder.request import DiagramRequest
+from torchrecorder.request.models import COLUMNS
 
 _MADE = "<!-- written by `torchrecorder update`, as pyproject.toml asks; edit that -->\n\n"
 
@@ -65,7 +66,7 @@ def _address(file: str, piece: Piece) -> str:
 def _table(piece: Piece, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Lines of a table of Markdown, without the models of a pattern that cannot be drawn."""
     from torchrecorder.comparison.report import escaped  # loads all that compares, which no picture needs
-    from torchrecorder.page.models import COLUMNS, ModelRow
+    from torchrecorder.page.models import ModelRow
 
     numbers = ("parameters", "trainable", "flops", "memory", "depth")
     yield f"| {' | '.join(COLUMNS[name] for name in piece.columns)} |"

@@ -30,6 +30,7 @@ FOLDER = "diagrams"
 """Where recordings are committed, and pictures of a Markdown file beside it, if nothing else is said."""
 _MARKDOWN = ["*.md"]
 _OWN = ("pictures", "markdown")
+_TARGET = ("target", "table", "dark")
 _OF_PAGES = ("autodoc", "autodoc_place", "on_error", "on_stale")
 """Settings that change nothing without pages."""
 _RECORDING = frozenset(option.name for option in OPTIONS if option.stage == "recording")
@@ -195,7 +196,8 @@ class _Reader:
         if not file:
             return
         if bool(target) == (listed is not None):
-            self._say(place, f'{name}: name one model, target = "pkg.Net", or write table = "pkg.models.*"')
+            near = next((f"; did you mean {it}, not {key}?" for key in written if (it := near_miss(key, _TARGET))), "")
+            self._say(place, f'{name}: name one model, target = "pkg.Net", or write table = "pkg.models.*"{near}')
         elif listed is not None:
             if not file.endswith(".md"):
                 self._say(place, f"{name}: a table is Markdown; write a name that ends with .md")
@@ -213,7 +215,7 @@ class _Reader:
             return
         if dark and kind.name != "svg":
             self._say(place, f"dark: a dark picture is an .svg, and {file} is not")
-        if (request := self._request(target, written, kind.heeds, kind, place, ("target", "dark"))) is None:
+        if (request := self._request(target, written, kind.heeds, kind, place, _TARGET)) is None:
             return
         asks = (target, self._asked(written, kind.heeds))
         self._add(Piece(place, file, kind, asks, request))
@@ -237,17 +239,15 @@ class _Reader:
         own: Iterable[str],
     ) -> DiagramRequest | None:
         """Request of a picture that is drawn as a type of file; None, with all problems, if something is wrong."""
-        known = [option.name for option in OPTIONS]
-        before = len(self.problems)
+        known = {option.name for option in OPTIONS}
+        before, asked = len(self.problems), self._asked(written, heeds)
         for name in written:
-            near = near_miss(name, [*own, *heeds] if name not in known else own)
-            if name not in known and near:
-                self._say(place, f"unknown option {name!r}, did you mean {near!r}?")
+            if name in own or (name not in known and (near := near_miss(name, own))):
+                del asked[name]
+                if name not in own:
+                    self._say(place, f"unknown option {name!r}, did you mean {near!r}?")
             elif name in known and name not in heeds and name not in _RECORDING:
                 self._say(place, f"{name} changes nothing in {kind.name if heeds is kind.heeds else 'Markdown'}")
-        asked = {name: text for name, text in self._asked(written, heeds).items() if name not in own}
-        if before != len(self.problems):
-            asked = {name: text for name, text in asked.items() if name in known}
         try:
             request = Body("pkg.Net" if is_pattern(target) else target, asked).request()
         except OptionError as error:
