@@ -13,7 +13,7 @@ from torchrecorder.cli.shared import FAILED, cache_remarks, print_json, said, sh
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.files.contents import content, pictures_of
 from torchrecorder.files.kept import Kept, State
-from torchrecorder.files.project import Piece, Project, read_project
+from torchrecorder.files.project import FilePart, Project, read_project
 from torchrecorder.page.outcome import Outcome
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.collecting import Collected
@@ -35,19 +35,19 @@ def check(arguments: argparse.Namespace) -> int:
     for remark in looked.remarks:
         print(f"torchrecorder: {remark}", file=sys.stderr)
     for state in wrong:
-        print(f"{state.verdict.upper():8} {_shown(state.piece)}: {state.reason}")
-    places, left = ({it.piece.place for it in some} for some in (states, wrong))
+        print(f"{state.verdict.upper():8} {_shown(state.part)}: {state.reason}")
+    places, left = ({it.part.place for it in some} for some in (states, wrong))
     print(f"{_counted(len(places))}, {f'{len(left)} to be written' if left else 'all fresh'}")
     return FAILED if wrong else 0
 
 
 def _row(state: State) -> dict[str, str]:
-    piece = state.piece
-    return {"file": piece.file, "place": piece.place, "verdict": state.verdict, "reason": state.reason}
+    part = state.part
+    return {"file": part.file, "place": part.place, "verdict": state.verdict, "reason": state.reason}
 
 
-def _shown(piece: Piece) -> str:
-    return piece.place if piece.block is not None else f"{piece.file} ({piece.place})"
+def _shown(part: FilePart) -> str:
+    return part.place if part.block is not None else f"{part.file} ({part.place})"
 
 
 def _counted(places: int) -> str:
@@ -56,7 +56,7 @@ def _counted(places: int) -> str:
 
 @dataclass(slots=True)
 class _Looked:
-    """What is known of the pieces of a project without drawing."""
+    """What is known of the parts of a project without drawing."""
 
     project: Project
     kept: Kept = field(init=False)
@@ -69,7 +69,7 @@ class _Looked:
 
     @property
     def patterns(self) -> list[str]:
-        rows = (row.body.target for piece in self.project.pieces for row in piece.models)
+        rows = (row.body.target for part in self.project.parts for row in part.models)
         return [*dict.fromkeys(target for target in rows if is_pattern(target))]
 
     def names_kept(self) -> _Names:
@@ -87,50 +87,50 @@ class _Looked:
         return names
 
     def states(self, names: _Names, *, verify: bool = False) -> list[State]:
-        pieces = [each for piece in self.project.pieces for each in self._expanded(piece, names)]
-        known = [piece for piece in pieces if not self.refusal(piece)[1]]
-        asked = [request for piece in known for request in piece.requests]
+        parts = [each for part in self.project.parts for each in self._expanded(part, names)]
+        known = [part for part in parts if not self.refusal(part)[1]]
+        asked = [request for part in known for request in part.requests]
         olds = [DiagramRequest(request.old) for request in asked if request.old is not None]
         rows = {row.request: row for row in self._checked([*asked, *olds], verify=verify)}
-        shown = [it for it in pieces if not (it.request and it.request.is_tried) or it.request.recording in rows]
-        return [self._state(piece, rows) for piece in shown]
+        shown = [it for it in parts if not (it.request and it.request.is_tried) or it.request.recording in rows]
+        return [self._state(part, rows) for part in shown]
 
     def _checked(self, requests: list[DiagramRequest], *, verify: bool = False) -> list[Checked]:
         rows, remarks = checked(Collected(self.project.settings, tuple(requests)), verify=verify)
         self.remarks += [remark for remark in remarks if remark not in self.remarks]
         return rows
 
-    def _expanded(self, piece: Piece, names: _Names) -> Iterator[Piece]:
-        """The piece, its patterns made into the models that match them, and the pictures that it shows."""
-        if not piece.models or self.refusal(piece)[1]:
-            yield piece
+    def _expanded(self, part: FilePart, names: _Names) -> Iterator[FilePart]:
+        """The part, its patterns made into the models that match them, and the pictures that it shows."""
+        if not part.models or self.refusal(part)[1]:
+            yield part
             return
         rows = []
-        for row in piece.models:
+        for row in part.models:
             if not is_pattern(row.body.target):
                 rows.append(row)
                 continue
             for name, obstacle in names.get(row.body.target, {}).items():
                 body, title = replace(row.body, target=name, is_tried=True), name.rpartition(".")[2]
                 rows += [] if obstacle else [replace(row, body=body, title=title)]
-        piece = replace(piece, models=tuple(rows))
-        yield piece
-        if piece.links:
-            yield from pictures_of(piece)
+        part = replace(part, models=tuple(rows))
+        yield part
+        if part.links:
+            yield from pictures_of(part)
 
-    def refusal(self, piece: Piece) -> tuple[str, str]:
-        return next((self.refused[it.body.target] for it in piece.models if it.body.target in self.refused), ("", ""))
+    def refusal(self, part: FilePart) -> tuple[str, str]:
+        return next((self.refused[it.body.target] for it in part.models if it.body.target in self.refused), ("", ""))
 
-    def _state(self, piece: Piece, rows: Mapping[RecordingRequest, Checked]) -> State:
-        verdict, reason = self.refusal(piece)
+    def _state(self, part: FilePart, rows: Mapping[RecordingRequest, Checked]) -> State:
+        verdict, reason = self.refusal(part)
         if verdict:
-            return State(piece, verdict, reason)
-        for request in piece.requests:
+            return State(part, verdict, reason)
+        for request in part.requests:
             for recording in filter(None, (request.recording, request.old)):
                 if (row := rows.get(recording)) is not None and row.is_wrong:
-                    return State(piece, row.verdict, f"{recording.target}: {row.reason}")
-        state = self.kept.state(piece, self.kept.shows(piece, {it: row.graph for it, row in rows.items()}))
-        is_short = any(request.recording not in rows for request in piece.requests)
+                    return State(part, row.verdict, f"{recording.target}: {row.reason}")
+        state = self.kept.state(part, self.kept.shows(part, {it: row.graph for it, row in rows.items()}))
+        is_short = any(request.recording not in rows for request in part.requests)
         return replace(state, is_old=state.is_old or is_short)
 
 
@@ -178,12 +178,12 @@ class _Update:
         for _ in range(2):  # only what was recorded has a picture in a table of all that match a pattern
             states = self.looked.states(names)
             wrong = [it for it in states if (it.verdict != "fresh" or it.is_old) and not self._is_refused(it)]
-            asked = dict.fromkeys(request for state in wrong for request in state.piece.requests)
+            asked = dict.fromkeys(request for state in wrong for request in state.part.requests)
             if asked.keys() - self._drawn.keys():
                 self._drawn |= self._pipeline.run(asked.keys() - self._drawn.keys(), show_progress)
-        self._write(wrong, [state.piece for state in states])
+        self._write(wrong, [state.part for state in states])
         self.remarks |= {*self.looked.remarks, *cache_remarks(self._pipeline)}
-        return len({state.piece.place for state in states})
+        return len({state.part.place for state in states})
 
     def _names(self) -> _Names:
         names: dict[str, Mapping[str, str]] = {}
@@ -202,35 +202,35 @@ class _Update:
         return names
 
     def _is_refused(self, state: State) -> bool:
-        if refused := self.looked.refusal(state.piece)[1]:
-            self.errors[state.piece.place] = refused
+        if refused := self.looked.refusal(state.part)[1]:
+            self.errors[state.part.place] = refused
         return bool(refused)
 
-    def _write(self, wrong: list[State], pieces: list[Piece]) -> None:
-        made: dict[str, dict[Piece, tuple[str, bytes]]] = {}
+    def _write(self, wrong: list[State], parts: list[FilePart]) -> None:
+        made: dict[str, dict[FilePart, tuple[str, bytes]]] = {}
         for state in wrong:
             if (text := self._content(state)) is not None:
-                made.setdefault(state.piece.file, {})[state.piece] = state.shows, text
+                made.setdefault(state.part.file, {})[state.part] = state.shows, text
         for file, contents in made.items():
             try:
-                if self.looked.kept.write(file, contents, [piece for piece in pieces if piece.file == file]):
+                if self.looked.kept.write(file, contents, [part for part in parts if part.file == file]):
                     self.written.append(file)
             except OptionError as error:
                 self.errors[file] = str(error)
 
     def _content(self, state: State) -> bytes | None:
-        """New content of a piece; None, with an error, if there is none or it must not be written."""
-        piece = state.piece
+        """New content of a part; None, with an error, if there is none or it must not be written."""
+        part = state.part
         try:
-            text = content(piece, self._drawn)
+            text = content(part, self._drawn)
         except TorchRecorderError as error:
-            self.errors.setdefault(piece.place, f"{said(error)}; what was there stays")
+            self.errors.setdefault(part.place, f"{said(error)}; what was there stays")
             return None
-        for request in piece.requests:
+        for request in part.requests:
             if (failed := self._drawn[request].error) is not None:
                 self.remarks.add(f"note: {request.recording.target} is left out: {failed.summary()}")
-        if self._overwrites or self.looked.kept.is_ours(piece, text):
+        if self._overwrites or self.looked.kept.is_ours(part, text):
             return text
         why = "it was edited since it was written, or is not ours: --force overwrites it"
-        self.errors[piece.place if piece.block else f"{piece.place}: {piece.file}"] = why
+        self.errors[part.place if part.block else f"{part.place}: {part.file}"] = why
         return None

@@ -40,8 +40,8 @@ def blocks(data: bytes) -> tuple[list[Block], list[tuple[int, str]]]:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return [], [(line, "it is not in UTF-8, so nothing is written into it; save it in UTF-8")]
+        bad = data.count(b"\n", 0, error.start) + 1
+        return [], [(bad, "it is not in UTF-8, so nothing is written into it; save it in UTF-8")]
     found: list[Block] = []
     problems: list[tuple[int, str]] = []
     opened: tuple[int, str, int, bytes] | None = None

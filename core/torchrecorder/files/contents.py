@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
-from torchrecorder.files.project import Piece
+from torchrecorder.files.project import FilePart
 from torchrecorder.page.files import FileType, file_name, file_type
 from torchrecorder.page.outcome import Outcome
 from torchrecorder.page.printed import outcome_for_print
@@ -18,32 +18,32 @@ from torchrecorder.request.models import COLUMNS
 _MADE = "<!-- written by `torchrecorder update`, as pyproject.toml asks; edit that -->\n\n"
 
 
-def content(piece: Piece, drawn: Mapping[DiagramRequest, Outcome]) -> bytes:
-    """Content of a piece.
+def content(part: FilePart, drawn: Mapping[DiagramRequest, Outcome]) -> bytes:
+    """Content of a part.
 
     Raises:
         TorchRecorderError: A model that it needs could not be drawn.
     """
-    outcomes = [drawn[request] for request in piece.requests]
-    if piece.request is None:
-        table = "\n".join(_table(piece, outcomes))
-        return (table if piece.block else f"{_MADE}{table}\n").encode()
-    outcome = outcome_for_print(piece.request, outcomes) if piece.block is None else outcomes[0].loaded()
+    outcomes = [drawn[request] for request in part.requests]
+    if part.request is None:
+        table = "\n".join(_table(part, outcomes))
+        return (table if part.block else f"{_MADE}{table}\n").encode()
+    outcome = outcome_for_print(part.request, outcomes) if part.block is None else outcomes[0].loaded()
     if outcome.error is not None:
         raise outcome.error
     assert outcome.diagram is not None
-    if isinstance(piece.kind, FileType):
-        return piece.kind.write(replace(outcome.diagram, dark=piece.dark))
-    if piece.kind == "mermaid":
+    if isinstance(part.kind, FileType):
+        return part.kind.write(replace(outcome.diagram, dark=part.dark))
+    if part.kind == "mermaid":
         return b"```mermaid\n" + file_type("mmd").write(outcome.diagram) + b"```"
-    return "\n".join(_picture(piece, outcome)).encode()
+    return "\n".join(_picture(part, outcome)).encode()
 
 
-def _picture(piece: Piece, outcome: Outcome) -> Iterator[str]:
+def _picture(part: FilePart, outcome: Outcome) -> Iterator[str]:
     """Lines of the element that shows a light or a dark file, as the reader's page is."""
     options, diagram = outcome.request.figure, outcome.diagram
     assert diagram is not None
-    light, *dark = (_address(file, piece) for file in piece.links)
+    light, *dark = (_address(file, part) for file in part.links)
     shown = {"src": light, "alt": options.alt or diagram.alt}
     wide, high = options.size(diagram.size[0])
     shown |= {"width": wide.removesuffix("px"), "height": high.removesuffix("px")}
@@ -58,40 +58,40 @@ def _picture(piece: Piece, outcome: Outcome) -> Iterator[str]:
     yield from ["</p>"] if is_centred else []
 
 
-def _address(file: str, piece: Piece) -> str:
+def _address(file: str, part: FilePart) -> str:
     """Address of a file, seen from the Markdown that shows it."""
-    return posixpath.relpath(file, os.path.dirname(piece.file) or ".").replace(" ", "%20")
+    return posixpath.relpath(file, os.path.dirname(part.file) or ".").replace(" ", "%20")
 
 
-def _table(piece: Piece, outcomes: Sequence[Outcome]) -> Iterator[str]:
+def _table(part: FilePart, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Lines of a table of Markdown, without the models of a pattern that cannot be drawn."""
     from torchrecorder.comparison.report import escaped  # loads all that compares, which no picture needs
     from torchrecorder.page.models import ModelRow
 
     numbers = ("parameters", "trainable", "flops", "memory", "depth")
-    yield f"| {' | '.join(COLUMNS[name] for name in piece.columns)} |"
-    yield f"|{'|'.join('---:' if name in numbers else '---' for name in piece.columns)}|"
-    for listed, outcome in zip(piece.models, outcomes, strict=True):
+    yield f"| {' | '.join(COLUMNS[name] for name in part.columns)} |"
+    yield f"|{'|'.join('---:' if name in numbers else '---' for name in part.columns)}|"
+    for listed, outcome in zip(part.models, outcomes, strict=True):
         if outcome.error is not None:
             if outcome.is_skipped:
                 continue
             raise outcome.error
         row = ModelRow(listed, outcome)
-        cells = [_image(piece, row.outcome) if it == "picture" else escaped(row.cell(it)) for it in piece.columns]
+        cells = [_image(part, row.outcome) if it == "picture" else escaped(row.cell(it)) for it in part.columns]
         yield f"| {' | '.join(cells)} |"
 
 
-def _image(piece: Piece, outcome: Outcome) -> str:
-    address = _address(picture_file(piece, outcome.request), piece)
+def _image(part: FilePart, outcome: Outcome) -> str:
+    address = _address(picture_file(part, outcome.request), part)
     return f'<a href="{address}"><img src="{address}" width="120" alt="{escape(outcome.title())}"></a>'
 
 
-def picture_file(table: Piece, request: DiagramRequest) -> str:
+def picture_file(table: FilePart, request: DiagramRequest) -> str:
     return f"{table.links[0]}/{file_name(request.recording.target)}.svg"
 
 
-def pictures_of(table: Piece) -> Iterator[Piece]:
+def pictures_of(table: FilePart) -> Iterator[FilePart]:
     """The files of the pictures that a table shows."""
     for row, request in zip(table.models, table.requests, strict=True):
         asks = ("shown", row.body.target, dict(row.body.options))
-        yield Piece(table.place, picture_file(table, request), file_type("svg"), asks, request)
+        yield FilePart(table.place, picture_file(table, request), file_type("svg"), asks, request)

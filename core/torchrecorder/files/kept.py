@@ -21,7 +21,7 @@ from torchrecorder.cache.store import Store
 from torchrecorder.drawing import REVISION
 from torchrecorder.errors import OptionError
 from torchrecorder.files.comments import Block, spliced
-from torchrecorder.files.project import Piece, Project
+from torchrecorder.files.project import FilePart, Project
 from torchrecorder.pipeline.drawings import source_of
 from torchrecorder.request import RecordingRequest
 from torchrecorder.trace.digests import source_digest, text_digest
@@ -33,9 +33,9 @@ BY = f"{__version__} {REVISION}"
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """State of a piece, as far as it can be known without drawing it."""
+    """State of a part, as far as it can be known without drawing it."""
 
-    piece: Piece
+    part: FilePart
     verdict: str
     """`fresh`, `missing`, `stale`, `failed`, `differs`, or `edited`."""
     reason: str = ""
@@ -55,66 +55,66 @@ class Kept:
         self._finder = ModuleFinder(project.settings.path)
         self.store = Store(project.settings.committed, is_committed=True)
 
-    def shows(self, piece: Piece, graphs: Mapping[RecordingRequest, str]) -> str:
-        """Digest of what a piece is to show."""
-        requests = piece.requests
+    def shows(self, part: FilePart, graphs: Mapping[RecordingRequest, str]) -> str:
+        """Digest of what a part is to show."""
+        requests = part.requests
         seen = [
             (it.recording.target, *(graphs.get(each, "") for each in (it.recording, it.old) if each)) for it in requests
         ]
         stylers = {
             it.drawing.styler: source_of(it.drawing.styler, self._finder) for it in requests if it.drawing.styler
         }
-        return text_digest(json.dumps([piece.asks, seen, stylers], sort_keys=True))
+        return text_digest(json.dumps([part.asks, seen, stylers], sort_keys=True))
 
-    def state(self, piece: Piece, shows: str) -> State:
-        """State of a piece whose recordings are fresh."""
-        now, written = self.now(piece), self._written(piece.file)
+    def state(self, part: FilePart, shows: str) -> State:
+        """State of a part whose recordings are fresh."""
+        now, written = self.now(part), self._written(part.file)
         if now is None or not now.strip():
-            return State(piece, "missing", "it was never written", shows)
+            return State(part, "missing", "it was never written", shows)
         known = written.get(source_digest(now.strip()))
         if known is None:
             why = "it was edited since it was written" if written else "torchrecorder has not written it"
-            return State(piece, "edited", f"{why}; torchrecorder update --force overwrites it", shows)
+            return State(part, "edited", f"{why}; torchrecorder update --force overwrites it", shows)
         if known[0] != shows:
-            return State(piece, "stale", "something else is asked for now, or the model has changed since", shows)
-        return State(piece, "fresh", "", shows, known[1] != BY)
+            return State(part, "stale", "something else is asked for now, or the model has changed since", shows)
+        return State(part, "fresh", "", shows, known[1] != BY)
 
-    def now(self, piece: Piece) -> bytes | None:
-        """What stands in a file, or between the comments of a piece, now; None if there is no file."""
-        if piece.block is not None:
-            return self._contents[piece.file][piece.block.start : piece.block.end]
+    def now(self, part: FilePart) -> bytes | None:
+        """What stands in a file, or between the comments of a part, now; None if there is no file."""
+        if part.block is not None:
+            return self._contents[part.file][part.block.start : part.block.end]
         try:
-            return (self._root / piece.file).read_bytes()
+            return (self._root / part.file).read_bytes()
         except FileNotFoundError:
             return None
 
-    def is_ours(self, piece: Piece, text: bytes) -> bool:
+    def is_ours(self, part: FilePart, text: bytes) -> bool:
         """Whether a text takes the place of nothing, of itself, or of what was written here before."""
-        now, digest = self.now(piece), source_digest
+        now, digest = self.now(part), source_digest
         return (
-            now is None or not now.strip() or digest(now.strip()) in {digest(text.strip()), *self._written(piece.file)}
+            now is None or not now.strip() or digest(now.strip()) in {digest(text.strip()), *self._written(part.file)}
         )
 
-    def write(self, file: str, made: Mapping[Piece, tuple[str, bytes]], pieces: Iterable[Piece]) -> bool:
-        """Write new contents of pieces of a file, each given with what it shows, and remember them.
+    def write(self, file: str, made: Mapping[FilePart, tuple[str, bytes]], parts: Iterable[FilePart]) -> bool:
+        """Write new contents of parts of a file, each given with what it shows, and remember them.
 
         Whether the file is another one now.
 
-        `pieces` are all of the file: those that are not made again are as they were.
+        `parts` are all of the file: those that are not made again are as they were.
 
         Raises:
-            OptionError: The file cannot be written, or has changed meanwhile.
+            OptionError: The file cannot be written, or has changed since it was read.
         """
         before = self._written(file)
         data = next(iter(made.values()))[1]
         texts: list[tuple[Block, str]] = []
         written: dict[str, Sequence[str]] = {}
-        for piece in pieces:
-            if piece in made:
-                shows, text = made[piece]
+        for part in parts:
+            if part in made:
+                shows, text = made[part]
                 written[source_digest(text.strip())] = [shows, BY]
-                texts += [(piece.block, text.decode())] if piece.block is not None else []
-            elif (digest := source_digest((self.now(piece) or b"").strip())) in before:
+                texts += [(part.block, text.decode())] if part.block is not None else []
+            elif (digest := source_digest((self.now(part) or b"").strip())) in before:
                 written.setdefault(digest, before[digest])
         path = self._root / file
         if texts:

@@ -44,7 +44,7 @@ _FORMS: Mapping[str, frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class FilePart:
     """A file, or what stands between two comments of one, with what is asked for there."""
 
     place: str
@@ -76,7 +76,7 @@ class Piece:
 class Project:
     root: Path
     settings: Settings
-    pieces: list[Piece] = field(default_factory=list)
+    parts: list[FilePart] = field(default_factory=list)
     contents: dict[str, bytes] = field(default_factory=dict)
     """Of the Markdown files with comments, as they were read."""
 
@@ -94,19 +94,19 @@ def read_project(start: Path) -> Project:
             f"there is no {CONFIGURATION} in {start} or above: name a documentation, as in `torchrecorder update docs`"
         )
         raise OptionError((why,))
-    reader = _Reader(root)
+    reader = _ProjectReader(root)
     reader.read()
     if reader.problems:
         raise OptionError(tuple(dict.fromkeys(reader.problems)))
     return reader.project
 
 
-class _Reader:
+class _ProjectReader:
     def __init__(self, root: Path) -> None:
         self.problems: list[str] = []
         self._root, self._real = root, os.path.realpath(root)
         self._lines: list[str] = []
-        self._by_file: dict[str, Piece] = {}
+        self._by_file: dict[str, FilePart] = {}
         self.project = Project(root, Settings(project=root))
 
     def read(self) -> None:
@@ -122,7 +122,7 @@ class _Reader:
             self._say(self._at("pictures"), 'pictures holds files: "docs/net.svg" = { target = "pkg.Net" }')
         for file in self._markdown(markdown):
             self._read_comments(file)
-        if not self.project.pieces and not self.problems:
+        if not self.project.parts and not self.problems:
             self._say(
                 CONFIGURATION,
                 "no picture is asked for: write one under [tool.torchrecorder.pictures], or a comment"
@@ -176,14 +176,14 @@ class _Reader:
             return os.path.relpath(path, self._real).replace(os.sep, "/")
         return ""
 
-    def _add(self, piece: Piece) -> None:
-        other = None if piece.block is not None else self._by_file.setdefault(piece.file, piece)
-        if other is not None and other is not piece:
-            if other.asks != piece.asks:
+    def _add(self, part: FilePart) -> None:
+        other = None if part.block is not None else self._by_file.setdefault(part.file, part)
+        if other is not None and other is not part:
+            if other.asks != part.asks:
                 advice = "write another name for one, in a comment as file=NAME.svg"
-                self._say(piece.place, f"{piece.file} is written by {other.place}, too; {advice}")
+                self._say(part.place, f"{part.file} is written by {other.place}, too; {advice}")
             return
-        self.project.pieces.append(piece)
+        self.project.parts.append(part)
 
     def _entry(self, name: str, entry: object, place: str) -> None:
         file = self._file(name, place)
@@ -218,11 +218,11 @@ class _Reader:
         if (request := self._request(target, written, kind.heeds, kind, place, _TARGET)) is None:
             return
         asks = (target, self._asked(written, kind.heeds))
-        self._add(Piece(place, file, kind, asks, request))
+        self._add(FilePart(place, file, kind, asks, request))
         if dark and (beside := self._file(dark, place)):
             if not beside.endswith(".svg"):
                 self._say(place, f"dark: {dark} must end with .svg")
-            self._add(Piece(place, beside, kind, (*asks, "dark"), request, dark=True))
+            self._add(FilePart(place, beside, kind, (*asks, "dark"), request, dark=True))
 
     def _asked(self, written: Mapping[str, str | None], heeds: Iterable[str]) -> dict[str, str | None]:
         """Options that hold: those of the site that mean something here, and those that are written."""
@@ -285,7 +285,7 @@ class _Reader:
         pictures = folder or (f"{os.path.dirname(file)}/{FOLDER}".lstrip("/") if "picture" in listed.columns else "")
         links = (self._file(f"{pictures}/x", place).removesuffix("/x"),) if pictures else ()
         asks = ([(row.body.target, row.body.options, row.title, row.tags) for row in rows], listed.columns, links)
-        self._add(Piece(place, file, "table", asks, None, tuple(rows), listed.columns, block, links=links))
+        self._add(FilePart(place, file, "table", asks, None, tuple(rows), listed.columns, block, links=links))
 
     def _markdown(self, patterns: object) -> list[Path]:
         if not isinstance(patterns, list) or not all(isinstance(each, str) and each for each in patterns):
@@ -337,7 +337,7 @@ class _Reader:
         elif form == "mermaid":
             if request := self._request(body.target, options, _MERMAID.heeds, _MERMAID, place, ()):
                 asks = (body.target, self._asked(options, _MERMAID.heeds))
-                self._add(Piece(place, file, form, asks, request, block=block))
+                self._add(FilePart(place, file, form, asks, request, block=block))
         else:
             self._picture(file, body.target, options, place, block)
 
@@ -366,8 +366,8 @@ class _Reader:
             if kind.name not in ("svg", "png") or (is_dark and kind.name != "svg"):
                 self._say(place, f"{name} cannot be shown here; write a name that ends with .svg")
             dark_too = ("dark",) if is_dark else ()
-            self._add(Piece(place, name, kind, ("shown", target, drawn, *dark_too), plain, dark=is_dark))
-        self._add(Piece(place, file, "picture", (*asks, files), request, block=block, links=tuple(files)))
+            self._add(FilePart(place, name, kind, ("shown", target, drawn, *dark_too), plain, dark=is_dark))
+        self._add(FilePart(place, file, "picture", (*asks, files), request, block=block, links=tuple(files)))
 
 
 def _columns(pictures: str | None) -> list[str]:
