@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from mkdocs_torchrecorder.fence import Fence, marked_fences, marker, replace_markers
 from mkdocs_torchrecorder.links import Find, nowhere
-from torchrecorder.site import CopyNumbers, Outcome, Site, data_address, words
+from torchrecorder.site import CopyNumbers, Outcome, Site, data_address, facts_line, words
 
 if TYPE_CHECKING:
     from torchrecorder.site import ModelList
@@ -64,8 +64,8 @@ def fill(
             from torchrecorder.site import ModelList
 
             outcomes = [site.shown(row) for row in fence.rows()]
-            shown = ModelList.of(fence.body)
-            return marker(fence, caption) if None in outcomes else models(shown, outcomes, fence.body.options, caption)
+            listed = ModelList.of(fence.body)
+            return marker(fence, caption) if None in outcomes else models(listed, outcomes, fence.body.options, caption)
         outcome = site.shown(fence)
         if outcome is None:
             return marker(fence, caption)
@@ -142,7 +142,7 @@ def figure(
     caption = caption or escape(options.caption)
     for text in filter(None, options.legend.split("\n\n")):
         caption += f'<small style="{_NOTE}">{escape(text)}</small>'
-    if text := outcome.facts_line(translate):
+    if text := facts_line(outcome, translate):
         caption += f'<small class="torchrecorder-facts" style="{_NOTE}">{escape(text)}</small>'
     if text := outcome.reader_line(translate):
         style = f"{_NOTE};font-weight:bold" if outcome.error else _NOTE

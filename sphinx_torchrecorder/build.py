@@ -59,7 +59,6 @@ class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils
     """
 
 
-
 class Build:
     """State of one build.
 
@@ -143,7 +142,9 @@ class SummaryCollector(DocumentCollector):
 
     def collect(self, app: Sphinx, doctree: nodes.document) -> list[str]:
         """Names of the models that tables above those of a document may have."""
-        return [name for node in doctree.findall(diagram_placeholder) for name in node.get("names", ())]
+        places = doctree.findall(diagram_placeholder)
+        names: Iterator[str] = (name for node in places for name in node.get("names", ()))
+        return [*names]
 
 
 def models_among(names: Iterable[str], results: Mapping[Asked, Outcome]) -> list[Asked]:

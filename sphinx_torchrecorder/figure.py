@@ -16,7 +16,7 @@ from sphinx.writers.html5 import HTML5Translator
 from sphinx_torchrecorder.build import Build, Form, ImageType, build_of
 from sphinx_torchrecorder.links import addresses, reference
 from sphinx_torchrecorder.site import Asked
-from torchrecorder.site import Diagram, FigureOptions, Outcome, words
+from torchrecorder.site import Diagram, FigureOptions, Outcome, facts_line, words
 
 if TYPE_CHECKING:
     from torchrecorder.site import CopyNumbers
@@ -182,7 +182,7 @@ def unforeseen_box(build: Build, asked: Asked, unexpected: Exception) -> nodes.N
 
 def _lines(outcome: Outcome) -> list[nodes.Node]:
     """The lines below a picture: its numbers, and what a reader should know."""
-    lines = {"facts": outcome.facts_line(_), "remark": outcome.reader_line(_)}
+    lines = {"facts": facts_line(outcome, _), "remark": outcome.reader_line(_)}
     shown: list[nodes.Node] = []
     for kind, line in lines.items():
         parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in words.with_code(line))

@@ -48,7 +48,8 @@ class PlaceSummaries(SphinxTransform):
         """The first description of each section, with the names of all the classes there that may have a diagram."""
         found: dict[int, tuple[nodes.Element, list[str]]] = {}
         for placeholder in self.document.findall(diagram_placeholder):
-            outer, asked = placeholder, placeholder["request"]
+            asked: Asked = placeholder["request"]
+            outer: nodes.Element = placeholder
             while asked.is_automatic and not isinstance(outer.parent, (nodes.section, nodes.document)):
                 outer = outer.parent
             if asked.is_automatic:

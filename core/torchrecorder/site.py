@@ -70,6 +70,7 @@ __all__ = [
     "__version__",
     "completed",
     "data_address",
+    "facts_line",
     "models_html",
     "names_of_class",
     "read_header",
@@ -270,6 +271,15 @@ class Site(Generic[Place]):
         error = unforeseen(what, unexpected)
         self.failed(error, place)
         return error
+
+
+def facts_line(outcome: Outcome, translate: words.Translate = words.in_english) -> str:
+    """The line of numbers below a picture; empty if none is asked for, or the forward failed half-way."""
+    if not outcome.request.figure.facts:
+        return ""
+    from torchrecorder.page.models import line_of_numbers  # few pages have one
+
+    return line_of_numbers(outcome, translate)
 
 
 def __getattr__(name: str) -> Any:

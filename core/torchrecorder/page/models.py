@@ -147,9 +147,11 @@ def _content(row: ModelRow, column: str, translate: Translate) -> str:
     return f'<a href="{escape(url)}">{text}</a>' if url else text
 
 
-def facts_line(outcome: Outcome, translate: Translate = in_english) -> str:
-    """Numbers of one model: `Parameters: 98 · 320 FLOPs · Activations: 304 B · N×3 → N×2`."""
+def line_of_numbers(outcome: Outcome, translate: Translate = in_english) -> str:
+    """Numbers of one model: `Parameters: 98 · 320 FLOPs · Activations: 304 B · N×3 → N×2`; empty of one that failed."""
     row = ModelRow(ListedModel(Body("")), outcome)
+    if not row.is_drawn:
+        return ""
     ends = " → ".join(filter(None, (row.cell("input"), row.cell("output"))))
     return " · ".join(filter(None, (row.facts(("parameters", "flops", "memory"), translate), ends)))
 

@@ -156,14 +156,6 @@ class Outcome:
             return translated(f"This diagram is not complete: {self.error.summary()}", translate)
         return about.line(self.diagram, translate)
 
-    def facts_line(self, translate: Translate = in_english) -> str:
-        """The line of numbers below the picture; empty if none is asked for, or the forward failed half-way."""
-        if not self.request.figure.facts or self.diagram is None or not isinstance(self.error, OutOfDate | None):
-            return ""
-        from torchrecorder.page.models import facts_line  # few pages have one
-
-        return facts_line(self, translate)
-
     def guess_note(self) -> str:
         """Inputs that were found, with where they come from; empty if they were given."""
         return about.guess(self.diagram) if self.diagram is not None else ""
