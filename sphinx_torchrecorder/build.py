@@ -23,7 +23,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
 from docutils import nodes
 from sphinx import addnodes
@@ -143,8 +143,7 @@ class SummaryCollector(DocumentCollector):
     def collect(self, app: Sphinx, doctree: nodes.document) -> list[str]:
         """Names of the models that tables above those of a document may have."""
         places = doctree.findall(diagram_placeholder)
-        names: Iterator[str] = (name for node in places for name in node.get("names", ()))
-        return [*names]
+        return [str(name) for node in places for name in cast(Sequence[str], node.get("names", ()))]
 
 
 def models_among(names: Iterable[str], results: Mapping[Asked, Outcome]) -> list[Asked]:
