@@ -69,8 +69,8 @@ LightGCN, if it is beside none."""
 ROOM = 18
 """Nodes of a picture up to which whatever tells something is opened."""
 ROOM_OF_ALL = 100
-"""Nodes that it may have besides, times the score of what is opened, a share of the model: a fifth fills a picture up to
-`AUTO_NODES`."""
+"""Nodes that it may have besides, times the score of what is opened, a share of the model: a fifth fills a picture up
+to `AUTO_NODES`."""
 OWN = 2.0
 """Factor on the score of a layer whose class is defined where the model's is: it is what the model is named for, and
 blocks of a library, encoders and heads are known."""

@@ -1,8 +1,8 @@
 """What a picture opens: each kind of layer once, if it tells enough for the room it takes.
 
-Best first: how much of the model a kind is, times how much its inside tells, twice if it is of the model's own code. The
-more of that, the more nodes the picture may have. A layer that stands at one node is opened in place; one that stands
-at several is opened beside the picture, as an inset with a letter.
+Best first: how much of the model a kind is, times how much its inside tells, twice if it is of the model's own code.
+The more of that, the more nodes the picture may have. A layer that stands at one node is opened in place; one that
+stands at several is opened beside the picture, as an inset with a letter.
 """
 
 from __future__ import annotations
