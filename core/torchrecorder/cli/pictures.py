@@ -224,13 +224,17 @@ class _Update:
         try:
             text = content(part, self._drawn)
         except TorchRecorderError as error:
-            self.errors.setdefault(part.place, f"{said(error)}; what was there stays")
+            self._fail(part.place, f"{said(error)}; what was there stays")
             return None
         for request in part.requests:
             if (failed := self._drawn[request].error) is not None:
                 self.remarks.add(f"note: {request.recording.target} is left out: {failed.summary()}")
         if self._overwrites or self.looked.kept.is_ours(part, text):
             return text
-        why = "it was edited since it was written, or is not ours: --force overwrites it"
-        self.errors[part.place if part.block else f"{part.place}: {part.file}"] = why
+        what = "it" if part.block else part.file
+        self._fail(part.place, f"{what} was edited since it was written, or is not ours: --force overwrites it")
         return None
+
+    def _fail(self, place: str, why: str) -> None:
+        before = self.errors.get(place, "")
+        self.errors[place] = why if before in ("", why) else f"{before}\n{why}"

@@ -46,7 +46,7 @@ def _picture(part: FilePart, outcome: Outcome) -> Iterator[str]:
     light, *dark = (_address(file, part) for file in part.links)
     shown = {"src": light, "alt": options.alt or diagram.alt}
     wide, high = options.size(diagram.size[0])
-    shown |= {"width": wide.removesuffix("px"), "height": high.removesuffix("px")}
+    shown |= {"width": _attribute(wide), "height": _attribute(high)}
     is_centred = options.align == "center"
     shown |= {"align": "" if is_centred else options.align}
     words = " ".join(f'{name}="{escape(text)}"' for name, text in shown.items() if text)
@@ -56,6 +56,11 @@ def _picture(part: FilePart, outcome: Outcome) -> Iterator[str]:
     yield f"  <img {words}>"
     yield "</picture>"
     yield from ["</p>"] if is_centred else []
+
+
+def _attribute(length: str) -> str:
+    """A length of CSS as an attribute of HTML, where pixels are whole and have no unit."""
+    return f"{float(length[:-2]):.0f}" if length.endswith("px") else length
 
 
 def _address(file: str, part: FilePart) -> str:

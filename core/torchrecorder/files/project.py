@@ -320,8 +320,10 @@ class _ProjectReader:
             self._commented(file, block, f"{file}:{block.line}")
 
     def _commented(self, file: str, block: Block, place: str) -> None:
-        head, *lines = block.said.splitlines() or [""]
-        body = read_header(head)
+        body, lines = read_header(block.said), list[str]()
+        head, *rows = block.said.splitlines() or [""]
+        if rows and not read_header(head).target:  # models stand below the options of a list
+            body, lines = read_header(head), rows
         options = dict(body.options)
         for problem in body.problems:
             self._say(place, problem)
@@ -330,8 +332,7 @@ class _ProjectReader:
         if form not in _FORMS:
             self._say(place, f"as: {form!r} is none of {', '.join(_FORMS)}{did_you_mean(form, _FORMS, lead='; ')}")
         elif form == "table":
-            rows = [line for line in lines if line.strip()]
-            self._table(file, [body.target, *rows] if body.target else rows, options, place, block)
+            self._table(file, [line for line in lines if line.strip()] or [body.target], options, place, block)
         elif is_list:
             self._say(place, f"several models are a table; leave out as={form}")
         elif form == "mermaid":
