@@ -10,6 +10,7 @@ remembered (`pipeline.failures`), and tried again when one of them changes.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from torchrecorder.graph import Graph
     from torchrecorder.worker.client import Worker
 
+_MANY = 6
+"""Recordings of a batch from which on drawing begins in another process before all are made; it takes a third of a
+second to start, and a drawing takes about one."""
 COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
 
@@ -180,6 +184,7 @@ class Pipeline:
             if len(wanted) == 1:
                 return {one: Outcome(one, None, unforeseen(one.recording.target, error)) for one in wanted}
         finally:
+            batch.drawings.close()
             self.has_worked = self.has_worked or batch.has_worked
         each = (self._outcomes(recordings, [one], on_progress) for one in wanted)
         return {one: outcome for outcomes in each for one, outcome in outcomes.items()}
@@ -257,6 +262,7 @@ class _Batch:
         self.cache = pipeline.cache
         self.on_progress = on_progress
         self.recordings = recordings
+        self.at_once = pipeline.settings.jobs or os.cpu_count() or 1
         finder = ModuleFinder(pipeline.settings.path)
         open_worker = partial(pipeline.open_worker_of_run, pipeline.settings.path)
         self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder, open_worker)
@@ -265,6 +271,9 @@ class _Batch:
         self.tried = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_tried}
         self.trials = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_trial}
         self.firsts = {it.recording: pipeline.first_of(it) for it in wanted}
+        self.shown: dict[RecordingRequest, list[DiagramRequest]] = defaultdict(list)
+        for request in wanted:
+            self.shown[request.recording].append(request)
 
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
         needed = _timeouts(self.wanted)
@@ -343,7 +352,17 @@ class _Batch:
         others = {request for requests in also.values() for request in requests}
         alone = {request: seconds for request, seconds in timeouts.items() if request not in others}
         asked = Attempts(self.tried, self.trials, also)
-        self.recorded |= self.recordings.make(alone, partial(self.on_progress, "recording"), asked)
+        on_made = self._order if len(alone) >= _MANY and self.at_once > 1 else lambda *_: None
+        self.recorded |= self.recordings.make(alone, partial(self.on_progress, "recording"), asked, on_made)
+
+    def _order(self, recorded: RecordingRequest, recording: Recording) -> None:
+        """Have what is shown of a recording drawn while others are made, in another process."""
+        self.recorded[recorded] = recording
+        for request in self.shown[recorded] if recording.error is None else ():
+            if request.old is None and not request.drawing.styler:
+                key = self._key(self._item(request))
+                if key is not None and recording.text is not None:
+                    self.drawings.order(key, recording.text)
 
     def _key(self, item: _Item) -> RenderKey | None:
         old = item.old

@@ -197,10 +197,12 @@ class Recordings:
         requests: Mapping[RecordingRequest, float],
         on_each: Callable[[str, int, int], object],
         asked: Attempts = Attempts(),
+        on_made: Callable[[RecordingRequest, Recording], object] = lambda *_: None,
     ) -> dict[RecordingRequest, Recording]:
         """New recordings of requests, each given with its time-out in seconds.
 
-        `on_each` is called as each begins: its target, how many began before it, and how many there are.
+        `on_each` is called as each begins: its target, how many began before it, and how many there are; `on_made` with
+        each that is made.
         """
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
@@ -218,6 +220,7 @@ class Recordings:
                     except Exception as error:  # an answer is what the model's code made of it
                         made[named] = Recording(error=failed_inside(named.target, error))
                     made[named] = self._old(named, answer.error) or made[named]
+                    on_made(named, made[named])
                 name = shown_target(request.target)
                 self.seconds[name] = max(answer.seconds, self.seconds.get(name, 0.0))
         return made
