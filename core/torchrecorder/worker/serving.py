@@ -159,7 +159,9 @@ class Serving:
         """
         if self.trace is None or not job.package:
             return job.package
-        with contextlib.suppress(Exception):  # a pattern is no name, and a package may put anything in place of folders
+        with contextlib.suppress(
+            Exception
+        ):  # a pattern has no such parts; a package may put anything in place of folders
             names = accumulate(parse_target(job.request.target).dotted.split("."), "{}.{}".format)
             name = next(name for name in names if name not in sys.modules)
             holder, _, part = name.rpartition(".")
