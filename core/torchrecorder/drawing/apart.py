@@ -139,8 +139,8 @@ def main() -> None:
             made = error if isinstance(error, TorchRecorderError) else unforeseen("a drawing", error)
         if isinstance(made, Drawing):
             (folder / f"{digest}.drawing").write_bytes(made.to_bytes())
-        error = None if isinstance(made, Drawing) else made.to_json()
-        sys.stdout.write(json.dumps({"error": error, "said": said.texts}) + "\n")
+        failed = None if isinstance(made, Drawing) else made.to_json()
+        sys.stdout.write(json.dumps({"error": failed, "said": said.texts}) + "\n")
         sys.stdout.flush()
 
 

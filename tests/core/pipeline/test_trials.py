@@ -12,6 +12,7 @@ from torch import nn
 
 from tests.core.pipeline.sites import Counted, Site, ask
 from torchrecorder.errors import InputError, LeftOut, WorkerCrashed, WorkerTimeout
+from torchrecorder.recording.guess.search import PATIENCE_S
 from torchrecorder.request import DiagramRequest, RecordingRequest
 from torchrecorder.worker import job
 from torchrecorder.worker.client import Worker
@@ -157,4 +158,4 @@ def test_what_finds_no_inputs_is_tried_for_a_while_and_not_again(monkeypatch: py
     monkeypatch.setattr(job, "models", lambda *_: ((nn.Linear(2, 2), None) for _ in range(5)))
     with pytest.raises(InputError, match="nothing fits"):
         job.record(request)
-    assert patience == [1e-6] * 5 + [job.PATIENCE_S]  # a page names it: the first is tried for longer
+    assert patience == [1e-6] * 5 + [PATIENCE_S]  # a page names it: the first is tried for longer
