@@ -79,8 +79,9 @@ class _Looked:
         for pattern in self.patterns:
             assert recordings is not None
             request = RecordingRequest(pattern)
-            if (kept := recordings.names_kept(request)) is not None:
-                names[pattern] = kept
+            kept = recordings.names_kept(request)
+            if kept is not None and kept.error is None:
+                names[pattern] = kept.names()
             else:
                 finding = recordings.look(request)[1]
                 self.refused[pattern] = finding.verdict.value, f"{pattern}: {finding}"
@@ -191,7 +192,10 @@ class _Update:
         for pattern in self.looked.patterns:
             assert recordings is not None
             try:
-                names[pattern] = recordings.names(RecordingRequest(pattern))
+                recording = recordings.names(RecordingRequest(pattern))
+                if recording.error is not None:
+                    raise recording.error
+                names[pattern] = recording.names()
             except TorchRecorderError as error:
                 self.looked.refused[pattern] = "failed", said(error)
                 continue
