@@ -223,7 +223,7 @@ def _say(outcome: Outcome, name: str) -> None:
         if details := outcome.error.details():
             print(details, file=sys.stderr)
     notes = (outcome.guess_note(), *outcome.diagram.notes) if outcome.diagram is not None else ()
-    for note in filter(None, notes):
+    for note in filter(None, (outcome.info, *notes)):
         print(f"torchrecorder: note: {name}{note}", file=sys.stderr)
 
 

@@ -175,6 +175,17 @@ class TargetRefused(TargetError):
         return ""
 
 
+class HubFailed(TorchRecorderError, RuntimeError):
+    """A name on the hub gives no configuration that a model can be built from."""
+
+    kind = "hub"
+    _summary = "cannot draw {target}: {reason}"
+    _hint = "{advice}"
+    target: str
+    reason: str
+    advice: str = ""
+
+
 class InputError(TorchRecorderError, ValueError):
     """The forward's inputs cannot be made from what was given."""
 
