@@ -8,6 +8,7 @@
     │   ├── TargetBuildFailed            building the model raised, or gave something else
     │   │   └── NotAModule               it is a class of something else, and was not built
     │   └── TargetRefused                it names what a page may not call
+    ├── HubFailed(RuntimeError)          a name of the hub gives no configuration of a model
     ├── InputError(ValueError)           no input for the forward can be made
     ├── ForwardError(RuntimeError)       the forward raised; names the layer it happened in
     ├── WorkerError(RuntimeError)        the process that records could not do its job

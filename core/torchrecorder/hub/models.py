@@ -124,7 +124,8 @@ class _Made:
         names = config.get("architectures")
         name = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
         found = getattr(transformers, name, None) if name.isidentifier() else None
-        cls = found if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel) else None
+        is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
+        cls: Any = found if is_model else None
         kind, known = config.get("model_type"), transformers.models.auto.configuration_auto.CONFIG_MAPPING
         if kind not in known and (cls is None or cls.config_class is None):
             raise self._unknown(name or str(kind or ""), "transformers", transformers, is_custom="auto_map" in config)
@@ -133,13 +134,13 @@ class _Made:
         if "auto_map" in config:
             text = "its repository has code of its own, which was not run: this is the class that transformers has"
             self.notes.append(text)
-        if cls is not None and isinstance(read, cls.config_class):
-            return cls(read)
-        return transformers.AutoModel.from_config(read)
+        fits = cls is not None and isinstance(read, cls.config_class)
+        made: nn.Module = cls(read) if fits else transformers.AutoModel.from_config(read)
+        return made
 
     def _of_diffusers(self, diffusers: Any, config: Mapping[str, Any]) -> nn.Module:
         name = str(config[_CLASS])
-        found = getattr(diffusers, name, None) if name.isidentifier() else None
+        found: Any = getattr(diffusers, name, None) if name.isidentifier() else None
         if not (isinstance(found, type) and issubclass(found, diffusers.ModelMixin)):
             raise self._unknown(name, "diffusers", diffusers, is_custom="auto_map" in config)
         made: nn.Module = found.from_config(_without_code(config))

@@ -37,7 +37,7 @@ _BYTES = {"bf16": 2.0, "int8": 1.0, "int4": 0.5}
 
 def sheet(model: nn.Module, config: Mapping[str, Any]) -> Sheet:
     """The facts of one model; what it has not is left out."""
-    read = getattr(model, "config", None)
+    read: Any = getattr(model, "config", None)
     text = read.get_text_config() if hasattr(read, "get_text_config") else read
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
     total = sum(sizes.values())

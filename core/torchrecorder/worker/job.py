@@ -181,7 +181,8 @@ def _of_model(
     graph = _on_inputs(request, model, way, allow, patience_s)
     sheet, notes = said_of(model)
     graph = replace(graph, info=replace(graph.info, sheet=sheet)) if sheet else graph
-    return _with_notes(graph, (*filter(None, [way and way.note]), *notes))
+    own = (way.note,) if way is not None and way.note else ()
+    return _with_notes(graph, (*own, *notes))
 
 
 def _on_inputs(

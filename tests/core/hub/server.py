@@ -19,7 +19,7 @@ FIRST, SECOND = "a" * 40, "b" * 40
 class Hub:
     """The repositories of a hub, and the requests that it was asked."""
 
-    files: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Text by path in the repository, by its name."""
     commits: dict[str, str] = field(default_factory=dict)
     """The commit of the branch `main`, where it is not the first one."""
