@@ -96,7 +96,7 @@ class _Made:
 
     def of(self, config: Mapping[str, Any]) -> nn.Module:
         """The model of a configuration."""
-        if "architecture" in config:
+        if "architecture" in config and "model_type" not in config:
             return self._built("timm", lambda timm: _of_timm(timm, config))
         if _CLASS in config:
             return self._built("diffusers", lambda diffusers: self._of_diffusers(diffusers, config))

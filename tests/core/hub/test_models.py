@@ -187,6 +187,27 @@ def test_a_page_stays_at_its_commit_until_it_is_asked_to_move(hub: Hub, tmp_path
     assert run(tmp_path, hub, "torchrecorder", "check", "docs", "--hub")[0] == 0
 
 
+README = """\
+# Nets
+
+<!-- torchrecorder: hf:owner/net -->
+<!-- /torchrecorder -->
+"""
+
+
+def test_a_picture_in_a_file_is_of_the_hub(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.torchrecorder]\ncache = "diagrams"\n')
+    (tmp_path / "README.md").write_text(README)
+    status, said = run(tmp_path, hub, "torchrecorder", "update")
+    assert status == 0, said
+    hub.commits["owner/net"] = SECOND
+    assert run(tmp_path, hub, "torchrecorder", "check")[0] == 0
+    status, said = run(tmp_path, hub, "torchrecorder", "check", "--hub")
+    assert (status, "moved on the hub" in said) == (1, True), said
+    assert run(tmp_path, hub, "torchrecorder", "update", "--hub")[0] == 0
+    assert run(tmp_path, hub, "torchrecorder", "check", "--hub")[0] == 0
+
+
 def test_the_command_draws_and_says_what_a_wrong_name_lacks(hub: Hub, tmp_path: Path) -> None:
     status, said = run(tmp_path, hub, "torchrecorder", "draw", "hf:owner/net", "hf:owner/none", "-o", "out/")
     assert status == 1
