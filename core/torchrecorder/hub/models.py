@@ -140,10 +140,11 @@ class _Made:
 
     def _of_diffusers(self, diffusers: Any, config: Mapping[str, Any]) -> nn.Module:
         name = str(config[_CLASS])
-        found: Any = getattr(diffusers, name, None) if name.isidentifier() else None
+        found = getattr(diffusers, name, None) if name.isidentifier() else None
+        cls: Any = found
         if not (isinstance(found, type) and issubclass(found, diffusers.ModelMixin)):
             raise self._unknown(name, "diffusers", diffusers, is_custom="auto_map" in config)
-        made: nn.Module = found.from_config(_without_code(config))
+        made: nn.Module = cls.from_config(_without_code(config))
         return made
 
     def _unknown(self, name: str, library: str, module: Any, *, is_custom: bool) -> HubFailed:
