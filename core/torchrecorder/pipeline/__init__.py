@@ -54,6 +54,8 @@ class Pipeline:
     """Whether what is made goes into the committed cache, which alone is read then."""
     retries: bool = False
     """Whether what failed before is tried again, though nothing that it read has changed."""
+    asks_hub: bool = False
+    """Whether the hub is asked if it has another commit of what is shown."""
     is_alone: bool = False
     """Whether the builder forks no processes, so that what is expected can be recorded while others are still read."""
     collects_into: str = field(init=False)
@@ -88,7 +90,8 @@ class Pipeline:
         return {kind: text for kind, text in problems.items() if text}
 
     def recordings(self) -> Recordings:
-        return Recordings(self.cache, self.store, self.settings, self.open_worker_of_run, retries=self.retries)
+        asked = {"retries": self.retries, "asks_hub": self.asks_hub}
+        return Recordings(self.cache, self.store, self.settings, self.open_worker_of_run, **asked)
 
     def expect(self, request: DiagramRequest) -> None:
         """Start the worker if the request is to be recorded, so that it imports torch while others are still read."""

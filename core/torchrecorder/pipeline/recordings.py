@@ -19,6 +19,7 @@ from torchrecorder.cache.store import Store, object_name
 from torchrecorder.errors import (
     OUT_OF_MEMORY,
     FormatError,
+    HubFailed,
     InputError,
     OutOfDate,
     TorchMissing,
@@ -99,11 +100,13 @@ class Recordings:
         open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]],
         *,
         retries: bool = False,
+        asks_hub: bool = False,
     ) -> None:
         """Make ready for a build.
 
         `machine` is the cache that remembers failures and what files say; `open_worker` gives a worker that imports
-        from some folders; with `retries` what failed is tried again, though nothing that it read has changed.
+        from some folders; with `retries` what failed is tried again, though nothing that it read has changed;
+        with `asks_hub` a recording is out of date too if the hub has another commit of what it shows.
         """
         self._cache = cache
         self._machine = machine
@@ -126,6 +129,7 @@ class Recordings:
         self._worth = StampedIndex(machine, "worth.json")
         self._failures = Failures(machine, self._freshness, settings.allow)
         self._retries = retries
+        self._asks_hub = asks_hub
         self._kept: dict[tuple[RecordingRequest, bool], Recording] = {}
         self.seconds: dict[str, float] = {}
         """Seconds of each new recording, by target."""
@@ -144,7 +148,7 @@ class Recordings:
                 found = failed and (self._old(request, failed.error) or failed)
             else:
                 sources = self._freshness.files(manifest)
-                found = Recording(manifest.graph, sources=sources)
+                found = Recording(manifest.graph, sources=sources, info=_commits_shown(request, manifest))
         if found is not None:
             self._kept[asked] = found
         return found
@@ -168,6 +172,7 @@ class Recordings:
         return found if found is not None and (found.error or self.load(found)) else None
 
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
+        """The best manifest there is, with its verdict; raises HubFailed if the hub is asked and does not answer."""
         best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
         key, is_of_machine = request.key(), False
         for entry, is_local in self._cache.entries("recording", key):
@@ -178,10 +183,12 @@ class Recordings:
                 if manifest is None or object_name(manifest.graph) is None or not manifest.is_of(request):
                     continue
                 manifest = manifest if is_local else manifest.shared()
-                finding = self._freshness.of(manifest)
+                finding = self._finding(manifest)
                 if finding.verdict is Verdict.FRESH:
                     self._cache.copy_remote("recording", key, entry)
                     return manifest, finding
+            except HubFailed:
+                raise
             except Exception as error:  # of a cache that others wrote, in ways that no check foresees
                 self._cache.note_unreadable("recording", key, error)
                 continue
@@ -189,6 +196,15 @@ class Recordings:
                 best = manifest, finding
             is_of_machine = is_of_machine or finding.is_of_machine
         return best
+
+    def _finding(self, manifest: Manifest) -> Finding:
+        finding = self._freshness.of(manifest)
+        if self._asks_hub and manifest.commits and finding.verdict is Verdict.FRESH:
+            from torchrecorder.hub.files import moved  # a build asks nothing of the hub
+
+            reasons = tuple(moved(manifest.commits))
+            return Finding(Verdict.STALE, reasons) if reasons else finding
+        return finding
 
     def against(self, recording: Recording) -> str:
         """Reason why it makes no picture unasked; empty if it is worth one, or its Graph is lost.
@@ -259,6 +275,7 @@ class Recordings:
             elif text and answer.trace is not None:
                 manifest = self._manifest(request, made.digest, answer.trace, self._cache)
                 self._cache.put_entry("recording", request.key(), manifest.to_json(), text, manifest.shared().to_json())
+                made.info = _commits_shown(request, manifest)
         except ChangedWhileRecorded as changed:
             made.info = (
                 f"{shown_target(request.target)}: {changed} changed while it was recorded, so the recording is not"
@@ -296,6 +313,13 @@ class Recordings:
         is_fatal = self._settings.on_stale == "error"
         error = OutOfDate(request.target, finding.reasons, is_fatal, shlex.quote(self._settings.shown_root))
         return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
+
+
+def _commits_shown(request: RecordingRequest, manifest: Manifest) -> str:
+    """Remark on the commit of the hub that is shown, where the target names no revision."""
+    commit = next((commit for key, commit in manifest.commits.items() if "@" not in key), "")
+    pinned = f"{request.target}@{commit}"
+    return commit and f"{request.target} shows commit {commit[:7]} of the hub; {pinned} stays at it"
 
 
 def _is_lasting(answer: Answer) -> bool:
