@@ -58,6 +58,8 @@ class Pipeline:
     """Whether what is made goes into the committed cache, which alone is read then."""
     retries: bool = False
     """Whether what failed before is tried again, though nothing that it read has changed."""
+    asks_hub: bool = False
+    """Whether the hub is asked if it has another commit of what is shown."""
     is_alone: bool = False
     """Whether the builder forks no processes, so that what is expected can be recorded while others are still read."""
     collects_into: str = field(init=False)
@@ -92,7 +94,8 @@ class Pipeline:
         return {kind: text for kind, text in problems.items() if text}
 
     def recordings(self) -> Recordings:
-        return Recordings(self.cache, self.store, self.settings, self.open_worker_of_run, retries=self.retries)
+        asked = {"retries": self.retries, "asks_hub": self.asks_hub}
+        return Recordings(self.cache, self.store, self.settings, self.open_worker_of_run, **asked)
 
     def expect(self, request: DiagramRequest) -> None:
         """Start the worker if the request is to be recorded, so that it imports torch while others are still read."""
@@ -157,7 +160,7 @@ class Pipeline:
         if not patterns or self.collects_into:
             return self._run(wanted, on_progress)
         self._looked, self._keeps_worker = self._looked or self.recordings(), True
-        lists = {it: self._list(self._looked, it, on_progress) for it in patterns}
+        lists = {it: self._list(self._looked, it) for it in patterns}
         models = [one for listed in lists.values() for one in _models(listed)]
         outcomes = self._run([*(it for it in wanted if it not in lists), *models], on_progress)
         return {it: lists[it].with_models(outcomes) if it in lists else outcomes[it] for it in wanted}
@@ -166,21 +169,17 @@ class Pipeline:
         """The requests, and those of the models of their patterns, as far as these are known without a recording."""
         recordings, each = self.recordings(), [*requests]
         for request in [it for it in each if is_pattern(it.recording.target)]:
-            kept = recordings.kept(request.recording)
-            if kept is not None and kept.error is None and recordings.load(kept):
+            kept = recordings.names_kept(request.recording)
+            if kept is not None:
                 each += _models(_listed(request, kept))
         return tuple(dict.fromkeys(each))
 
-    def _list(self, recordings: Recordings, request: DiagramRequest, on_progress: OnProgress) -> Outcome:
+    def _list(self, recordings: Recordings, request: DiagramRequest) -> Outcome:
         """Outcome of a pattern with the requests of its models, none of which is recorded yet."""
-        asked = request.recording
         try:
-            found = recordings.kept(asked)
-            if found is None or (found.error is None and not recordings.load(found)):
-                found = recordings.make({asked: request.timeout_s}, partial(on_progress, "recording"))[asked]
-            return _listed(request, found)
+            return _listed(request, recordings.names(request.recording, request.timeout_s))
         except Exception as error:  # a cache or a file system that no check foresees ends no build
-            return Outcome(request, None, unforeseen(asked.target, error))
+            return Outcome(request, None, unforeseen(request.recording.target, error))
 
     def _run(self, requests: Iterable[DiagramRequest], on_progress: OnProgress) -> dict[DiagramRequest, Outcome]:
         singles = {request: request.singles() for request in requests}
