@@ -155,7 +155,7 @@ class GraphFacts:
             return False
 
     def given_back(self, call: int) -> dict[int, int]:
-        """Outputs of a call that are only moved from what it got, beside others that it makes, each with what it got."""
+        """Outputs of a call that are moved from what it got, beside others that it makes, by value what it got."""
         outputs = [*dict.fromkeys(self.graph.calls[call].outputs.values())]
         if len(outputs) < 2:
             return {}
