@@ -18,12 +18,33 @@ _TURNED = names("T mT t adjoint H")
 _EXCHANGES = names("transpose swapaxes swapdims")
 _OF_LAST_AXIS = names("softmax log_softmax")
 """Ops whose axis is not written where it is the last."""
-_UNSAID = names("keepdim dtype device layout inplace training requires_grad memory_format")
+_UNSAID = names("keepdim dtype device layout inplace training requires_grad memory_format _stacklevel")
 _SWITCHES = names("True False None")
 _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NAMES = {"scaled_dot_product_attention": "attention"}
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
+
+
+_ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
+"""What a reader takes for granted between the ops that tell something."""
+
+
+def in_short(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
+    """Formula of ops that are drawn as one; if it is too long, their number and those that tell what they do."""
+    if written := formula(graph, ops, last, limit):
+        return written if "…" not in written else _telling(graph, ops, limit)
+    return _telling(graph, ops, limit)
+
+
+def _telling(graph: Graph, ops: Collection[int], limit: int) -> str:
+    """`10 operations: softmax, bmm, max, softmax, bmm`."""
+    told = [name for name in (plain(graph.ops[op].name) for op in sorted(ops)) if name not in _ARITHMETIC]
+    text = f"{len(ops)} operations: {', '.join(told)}"
+    while told and len(text) > limit:
+        told.pop()
+        text = f"{len(ops)} operations: {', '.join(told)} …"
+    return text if told else f"{len(ops)} operations"
 
 
 def formula(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
