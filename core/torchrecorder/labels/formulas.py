@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import cached_property
+from itertools import groupby
 
 from torchrecorder.graph import Graph, Op
+from torchrecorder.labels.names import clean
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
 
@@ -31,20 +33,15 @@ _ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
 
 
 def in_short(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
-    """Formula of ops that are drawn as one; if it is too long, their number and those that tell what they do."""
-    if written := formula(graph, ops, last, limit):
-        return written if "…" not in written else _telling(graph, ops, limit)
-    return _telling(graph, ops, limit)
-
-
-def _telling(graph: Graph, ops: Collection[int], limit: int) -> str:
-    """`10 operations: softmax, bmm, max, softmax, bmm`."""
-    told = [name for name in (plain(graph.ops[op].name) for op in sorted(ops)) if name not in _ARITHMETIC]
-    text = f"{len(ops)} operations: {', '.join(told)}"
-    while told and len(text) > limit:
-        told.pop()
-        text = f"{len(ops)} operations: {', '.join(told)} …"
-    return text if told else f"{len(ops)} operations"
+    """Formula of ops that are drawn as one; if it is too long, `10 operations: softmax, bmm, max, softmax, bmm`."""
+    written = formula(graph, ops, last, limit)
+    if written and "…" not in written:
+        return written
+    names_of = (plain(graph.ops[op].name) for op in sorted(ops))
+    runs = ((name, len([*run])) for name, run in groupby(name for name in names_of if name not in _ARITHMETIC))
+    telling = [f"{name} ×{n}" if n > 1 else name for name, n in runs]
+    text = f"{len(ops)} operations"
+    return clean(f"{text}: {', '.join(telling)}", limit) if telling else text
 
 
 def formula(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:

@@ -122,7 +122,7 @@ class Views:
         if not self.options.fold or not is_modern or not is_flat or not self.visible.can_open(call):
             return None
         view = self._roomy(call, Choice(self._interiors, call, beside=beside).view(), beside=beside)
-        if view_size(view) > tuning.AUTO_NODES and not self.visible.asked:
+        if view_size(view) > tuning.WHOLE and not self.visible.asked:
             return None
         insets = tuple(replace(inset, view=shortened(with_skips(inset.view))) for inset in view.insets)
         level = self.visible.tree.level
