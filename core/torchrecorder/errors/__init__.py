@@ -8,6 +8,7 @@
     │   ├── TargetBuildFailed            building the model raised, or gave something else
     │   │   └── NotAModule               it is a class of something else, and was not built
     │   └── TargetRefused                it names what a page may not call
+    ├── HubFailed(RuntimeError)          a name of the hub gives no configuration of a model
     ├── InputError(ValueError)           no input for the forward can be made
     ├── ForwardError(RuntimeError)       the forward raised; names the layer it happened in
     ├── WorkerError(RuntimeError)        the process that records could not do its job
@@ -43,7 +44,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.metadata
 from dataclasses import field
 from typing import Any
 
@@ -175,6 +175,17 @@ class TargetRefused(TargetError):
         return ""
 
 
+class HubFailed(TorchRecorderError, RuntimeError):
+    """A name on the hub gives no configuration that a model can be built from."""
+
+    kind = "hub"
+    _summary = "cannot draw {target}: {reason}"
+    _hint = "{advice}"
+    target: str
+    reason: str
+    advice: str = ""
+
+
 class InputError(TorchRecorderError, ValueError):
     """The forward's inputs cannot be made from what was given."""
 
@@ -291,6 +302,8 @@ class FailedInside(WorkerError):
 
     def hint(self) -> str:
         """Address to report it at: the issue tracker that the distribution's metadata names, if it names one."""
+        import importlib.metadata
+
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             for link in importlib.metadata.metadata("torchrecorder-docs").get_all("Project-URL") or []:
                 label, _, address = link.partition(", ")

@@ -10,6 +10,7 @@ remembered (`pipeline.failures`), and tried again when one of them changes.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ from torchrecorder.pipeline.collecting import VARIABLE, write_requests
 from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey, source_of
 from torchrecorder.pipeline.failures import TRIES
 from torchrecorder.pipeline.recordings import Attempts, Recording, Recordings
-from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest, parse_target
+from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest, is_pattern, parse_target
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.finder import ModuleFinder
 
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from torchrecorder.graph import Graph
     from torchrecorder.worker.client import Worker
 
+_MANY = 6
+"""Recordings of a batch from which on drawing begins in another process before all are made; it takes a third of a
+second to start, and a drawing takes about one."""
 COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
 
@@ -54,6 +58,8 @@ class Pipeline:
     """Whether what is made goes into the committed cache, which alone is read then."""
     retries: bool = False
     """Whether what failed before is tried again, though nothing that it read has changed."""
+    asks_hub: bool = False
+    """Whether the hub is asked if it has another commit of what is shown."""
     is_alone: bool = False
     """Whether the builder forks no processes, so that what is expected can be recorded while others are still read."""
     collects_into: str = field(init=False)
@@ -88,7 +94,8 @@ class Pipeline:
         return {kind: text for kind, text in problems.items() if text}
 
     def recordings(self) -> Recordings:
-        return Recordings(self.cache, self.store, self.settings, self.open_worker_of_run, retries=self.retries)
+        asked = {"retries": self.retries, "asks_hub": self.asks_hub}
+        return Recordings(self.cache, self.store, self.settings, self.open_worker_of_run, **asked)
 
     def expect(self, request: DiagramRequest) -> None:
         """Start the worker if the request is to be recorded, so that it imports torch while others are still read."""
@@ -147,7 +154,34 @@ class Pipeline:
     def run(
         self, requests: Iterable[DiagramRequest], on_progress: OnProgress = lambda *_: None
     ) -> dict[DiagramRequest, Outcome]:
-        """Outcome of each request, in their order."""
+        """Outcome of each request, in their order; that of a pattern has those of its models."""
+        wanted = [*dict.fromkeys(requests)]
+        patterns = [it for it in wanted if is_pattern(it.recording.target)]
+        if not patterns or self.collects_into:
+            return self._run(wanted, on_progress)
+        self._looked, self._keeps_worker = self._looked or self.recordings(), True
+        lists = {it: self._list(self._looked, it) for it in patterns}
+        models = [one for listed in lists.values() for one in _models(listed)]
+        outcomes = self._run([*(it for it in wanted if it not in lists), *models], on_progress)
+        return {it: lists[it].with_models(outcomes) if it in lists else outcomes[it] for it in wanted}
+
+    def with_models(self, requests: Iterable[DiagramRequest]) -> tuple[DiagramRequest, ...]:
+        """The requests, and those of the models of their patterns, as far as these are known without a recording."""
+        recordings, each = self.recordings(), [*requests]
+        for request in [it for it in each if is_pattern(it.recording.target)]:
+            kept = recordings.names_kept(request.recording)
+            if kept is not None:
+                each += _models(_listed(request, kept))
+        return tuple(dict.fromkeys(each))
+
+    def _list(self, recordings: Recordings, request: DiagramRequest) -> Outcome:
+        """Outcome of a pattern with the requests of its models, none of which is recorded yet."""
+        try:
+            return _listed(request, recordings.names(request.recording, request.timeout_s))
+        except Exception as error:  # a cache or a file system that no check foresees ends no build
+            return Outcome(request, None, unforeseen(request.recording.target, error))
+
+    def _run(self, requests: Iterable[DiagramRequest], on_progress: OnProgress) -> dict[DiagramRequest, Outcome]:
         singles = {request: request.singles() for request in requests}
         switches = any(request.depths for request in singles)
         each = list(dict.fromkeys(one for ones in singles.values() for one in ones)) if switches else [*singles]
@@ -156,7 +190,7 @@ class Pipeline:
             write_requests(self.collects_into, self.settings, [*dict.fromkeys((*each, *olds))])
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
         recordings, self._looked = self._looked or self.recordings(), None
-        self._keeps_worker = any(one.drawing.styler for one in each)
+        self._keeps_worker = self._keeps_worker or any(one.drawing.styler for one in each)
         try:
             outcomes = self._outcomes(recordings, each, on_progress)
         finally:
@@ -180,6 +214,7 @@ class Pipeline:
             if len(wanted) == 1:
                 return {one: Outcome(one, None, unforeseen(one.recording.target, error)) for one in wanted}
         finally:
+            batch.drawings.close()
             self.has_worked = self.has_worked or batch.has_worked
         each = (self._outcomes(recordings, [one], on_progress) for one in wanted)
         return {one: outcome for outcomes in each for one, outcome in outcomes.items()}
@@ -216,6 +251,21 @@ class Pipeline:
             return LayeredCache(committed[0], remote=remote, machine=self.store)
         copies = [Store(settings.cache / COPIES, is_shared=True)] if remote else []
         return LayeredCache(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
+
+
+def _listed(request: DiagramRequest, recording: Recording) -> Outcome:
+    """Outcome of a pattern, with one for each name that it means; those that can be drawn are still to be."""
+    models: list[Outcome] = []
+    for name, obstacle in () if recording.error else recording.names().items():
+        named = replace(request.recording, target=name)
+        model = replace(request, recording=named, is_tried=True, left_out=())
+        models.append(Outcome(model, None, LeftOut(name, obstacle) if obstacle else NotDrawn()))
+    return Outcome(request, None, recording.error, recording.sources, models=tuple(models))
+
+
+def _models(listed: Outcome) -> list[DiagramRequest]:
+    """Requests of the models of a pattern that can be drawn."""
+    return [it.request for it in listed.models if isinstance(it.error, NotDrawn)]
 
 
 def _to_try_again(kept: Mapping[RecordingRequest, Recording | None]) -> list[RecordingRequest]:
@@ -257,6 +307,7 @@ class _Batch:
         self.cache = pipeline.cache
         self.on_progress = on_progress
         self.recordings = recordings
+        self.at_once = pipeline.settings.jobs or os.cpu_count() or 1
         finder = ModuleFinder(pipeline.settings.path)
         open_worker = partial(pipeline.open_worker_of_run, pipeline.settings.path)
         self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder, open_worker)
@@ -265,6 +316,9 @@ class _Batch:
         self.tried = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_tried}
         self.trials = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_trial}
         self.firsts = {it.recording: pipeline.first_of(it) for it in wanted}
+        self.shown: dict[RecordingRequest, list[DiagramRequest]] = defaultdict(list)
+        for request in wanted:
+            self.shown[request.recording].append(request)
 
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
         needed = _timeouts(self.wanted)
@@ -343,7 +397,17 @@ class _Batch:
         others = {request for requests in also.values() for request in requests}
         alone = {request: seconds for request, seconds in timeouts.items() if request not in others}
         asked = Attempts(self.tried, self.trials, also)
-        self.recorded |= self.recordings.make(alone, partial(self.on_progress, "recording"), asked)
+        on_made = self._order if len(alone) >= _MANY and self.at_once > 1 else lambda *_: None
+        self.recorded |= self.recordings.make(alone, partial(self.on_progress, "recording"), asked, on_made)
+
+    def _order(self, recorded: RecordingRequest, recording: Recording) -> None:
+        """Have what is shown of a recording drawn while others are made, in another process."""
+        self.recorded[recorded] = recording
+        for request in self.shown[recorded] if recording.error is None else ():
+            if request.old is None and not request.drawing.styler:
+                key = self._key(self._item(request))
+                if key is not None and recording.text is not None:
+                    self.drawings.order(key, recording.text)
 
     def _key(self, item: _Item) -> RenderKey | None:
         old = item.old

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.exchange import Order, RowSets, crossing, exchanges, least_crossed
-from torchrecorder.layout.paper.lanes import Blocked, Router
+from torchrecorder.layout.paper.lanes import Blocked, Router, below
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
 from torchrecorder.layout.paper.towers import sides
 
@@ -35,6 +35,10 @@ class Strip:
     """Whether data flows to the right; titles are then where data could come in from the left of the flow."""
     is_tower: bool = False
     """Whether one thing stands below the other."""
+    over_entries: float = 0.0
+    """Room for names at the lines that enter, before they turn."""
+    is_turned: bool = False
+    """Whether it is the inside of a box that will be turned over."""
     is_bound: bool = False
     """Whether what enters comes in its order, which an exchange would tangle outside."""
     wanted: dict[RowItem, float] = field(default_factory=dict)  # least distance from the beginning
@@ -179,12 +183,15 @@ class Strip:
             self.sides[source] = Side({side: x}, first.y, is_end=False)
             self.left, self.right = min(self.left, x), max(self.right, x)
 
-    @staticmethod
-    def _end(item: RowItem, source: int) -> Side:
+    def _end(self, item: RowItem, source: int) -> Side:
         if item.piece:
             ends, y, is_end = item.piece.late[source]
             return Side({side: item.x + x for side, x in ends.items()}, item.y + y, is_end)
-        return Side({LEFT: item.x - item.half, RIGHT: item.x + item.half}, item.y + item.middle)
+        beside = [other for other, wires in self.late.items() if any(wire.head is item for wire in wires)]
+        y = item.y + item.middle
+        if source in beside and not item.is_sign:  # one below the other, that which comes first at the top
+            y += below(item, beside.index(source), len(beside)) * (-1 if self.is_turned else 1)
+        return Side({LEFT: item.x - item.half, RIGHT: item.x + item.half}, y)
 
     # heights
 
@@ -230,7 +237,8 @@ class Strip:
         if r + 1 < len(self.rows) and self.rows[r + 1][0].is_port:
             gap = max(tuning.PORT_GAP, room + 3.0 if room else 0.0)
         if self.rows[r][0].is_port and r == 0:
-            gap = self.lead + max(tuning.ARROW_ROOM, room + tuning.ARROW_ROOM - 3.0 if room else 0.0)
+            turning = self.over_entries + room + tuning.ARROW_ROOM - 3.0 if room else 0.0
+            gap = self.lead + max(tuning.ARROW_ROOM, turning)
         return gap
 
     # points
@@ -240,7 +248,7 @@ class Strip:
         begin = tail.y + tail.bottom
         points = [(wire.start, begin)]
         if wire.leaving is not None:
-            base = self.lead - 3.0 if tail.is_port else self.bottoms[tail.last]
+            base = self.lead - 3.0 + self.over_entries if tail.is_port else self.bottoms[tail.last]
             y = base + tuning.FIRST_TRACK + tuning.TRACK * wire.leaving
             points += [(wire.start, y), (wire.lane, y)]
         if wire.side:
