@@ -88,7 +88,7 @@ def _listed(names: _Named) -> str:
 
 
 class _Compared:
-    """One call beside another, from which it is told apart."""
+    """One call beside another, and in what they differ."""
 
     def __init__(self, words: Words, call: int, other: int, closed: frozenset[int], structure: Sequence[int]) -> None:
         self.graph, self.tree, self.visible, self.places = words.graph, words.tree, words.visible, words.places
