@@ -1,0 +1,231 @@
+"""Which part of a tensor an edge carries, where ops that take parts of it are drawn as edges.
+
+A half that goes by and a half that is worked on leave one node on two edges, so each says at its reader which one it
+is: `2nd half`, `3 of 6`, `[:, 1:]`, as the code has it. Nothing is said where all readers take the same, nor of one
+reader that takes all parts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+from torchrecorder.graph.model import Op
+from torchrecorder.view.model import Edge, Node, View
+from torchrecorder.view.op_families import PIECES, SHAPED_LIKE
+from torchrecorder.view.plan.visibility import Visibility
+
+_MOST = 2
+"""Parts that are named each; of more the number is said."""
+_ORDINALS = ("1st", "2nd")
+_NUMBERS = re.compile(r"-?\d+")
+_LOOSE = ("param", "buffer", "const")
+
+
+class _Cut(NamedTuple):
+    """A step from a tensor to a part of it."""
+
+    of: int
+    """Id of the value that it takes a part of."""
+    axis: int
+    """-1 if it takes a stretch of several axes."""
+    start: int
+    stop: int
+    words: str
+    pieces: int = 0
+    """Into how many equal parts it was split; 0 if the code gives a stretch."""
+
+
+_Part = tuple[_Cut, ...]
+"""The steps from a tensor to what is read of it; none if that is all of it."""
+_ALL: frozenset[_Part] = frozenset([()])
+
+
+class Pieces:
+    """The parts that edges of a Graph's views carry."""
+
+    def __init__(self, visible: Visibility) -> None:
+        self._graph, self._visible, self._facts = visible.graph, visible, visible.facts
+
+    def named(self, view: View, alike: Callable[[int, Node], Iterable[int]]) -> tuple[Edge, ...]:
+        """The edges of a view with their parts; `alike` gives the ops at the place of one in other turns."""
+        owner: dict[int, int] = {}
+        for node in view.nodes:
+            for part in (node, *node.parts) if node.kind not in ("input", "output", "from", "to") else ():
+                owner.update(dict.fromkeys(self._facts.ops_of(part), node.id))
+        inside = view.boxes[0].calls[0] if view.boxes else 0
+        span = range(inside, self._visible.tree.end[inside])
+        given = {value for node in view.nodes if node.kind != "output" for value in node.values}
+        self._ends = owner, span, given
+        parts: dict[int, dict[int, set[_Part]]] = {}
+        """By value and node that reads it, what that takes."""
+        turning: set[tuple[int, int]] = set()
+        """Values and nodes that take other parts in other turns."""
+        for node, value, op in self._reads(view, owner):
+            origin, part = self._traced(value)
+            made = self._graph.values[origin].producer
+            if self._graph.values[origin].kind in _LOOSE or (made is not None and owner.get(made) == node.id):
+                continue
+            parts.setdefault(origin, {}).setdefault(node.id, set()).add(part)
+            if op is not None and part and any(self._differs(op, value, part, other) for other in alike(op.id, node)):
+                turning.add((origin, node.id))
+        said: dict[tuple[int, int], str] = {}
+        for origin, by_node in parts.items():
+            words = {node: self._words(taken) for node, taken in by_node.items()}
+            if len({*words.values()}) > 1:
+                said.update(((origin, node), "" if (origin, node) in turning else text) for node, text in words.items())
+        return tuple(self._with_part(view, edge, said, parts) for edge in view.edges)
+
+    def _reads(self, view: View, owner: dict[int, int]) -> Iterator[tuple[Node, int, Op | None]]:
+        for id_, node in owner.items():
+            op = self._graph.ops[id_]
+            if op.name not in SHAPED_LIKE:
+                yield from ((view.nodes[node], value, op) for value in op.inputs if value not in self._facts.aside)
+        for node_ in view.nodes:
+            if node_.kind == "output":
+                yield from ((node_, value, None) for value in node_.values)
+
+    def _with_part(
+        self, view: View, edge: Edge, said: dict[tuple[int, int], str], parts: dict[int, dict[int, set[_Part]]]
+    ) -> Edge:
+        owner, tail = self._ends[0], view.nodes[edge.tail]
+        tails = tail.links if tail.kind == "from" else (tail.id,)
+        values = {value for link in tails for value in view.nodes[link].values}
+        words = set[str]()
+        for origin in (origin for origin, by_node in parts.items() if edge.head in by_node):
+            made = self._graph.values[origin].producer
+            if origin in values or (made is not None and owner.get(made) in tails):
+                words.add(said.get((origin, edge.head), ""))
+        if not words and not edge.back and (last := (self._traced(edge.value)[0], edge.head)) in said:
+            words.add(said[last])  # what the last turn of a loop gives
+        return replace(edge, part=words.pop()) if len(words) == 1 and not edge.back else edge
+
+    def _traced(self, value: int, most: int = -1) -> tuple[int, _Part]:
+        """The tensor that a node gives, and which part of it the value is; through so many cuts if there is a limit."""
+        owner, span, given = self._ends
+        cuts: list[_Cut] = []
+        while value not in given and len(cuts) != most:
+            made = self._graph.values[value].producer
+            if made is None or (most < 0 and made in owner) or self._graph.ops[made].call not in span:
+                break
+            op = self._graph.ops[made]
+            source = self._visible.handed[made]
+            if source is None and op.inputs and any(row.id in self._visible.gone for row in self._graph.around(op.call)):
+                source = op.inputs[0]
+            if source is None:
+                break
+            if cut := self._cut(op, source, value):
+                cuts.append(cut)
+            value = source
+        return value, tuple(reversed(cuts))
+
+    def _cut(self, op: Op, source: int, value: int) -> _Cut | None:
+        whole, taken = self._graph.values[source].shape, self._graph.values[value].shape
+        if op.name not in PIECES and op.name != "getitem":
+            return None
+        if _size(whole) == _size(taken):
+            return None
+        if op.name == "getitem":
+            text = op.attrs.get("1", "")
+            return _stretch(source, text, whole)
+        n, at = len(op.outputs), op.outputs.index(value)
+        shapes = [self._graph.values[output].shape for output in op.outputs]
+        if len({*shapes}) == 1:
+            words = f"{_ORDINALS[at]} half" if n == len(_ORDINALS) else f"{at + 1} of {n}"
+            return _Cut(source, 0, at, at + 1, words, n)
+        axis = next((i for i, (a, b) in enumerate(zip(whole, taken, strict=False)) if a != b), 0)
+        start = sum(int(shape[axis]) for shape in shapes[:at])
+        stop = start + int(taken[axis])
+        return _Cut(source, axis, start, stop, _bracket(axis, whole, start, stop))
+
+    def _differs(self, op: Op, value: int, part: _Part, other: int) -> bool:
+        """Whether what stands in the place of an op in another turn reads another part."""
+        there = self._graph.ops[other].inputs
+        if len(there) != len(op.inputs):
+            return False
+        _, again = self._traced(there[op.inputs.index(value)], len(part))
+        return [cut.words for cut in again] != [cut.words for cut in part]
+
+    def _words(self, parts: set[_Part]) -> str:
+        if self._is_all(parts):
+            return ""
+        groups: dict[tuple[int, int], list[_Cut]] = {}
+        for part in sorted(parts):
+            groups.setdefault((part[0].of, part[0].axis), []).append(part[0])
+        if len(groups) == 1 and all(len(part) == 1 for part in parts):
+            return self._together(next(iter(groups.values())))
+        texts = [*dict.fromkeys(" ".join(cut.words for cut in part) for part in sorted(parts))]
+        return ", ".join(texts) if len(texts) <= _MOST else f"{len(texts)} parts"
+
+    def _is_all(self, parts: set[_Part]) -> bool:
+        if () in parts:
+            return True
+        behind: dict[_Cut, set[_Part]] = {}
+        for first, *rest in parts:
+            behind.setdefault(first, set()).add(tuple(rest))
+        groups: dict[tuple[int, int], list[_Cut]] = {}
+        for cut in (cut for cut, rest in behind.items() if cut.axis >= 0 and self._is_all(rest)):
+            groups.setdefault((cut.of, cut.axis if not cut.pieces else -1), []).append(cut)
+        for cuts in groups.values():
+            (start, stop), *more = _runs(cuts)
+            long = cuts[0].pieces or self._graph.values[cuts[0].of].shape[cuts[0].axis]
+            if not more and (start, stop) == (0, long):
+                return True
+        return False
+
+    def _together(self, cuts: Sequence[_Cut]) -> str:
+        """Several parts of one axis: `2–3 of 6`, `[:, 4:]`."""
+        if len(cuts) == 1:
+            return cuts[0].words
+        runs, whole = [*_runs(cuts)], self._graph.values[cuts[0].of].shape
+        if all(cut.pieces for cut in cuts):
+            spans = (f"{a + 1}" if b == a + 1 else f"{a + 1}–{b}" for a, b in runs)
+            return f"{', '.join(spans)} of {cuts[0].pieces}"
+        if len(runs) == 1 and cuts[0].axis >= 0:
+            return _bracket(cuts[0].axis, whole, *runs[0])
+        texts = [*dict.fromkeys(cut.words for cut in cuts)]
+        return ", ".join(texts) if len(texts) <= _MOST else f"{len(texts)} parts"
+
+
+def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:
+    """Stretches of an axis, those that meet as one."""
+    ordered = sorted((cut.start, cut.stop) for cut in cuts)
+    start, stop = ordered[0]
+    for begin, end in ordered[1:]:
+        if begin > stop:
+            yield start, stop
+            start = begin
+        stop = max(stop, end)
+    yield start, stop
+
+
+def _size(shape: Sequence[int]) -> int:
+    return prod(shape)
+
+
+def _bracket(axis: int, whole: Sequence[int], start: int, stop: int) -> str:
+    """A stretch of an axis as an index."""
+    text = f"{start or ''}:{stop if stop != whole[axis] else ''}"
+    return f"[..., {text}]" if axis > 1 and axis == len(whole) - 1 else f"[{':, ' * axis}{text}]"
+
+
+def _stretch(source: int, text: str, whole: Sequence[int]) -> _Cut:
+    inner = text[1:-1].rstrip(",") if text.startswith("(") else text
+    indices = [index for index in inner.split(", ") if index != "None"]
+    if "..." in indices:
+        at = indices.index("...")
+        indices[at : at + 1] = [":"] * (len(whole) - len(indices) + 1)
+    taken = [(axis, *_bounds(index, whole[axis])) for axis, index in enumerate(indices[: len(whole)])]
+    cut = [(axis, start, stop) for axis, start, stop in taken if (start, stop) != (0, whole[axis])]
+    axis, start, stop = cut[0] if len(cut) == 1 else (-1, 0, 0)
+    return _Cut(source, axis, start, stop, f"[{inner}]")
+
+
+def _bounds(index: str, size: int) -> tuple[int, int]:
+    if ":" not in index:
+        return (start := int(index) % size), start + 1
+    first, _, last = index.partition(":")
+    return slice(*(int(text) if text else None for text in (first, last))).indices(size)[:2]
