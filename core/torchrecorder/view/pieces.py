@@ -1,13 +1,12 @@
 """Which part of a tensor an edge carries, where ops that take parts of it are drawn as edges.
 
 A half that goes by and a half that is worked on leave one node on two edges, so each says at its reader which one it
-is: `2nd half`, `3 of 6`, `[:, 1:]`, as the code has it. Nothing is said where all readers take the same, nor of one
-reader that takes all parts.
+is: `2nd half`, `3 of 6`, `[:, 1:]`, as the code has it. Where all readers take the same, the first of them says so, and
+none if that only makes an image smaller. Nothing is said of one reader that takes all parts.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
@@ -21,7 +20,8 @@ from torchrecorder.view.plan.visibility import Visibility
 _MOST = 2
 """Parts that are named each; of more the number is said."""
 _ORDINALS = ("1st", "2nd")
-_NUMBERS = re.compile(r"-?\d+")
+_THINGS = (0, 1)
+"""Axes of tokens and channels."""
 _LOOSE = ("param", "buffer", "const")
 
 
@@ -75,8 +75,10 @@ class Pieces:
         said: dict[tuple[int, int], str] = {}
         for origin, by_node in parts.items():
             words = {node: self._words(taken) for node, taken in by_node.items()}
-            if len({*words.values()}) > 1:
-                said.update(((origin, node), "" if (origin, node) in turning else text) for node, text in words.items())
+            if len({*words.values()}) == 1:  # what the others would repeat
+                first = min(by_node)
+                words = {first: words[first]} if _is_told(by_node[first]) else {}
+            said.update(((origin, node), "" if (origin, node) in turning else text) for node, text in words.items())
         return tuple(self._with_part(view, edge, said, parts) for edge in view.edges)
 
     def _reads(self, view: View, owner: dict[int, int]) -> Iterator[tuple[Node, int, Op | None]]:
@@ -113,7 +115,11 @@ class Pieces:
                 break
             op = self._graph.ops[made]
             source = self._visible.handed[made]
-            if source is None and op.inputs and any(row.id in self._visible.gone for row in self._graph.around(op.call)):
+            if (
+                source is None
+                and op.inputs
+                and any(row.id in self._visible.gone for row in self._graph.around(op.call))
+            ):
                 source = op.inputs[0]
             if source is None:
                 break
@@ -126,7 +132,7 @@ class Pieces:
         whole, taken = self._graph.values[source].shape, self._graph.values[value].shape
         if op.name not in PIECES and op.name != "getitem":
             return None
-        if _size(whole) == _size(taken):
+        if prod(whole) == prod(taken):
             return None
         if op.name == "getitem":
             text = op.attrs.get("1", "")
@@ -202,8 +208,10 @@ def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:
     yield start, stop
 
 
-def _size(shape: Sequence[int]) -> int:
-    return prod(shape)
+def _is_told(parts: set[_Part]) -> bool:
+    """Whether a part is said though nothing takes another one: fewer channels or tokens, but not a smaller image."""
+    cuts = [cut for part in parts for cut in part]
+    return len(parts) == len(cuts) == 1 and (bool(cuts[0].pieces) or cuts[0].axis in _THINGS)
 
 
 def _bracket(axis: int, whole: Sequence[int], start: int, stop: int) -> str:

@@ -219,8 +219,9 @@ class Strip:
 
     def _gap(self, r: int, router: Router) -> float:
         room = self._needed(r, router)
-        to_box = r + 1 < len(self.rows) and any(item.piece for item in self.rows[r + 1])
-        word = max(item.word for item in self.rows[r])
+        below = self.rows[r + 1] if r + 1 < len(self.rows) else ()
+        to_box = any(item.piece for item in below)
+        word = max([*(item.word for item in self.rows[r]), *(item.said for item in below)])
         gap = max(
             (tuning.WORD_GAP_TO_BOX if to_box else tuning.WORD_GAP) if word else tuning.ARROW_ROOM,
             room + tuning.ARROW_ROOM,
