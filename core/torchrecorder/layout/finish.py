@@ -158,7 +158,7 @@ def _at_reader(line: Line) -> Iterator[Rect]:
         long = abs(to_y - y) if is_down else abs(to_x - x)
         way = 1 if (to_y > y if is_down else to_x > x) else -1
         for step in range(max(int((long - high) / high), 0) + 1) if is_down and long >= high else ():
-            middle = y + way * (high / 2 + step * high)
+            middle = y + way * (high / 2 + min(1.0, (long - high) / 2) + step * high)
             for left in (x + off, x - off - wide):
                 yield Rect(left, middle - high / 2, left + wide, middle + high / 2)
         if not is_down and long >= tuning.RADIUS:

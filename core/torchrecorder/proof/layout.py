@@ -95,7 +95,10 @@ def _may_be_open(node: Node, letter: str) -> bool:
 
 
 def _edges(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[tuple[_Edge, str]]:
-    """Edges to be drawn, each with the part of its data that it carries; those cut may be in one piece again, outputs at one open end are the first of them."""
+    """Edges to be drawn, each with the part of its data that it carries.
+
+    Those cut may be in one piece again, outputs at one open end are the first of them.
+    """
     ends: dict[int, str] = {}
     for edge in view.edges:
         tail, head = view.nodes[edge.tail], view.nodes[edge.head]

@@ -1,12 +1,13 @@
 """Which part of a tensor an edge carries, where ops that take parts of it are drawn as edges.
 
 A half that goes by and a half that is worked on leave one node on two edges, so each says at its reader which one it
-is: `2nd half`, `3 of 6`, `[:, 1:]`, as the code has it. Where all readers take the same, the first of them says so, and
-none if that only makes an image smaller. Nothing is said of one reader that takes all parts.
+is: `2nd half`, `3 of 6`, `[:, 1:]`, as the code has it. Where all readers take the same, they say so
+if the others are dropped, but not if an image only gets smaller. Nothing is said of one reader that takes all parts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
@@ -19,6 +20,7 @@ from torchrecorder.view.plan.visibility import Visibility
 
 _MOST = 2
 """Parts that are named each; of more the number is said."""
+_NUMBER = re.compile(r"\d+")
 _ORDINALS = ("1st", "2nd")
 _THINGS = (0, 1)
 """Axes of tokens and channels."""
@@ -62,24 +64,25 @@ class Pieces:
         self._ends = owner, span, given
         parts: dict[int, dict[int, set[_Part]]] = {}
         """By value and node that reads it, what that takes."""
-        turning: set[tuple[int, int]] = set()
-        """Values and nodes that take other parts in other turns."""
+        others: dict[tuple[int, int], dict[str, None]] = {}
+        """By value and node the words of what it takes in other turns, where these are others."""
         for node, value, op in self._reads(view, owner):
             origin, part = self._traced(value)
             made = self._graph.values[origin].producer
             if self._graph.values[origin].kind in _LOOSE or (made is not None and owner.get(made) == node.id):
                 continue
             parts.setdefault(origin, {}).setdefault(node.id, set()).add(part)
-            if op is not None and part and any(self._differs(op, value, part, other) for other in alike(op.id, node)):
-                turning.add((origin, node.id))
-        said: dict[tuple[int, int], str] = {}
+            for other in alike(op.id, node) if op is not None and part else ():
+                if (said := self._there(op, value, part, other)) != _said(part):
+                    others.setdefault((origin, node.id), {})[said] = None
+        words: dict[tuple[int, int], str] = {}
         for origin, by_node in parts.items():
-            words = {node: self._words(taken) for node, taken in by_node.items()}
-            if len({*words.values()}) == 1:  # what the others would repeat
-                first = min(by_node)
-                words = {first: words[first]} if _is_told(by_node[first]) else {}
-            said.update(((origin, node), "" if (origin, node) in turning else text) for node, text in words.items())
-        return tuple(self._with_part(view, edge, said, parts) for edge in view.edges)
+            texts = {node: self._words(taken) for node, taken in by_node.items()}
+            turns = {node: (text, *others.get((origin, node), ())) for node, text in texts.items()}
+            is_same = len({*texts.values()}) == 1  # what other turns differ in, a loop goes through
+            if not is_same or (_is_told(next(iter(by_node.values()))) and all(len(own) == 1 for own in turns.values())):
+                words.update(((origin, node), _span(text)) for node, text in turns.items())
+        return tuple(self._with_part(view, edge, words, parts) for edge in view.edges)
 
     def _reads(self, view: View, owner: dict[int, int]) -> Iterator[tuple[Node, int, Op | None]]:
         for id_, node in owner.items():
@@ -111,7 +114,7 @@ class Pieces:
         cuts: list[_Cut] = []
         while value not in given and len(cuts) != most:
             made = self._graph.values[value].producer
-            if made is None or (most < 0 and made in owner) or self._graph.ops[made].call not in span:
+            if made is None or (most < 0 and (made in owner or self._graph.ops[made].call not in span)):
                 break
             op = self._graph.ops[made]
             source = self._visible.handed[made]
@@ -147,13 +150,12 @@ class Pieces:
         stop = start + int(taken[axis])
         return _Cut(source, axis, start, stop, _bracket(axis, whole, start, stop))
 
-    def _differs(self, op: Op, value: int, part: _Part, other: int) -> bool:
-        """Whether what stands in the place of an op in another turn reads another part."""
+    def _there(self, op: Op, value: int, part: _Part, other: int) -> str:
+        """The words of what stands in the place of an op in another turn and reads there."""
         there = self._graph.ops[other].inputs
         if len(there) != len(op.inputs):
-            return False
-        _, again = self._traced(there[op.inputs.index(value)], len(part))
-        return [cut.words for cut in again] != [cut.words for cut in part]
+            return _said(part)
+        return _said(self._traced(there[op.inputs.index(value)], len(part))[1])
 
     def _words(self, parts: set[_Part]) -> str:
         if self._is_all(parts):
@@ -163,7 +165,7 @@ class Pieces:
             groups.setdefault((part[0].of, part[0].axis), []).append(part[0])
         if len(groups) == 1 and all(len(part) == 1 for part in parts):
             return self._together(next(iter(groups.values())))
-        texts = [*dict.fromkeys(" ".join(cut.words for cut in part) for part in sorted(parts))]
+        texts = [*dict.fromkeys(map(_said, sorted(parts)))]
         return ", ".join(texts) if len(texts) <= _MOST else f"{len(texts)} parts"
 
     def _is_all(self, parts: set[_Part]) -> bool:
@@ -194,6 +196,19 @@ class Pieces:
             return _bracket(cuts[0].axis, whole, *runs[0])
         texts = [*dict.fromkeys(cut.words for cut in cuts)]
         return ", ".join(texts) if len(texts) <= _MOST else f"{len(texts)} parts"
+
+
+def _said(part: _Part) -> str:
+    return " ".join(cut.words for cut in part)
+
+
+def _span(turns: Sequence[str]) -> str:
+    """The words of what is read in several turns: `[:, :36…288]`; empty if they differ in more than numbers."""
+    if len({_NUMBER.sub("#", text) for text in turns}) > 1:
+        return ""
+    numbers = zip(*map(_NUMBER.findall, turns), strict=True)
+    spans = iter([of[0] if len({*of}) == 1 else f"{of[0]}…{of[-1]}" for of in numbers])
+    return _NUMBER.sub(lambda _: next(spans), turns[0])
 
 
 def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:
