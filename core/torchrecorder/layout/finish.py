@@ -7,6 +7,7 @@ afterwards into the space between two ranks, on the side of the edge where the l
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _DIGIT_HEIGHT = 0.72  # height of a digit as a part of the size; shapes have no signs that are higher or reach lower
+_BELOW = 0.22  # how far a comma or a bracket reaches below its base line, as a part of the size
 _STRAIGHT = 0.5  # points that a straight part may be off
 _LATE = (0.85, 0.78, 0.7, 0.6, 0.92, 0.5, 0.4, 0.3)  # parts of a line's length for what it carries
 _HIGH = (_DIGIT_HEIGHT + 0.18) * tuning.SMALL  # height of a word, with air
@@ -69,9 +71,9 @@ def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> tupl
     is_paper = layout.titles is not None
     words, gaps = list[Word](), list[Rect]()
 
-    def put(text: str, rect: Rect) -> None:
+    def put(text: str, rect: Rect, below: float) -> None:
         in_the_way.add(rect)
-        words.append(Word((rect.left + rect.right) / 2, rect.bottom - 0.09 * tuning.SMALL, tuning.SMALL, text))
+        words.append(Word((rect.left + rect.right) / 2, rect.bottom - below * tuning.SMALL, tuning.SMALL, text))
 
     def has_room(rect: Rect) -> bool:
         return rect.left >= 0 and rect.right <= layout.width and not in_the_way.meeting(rect)
@@ -83,13 +85,13 @@ def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> tupl
         if places:
             rect = min(places, key=curves.through)
             gaps += [rect] if curves.through(rect) else []
-            put(line.part, rect)
+            put(line.part, rect, _BELOW)
     for line in sorted((line for line in layout.lines if line.word), key=lambda line: line.at is None):
         rects = _beside_ends(line) if is_paper else _places(line, line.word, tuning.WORD_PLACES)
         rects = rects if line.at is None else iter([Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)])
         free = next((rect for rect in rects if has_room(rect) and not curves.through(rect)), None)
         if free is not None:
-            put(line.word, free)
+            put(line.word, free, 0.09)
     return words, gaps
 
 
@@ -145,27 +147,30 @@ def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
 
 def _at_reader(line: Line) -> Iterator[Rect]:
     """Beside the parts of a line of right angles, from its end on."""
-    wide, high, off = width(line.part, tuning.SMALL), _HIGH, tuning.WORD_FROM_LINE
+    wide, high, off = width(line.part, tuning.SMALL), tuning.SMALL, tuning.WORD_FROM_LINE
     points = [*line.curve, line.tip or line.curve[-1]][::-1]
+    is_first = True
     while len(points) > 1:
         (x, y), (px, py) = points[:2]
         is_down = abs(px - x) < abs(py - y)
-        n = 1
+        n = 2
         while n < len(points) and abs((points[n][0] - x) if is_down else (points[n][1] - y)) < _STRAIGHT:
             n += 1
-        to_x, to_y = points[n - 1]
-        points = points[max(n - 1, 1) :]
-        long = abs(to_y - y) if is_down else abs(to_x - x)
-        way = 1 if (to_y > y if is_down else to_x > x) else -1
-        for step in range(max(int((long - high) / high), 0) + 1) if is_down and long >= high else ():
-            middle = y + way * (high / 2 + min(1.0, (long - high) / 2) + step * high)
-            for left in (x + off, x - off - wide):
-                yield Rect(left, middle - high / 2, left + wide, middle + high / 2)
-        if not is_down and long >= tuning.RADIUS:
+        (to_x, to_y), points = points[n - 1], points[n - 1 :]
+        way = math.copysign(1.0, to_y - y if is_down else to_x - x)
+        long = abs(to_y - y if is_down else to_x - x)
+        if is_down and (is_first or long >= high):  # a word is as high as an arrow
+            air = max(min(1.0, (long - high) / 2), 0.0)
+            for step in range(max(int((long - air) / high), 1)):
+                middle = y + way * (high / 2 + air + step * high)
+                for left in (x + off, x - off - wide):
+                    yield Rect(left, middle - high / 2, left + wide, middle + high / 2)
+        elif not is_down and long >= tuning.RADIUS:
             for near in (x, (x + to_x - way * wide) / 2, to_x - way * wide):
                 left = min(near, near + way * wide)
                 for top in (y - off - high, y + off):
                     yield Rect(left, top, left + wide, top + high)
+        is_first = False
 
 
 def _places(line: Line, word: str, parts: Sequence[float]) -> Iterator[Rect]:

@@ -79,8 +79,10 @@ class Pieces:
         for origin, by_node in parts.items():
             texts = {node: self._words(taken) for node, taken in by_node.items()}
             turns = {node: (text, *others.get((origin, node), ())) for node, text in texts.items()}
-            is_same = len({*texts.values()}) == 1  # what other turns differ in, a loop goes through
-            if not is_same or (_is_told(next(iter(by_node.values()))) and all(len(own) == 1 for own in turns.values())):
+            # what other turns differ in, a loop goes through
+            is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
+            is_told = is_same and len(by_node) <= _MOST and _is_told(next(iter(by_node.values())))
+            if len({*texts.values()}) > 1 or is_told:
                 words.update(((origin, node), _span(text)) for node, text in turns.items())
         return tuple(self._with_part(view, edge, words, parts) for edge in view.edges)
 
@@ -151,11 +153,17 @@ class Pieces:
         return _Cut(source, axis, start, stop, _bracket(axis, whole, start, stop))
 
     def _there(self, op: Op, value: int, part: _Part, other: int) -> str:
-        """The words of what stands in the place of an op in another turn and reads there."""
-        there = self._graph.ops[other].inputs
-        if len(there) != len(op.inputs):
+        """The words of what stands in the place of an op in another turn and reads there, if that is comparable."""
+        inputs = self._graph.ops[other].inputs
+        if len(inputs) != len(op.inputs):
             return _said(part)
-        return _said(self._traced(there[op.inputs.index(value)], len(part))[1])
+        origin, again = self._traced(inputs[op.inputs.index(value)], len(part))
+        is_like = self._maker(origin) == self._maker(self._traced(value)[0])
+        return _said(again if is_like or len(again) == len(part) else part)
+
+    def _maker(self, value: int) -> str:
+        made = self._graph.values[value].producer
+        return "" if made is None else self._graph.ops[made].name
 
     def _words(self, parts: set[_Part]) -> str:
         if self._is_all(parts):
