@@ -160,7 +160,7 @@ def _at_reader(line: Line) -> Iterator[Rect]:
         way = math.copysign(1.0, to_y - y if is_down else to_x - x)
         long = abs(to_y - y if is_down else to_x - x)
         if is_down and (is_first or long >= high):  # a word is as high as an arrow
-            air = max(min(1.0, (long - high) / 2), 0.0)
+            air = max(min(1.0, (long - high) / 2), _STRAIGHT)
             for step in range(max(int((long - air) / high), 1)):
                 middle = y + way * (high / 2 + air + step * high)
                 for left in (x + off, x - off - wide):
