@@ -15,7 +15,7 @@ from torchrecorder.graph.model import Op
 from torchrecorder.view.model import Box, Node, Span, View
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
-from torchrecorder.view.pieces import Pieces
+from torchrecorder.view.pieces import edges_with_parts
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.settings import SIZES, read
 
@@ -43,12 +43,11 @@ def with_spans(view: View, visible: Visibility) -> View:
 
 class _Differences:
     def __init__(self, view: View, visible: Visibility) -> None:
-        self._view, self.graph, self.tree = view, view.graph, visible.tree
+        self._view, self.graph, self.tree, self._visible = view, view.graph, visible.tree, visible
         self.places = visible.places
         self._gone, self._contracted, self._aside = visible.gone, visible.contracted, visible.facts.aside
         self._said = visible.facts.kinds.said
         self._settings: dict[str, Mapping[str, str]] = {}
-        self._pieces = Pieces(visible)
 
     def view(self) -> View:
         """Letters stand for the same wherever they are drawn, also in the insets of other letters."""
@@ -64,7 +63,7 @@ class _Differences:
             for node in shown.nodes:
                 parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
-            edges = self._pieces.named(shown, partial(self._alike, shown.boxes, turns))
+            edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges)
             for node in (node for node in nodes if node.inset):
                 more = {call for turn in self._calls(node, turns) for call in turn}

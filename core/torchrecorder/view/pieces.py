@@ -8,7 +8,7 @@ if the others are dropped, but not if an image only gets smaller. Nothing is sai
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import NamedTuple
@@ -43,89 +43,99 @@ class _Cut(NamedTuple):
 
 _Part = tuple[_Cut, ...]
 """The steps from a tensor to what is read of it; none if that is all of it."""
-_ALL: frozenset[_Part] = frozenset([()])
+_Read = tuple[int, int]
+"""Ids of a value and of the node that reads it."""
 
 
-class Pieces:
-    """The parts that edges of a Graph's views carry."""
+def edges_with_parts(view: View, visible: Visibility, alike: Callable[[int, Node], Iterable[int]]) -> tuple[Edge, ...]:
+    """The edges of a view with the parts that they carry; `alike` gives the ops at the place of one in other turns."""
+    return _Parts(view, visible).edges(alike)
 
-    def __init__(self, visible: Visibility) -> None:
-        self._graph, self._visible, self._facts = visible.graph, visible, visible.facts
 
-    def named(self, view: View, alike: Callable[[int, Node], Iterable[int]]) -> tuple[Edge, ...]:
-        """The edges of a view with their parts; `alike` gives the ops at the place of one in other turns."""
-        owner: dict[int, int] = {}
+class _Parts:
+    def __init__(self, view: View, visible: Visibility) -> None:
+        self._view, self._graph, self._visible = view, view.graph, visible
+        self._owner: dict[int, int] = {}
+        """By op the node that shows it."""
         for node in view.nodes:
             for part in (node, *node.parts) if node.kind not in ("input", "output", "from", "to") else ():
-                owner.update(dict.fromkeys(self._facts.ops_of(part), node.id))
+                self._owner.update(dict.fromkeys(visible.facts.ops_of(part), node.id))
         inside = view.boxes[0].calls[0] if view.boxes else 0
-        span = range(inside, self._visible.tree.end[inside])
-        given = {value for node in view.nodes if node.kind != "output" for value in node.values}
-        self._ends = owner, span, given
-        parts: dict[int, dict[int, set[_Part]]] = {}
+        self._span = range(inside, visible.tree.end[inside])
+        self._given = {value for node in view.nodes if node.kind != "output" for value in node.values}
+        self._taken: dict[int, dict[int, set[_Part]]] = {}
         """By value and node that reads it, what that takes."""
-        others: dict[tuple[int, int], dict[str, None]] = {}
-        """By value and node the words of what it takes in other turns, where these are others."""
-        for node, value, op in self._reads(view, owner):
+        self._others: dict[_Read, dict[str, None]] = {}
+        """The words of what it takes in other turns, where these are others."""
+
+    def edges(self, alike: Callable[[int, Node], Iterable[int]]) -> tuple[Edge, ...]:
+        for node, value, op in self._reads():
             origin, part = self._traced(value)
-            made = self._graph.values[origin].producer
-            if self._graph.values[origin].kind in _LOOSE or (made is not None and owner.get(made) == node.id):
+            if self._graph.values[origin].kind in _LOOSE or self._tail(origin) == node.id:
                 continue
-            parts.setdefault(origin, {}).setdefault(node.id, set()).add(part)
+            self._taken.setdefault(origin, {}).setdefault(node.id, set()).add(part)
             for other in alike(op.id, node) if op is not None and part else ():
                 if (said := self._there(op, value, part, other)) != _said(part):
-                    others.setdefault((origin, node.id), {})[said] = None
-        words: dict[tuple[int, int], str] = {}
-        for origin, by_node in parts.items():
+                    self._others.setdefault((origin, node.id), {})[said] = None
+        words = dict(self._told())
+        if not any(words.values()):
+            return self._view.edges
+        into: dict[int, list[int]] = {}
+        for origin, node_ in words:
+            into.setdefault(node_, []).append(origin)
+        for origin, by_node in self._taken.items():  # what says nothing goes the same way
+            for node_ in by_node:
+                if (origin, node_) not in words and node_ in into:
+                    into[node_].append(origin)
+        return tuple(self._with_part(edge, words, into.get(edge.head, ())) for edge in self._view.edges)
+
+    def _reads(self) -> Iterator[tuple[Node, int, Op | None]]:
+        aside = self._visible.facts.aside
+        for id_, node in self._owner.items():
+            op = self._graph.ops[id_]
+            if op.name not in SHAPED_LIKE:
+                yield from ((self._view.nodes[node], value, op) for value in op.inputs if value not in aside)
+        for output in (node for node in self._view.nodes if node.kind == "output"):
+            yield from ((output, value, None) for value in output.values)
+
+    def _told(self) -> Iterator[tuple[_Read, str]]:
+        for origin, by_node in self._taken.items():
             texts = {node: self._words(taken) for node, taken in by_node.items()}
-            turns = {node: (text, *others.get((origin, node), ())) for node, text in texts.items()}
+            turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
             # what other turns differ in, a loop goes through
             is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
             is_told = is_same and len(by_node) <= _MOST and _is_told(next(iter(by_node.values())))
             if len({*texts.values()}) > 1 or is_told:
-                words.update(((origin, node), _span(text)) for node, text in turns.items())
-        return tuple(self._with_part(view, edge, words, parts) for edge in view.edges)
+                yield from (((origin, node), _span(own)) for node, own in turns.items())
 
-    def _reads(self, view: View, owner: dict[int, int]) -> Iterator[tuple[Node, int, Op | None]]:
-        for id_, node in owner.items():
-            op = self._graph.ops[id_]
-            if op.name not in SHAPED_LIKE:
-                yield from ((view.nodes[node], value, op) for value in op.inputs if value not in self._facts.aside)
-        for node_ in view.nodes:
-            if node_.kind == "output":
-                yield from ((node_, value, None) for value in node_.values)
-
-    def _with_part(
-        self, view: View, edge: Edge, said: dict[tuple[int, int], str], parts: dict[int, dict[int, set[_Part]]]
-    ) -> Edge:
-        owner, tail = self._ends[0], view.nodes[edge.tail]
+    def _with_part(self, edge: Edge, words: Mapping[_Read, str], origins: Iterable[int]) -> Edge:
+        if edge.back:
+            return edge
+        tail = self._view.nodes[edge.tail]
         tails = tail.links if tail.kind == "from" else (tail.id,)
-        values = {value for link in tails for value in view.nodes[link].values}
-        words = set[str]()
-        for origin in (origin for origin, by_node in parts.items() if edge.head in by_node):
-            made = self._graph.values[origin].producer
-            if origin in values or (made is not None and owner.get(made) in tails):
-                words.add(said.get((origin, edge.head), ""))
-        if not words and not edge.back and (last := (self._traced(edge.value)[0], edge.head)) in said:
-            words.add(said[last])  # what the last turn of a loop gives
-        return replace(edge, part=words.pop()) if len(words) == 1 and not edge.back else edge
+        values = {value for link in tails for value in self._view.nodes[link].values}
+        said = {
+            words.get((origin, edge.head), "") for origin in origins if origin in values or self._tail(origin) in tails
+        }
+        if not said:  # what the last turn of a loop gives
+            said = {words.get((self._traced(edge.value)[0], edge.head), "")}
+        return replace(edge, part=said.pop()) if len(said) == 1 else edge
+
+    def _tail(self, value: int) -> int | None:
+        """The node whose op made a value."""
+        made = self._graph.values[value].producer
+        return None if made is None else self._owner.get(made)
 
     def _traced(self, value: int, most: int = -1) -> tuple[int, _Part]:
         """The tensor that a node gives, and which part of it the value is; through so many cuts if there is a limit."""
-        owner, span, given = self._ends
         cuts: list[_Cut] = []
-        while value not in given and len(cuts) != most:
+        while value not in self._given and len(cuts) != most:
             made = self._graph.values[value].producer
-            if made is None or (most < 0 and (made in owner or self._graph.ops[made].call not in span)):
+            if made is None or (most < 0 and (made in self._owner or self._graph.ops[made].call not in self._span)):
                 break
-            op = self._graph.ops[made]
-            source = self._visible.handed[made]
-            if (
-                source is None
-                and op.inputs
-                and any(row.id in self._visible.gone for row in self._graph.around(op.call))
-            ):
-                source = op.inputs[0]
+            op, source = self._graph.ops[made], self._visible.handed[made]
+            if source is None and any(row.id in self._visible.gone for row in self._graph.around(op.call)):
+                source = next(iter(op.inputs), None)
             if source is None:
                 break
             if cut := self._cut(op, source, value):
@@ -134,14 +144,12 @@ class Pieces:
         return value, tuple(reversed(cuts))
 
     def _cut(self, op: Op, source: int, value: int) -> _Cut | None:
+        """The step from a tensor to what an op takes of it; None if that is all."""
         whole, taken = self._graph.values[source].shape, self._graph.values[value].shape
-        if op.name not in PIECES and op.name != "getitem":
-            return None
-        if prod(whole) == prod(taken):
+        if op.name not in (*PIECES, "getitem") or prod(whole) == prod(taken):
             return None
         if op.name == "getitem":
-            text = op.attrs.get("1", "")
-            return _stretch(source, text, whole)
+            return _stretch(source, op.attrs.get("1", ""), whole)
         n, at = len(op.outputs), op.outputs.index(value)
         shapes = [self._graph.values[output].shape for output in op.outputs]
         if len({*shapes}) == 1:
