@@ -75,6 +75,8 @@ class Figures:
     faults: int
     """What lies on another besides."""
     bytes: int
+    merging: int = 0
+    """Pairs of lines of two nodes that are one to the eye for a while."""
     fell_back: int = 0
     """Whether it is drawn in the layout that is there for what the usual one cannot do."""
     seconds: float = 0.0
@@ -109,6 +111,7 @@ class Figures:
             constants=sum(1 for name, _, _ in seen.names if name == "constant"),
             edges=len(seen.lines),
             crossings=len(looking.crossings(seen)),
+            merging=len(looking.merging(seen)),
             faults=len(looking.faults(seen)),
             bytes=len(drawing.svg.encode()),
         )
@@ -240,6 +243,7 @@ def rows(found: Mapping[str, Figures], column: float = COLUMN) -> Iterator[Row]:
     yield pictures("with names under 11 px", 0.1, {name: max(0.0, SMALL - px) for name, px in of("font").items()})
     yield total("titles that an edge passes behind", 0, "behind_titles", "titles")
     yield total("edges through nodes", 0, "through_nodes", "edges")
+    yield total("lines of two nodes that are one for a while", 0, "merging", "edges")
     yield total("words on edges", 10, "words_on_edges", "words")
     yield total("other things on one another", 0, "faults")
     yield total("boxes with one node", 0, "lone_boxes", "boxes")

@@ -15,10 +15,9 @@ from itertools import zip_longest
 
 import graphviz
 
-from torchrecorder.graph import symbolic
 from torchrecorder.labels.labels import EN_SPACE, Label, Labels, is_loop
-from torchrecorder.labels.names import tensor
 from torchrecorder.layout import tuning
+from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.layout.model import PARTS, SHARED, EdgeStyle, NodeStyle, Styles
 from torchrecorder.layout.widths import BOLD, width
 from torchrecorder.request.requests import USUAL
@@ -303,57 +302,3 @@ def _around(box: int | None, parents: dict[int, int | None]) -> Iterator[int]:
     while box is not None:
         yield box
         box = parents[box]
-
-
-def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int], str]:
-    """The text of each edge that has one, by tail and head.
-
-    An edge says the shape if it differs, in resolution or channels, from what its tail got: once for each end and
-    shape, and once for steps alike in a box, such as those of queries and keys. Inputs, outputs and constants say
-    theirs themselves.
-    """
-    got: dict[int, str] = {}
-    written: set[tuple[object, ...]] = set()
-    texts: dict[tuple[int, int], str] = {}
-    for edge in sorted(view.edges, key=lambda edge: (edge.head, edge.tail)):
-        got.setdefault(edge.head, _shape(view, edge.value, show))
-    for edge in sorted(view.edges, key=lambda edge: (edge.tail, edge.skip, edge.head)):
-        shape = _shape(view, edge.value, show)
-        values = view.nodes[edge.tail].values
-        own = _shape(view, values[0], show) if len(values) == 1 else ""
-        is_known = edge.back or _without_examples(shape) == _without_examples(own or got.get(edge.tail, ""))
-        if is_known or not shape or view.nodes[edge.head].kind == "output" or _gives_several(view, edge.tail):
-            continue
-        news = {("tail", edge.tail, shape), ("head", edge.head, shape)}
-        node = view.nodes[edge.tail]
-        step: str | int = edge.tail  # what the node does: the name of its op, or the class of its layer
-        if node.kind == "op" and node.op is not None:
-            step = view.graph.ops[node.op].name
-        elif node.kind == "call" and (module := view.graph.modules.get(view.graph.calls[node.calls[0]].module)):
-            step = module.cls
-        alike = (node.box, step, got.get(edge.tail), shape)
-        if not news & written and alike not in written:
-            texts[edge.tail, edge.head] = shape
-            written |= {*news, alike}
-    return texts
-
-
-def _gives_several(view: View, node: int) -> bool:
-    """Whether columns that are drawn as one node give tensors of several shapes."""
-    row = view.nodes[node]
-    last = row.parts[-1] if row.parts else row
-    calls, ops = (view.graph.calls[call] for call in last.calls), (view.graph.ops[op] for op in last.ops)
-    given = [
-        *(value for call in calls for value in call.outputs.values()),
-        *(op.outputs[0] for op in ops if op.outputs),
-    ]
-    return row.repetition == "parallel" and len({view.graph.values[value].shape for value in given}) > 1
-
-
-def _without_examples(shape: str) -> str:
-    """The shape without the batch, and without axes of one, which broadcasting adds: resolution and channels."""
-    return "×".join(size for size in shape.split("×") if size not in ("1", "N"))
-
-
-def _shape(view: View, value: int, show: Collection[str]) -> str:
-    return tensor(symbolic(view.graph, value), show)

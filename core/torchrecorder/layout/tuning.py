@@ -103,6 +103,7 @@ EXCHANGES = 12  # exchanges in a row that may save nothing, for each crossing: a
 EXCHANGE_SAVES = 60.0  # points of height that a crossing less is worth
 EXCHANGE_WIDER = 2.0  # points of height that one of width is worth
 FAN = 11.0  # between lines into one node, at most: LightGCN
+LEAST_FAN = 4.0  # the same at least, as far as there is room: stylegan
 SERIES = 3  # from so many lines on that leave before the end, all do so on one side: mamba2, detr
 RADIUS = 7.0  # of every corner of a line: hdemucs
 ARROW = 6.0  # length of an arrow: hdemucs

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from torchrecorder.proof import shapes
+
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
     from torchrecorder.layout.model import Figure, Layout, Line
@@ -48,6 +50,7 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
         for ends, part in _edges(shown, letter, figures):
             edges[ends] = edges.get(ends) or part
         sentences += _wrong_numbers(shown, letter, said)
+        sentences += shapes.faults(shown, letter, layout)
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
     return (*sentences, *_Lines(layout, figures, edges).faults())
 

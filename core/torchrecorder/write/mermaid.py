@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from torchrecorder.labels.labels import Labels
-from torchrecorder.layout.dot import NEXT_STEP, edge_shapes
+from torchrecorder.layout.dot import NEXT_STEP
+from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import Box, Node, View
 from torchrecorder.write.look import COLOURS

@@ -21,6 +21,8 @@ _AIR = 4.0
 """What is left at least between a word and the border of its node."""
 _TURN, _APART = 6.0, 0.4
 """Lines cross if so far before and behind the place they lie on both sides of each other, by so much at least."""
+_BESIDE, _ALONG = 1.5, 5.0
+"""Lines that are no further apart are one to the eye; two may meet over so much, which is no longer than an arrow."""
 _NUMBERS = {"M": 2, "l": 2, "c": 6, "h": 1, "v": 1}
 _TOKEN = re.compile(r"[Mlchv]|-?\d*\.?\d+")
 
@@ -45,6 +47,8 @@ class Seen:
     """Points along each drawn part of an edge."""
     lines: list[list[Point]] = field(default_factory=list)
     """Points along each edge, also where it is cut because it lies behind something."""
+    ends: list[tuple[str, ...]] = field(default_factory=list)
+    """Keys of the nodes that each of the lines joins, the tail first."""
 
 
 def seen(svg: str) -> Seen:
@@ -61,7 +65,9 @@ def seen(svg: str) -> Seen:
         elif kind in ("edges", "skips", "backs"):
             parts = _curves(next(path for path in group if path.get("fill") == "none").get("d", ""))
             found.edges += parts
-            found.lines += _joined(group.get("data-ends", ""), parts)
+            whole = [*_joined(group.get("data-ends", ""), parts)]
+            found.lines += [points for _, points in whole]
+            found.ends += [ends for ends, _ in whole]
         elif kind == "nodes":
             for rect in group.iter(f"{SVG}rect"):
                 left, top, right, bottom = box = _rect(rect)
@@ -89,14 +95,14 @@ def _names(group: ElementTree.Element, size: float) -> Iterator[tuple[str, str, 
                 yield said, kind, float(bold[0].get("font-size", str(size)))
 
 
-def _joined(ends: str, parts: Sequence[list[Point]]) -> Iterator[list[Point]]:
-    """Whole edges; a group says of each in how many parts it is drawn."""
+def _joined(ends: str, parts: Sequence[list[Point]]) -> Iterator[tuple[tuple[str, ...], list[Point]]]:
+    """Whole edges with the keys of their nodes; a group says of each in how many parts it is drawn."""
     edges = [edge.split(" ") for edge in ends.split(",")] if ends else [[]] * len(parts)
     at = 0
     for edge in edges:
         n = int(edge[2]) if len(edge) > 2 else 1
         if n:
-            yield [point for part in parts[at : at + n] for point in part]
+            yield tuple(edge[:2]), [point for part in parts[at : at + n] for point in part]
         at += n
     assert at == len(parts), f"{len(parts)} parts of edges, of which {at} are told"
 
@@ -163,6 +169,53 @@ def crossings(seen: Seen) -> list[Point]:
         if _is_near(frames[i], frames[j]):
             found += _crossings(lines[i], lines[j])
     return found
+
+
+def merging(seen: Seen, least: float = _ALONG) -> list[str]:
+    """Lines of two tails that cannot be told apart over some length, in points."""
+    lines = [_unrounded(points) for points in seen.lines]
+    frames = [_grown(_frame(points), _BESIDE) for points in lines]
+    found = []
+    for i, j in combinations(range(len(lines)), 2):
+        one, other = seen.ends[i], seen.ends[j]
+        if one[:1] != other[:1] and one[:1] and _is_near(frames[i], frames[j]):
+            shared = [part for a in pairwise(lines[i]) for b in pairwise(lines[j]) if (part := _shared(a, b))]
+            if sum(math.dist(*part) for part in shared) > least:
+                place = max(shared, key=lambda part: math.dist(*part))
+                found.append(
+                    f"{'→'.join(one)} and {'→'.join(other)} are one from {_said(place[0])} to {_said(place[1])}"
+                )
+    return found
+
+
+def _unrounded(points: Sequence[Point]) -> list[Point]:
+    """The points of a line of right angles whose corners are not round; other curves as they are."""
+    parts: list[tuple[bool, float, Point, Point]] = []  # whether it is upright, where, and its ends
+    for p, q in pairwise(points):
+        for is_upright, across in ((True, 0), (False, 1)):
+            if abs(p[across] - q[across]) < 0.05 < abs(p[1 - across] - q[1 - across]):
+                if parts and parts[-1][0] == is_upright and abs(parts[-1][1] - p[across]) < 0.5:
+                    parts[-1] = (*parts[-1][:3], q)
+                else:
+                    parts.append((is_upright, p[across], p, q))
+    if any(a[0] == b[0] for a, b in pairwise(parts)):  # a curve
+        return _corners(points)
+    turns = [(a[1], b[1]) if a[0] else (b[1], a[1]) for a, b in pairwise(parts)]
+    return [points[0], *turns, points[-1]]
+
+
+def _shared(a: tuple[Point, Point], b: tuple[Point, Point]) -> tuple[Point, Point] | None:
+    """The stretch of a straight part beside which another one lies, if both are upright or both level."""
+    for along in (0, 1):
+        across = 1 - along
+        if any(abs(p[across] - q[across]) > 0.1 for p, q in (a, b)) or abs(a[0][across] - b[0][across]) > _BESIDE:
+            continue
+        (low, high), (first, last) = sorted(p[along] for p in a), sorted(p[along] for p in b)
+        start, end = max(low, first), min(high, last)
+        if end > start:
+            at = a[0][across]
+            return ((start, at), (end, at)) if along == 0 else ((at, start), (at, end))
+    return None
 
 
 def _corners(points: Sequence[Point]) -> list[Point]:

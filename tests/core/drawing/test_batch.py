@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from torchrecorder import capture
-from torchrecorder.layout.dot import edge_shapes, to_dot
+from torchrecorder.layout.dot import to_dot
+from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.view import make_view
 from torchrecorder.write.text import caption_facts, describe, layer_table, tree
 

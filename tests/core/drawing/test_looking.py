@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 
 import pytest
 
@@ -16,6 +18,7 @@ from tests.core.drawing.looking import (
     crossings,
     faults,
     lone_boxes,
+    merging,
     seen,
     words_on_edges,
 )
@@ -119,6 +122,51 @@ FLAT = [(0.0, 0.0), (200.0, 0.0)], [(0.0, 10.0), (200.0, -10.0)]
 )
 def test_crossings_are_counted(lines: tuple[list[Point], list[Point]], times: int) -> None:
     assert len(crossings(Seen((200, 200), lines=[*lines]))) == times
+
+
+SIDE_BY_SIDE = (
+    [(0.0, 0.0), (0.0, 50.0), (40.0, 50.0), (40.0, 90.0)],
+    [(80.0, 0.0), (80.0, 50.0), (40.0, 50.0), (40.0, 90.0)],
+)
+IN_ONE_GAP = [(0.0, 0.0), (0.0, 30.0), (50.0, 30.0)], [(50.0, 0.0), (50.0, 20.0), (0.0, 20.0), (0.0, 60.0)]
+APART = [(0.0, 0.0), (0.0, 50.0)], [(4.0, 0.0), (4.0, 50.0)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "places"),
+    [(CROSS, 0), (FORK, 1), (MEETING, 0), (SIDE_BY_SIDE, 1), (IN_ONE_GAP, 1), (APART, 0)],
+    ids=["crossing", "parting", "ending in the other", "into one node", "one turns where the other goes on", "apart"],
+)
+def test_lines_of_two_nodes_that_are_one_to_the_eye(lines: tuple[list[Point], list[Point]], places: int) -> None:
+    of_two = Seen((200, 200), lines=[*lines], ends=[("0", "2"), ("1", "2")])
+    of_one = Seen((200, 200), lines=[*lines], ends=[("0", "2"), ("0", "3")])
+    assert len(merging(of_two)) == places
+    assert merging(of_one) == []
+
+
+def test_round_corners_hide_no_stretch_that_two_lines_take() -> None:
+    """Both take the way from 50 to 57, which is no longer than the corners of both."""
+    one = [(0.0, 0.0), (0.0, 57.0), (60.0, 57.0)]
+    other = [(60.0, 20.0), (60.0, 50.0), (0.0, 50.0), (0.0, 90.0)]
+    round_ones = [[*_bent(points)] for points in (one, other)]
+    assert len(merging(Seen((200, 200), lines=round_ones, ends=[("0", "2"), ("1", "3")]))) == 1
+
+
+def _bent(points: list[Point], radius: float = 7.0, n: int = 20) -> Iterator[Point]:
+    """Points along a line whose corners are round."""
+    yield points[0]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        start, end = (_towards(corner, other, radius) for other in (before, after))
+        for i in range(n + 1):
+            t, u = i / n, 1 - i / n
+            weights = u * u, 2 * u * t, t * t
+            yield tuple(sum(w * p[k] for w, p in zip(weights, (start, corner, end), strict=True)) for k in (0, 1))  # type: ignore[misc]
+    yield points[-1]
+
+
+def _towards(point: Point, other: Point, by: float) -> Point:
+    part = by / math.dist(point, other)
+    return point[0] + part * (other[0] - point[0]), point[1] + part * (other[1] - point[1])
 
 
 def test_two_edges_that_cross_in_a_finished_picture() -> None:

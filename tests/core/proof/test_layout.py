@@ -232,3 +232,27 @@ def test_loops_are_proved_with_what_leads_back(name: str) -> None:
         without = [line for line in layout.lines if "back" not in line.flags]
         assert len(without) < len(layout.lines)
         assert faults(view, replace(layout, lines=without))
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize(("word", "is_true"), [("1×4", True), ("N×4", False), ("1×2×2", False), ("1×9 · int64", False)])
+def test_sizes_on_a_line_are_those_of_what_it_carries(word: str, is_true: bool, kind: Callable[[View], Layout]) -> None:
+    view = view_of(mlp(3))
+    said = line(word=lambda _: word)(kind(view))
+    assert [fault.partition("” ")[0] for fault in faults(view, said)] == ([] if is_true else [f"“{word}"])
+
+
+def test_sizes_on_a_line_may_be_those_before_or_behind_a_change_of_axes() -> None:
+    net = Net("Heads")
+    x = net.layer("enter", "Linear", net.input("x", 1, 6), shape=(1, 8), params=8)
+    heads = net.op("view", x, shape=(1, 2, 4))
+    view = view_of(net.graph(net.layer("leave", "Conv1d", heads, shape=(1, 2, 4), params=8)))
+    layout = paper(view)
+    (at,) = [
+        i
+        for i, it in enumerate(layout.lines)
+        if it.ends == tuple(f"{e}" for e in (view.edges[1].tail, view.edges[1].head))
+    ]
+    for word, n in (("1×8", 0), ("1×2×4", 0), ("1×6", 1)):
+        lines = [it._replace(word=word) if i == at else it for i, it in enumerate(layout.lines)]
+        assert len(faults(view, replace(layout, lines=lines))) == n, word

@@ -367,6 +367,29 @@ def test_a_search_costs_little(project: Project) -> None:
     assert first.note == "built as in tests/test_long.py:4: Net(7)"
 
 
+def test_functions_given_to_functions_are_not_searched(project: Project) -> None:
+    functions = "".join(f"def f{i}(n):\n    return n\n" for i in range(30))
+    given = "".join(f"parser.add_argument(name, type=f{i})\n" for i in range(30))
+    project.write("tests/test_net.py", f"from PKG import Net\n{functions}{given}Net(7)")
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        assert project.notes() == ["built as in tests/test_net.py:92: Net(7)"]
+    finally:
+        sys.setprofile(None)
+    assert calls < 100_000  # 25,000; their scope holds them all, so that each is in itself
+
+
+def test_what_holds_itself_is_not_given(project: Project) -> None:
+    project.write("tests/test_net.py", "from PKG import Net\nx = []\nx.append(x)\nx.append(x)\nNet(x)\nNet(7)")
+    assert project.notes() == ["built as in tests/test_net.py:6: Net(7)"]
+
+
 def test_an_installed_package_has_no_project_around_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "lib/site-packages/away"
     place = mentions.Place.of(str(package / "nets.py"), "away")

@@ -15,7 +15,7 @@ from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph, Module
 from torchrecorder.graph.model import ParamCount
 from torchrecorder.labels.labels import Labels
-from torchrecorder.layout.dot import edge_shapes
+from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.request.requests import USUAL, DrawingOptions
 from torchrecorder.view import View, Views, make_view

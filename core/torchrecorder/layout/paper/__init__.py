@@ -17,7 +17,8 @@ from typing import NamedTuple
 from torchrecorder.errors import EngineError
 from torchrecorder.labels.labels import Labels
 from torchrecorder.layout import tuning
-from torchrecorder.layout.dot import box_title, edge_shapes
+from torchrecorder.layout.dot import box_title
+from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.layout.geometry import Curve, Curves, Point, Rect, Rects, around
 from torchrecorder.layout.model import Figure, Layout, NodeStyle, Styles
 from torchrecorder.layout.paper.backs import NoWayBack

@@ -172,6 +172,7 @@ class Composer:
                     at = strips[0].height - leaving(wire)[1] - arriving(wire.head, wire.source)
                     strip.wanted[wire.head] = min(at, strip.wanted.get(wire.head, at))
             strip.is_tower = ranked is not self._rows[box]
+            strip.is_turned = box in self._turned
             strip.is_bound = i == 0 and self._panels.are_entries_shared(box)
             strip.compose(box, self._orders)
             if box is None and self._lifted is not None:

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from torchrecorder.layout import tuning
@@ -64,13 +64,14 @@ class Router:
             self._route(wire)
         for wires in self._taken.values():
             self._spread(wires)
+        for head, wires in self._into.items():
+            self._fan(head, [wire for wire in wires if not wire.side])
         gaps: dict[int, tuple[Tracks, Tracks]] = defaultdict(lambda: (Tracks(), Tracks()))
         for wire in self._runs:
             if abs(wire.lane - wire.start) > 0.5:
                 gaps[wire.tail.last][0].add(wire.start, wire.lane, wire.source, partial(setattr, wire, "leaving"))
             if not wire.side and abs(wire.lane - wire.end) > 0.5:
-                user = wire.source if wire.head.piece else wire.head.key
-                gaps[wire.head.row - 1][1].add(wire.end, wire.lane, user, partial(setattr, wire, "arriving"))
+                gaps[wire.head.row - 1][1].add(wire.end, wire.lane, wire.source, partial(setattr, wire, "arriving"))
         for gap, (leaving, arriving) in gaps.items():
             self.tracks[gap] = leaving.settle(), arriving.settle()
 
@@ -106,7 +107,9 @@ class Router:
         if abs(wire.start - wire.end) < 0.5 and self._is_free(wire.end, wire, first, last):
             wire.lane = wire.end
         elif is_next:
-            wire.lane = wire.start
+            taken = [lane.x for lane in self._lanes if lane.source != wire.source and lane.first <= last <= lane.last]
+            is_taken = [any(abs(x - lane) < tuning.LEAST_FAN for lane in taken) for x in (wire.start, wire.end)]
+            wire.lane = wire.end if is_taken == [True, False] else wire.start
         else:
             wire.lane = self._anywhere(wire, first, last)
         self._lanes.append(_TakenLane(wire.lane, first, last, wire.source))
@@ -116,21 +119,28 @@ class Router:
         head = wire.head
         inset = min(tuning.LINE_INSET, head.half)
         reach = 1.0 if head.is_sign else head.half - inset
-        if abs(wire.start - head.x) <= reach:
-            return wire.start
         others = [other for other in self._into[head] if not other.side]
-        if len(others) < 2:
-            return wire.end
-        begins = {id(other): other.tail.x + other.tail.exit(other.source) for other in others} | {id(wire): wire.start}
+        straight = {id(other): self._is_straight(other, reach) for other in others}
+        begins = {id(other): other.tail.x + other.tail.exit(other.source) for other in others}
+        if straight[id(wire)]:
+            return wire.start
+        if len({other.source for other in others}) < 2:
+            return wire.start if abs(wire.start - head.x) <= reach else wire.end
         others.sort(key=lambda other: begins[id(other)])
         place = others.index(wire)
-        straight = [i for i, other in enumerate(others) if abs(begins[id(other)] - head.x) <= reach]
-        if not straight or head.is_sign:
+        in_line = [i for i, other in enumerate(others) if straight[id(other)]]
+        if not in_line or head.is_sign:
             step = min(tuning.FAN, 2 * (head.half - inset) / (len(others) - 1))
             return head.x + (place - (len(others) - 1) / 2) * step
-        near = straight[0] if place < straight[0] else straight[-1]
+        near = in_line[0] if place < in_line[0] else in_line[-1]
         at = begins[id(others[near])] + (place - near) * tuning.FAN
         return min(max(at, head.x - reach), head.x + reach)
+
+    def _is_straight(self, wire: Wire, reach: float) -> bool:
+        """Whether a wire can lead to the top of its head without a bend."""
+        start = wire.tail.x + wire.tail.exit(wire.source)
+        first, last = 2 * wire.tail.last + 1, 2 * wire.head.row - 1
+        return abs(start - wire.head.x) <= reach and self._is_free(start, wire, first, last)
 
     def _enter_side(self, wire: Wire) -> bool:
         """Whether there is a way to a side of the head; if so, it is taken."""
@@ -154,7 +164,7 @@ class Router:
         first, last = sorted((2 * tail.last + 1, 2 * head.row))
         if tail.last >= head.row:
             first, last = 2 * head.row, 2 * tail.last + 1
-        lane = self._cheapest(wire, first, last, allowed)
+        lane = self._cheapest(wire, first, last, allowed, may_share=wire.is_late)
         if lane is None:
             return False
         wire.lane = lane
@@ -179,9 +189,34 @@ class Router:
         inner = sorted(wires, key=lambda wire: (-wire.tail.last, abs(wire.lane - wire.head.x)))
         sources = list(dict.fromkeys(wire.source for wire in inner))
         for wire in wires:
-            if not wire.is_late and not wire.head.is_sign and len(sources) > 1:
-                step = min(7.0, (wire.head.bottom - wire.head.top - 8.0) / (len(sources) - 1))
-                wire.shift = (sources.index(wire.source) - (len(sources) - 1) / 2) * step
+            if not wire.is_late and not wire.head.is_sign:
+                wire.shift = below(wire.head, sources.index(wire.source), len(sources))
+
+    @staticmethod
+    def _fan(head: RowItem, wires: list[Wire]) -> None:
+        """Lines into the top of a node end beside each other, in the order in which they come there."""
+        fixed = sorted(wire.end for wire in wires if abs(wire.lane - wire.end) <= 0.5)
+        moving = sorted((wire for wire in wires if abs(wire.lane - wire.end) > 0.5), key=lambda wire: wire.lane)
+        if head.card is None or len(wires) < 2 or not moving:
+            return
+        ends = [wire.end for wire in sorted(wires, key=lambda wire: wire.lane)]
+        if all(b - a >= tuning.LEAST_FAN for a, b in pairwise(ends)):
+            return
+        reach = head.half - (tuning.LEAST_FAN if head.is_sign else min(tuning.LINE_INSET, head.half))
+        for i in range(len(fixed) + 1):
+            group = [wire for wire in moving if bisect_left(fixed, wire.lane) == i]
+            step = tuning.FAN
+            if i < len(fixed):  # beside what comes straight down, on the side that they come from
+                first, room = fixed[i], fixed[i] - (fixed[i - 1] if i else head.x - reach)
+                step = -min(step, room / (len(group) + (1 if i else 0) or 1))
+                group.reverse()
+            elif fixed:
+                first, step = fixed[-1], min(step, (head.x + reach - fixed[-1]) / (len(group) or 1))
+            else:
+                step = min(step, 2 * reach / (len(group) - 1))
+                first = head.x - step * (len(group) + 1) / 2
+            for k, wire in enumerate(group, start=1):
+                wire.end = first + k * step
 
     def _is_free(self, x: float, wire: Wire, first: float, last: float) -> bool:
         return not any(low < x < high for low, high in self._blocked(wire, first, last))
@@ -204,13 +239,20 @@ class Router:
         return lane
 
     def _cheapest(
-        self, wire: Wire, first: float, last: float, allowed: Sequence[Span], prefer: int = 0
+        self,
+        wire: Wire,
+        first: float,
+        last: float,
+        allowed: Sequence[Span],
+        prefer: int = 0,
+        *,
+        may_share: bool = True,
     ) -> float | None:
-        """The place of a lane in one of some intervals; None if all of them are behind things."""
+        """The place of a lane in one of some intervals; None if all of them are taken."""
         settled = self._sides.get(wire_key(wire), 0)
         way = settled or prefer or self._prefer
         wrong = tuning.SETTLED_SIDE_COSTS if settled else tuning.WRONG_SIDE_COSTS
-        for lanes in (True, False):
+        for lanes in (True, False) if may_share else (True,):
             blocked: list[Span] = []
             for low, high in sorted(self._blocked(wire, first, last, lanes=lanes)):
                 if blocked and low < blocked[-1][1]:
@@ -235,6 +277,12 @@ class Router:
         if abs(x - wire.start) > 0.5 and (wire.side or abs(x - wire.end) > 0.5 or wire.head.is_sign):
             price += tuning.BEND_COSTS + (wrong if (x - wire.end) * prefer < 0 else 0.0)
         return price
+
+
+def below(item: RowItem, place: int, n: int) -> float:
+    """How far below the middle of its side one of several lines into a node ends."""
+    step = min(tuning.TRACK, (item.bottom - item.top - 8.0) / (n - 1)) if n > 1 else 0.0
+    return (place - (n - 1) / 2) * step
 
 
 def _around(item: RowItem) -> Span:

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.exchange import Order, RowSets, crossing, exchanges, least_crossed
-from torchrecorder.layout.paper.lanes import Blocked, Router
+from torchrecorder.layout.paper.lanes import Blocked, Router, below
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
 from torchrecorder.layout.paper.towers import sides
 
@@ -35,6 +35,8 @@ class Strip:
     """Whether data flows to the right; titles are then where data could come in from the left of the flow."""
     is_tower: bool = False
     """Whether one thing stands below the other."""
+    is_turned: bool = False
+    """Whether it is the inside of a box that will be turned over."""
     is_bound: bool = False
     """Whether what enters comes in its order, which an exchange would tangle outside."""
     wanted: dict[RowItem, float] = field(default_factory=dict)  # least distance from the beginning
@@ -179,12 +181,15 @@ class Strip:
             self.sides[source] = Side({side: x}, first.y, is_end=False)
             self.left, self.right = min(self.left, x), max(self.right, x)
 
-    @staticmethod
-    def _end(item: RowItem, source: int) -> Side:
+    def _end(self, item: RowItem, source: int) -> Side:
         if item.piece:
             ends, y, is_end = item.piece.late[source]
             return Side({side: item.x + x for side, x in ends.items()}, item.y + y, is_end)
-        return Side({LEFT: item.x - item.half, RIGHT: item.x + item.half}, item.y + item.middle)
+        beside = [other for other, wires in self.late.items() if any(wire.head is item for wire in wires)]
+        y = item.y + item.middle
+        if source in beside and not item.is_sign:  # one below the other, that which comes first at the top
+            y += below(item, beside.index(source), len(beside)) * (-1 if self.is_turned else 1)
+        return Side({LEFT: item.x - item.half, RIGHT: item.x + item.half}, y)
 
     # heights
 

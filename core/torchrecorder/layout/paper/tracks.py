@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from torchrecorder.layout import tuning
 
 _AT = 0.5  # points: rounding
+_ONE_LINE, _MERGING = (
+    4.0,
+    3,
+)  # points within which two lines are one to the eye, and the crossings which that is as bad as
 
 
 @dataclass(slots=True)
@@ -29,8 +33,9 @@ class _Level:
         return self.low - tuning.ON_TRACK <= other.high and other.low <= self.high + tuning.ON_TRACK
 
     def crossings(self, other: _Level) -> int:
-        """Crossings with another that lies further from the border."""
-        return _within(other.before, self) + _within(self.after, other)
+        """Crossings with another that lies further from the border; a stretch that both take is worse."""
+        merging = sum(abs(a - b) < _ONE_LINE for a in self.after for b in other.before)
+        return _within(other.before, self) + _within(self.after, other) + _MERGING * merging
 
 
 class Tracks:

@@ -10,9 +10,9 @@ import operator
 import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import nn
@@ -47,7 +47,10 @@ _DEPTH = 3
 Scope = ChainMap[str, Any]
 
 
-class Function(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function of the text; no tuple, for what its scope holds is no part of a value."""
+
     node: ast.FunctionDef | ast.AsyncFunctionDef
     scope: Scope
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -16,6 +16,10 @@ from torchrecorder.request import InputSpec
 
 LARGEST = 1 << 12
 """Items that an expression may make: what is built for a picture has no longer lists."""
+
+
+_DEEPEST = 24
+"""Containers within one another; a tree of objects has a dozen, and what holds itself any number."""
 
 
 class _Unread:
@@ -53,24 +57,18 @@ class Example:
     """Calls of what was built, each with its line."""
 
 
-def items_in(value: Any) -> Iterator[Any]:
-    """A value, and all that is in it, if it holds others."""
-    yield value
-    if isinstance(value, (Mapping, list, tuple, set)):
+def items_in(value: Any, deepest: int = _DEEPEST) -> Iterator[Any]:
+    """A value, and all that is in it, if it holds others; UNREAD in place of what lies too deep in it."""
+    yield value if deepest else UNREAD
+    if deepest and isinstance(value, (Mapping, list, tuple, set)):
         for item in value.values() if isinstance(value, Mapping) else value:
-            yield from items_in(item)
+            yield from items_in(item, deepest - 1)
 
 
 def is_small(value: object) -> bool:
     """Whether it holds no more than what is built for a picture has: what grows in a loop may fill the memory."""
-    left = LARGEST
-    with suppress(RecursionError):  # of what holds itself
-        for item in items_in(value):
-            left -= 1 + (len(item) // LARGEST if isinstance(item, str) else 0)
-            if left < 0:
-                return False
-        return True
-    return False
+    sizes = (1 + (len(item) // LARGEST if isinstance(item, str) else 0) for item in items_in(value))
+    return all(size <= LARGEST for size in accumulate(sizes))
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:

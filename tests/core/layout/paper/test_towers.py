@@ -118,7 +118,7 @@ def tangle(seed: int) -> Graph:
     return net.graph(*values[-3:])
 
 
-@pytest.mark.parametrize("seed", [13, 20, 22])
+@pytest.mark.parametrize("seed", [10, 20, 22])
 def test_what_is_tangled_in_rows_is_a_tower(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "NAMES_TRIED", 0)  # lines in two parts would help these, too
     picture = paper(tangle(seed))

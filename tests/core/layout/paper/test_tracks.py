@@ -38,3 +38,10 @@ def test_lines_of_one_user_are_one_line() -> None:
 
 def test_no_lines_need_no_track() -> None:
     assert Tracks().settle() == 0
+
+
+def test_a_line_does_not_go_on_where_another_turns() -> None:
+    """With the second nearer to the border that is counted from, both would lead along 0 between the tracks."""
+    (first, second), n = settled((0.0, 50.0), (30.0, 0.0))
+    assert (first, second) == (0, 1)  # a crossing is less bad
+    assert n == 2

@@ -1,0 +1,83 @@
+"""Lines of two sources stay apart, so that each can be followed from where it begins to where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from tests.core.drawing.looking import crossings, faults, merging
+from tests.core.graph.building import Net
+from tests.core.layout.paper.test_paper import paper
+from torchrecorder.graph import Graph
+
+
+def beside_the_next() -> Graph:
+    """What one layer reads, and what the one above it gives, come to layers side by side."""
+    net = Net("Fusion")
+    with net.call("body", "Body", params=10):
+        context = net.layer("body.selection", "Linear", net.input("static", 1, 8))
+        past = net.op("add", net.layer("body.past", "Linear", context), context)
+        future = net.layer("body.future", "Bilinear", net.op("cat", context, net.input("x", 1, 8)))
+        encoded = net.layer("body.encoder", "LSTM", past)
+    return net.graph(past=past, decoded=net.op("mul", encoded, future))
+
+
+def past_a_fork() -> Graph:
+    """A style that leads past a layer into the next one, which what it passes leads to, too."""
+    net = Net("Generator")
+    w = net.layer("mapping", "Linear", net.input("z", 1, 8))
+    with net.call("synthesis", "Synthesis", params=10):
+        first = net.op("conv0", w, shape=(1, 9))
+        second = net.op("conv1", first, w, shape=(1, 10))
+        rgb = net.layer("synthesis.rgb0", "Conv2d", first, (1, 3))
+        last = net.op("add", net.layer("synthesis.rgb1", "Conv2d", second, (1, 4)), rgb)
+    return net.graph(last)
+
+
+def several_by_the_side() -> Graph:
+    """Three inputs that come to one layer beside its stream."""
+    net = Net("Selection")
+    x, *others = (net.input(name, 1, 8) for name in ("static", "past_a", "past_b", "past_c"))
+    with net.call("tft", "TFT", params=10):
+        x = net.layer("tft.context", "Linear", net.layer("tft.static", "Linear", x))
+        x = net.op("select", x, *others)
+    return net.graph(x)
+
+
+def differences() -> Graph:
+    """Slices of one tensor, each read by two signs side by side."""
+    net = Net("Mesh")
+    x = net.op("index_select", net.input("x", 1, 8))
+    a, b, c, d = (net.op(f"slice{i}", x, shape=(1, 2 + i)) for i in range(4))
+    ends = [net.op("add", a, c), net.op("sub", a, c), net.op("add", b, d), net.op("sub", b, d)]
+    return net.graph(net.op("cat", *(net.op("abs", end) for end in ends)))
+
+
+def tangle(seed: int) -> Graph:
+    random, net = Random(seed), Net("Tangle")
+    values = [net.input("x", 1, 8)]
+    for i in range(8):
+        several = random.sample(values, min(len(values), random.randint(1, 3)))
+        values.append(net.op(f"step{i}", *several, shape=(1, i + 2)))
+    return net.graph(net.op("last", *values[-4:]))
+
+
+@pytest.mark.parametrize("graph", [beside_the_next, past_a_fork, several_by_the_side, differences])
+def test_lines_of_two_sources_are_not_one(graph: Callable[[], Graph]) -> None:
+    picture = paper(graph())
+    assert merging(picture) == []
+    assert faults(picture) == []
+
+
+def test_lines_that_come_to_one_side_end_below_each_other() -> None:
+    picture = paper(several_by_the_side())
+    assert crossings(picture) == []
+    heads = [points[-1][1] for points, ends in zip(picture.lines, picture.ends, strict=True) if ends[1] == "6"]
+    assert len({*heads}) == len(heads) == 4
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_reads_whatever(seed: int) -> None:
+    assert merging(paper(tangle(seed))) == []

@@ -1,0 +1,65 @@
+"""A line says the shape of what it carries: of what its tail gives, and none where the batch is lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from torchrecorder import capture
+from torchrecorder.layout.edge_shapes import edge_shapes
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
+
+
+class Net(nn.Module):
+    def __init__(self, middle: Callable[[Tensor], Tensor], width: int) -> None:
+        super().__init__()
+        self.enter, self.leave, self.middle = nn.Linear(6, 8), nn.Linear(width, 3), middle
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.leave(self.middle(self.enter(x)))
+
+
+def heads(x: Tensor) -> Tensor:
+    y = x.view(*x.shape[:2], 2, 4).transpose(1, 2)
+    return torch.softmax(y, -1).transpose(1, 2).flatten(2)
+
+
+def gate(x: Tensor) -> Tensor:
+    u, v = x.chunk(2, dim=-1)
+    return u.sin() * v
+
+
+def shapes(model: nn.Module, *inputs: Tensor) -> list[str]:
+    with torch.no_grad():
+        view = make_view(capture(model, inputs), DrawingOptions(depth=3, fold=False))
+    return [*edge_shapes(view).values()]
+
+
+@pytest.mark.parametrize(
+    ("middle", "width", "said"),
+    [
+        (heads, 8, ["N×5×8"]),  # and not the N×2×5×4 of each head, behind a Linear to 8
+        (gate, 4, ["N×5×8", "N×5×4"]),  # the Linear gives eight, of which each half goes its way
+        (lambda x: x.flatten(1).sin(), 40, ["N×40"]),  # a flattened tensor as its reader has it
+        (lambda x: x.repeat(1, 3, 1).sin(), 8, ["N×5×8", "N×15×8"]),
+    ],
+)
+def test_a_line_says_what_its_tail_gives(middle: Callable[[Tensor], Tensor], width: int, said: list[str]) -> None:
+    assert shapes(Net(middle, width), torch.ones(2, 5, 6)) == said
+
+
+def test_no_shape_is_said_where_the_batch_is_lost() -> None:
+    class Chosen(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x[x > 0].sin() + 1
+
+    class Kept(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.cat([x, x], 1).sin() + 1
+
+    assert shapes(Chosen(), torch.ones(2, 5)) == []
+    assert shapes(Kept(), torch.ones(2, 5)) == ["N×10"]
