@@ -52,36 +52,32 @@ class Parts:
         for node in self.view.nodes:
             for value in node.values if node.kind == "output" else ():
                 self._note(value, (node.id,), ())
-        said, carried = self._said(), self._carried()
-        for tensor, readers in self._read.items():
-            if self.graph.values[tensor].kind in ("param", "buffer", "const"):
-                continue
-            ways = {head: {frozenset(map(self._named, paths)) for paths in by.values()} for head, by in readers.items()}
-            rests = {head: any(map(self._is_less, by.values())) for head, by in readers.items()}
-            are_apart = len({frozenset(own) if rests[head] else None for head, own in ways.items()}) > 1
-            for head, by_turn in readers.items():
-                pair = self._tail(tensor), head
-                if pair not in said or carried[pair] != {tensor}:
-                    continue
-                words, is_needed = said[pair], are_apart and rests[head] and len(ways[head]) == 1
-                yield from self._judged(tensor, pair, words, by_turn.values(), is_needed=is_needed)
+        carried = self._carried()
+        for pair, words in self._said().items():
+            yield from self._judged(pair, words, carried.get(pair, ()))
 
-    def _judged(
-        self,
-        tensor: int,
-        pair: tuple[int, int],
-        words: str,
-        turns: Iterable[Mapping[_Path, int]],
-        *,
-        is_needed: bool,
-    ) -> Iterator[Fault]:
+    def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
         tail, head = (self.view.nodes[id_] for id_ in pair)
         name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
-        if is_needed and not words:
-            yield Fault("flow", f"{name} carries a part of value {tensor}, which is not said", calls)
-        elif words and not all(self._is_true(words, [*turn]) for turn in turns):
-            yield Fault("flow", f"{name} does not carry {words} of value {tensor}", calls)
+        turns = [[*turn] for tensor in tensors for turn in self._read[tensor][head.id].values()]
+        if words and not (turns and all(self._is_true(words, paths) for paths in turns)):
+            yield Fault("flow", f"{name} does not carry {words}", calls)
+        are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
+        if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
+            yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
+
+    def _is_needed(self, tensor: int, head: int) -> bool:
+        """Whether a node gets less than all of a tensor, the same in each turn, and another node something else."""
+        if self.graph.values[tensor].kind in ("param", "buffer", "const"):
+            return False
+        parts = {node: self._part(by_turn) for node, by_turn in self._read[tensor].items()}
+        return len(parts[head]) == 1 and len({*parts.values()}) > 1
+
+    def _part(self, by_turn: Mapping[_Turn, Mapping[_Path, int]]) -> frozenset[object]:
+        """What is read in some turn; empty for a whole tensor."""
+        is_less = any(map(self._is_less, by_turn.values()))
+        return frozenset(frozenset(map(self._named, paths)) for paths in by_turn.values() if is_less)
 
     def _pass_by(self, op: Op) -> None:
         sources = [*dict.fromkeys(v for v in self.facts.data_of(op) if not self.facts.is_side[v])] or [*op.inputs[:1]]
@@ -116,11 +112,12 @@ class Parts:
         tails = ((edge, nodes[edge.tail].links or (edge.tail,)) for edge in edges)
         return {(tail, edge.head): edge.part for edge, links in tails for tail in links}
 
-    def _carried(self) -> dict[tuple[int, int], set[int]]:
-        carried: dict[tuple[int, int], set[int]] = {}
+    def _carried(self) -> dict[tuple[int, int], list[int]]:
+        """The tensors of which something goes from one node to another."""
+        carried: dict[tuple[int, int], list[int]] = {}
         for tensor, readers in self._read.items():
             for head in readers:
-                carried.setdefault((self._tail(tensor), head), set()).add(tensor)
+                carried.setdefault((self._tail(tensor), head), []).append(tensor)
         return carried
 
     def _size(self, value: int) -> int:
@@ -137,7 +134,7 @@ class Parts:
     def _named(self, path: _Path) -> tuple[object, ...]:
         """A way as the code says it, which two ops may say alike."""
         rows = ((self.graph.ops[op], i) for op, i in path)
-        return tuple((op.name, tuple(op.attrs.items()), op.inputs[0] if i else 0, i) for op, i in rows)
+        return tuple((op.name, tuple(op.attrs.items()), i) for op, i in rows)
 
     def _is_true(self, words: str, paths: Sequence[_Path]) -> bool:
         if () in paths:
