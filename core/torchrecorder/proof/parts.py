@@ -7,7 +7,7 @@ different parts of one tensor, both edges have to say theirs; what an edge says 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import prod
 
@@ -20,11 +20,15 @@ _Step = tuple[int, int]
 _Path = tuple[_Step, ...]
 """From a tensor to what is read of it; empty if that is all."""
 _Turn = tuple[tuple[int, int], ...]
+_Stretch = tuple[int, int]
+"""Beginning and end along an axis."""
 _TOKENS = re.compile(r"\[[^\]]*\]|[^\[\]]+")
 _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"([\d–, ]+) of (\d+)")
 _SPAN = re.compile(r"(\d+)(?:…(\d+))?")
+_NAMED = 1_000_003
+"""Stands for a size that is known by name alone: more than any other, and the same each time."""
 _HALVES = {"1st half": 0, "2nd half": 1}
 
 
@@ -120,8 +124,11 @@ class Parts:
                 carried.setdefault((self._tail(tensor), head), []).append(tensor)
         return carried
 
+    def _shape(self, value: int) -> list[int]:
+        return [size if isinstance(size, int) else _NAMED for size in self.graph.values[value].shape]
+
     def _size(self, value: int) -> int:
-        return prod(self.graph.values[value].shape)
+        return prod(self._shape(value))
 
     def _is_less(self, paths: Mapping[_Path, int]) -> bool:
         """Whether what is read is less than the whole tensor: elements in several parts count twice."""
@@ -153,7 +160,7 @@ class Parts:
     def _are(self, words: str, steps: Sequence[_Step]) -> bool:
         """Whether parts that are taken of one value are together what some words say."""
         ops = {op for op, _ in steps}
-        shape = self.graph.values[self.graph.ops[steps[0][0]].inputs[0]].shape
+        shape = self._shape(self.graph.ops[steps[0][0]].inputs[0])
         if (of := _OF.fullmatch(words)) or words in _HALVES:
             first = self.graph.ops[steps[0][0]]
             wanted, n = (_numbers(of[1]), int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
@@ -161,22 +168,21 @@ class Parts:
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
         if "…" in words:
             return all(any(_is_in_span(words, text) for text in self._texts(step)) for step in steps)
-        regions = [self._region(step, shape) for step in steps]
-        return _region(words, shape) == _union(regions)
+        return _region(words, shape) == _union([self._region(step, shape) for step in steps])
 
-    def _region(self, step: _Step, shape: Sequence[int]) -> list[Set[int]]:
+    def _region(self, step: _Step, shape: Sequence[int]) -> list[_Stretch]:
         op = self.graph.ops[step[0]]
         if op.name == "getitem":
             return _region(op.attrs.get("1", ""), shape)
         axis, sizes = self._sizes(op, shape)
         start = sum(sizes[: step[1]])
-        region: list[Set[int]] = [{*range(size)} for size in shape]
-        region[axis] = {*range(start, start + sizes[step[1]])}
+        region = [(0, size) for size in shape]
+        region[axis] = start, start + sizes[step[1]]
         return region
 
     def _sizes(self, op: Op, shape: Sequence[int]) -> tuple[int, list[int]]:
         """The axis that pieces are of, and how long each is there."""
-        shapes = [self.graph.values[value].shape for value in op.outputs]
+        shapes = [*map(self._shape, op.outputs)]
         axis = next((i for i, size in enumerate(shape) if any(size != other[i] for other in shapes)), 0)
         return axis, [other[axis] for other in shapes]
 
@@ -186,7 +192,7 @@ class Parts:
         if op.name == "getitem":
             yield f"[{op.attrs.get('1', '').strip('()').rstrip(',')}]"
             return
-        shape = self.graph.values[op.inputs[0]].shape
+        shape = self._shape(op.inputs[0])
         axis, sizes = self._sizes(op, shape)
         ends = [0, *accumulate(sizes)][step[1] : step[1] + 2]
         text = f"{ends[0] or ''}:{ends[1] if ends[1] != shape[axis] else ''}"
@@ -207,23 +213,26 @@ def _is_in_span(words: str, text: str) -> bool:
     return all(min(span) <= int(n) <= max(span) for span, (n, _) in zip(spans, _SPAN.findall(text), strict=True))
 
 
-def _region(text: str, shape: Sequence[int]) -> list[Set[int]]:
-    """By axis the places that an index takes."""
+def _region(text: str, shape: Sequence[int]) -> list[_Stretch]:
+    """By axis the stretch that an index takes."""
     indices = [index for index in text.strip("[]()").rstrip(",").split(", ") if index != "None"]
     if "..." in indices:
         at = indices.index("...")
         indices[at : at + 1] = [":"] * (len(shape) - len(indices) + 1)
-    region: list[Set[int]] = [{*range(size)} for size in shape]
+    region = [(0, size) for size in shape]
     for axis, (index, size) in enumerate(zip(indices, shape, strict=False)):
         bounds = [int(bound) if bound else None for bound in index.split(":")]
-        whole = range(size)
-        region[axis] = {*whole[slice(*bounds)]} if ":" in index else {whole[int(index)]}
+        start, stop, _ = slice(*bounds).indices(size) if ":" in index else (int(index) % size, int(index) % size + 1, 1)
+        region[axis] = start, stop
     return region
 
 
-def _union(regions: Sequence[list[Set[int]]]) -> list[Set[int]] | None:
-    """The places that several regions have together; None if they differ in more than one axis."""
-    axes = [{frozenset(places) for places in of_axis} for of_axis in zip(*regions, strict=True)]
-    if sum(len(places) > 1 for places in axes) > 1:
-        return None
-    return [frozenset().union(*places) for places in axes]
+def _union(regions: Sequence[list[_Stretch]]) -> list[_Stretch] | None:
+    """The stretches of several regions together; None if they do not meet, or differ in more than one axis."""
+    union = [*regions[0]]
+    for axis, stretches in enumerate(zip(*regions, strict=True)):
+        ordered = sorted({*stretches})
+        union[axis] = ordered[0][0], max(stop for _, stop in ordered)
+        if any(start > before for (start, _), (_, before) in zip(ordered[1:], ordered, strict=False)):
+            return None
+    return union if sum(len({*stretches}) > 1 for stretches in zip(*regions, strict=True)) < 2 else None

@@ -24,6 +24,8 @@ _NUMBER = re.compile(r"\d+")
 _ORDINALS = ("1st", "2nd")
 _THINGS = (0, 1)
 """Axes of tokens and channels."""
+_NAMED = 1_000_003
+"""Stands for a size that is known by name alone: more than any other, and the same each time."""
 _LOOSE = ("param", "buffer", "const")
 
 
@@ -145,20 +147,23 @@ class _Parts:
 
     def _cut(self, op: Op, source: int, value: int) -> _Cut | None:
         """The step from a tensor to what an op takes of it; None if that is all."""
-        whole, taken = self._graph.values[source].shape, self._graph.values[value].shape
+        whole, taken = self._shape(source), self._shape(value)
         if op.name not in (*PIECES, "getitem") or prod(whole) == prod(taken):
             return None
         if op.name == "getitem":
             return _stretch(source, op.attrs.get("1", ""), whole)
         n, at = len(op.outputs), op.outputs.index(value)
-        shapes = [self._graph.values[output].shape for output in op.outputs]
-        if len({*shapes}) == 1:
+        shapes = [*map(self._shape, op.outputs)]
+        if all(shape == shapes[0] for shape in shapes):
             words = f"{_ORDINALS[at]} half" if n == len(_ORDINALS) else f"{at + 1} of {n}"
             return _Cut(source, 0, at, at + 1, words, n)
         axis = next((i for i, (a, b) in enumerate(zip(whole, taken, strict=False)) if a != b), 0)
-        start = sum(int(shape[axis]) for shape in shapes[:at])
-        stop = start + int(taken[axis])
+        start = sum(shape[axis] for shape in shapes[:at])
+        stop = start + taken[axis]
         return _Cut(source, axis, start, stop, _bracket(axis, whole, start, stop))
+
+    def _shape(self, value: int) -> list[int]:
+        return [size if isinstance(size, int) else _NAMED for size in self._graph.values[value].shape]
 
     def _there(self, op: Op, value: int, part: _Part, other: int) -> str:
         """The words of what stands in the place of an op in another turn and reads there, if that is comparable."""
@@ -195,7 +200,7 @@ class _Parts:
             groups.setdefault((cut.of, cut.axis if not cut.pieces else -1), []).append(cut)
         for cuts in groups.values():
             (start, stop), *more = _runs(cuts)
-            long = cuts[0].pieces or self._graph.values[cuts[0].of].shape[cuts[0].axis]
+            long = cuts[0].pieces or self._shape(cuts[0].of)[cuts[0].axis]
             if not more and (start, stop) == (0, long):
                 return True
         return False
@@ -204,7 +209,7 @@ class _Parts:
         """Several parts of one axis: `2–3 of 6`, `[:, 4:]`."""
         if len(cuts) == 1:
             return cuts[0].words
-        runs, whole = [*_runs(cuts)], self._graph.values[cuts[0].of].shape
+        runs, whole = [*_runs(cuts)], self._shape(cuts[0].of)
         if all(cut.pieces for cut in cuts):
             spans = (f"{a + 1}" if b == a + 1 else f"{a + 1}–{b}" for a, b in runs)
             return f"{', '.join(spans)} of {cuts[0].pieces}"
