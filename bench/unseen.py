@@ -1,13 +1,14 @@
-"""Models that no rule of pictures is tuned on: chosen by a rule, frozen before the work, and half of them held back.
+"""Models that no rule of pictures is tuned on: chosen by a rule, frozen before the work, and most of them held back.
 
-    python bench/unseen.py draw 61 7    # so many names of each library of the zoo, by a seed; once
-    python bench/unseen.py names work   # those of the half that rules may be tried on
-    python bench/unseen.py names held   # and those of the half that is looked at when the rules are ready
-    python bench/unseen.py record work FOLDER   # their recordings, for `bench -- pictures graphs=FOLDER`
+    python bench/unseen.py draw 97 35      # so many names of the zoo, by a seed, and the nets of no list yet; once
+    python bench/unseen.py names 61 work   # those that rules may be tried on
+    python bench/unseen.py names 97 held   # and those that are looked at when the rules are ready
+    python bench/unseen.py record 61 work FOLDER   # their recordings, for `bench -- pictures graphs=FOLDER`
 
-`unseen.tsv` has a line for each. Besides names of the zoo, whose inputs are guessed, they are thirty nets in the style
-of repositories, `own/…`. A name of the zoo is passed over if its model cannot be built here, if no input is found, if
-fewer than `LAYERS` of its layers have parameters, or if it is in another list.
+`unseen.tsv` has a line for each; of seed 61 every other one is `work`, of later seeds all are `held`. Besides names of
+the zoo, whose inputs are guessed, equally many of each library, they are nets in the style of repositories, `own/…`. A
+name of the zoo is passed over if its model cannot be built here, if no input is found, if fewer than `LAYERS` of its
+layers have parameters, or if it is in another list.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import torch
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "core")]
 
+from bench import held_sequences, held_vision  # noqa: E402
 from bench import unseen_sequences as sequences  # noqa: E402
 from bench import unseen_vision as vision  # noqa: E402
 from bench.guesses import recorded  # noqa: E402
@@ -42,10 +44,37 @@ _OF_LISTS = {
     **{"df": "diffusers", "pyg": "torch_geometric"},
 }
 """How the lists that rules were tuned on call libraries."""
+_OTHERWISE = {
+    *("torchvision/mobilenet_v3_small", "torchvision/shufflenet_v2_x0_5", "torchvision/quantized_googlenet"),
+    *("timm/vit_tiny_patch16_224", "timm/levit_128s", "timm/hrnet_w18_small"),
+    *("timm/res2net50_26w_4s", "segmentation_models_pytorch/MAnet.resnet18"),
+    *("segmentation_models_pytorch/Unet.resnet18", "segmentation_models_pytorch/Unet+resnet18"),
+    *("transformers/gemma3_text", "transformers/qwen3_moe", "transformers/time_series_transformer"),
+    *("transformers/vit_mae", "diffusers/AutoencoderKL", "diffusers/DiTTransformer2DModel", "diffusers/VQModel"),
+    *("diffusers/SD3Transformer2DModel", "diffusers/UNet2DConditionModel", "diffusers/UNet2DModel"),
+    *("torch_geometric/models.GAT", "torch_geometric/models.GCN", "torch_geometric/models.GraphSAGE"),
+    *(f"monai/{name}.{d}d" for name in ("AttentionUnet", "SegResNet", "UNETR", "UNet") for d in (2, 3)),
+    *("torchaudio/Conformer", "torchaudio/ConvTasNet", "torchaudio/Emformer"),
+    "speechbrain/lobes.models.ECAPA_TDNN.ECAPA_TDNN",
+}
+"""Models of those lists under names of their own, as the zoo calls them. The first list did not know of them."""
 
 
 def _series(*names: str) -> dict[str, torch.Tensor]:
     return {name: torch.randn(2, 6) for name in names}
+
+
+def _keypoints() -> dict[str, torch.Tensor]:
+    return {
+        **{f"keypoints{i}": torch.rand(1, n, 2) * 480 for i, n in enumerate((40, 36))},
+        **{f"scores{i}": torch.rand(1, n) for i, n in enumerate((40, 36))},
+        **{f"descriptors{i}": torch.randn(1, 64, n) for i, n in enumerate((40, 36))},
+    }
+
+
+def _plays() -> dict[str, torch.Tensor]:
+    first = torch.tensor([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]] * 2)
+    return {"image": torch.rand(2, 6, 3, 32, 32), "action": torch.randn(2, 6, 4), "is_first": first}
 
 
 def _clicks() -> dict[str, torch.Tensor]:
@@ -119,25 +148,55 @@ NETS = [
     Entry("own/lora_gpt", sequences.LoRAGPT, given(words(1, 16), words(1, 16))),
     Entry("own/glow", sequences.Glow, given(numbers(2, 3, 16, 16))),
     Entry("own/elmo_tagger", sequences.CharCNNTagger, given(ones(1, 7, 10, dtype=torch.int64))),
+    Entry("own/raft", held_vision.RAFT, given(numbers(1, 3, 64, 96), numbers(1, 3, 64, 96))),
+    Entry("own/nerf", held_vision.NeRF, given(numbers(32, 3), numbers(32, 3))),
+    Entry("own/pointnet2", held_vision.PointNet2PartSeg, given(numbers(2, 3, 256))),
+    Entry("own/vqvae2", held_vision.VQVAE2, given(numbers(1, 3, 64, 64))),
+    Entry("own/slowfast", held_vision.SlowFast, given(numbers(1, 3, 16, 64, 64))),
+    Entry("own/superglue", held_vision.SuperGlue, given(_keypoints)),
+    Entry("own/u2net", held_vision.U2NetSmall, given(numbers(1, 3, 128, 128))),
+    Entry("own/world_model", held_sequences.WorldModel, given(_plays)),
+    Entry(
+        "own/simulator",
+        held_sequences.LearnedSimulator,
+        given(lambda: torch.rand(20, 6, 2), lambda: torch.randint(0, 4, (20,))),
+    ),
+    Entry(
+        "own/neural_process",
+        held_sequences.AttentiveNeuralProcess,
+        given(numbers(2, 8, 1), numbers(2, 8, 1), numbers(2, 20, 1), numbers(2, 20, 1)),
+    ),
+    Entry("own/pointer_generator", held_sequences.PointerGenerator, given(words(2, 16), words(2, 16), words(2, 6))),
+    Entry("own/rwkv", held_sequences.RWKV, given(words(1, 12))),
+    Entry(
+        "own/evoformer",
+        held_sequences.ContactPredictor,
+        given(words(1, 12, 21), lambda: torch.randint(0, 21, (1, 5, 12)), ones(1, 12, dtype=torch.bool)),
+    ),
+    Entry(
+        "own/fastspeech2", held_sequences.FastSpeech2, given(whole(0, 2), words(2, 10), whole(10, 7), words(2, 10, 6))
+    ),
+    Entry("own/albef", held_sequences.ALBEF, given(numbers(3, 3, 32, 32), words(3, 12))),
 ]
 
 
 def main() -> None:
     match sys.argv[1:]:
-        case ["draw", seed, count] if not FILE.exists():
+        case ["draw", seed, count] if not names(seed):
             _draw(seed, int(count))
-        case ["names", ("work" | "held") as half]:
-            print(*names(half), sep="\n")
-        case ["record", ("work" | "held") as half, folder]:
-            _record(names(half), Path(folder))
+        case ["names", seed, ("work" | "held") as half]:
+            print(*names(seed, half), sep="\n")
+        case ["record", seed, ("work" | "held") as half, folder]:
+            _record(names(seed, half), Path(folder))
         case _:
             sys.exit(__doc__)
 
 
-def names(half: str) -> list[str]:
-    """The models of a half."""
+def names(*parts: str) -> list[str]:
+    """Models of a seed and a half, or of all."""
     with FILE.open(encoding="utf-8", newline="") as file:
-        return [row["model"] for row in csv.DictReader(file, delimiter="\t") if row["half"] == half]
+        rows = [[*row.values()] for row in csv.DictReader(file, delimiter="\t")]
+    return [model for *row, model in rows if row[: len(parts)] == [*parts]]
 
 
 def _record(models: list[str], folder: Path) -> None:
@@ -154,22 +213,22 @@ def _record(models: list[str], folder: Path) -> None:
 def _draw(seed: str, count: int) -> None:
     import_module("tests.corpus.torchvision_ops").define_missing_operators()
     known = import_module("bench.zoo.libraries").LIBRARIES
-    tuned = import_module("bench.picture_models").MODELS
-    chance, chosen = random.Random(int(seed)), [net.name for net in NETS]
-    for library in LIBRARIES:
-        waiting = sorted({entry.name for entry in known[library]()} - {_like(name) for name in tuned})
+    others = {*names(), *map(_like, import_module("bench.picture_models").MODELS)}
+    chance, chosen = random.Random(int(seed)), [net.name for net in NETS if net.name not in others]
+    for i, library in enumerate(LIBRARIES):
+        share = (count + i) // len(LIBRARIES)
+        waiting = sorted({entry.name for entry in known[library]()} - others)
         chance.shuffle(waiting)
         taken: list[str] = []
-        while waiting and len(taken) < count:
-            tried, waiting = waiting[: count - len(taken)], waiting[count - len(taken) :]
+        while waiting and len(taken) < share:
+            tried, waiting = waiting[: share - len(taken)], waiting[share - len(taken) :]
             results = recorded(tried)
+            results = {name: result for name, result in results.items() if name not in _OTHERWISE}
             taken += [name for name in tried if results.get(name, {}).get("layers", 0) >= LAYERS]
         chosen += taken
     chance.shuffle(chosen)
-    with FILE.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(("seed", "half", "model"))
-        writer.writerows((seed, "work" if i % 2 == 0 else "held", name) for i, name in enumerate(chosen))
+    with FILE.open("a", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter="\t", lineterminator="\n").writerows((seed, "held", name) for name in chosen)
 
 
 def _like(tuned: str) -> str:

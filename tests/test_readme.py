@@ -10,10 +10,17 @@ from pathlib import Path
 import pytest
 
 import torchrecorder
+from torchrecorder.cli import main
 from torchrecorder.page.files import FILE_TYPES
 
 ROOT = Path(__file__).parent.parent
 TEXTS = re.compile(r"<text[^>]*>(.*?)</text>")
+
+
+def test_the_picture_is_fresh(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """If it is not: torchrecorder update."""
+    monkeypatch.chdir(ROOT)
+    assert main(["check"]) == 0, capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["encoder.svg", "encoder-dark.svg"])

@@ -6,7 +6,6 @@ old distribution does not have, and is run by its path where an import of the pa
 
 from __future__ import annotations
 
-import importlib.metadata
 from pathlib import Path
 
 _LEGACY = "torchrecorder"
@@ -17,6 +16,8 @@ _SHARED = ("__init__.py", "helpers.py", "nodes.py", "recorder.py", "renderer/__i
 
 def legacy_install() -> str:
     """Warning that the old distribution is installed too, with the command that repairs it; empty if it is not."""
+    import importlib.metadata  # loads what reads mail, for which a build without work does not wait
+
     try:
         version = importlib.metadata.version(_LEGACY)
     except importlib.metadata.PackageNotFoundError:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<language>[\w-]+)\n(?P<text>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
-_NAME = re.compile(r"(?:#|\.\.|<!--|/\*) (?P<name>[\w./-]*\.\w+)(?P<remark>, [^>\n]*)?(?: -->| \*/)?\n")
+_NAME = re.compile(r"(?:#|%|\.\.|<!--|\{?/\*) (?P<name>[\w./-]*\.\w+)(?P<remark>, [^>\n]*)?(?: -->| \*/\}?)?\n")
 
 
 @dataclass(frozen=True)

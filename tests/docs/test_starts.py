@@ -6,7 +6,6 @@ played too; `tests/core/test_myst.py` runs mystmd. LaTeX runs where it is.
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import sys
@@ -51,7 +50,6 @@ data = figure["children"][0]["url"].partition("base64,")[2]
 pathlib.Path("_build/html").mkdir(parents=True)
 pathlib.Path("_build/html/net.svg").write_bytes(base64.b64decode(data))
 """
-LATEX = re.compile(r"% (?P<name>\w+\.tex)\n")
 
 
 def run(machine: Machine, script: str) -> None:
@@ -71,10 +69,8 @@ def test_a_start_ends_with_a_picture(page: str, project: Project) -> None:
     for block in blocks(f"start/{page}.md"):
         if block.file:
             project.write(block.file, block.text)
-        elif named := LATEX.match(block.text):
-            project.write(named["name"], block.text)
-            if shutil.which("pdflatex"):
-                run(machine, f"pdflatex -interaction=nonstopmode -halt-on-error {named['name']}")
+            if block.language == "latex" and shutil.which("pdflatex"):
+                run(machine, f"pdflatex -interaction=nonstopmode -halt-on-error {block.file}")
         elif block.language == "python":
             cells += block.text
         elif block.language == "sh":

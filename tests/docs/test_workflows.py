@@ -38,6 +38,7 @@ WORKFLOWS = {
     for block in blocks(f"howto/{page.name}")
     if block.language == "yaml" and block.file.startswith((".github", ".gitlab", ".pre-commit", ".readthedocs"))
 }
+COMMENT = "<!-- torchrecorder: pkg.Net shape=1,3,32,32 -->\n<!-- /torchrecorder -->\n"
 VARIABLES = {
     "GITHUB_BASE_REF": "main",
     "CI_COMMIT_BRANCH": "wider",
@@ -103,14 +104,27 @@ def test_github_builds_and_keeps_recordings(remark: str, project: Project) -> No
 
 
 def test_github_finds_pictures_that_no_longer_show_the_model(project: Project) -> None:
-    draw = "mkdir -p docs/diagrams && torchrecorder draw pkg.Net --shape 1,3,32,32 -o docs/diagrams/net.svg"
-    run(project.machine(".[docs]"), draw)
-    project.git("init", "add .", "commit -m one")
-    job = workflow("any-other-generator", ".github/workflows/pictures.yml")["jobs"]["check"]
+    project.write("README.md", COMMENT)
+    run(project.machine(".[docs]"), "torchrecorder update")
+    job = workflow("pictures-in-files", ".github/workflows/pictures.yml")["jobs"]["check"]
     run_job(project, job)
     project.edit(32)
-    with pytest.raises(AssertionError, match=r"diff --git a/docs/diagrams/net\.svg"):
+    with pytest.raises(AssertionError, match=r"STALE +README\.md:1: pkg\.Net: pkg/__init__\.py"):
         run_job(project, job)
+
+
+def test_pre_commit_checks_pictures_in_files(project: Project) -> None:
+    (ours,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    (repo,) = workflow("pre-commit", ".pre-commit-config.yaml", "for pictures in files")["repos"]
+    (hook,) = repo["hooks"]
+    script = " ".join((ours["entry"], *hook["args"]))
+    project.write("README.md", COMMENT)
+    run(project.machine(".[docs]"), "torchrecorder update")
+    machine = project.machine("torchrecorder-docs")
+    assert "1 picture, all fresh" in run(machine, script)
+    project.edit(32)
+    with pytest.raises(AssertionError, match="STALE"):
+        run(machine, script)
 
 
 def test_github_finds_what_is_out_of_date(committed: Project) -> None:

@@ -4,6 +4,7 @@
     rec/ab/<request key>-2        the one before it, up to -4, on this machine: a branch that comes back finds its own
     fail/ab/<request key>         a failure: why a recording failed on this machine, what it depended on, and what ran
     ren/ab/<render key>           a drawing: of which Graph, and the picture
+    own/ab/<digest of a path>     a file of the project: what was written into it, and what that shows
     obj/ab/<sha256>               tables of module digests that many recordings share
     salt                          of the digests of variables
     stats.json, entries.json, …   indexes of this machine, which save time (`cache.index`)
@@ -52,13 +53,13 @@ _LARGEST_INDEX = 1 << 30
 """Bytes of an index, which is written by this machine alone."""
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
-Kind = Literal["recording", "failure", "drawing"]
+Kind = Literal["recording", "failure", "drawing", "file"]
 Entry = Mapping[str, Any]
 """Plain data as JSON has it: a manifest, or what says which drawing was made."""
 VARIANTS = 4
 """How many recordings of one request are kept on a machine."""
-OBJECTS: Mapping[Kind, str] = {"recording": "graph", "failure": "graph", "drawing": "drawing"}
-FOLDERS: Mapping[Kind, str] = {"recording": "rec", "failure": "fail", "drawing": "ren"}
+OBJECTS: Mapping[Kind, str] = {"recording": "graph", "failure": "graph", "drawing": "drawing", "file": "object"}
+FOLDERS: Mapping[Kind, str] = {"recording": "rec", "failure": "fail", "drawing": "ren", "file": "own"}
 
 _README = "Written by torchrecorder. Safe to delete: what is needed is made again.\n"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache directory tag by torchrecorder, see https://bford.info/cachedir/\n"

@@ -6,12 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from torchrecorder import __version__
 from torchrecorder.cache.store import FOLDERS, sweep
-from torchrecorder.cli import diff, doctor, draw, projects, suggest
-from torchrecorder.cli.shared import FAILED, USAGE, Commands, add_command, print_json, said
+from torchrecorder.cli.shared import FAILED, USAGE, Commands, add_command, print_json, said, with_yes
 from torchrecorder.errors import OptionError, TorchRecorderError, did_you_mean, near_miss
 from torchrecorder.request.settings import CACHE_FOLDER
 from torchrecorder.trace.stamped import STAMP, write_stamp
@@ -22,10 +22,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="torchrecorder", description="Architecture diagrams of PyTorch models.")
     parser.add_argument("--version", action="version", version=f"torchrecorder {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    recorded = (draw.add_to, diff.add_to, projects.add_update, projects.add_check)
-    for add in (*recorded, _add_gc, _add_stamp, doctor.add_to, suggest.add_to):
-        add(commands)
-    arguments, unknown = parser.parse_known_args([*draw.with_yes(sys.argv[1:] if argv is None else argv)])
+    words = [*with_yes(sys.argv[1:] if argv is None else argv)]
+    for name in words[:1] if words and words[0] in _COMMANDS else _COMMANDS:  # a hook does not wait for the others
+        _COMMANDS[name](commands)
+    arguments, unknown = parser.parse_known_args(words)
     execute: Callable[[argparse.Namespace], int] = arguments.execute  # `--run` is an option of `draw`
     try:
         problems = [*_unknown_words(unknown, commands.choices[arguments.command]), *arguments.check(arguments)]
@@ -96,3 +96,36 @@ def _run_stamp(arguments: argparse.Namespace) -> int:
         raise OptionError((f"there is no folder {cache.parent} for the cache {cache.name}",))
     print(f"{cache / STAMP} {'is new: pages are drawn again' if write_stamp(cache) else 'is as it was'}")
     return 0
+
+
+def _of(module: str, add: str = "add_to") -> Callable[[Commands], None]:
+    def add_loaded(commands: Commands) -> None:
+        getattr(import_module(f"torchrecorder.cli.{module}"), add)(commands)
+
+    return add_loaded
+
+
+def _of_projects(name: str) -> Callable[[Commands], None]:
+    """The command for the documentation that it names, or else for pictures in files."""
+
+    def in_files(arguments: argparse.Namespace) -> int:
+        status: int = getattr(import_module("torchrecorder.cli.pictures"), name)(arguments)
+        return status
+
+    def add_loaded(commands: Commands) -> None:
+        getattr(import_module("torchrecorder.cli.projects"), f"add_{name}")(commands, in_files)
+
+    return add_loaded
+
+
+_COMMANDS: dict[str, Callable[[Commands], None]] = {
+    "draw": _of("draw"),
+    "diff": _of("diff"),
+    "update": _of_projects("update"),
+    "check": _of_projects("check"),
+    "gc": _add_gc,
+    "stamp": _add_stamp,
+    "doctor": _of("doctor"),
+    "suggest": _of("suggest"),
+}
+"""What adds the parser of each command, which loads all that it runs."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 from torchrecorder.cli.shared import (
@@ -20,16 +18,16 @@ from torchrecorder.cli.shared import (
     cache_remarks,
     said,
     settings_here,
+    show_progress,
     write,
     written,
 )
 from torchrecorder.errors import OptionError, TorchRecorderError, listed
 from torchrecorder.page import Outcome
-from torchrecorder.page.files import FILE_TYPES, FileType, file_type, type_of
-from torchrecorder.page.printed import outcome_for_print, points, requests_for_print
+from torchrecorder.page.files import FILE_TYPES, FileType, file_name, file_type, type_of
+from torchrecorder.page.printed import outcome_for_print, requests_for_print, why_no_file
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import OPTIONS, DiagramRequest, RecordingRequest, is_pattern, one_depth, read_request
-from torchrecorder.request.options import read_yes_no
+from torchrecorder.request import OPTIONS, DiagramRequest, RecordingRequest, is_pattern, read_request
 from torchrecorder.request.requests import TIMEOUT_S
 from torchrecorder.worker.client import Worker
 from torchrecorder.worker.lasting import worker_of_thread
@@ -52,8 +50,6 @@ examples:
 """
 _LISTED = 4
 """Models that an error names."""
-_UNSAFE = re.compile(r"[^\w.=+-]+")
-"""What the name of a file in a folder does not take over from a target."""
 
 
 def add_to(commands: Commands) -> None:
@@ -89,18 +85,6 @@ def _add_file_arguments(file: argparse._ArgumentGroup) -> None:
     file.add_argument("--format", metavar=f"{{{names}}}", help=help_)
 
 
-def with_yes(words: Sequence[str]) -> Iterator[str]:
-    """Typed words, with `yes` for each flag that stands alone: `--grey pkg.Net` has a target, not a value."""
-    alone = {f"--{option.name}": option.read for option in OPTIONS if isinstance(option.default, bool)}
-    for word, following in pairwise([*words, ""]):
-        try:
-            alone.get(word, read_yes_no)(following)
-        except ValueError:
-            yield f"{word}=yes" if word in alone else word
-        else:
-            yield word
-
-
 def check(arguments: argparse.Namespace) -> list[str]:
     problems = [
         f"--{option.name} is an option of pages, in a directive or a fence; {_INSTEAD.get(option.name, _NO_PAGE)}"
@@ -120,12 +104,7 @@ def check(arguments: argparse.Namespace) -> list[str]:
         wanted.require()
     except OptionError as error:
         return [*dict.fromkeys(problems), *error.problems]
-    if arguments.width and "width" in wanted.heeds and not problems:
-        try:
-            points(requests[0].figure.width)
-        except OptionError as error:
-            problems += error.problems
-    problems += [one_depth(request.depths) for request in requests[:1] if request.depths and not wanted.switches]
+    problems += [problem for request in requests[:1] for problem in why_no_file(request, wanted)]
     return [*dict.fromkeys(problems), *_unclear_places(arguments, wanted)]
 
 
@@ -172,7 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
     heeded = {name: text for name, text in given.items() if name in of_recording | wanted.heeds}
     requests = [read_request(target, heeded) for target in targets]
     candidates = {request: requests_for_print(request) for request in requests}
-    drawn = pipeline.run([single for ones in candidates.values() for single in ones], _show_progress)
+    drawn = pipeline.run([single for ones in candidates.values() for single in ones], show_progress)
     outcomes = [outcome_for_print(request, [drawn[single] for single in ones]) for request, ones in candidates.items()]
     for remark in (*_without_effect(wanted, given), *cache_remarks(pipeline)):
         print(f"torchrecorder: {remark}", file=sys.stderr)
@@ -193,7 +172,7 @@ def _put(outcome: Outcome, wanted: FileType, output: str, number: int, count: in
         return False
     if output == STDOUT:
         data = b"\n" * (number > 0) + data
-    file = f"{_UNSAFE.sub('-', outcome.request.recording.target).strip('-')}.{wanted.name}"
+    file = f"{file_name(outcome.request.recording.target)}.{wanted.name}"
     write(data, output, file if _is_folder(output) else "")
     return outcome.error is None
 
@@ -245,8 +224,3 @@ def _type(arguments: argparse.Namespace) -> FileType:
 
 def _is_folder(output: str) -> bool:
     return output.endswith(("/", os.sep)) or os.path.isdir(output)
-
-
-def _show_progress(stage: str, target: str, *_: object) -> None:
-    if sys.stderr.isatty():
-        print(f"{stage} {target}".rstrip(), file=sys.stderr)

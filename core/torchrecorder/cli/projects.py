@@ -11,22 +11,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchrecorder.cli.shared import FAILED, Commands, add_command, add_json, add_setting, cache_remarks, print_json
 from torchrecorder.errors import ClusterFailed, OptionError, shown_text
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.collecting import Collected, collect, configuration_of
 from torchrecorder.pipeline.recordings import Recording
-from torchrecorder.request import DiagramRequest, RecordingRequest, place
+from torchrecorder.request import DiagramRequest, RecordingRequest, is_pattern, place
 from torchrecorder.trace.freshness import Verdict
-from torchrecorder.worker.client import Worker, processors
-from torchrecorder.worker.lasting import worker_of_thread
 
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from torchrecorder.worker.client import Worker
+
+_Execute = Callable[[argparse.Namespace], int]
+"""Runs a command where no documentation is named: for pictures in files."""
 _PART = 8
 """The most recordings for one process that are handed out together, so that a bar can move and no last long part is
 waited for."""
@@ -35,16 +39,18 @@ _UPDATES = """\
 examples:
   torchrecorder update docs              # then commit the folder that the setting for the cache names
   torchrecorder update docs --retry      # also what failed before
+  torchrecorder update                   # pictures in files, as pyproject.toml and comments in README.md ask for them
 """
 _CHECKS = """\
 examples:
   torchrecorder check docs               # needs no torch; for a hook, or before a release
   torchrecorder check docs --json
+  torchrecorder check                    # pictures in files
 """
 _WHERE = 'write torchrecorder_cache = "diagrams" in conf.py, or `cache: diagrams` under the plugin in mkdocs.yml'
 
 
-def add_update(commands: Commands) -> None:
+def add_update(commands: Commands, in_files: _Execute) -> None:
     parser = add_command(
         commands,
         "update",
@@ -52,11 +58,13 @@ def add_update(commands: Commands) -> None:
         help="record what is missing or out of date in a project",
         description="Record what is missing or out of date in a project, into its committed cache.",
         epilog=_UPDATES,
-        check=lambda given: ["--jobs: write 1 or more"] if given.jobs is not None and given.jobs < 1 else [],
+        check=_problems_of_update,
     )
-    _add_docs(parser)
+    _add_docs(parser, in_files)
     add_setting(parser, "remote", "URL")
     parser.add_argument("--retry", action="store_true", help="try again what failed, even if it has not changed")
+    help_force = "without DOCS: overwrite also what was edited by hand since it was written"
+    parser.add_argument("--force", action="store_true", help=help_force)
     add_json(parser)
     where = parser.add_mutually_exclusive_group()
     help_jobs = "how many processes record at once (default: as many as there are processors)"
@@ -64,7 +72,16 @@ def add_update(commands: Commands) -> None:
     where.add_argument("--dask", metavar="ADDRESS", help="record on the cluster of this dask scheduler")
 
 
-def add_check(commands: Commands) -> None:
+def _problems_of_update(arguments: argparse.Namespace) -> list[str]:
+    problems = ["--jobs: write 1 or more"] if arguments.jobs is not None and arguments.jobs < 1 else []
+    if arguments.docs is None and arguments.dask:
+        problems.append("--dask records a documentation: name its folder, as in torchrecorder update docs --dask …")
+    if arguments.docs is not None and arguments.force:
+        problems.append("--force is for pictures in files: leave out the documentation")
+    return problems
+
+
+def add_check(commands: Commands, in_files: _Execute) -> None:
     parser = add_command(
         commands,
         "check",
@@ -73,12 +90,19 @@ def add_check(commands: Commands) -> None:
         description="List the diagrams of a project that are out of date, and why. Exit status 1 if any is.",
         epilog=_CHECKS,
     )
-    _add_docs(parser)
+    _add_docs(parser, in_files)
     parser.add_argument("--verify", action="store_true", help="record all again and compare; needs torch")
     add_json(parser)
 
 
 def run_update(arguments: argparse.Namespace) -> int:
+    if arguments.docs is None:
+        execute: _Execute = arguments.in_files
+        return execute(arguments)
+    from concurrent.futures import ThreadPoolExecutor  # with what starts processes, which `check` does not
+
+    from torchrecorder.worker.client import processors
+
     project = replace(_collect(arguments.docs, retries=arguments.retry), retries=arguments.retry)
     if arguments.remote:
         remote = place(project.settings.root, arguments.remote)
@@ -105,6 +129,9 @@ def run_update(arguments: argparse.Namespace) -> int:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
+    if arguments.docs is None:
+        execute: _Execute = arguments.in_files
+        return execute(arguments)
     project = _collect(arguments.docs)
     # What others have recorded is not in the project yet.
     project = replace(project, settings=replace(project.settings, remote=""))
@@ -135,6 +162,8 @@ class Checked:
     """That of a `Verdict`, or `failed`, or `differs`."""
     reason: str
     """Why it is not fresh; of one that is, what cannot be proved of it, if anything."""
+    graph: str = ""
+    """Hash of its Graph, if it was ever recorded."""
 
     @property
     def is_wrong(self) -> bool:
@@ -149,7 +178,7 @@ def checked(project: Collected, *, verify: bool = False) -> tuple[list[Checked],
     # What was tried and is not there most likely cannot be recorded; only the machine that tried it knows.
     tried = {it.recording for it in project.requests} - {it.recording for it in project.requests if not it.is_tried}
     wanted = [request for request in wanted if request not in tried or recordings.look(request)[0] is not None]
-    different = _different(project, wanted) if verify else {}
+    different = _different(project) if verify else {}
     rows: list[Checked] = []
     for request in wanted:
         manifest, finding = recordings.look(request)
@@ -161,7 +190,7 @@ def checked(project: Collected, *, verify: bool = False) -> tuple[list[Checked],
                 verdict, reason = "differs", different[request]
         elif (failed := recordings.failed(request)) and failed.error:
             verdict, reason = "failed", failed.error.summary()
-        rows.append(Checked(request, verdict, reason))
+        rows.append(Checked(request, verdict, reason, "" if manifest is None else manifest.graph))
     recordings.save_indexes()
     pipeline.cache.close()
     return rows, cache_remarks(pipeline)
@@ -183,6 +212,8 @@ class Done:
 
 
 def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
+    from concurrent.futures import as_completed
+
     known = _known(project)
     stale = [request for request, recording in known.items() if recording is None]
     fresh = [request for request, recording in known.items() if recording is not None]
@@ -217,6 +248,8 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
 
 def draw_part(part: Collected) -> Done:
     """Record and draw some requests; a function of its own, so that any executor can take it elsewhere."""
+    from torchrecorder.worker.lasting import worker_of_thread
+
     pipeline = _pipeline(part, worker_of_thread(part.settings))
     with part.as_in_a_build():
         outcomes = pipeline.run(part.requests)
@@ -224,9 +257,13 @@ def draw_part(part: Collected) -> Done:
     return Done(errors, set(cache_remarks(pipeline)))
 
 
-def _add_docs(parser: argparse.ArgumentParser) -> None:
-    help_ = "the folder of conf.py or mkdocs.yml or of the pages, or the file itself"
-    parser.add_argument("docs", metavar="DOCS", type=Path, help=help_)
+def _add_docs(parser: argparse.ArgumentParser, in_files: _Execute) -> None:
+    help_ = (
+        "the folder of conf.py or mkdocs.yml or of the pages, or the file itself (default: the pictures in files of the"
+        " project here, as its pyproject.toml and comments in its README ask for them)"
+    )
+    parser.add_argument("docs", metavar="DOCS", type=Path, nargs="?", help=help_)
+    parser.set_defaults(in_files=in_files)
 
 
 def _collect(docs: Path, *, retries: bool = False) -> Collected:
@@ -255,16 +292,16 @@ def _known(project: Collected) -> dict[DiagramRequest, Recording | None]:
     return known
 
 
-def _different(project: Collected, wanted: Sequence[RecordingRequest]) -> dict[RecordingRequest, str]:
+def _different(project: Collected) -> dict[RecordingRequest, str]:
     """The recordings that are fresh by their manifests and come out otherwise when made again, each with what does."""
     kept, different = _pipeline(project).recordings(), dict[RecordingRequest, str]()
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
         settings = replace(
             project.settings, cache=Path(scratch), committed=None, remote="", project=project.settings.root
         )
-        requests = {request.recording: request.timeout_s for request in project.requests}
+        requests = {it.recording: it.timeout_s for it in project.requests if not is_pattern(it.recording.target)}
         again = Pipeline(settings).recordings().make(requests, lambda *_: None)
-    for request in wanted:
+    for request in again:
         manifest, finding = kept.look(request)
         if manifest is not None and finding.verdict is Verdict.FRESH and again[request].digest != manifest.graph:
             different[request] = str(again[request].error or "recorded again, it gives another graph")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import SETTINGS, Option, Settings
+from torchrecorder.request import OPTIONS, SETTINGS, Option, Settings
+from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.settings import CACHE_FOLDER
-from torchrecorder.trace.allowed import EVERYTHING
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a command adds its parser to."""
@@ -58,6 +59,8 @@ def add_places(parser: argparse.ArgumentParser, *settings: tuple[str, str]) -> N
 
 def settings_here(arguments: argparse.Namespace) -> Settings:
     """The settings of a command that draws what is named in it."""
+    from torchrecorder.trace.allowed import EVERYTHING  # loads what looks into packages
+
     remote = getattr(arguments, "remote", "")
     path, engine = [".", *arguments.path], arguments.engine
     allow = [EVERYTHING]  # who types a target here can type any command
@@ -72,6 +75,18 @@ def add_option(parser: argparse._ActionsContainer, option: Option) -> None:
         parser.add_argument(f"--{option.name}", nargs="?", const="", metavar=option.written(), help=text)
     else:
         parser.add_argument(f"--{option.name}", metavar=option.written(), help=text)
+
+
+def with_yes(words: Sequence[str]) -> Iterator[str]:
+    """Typed words, with `yes` for each flag that stands alone: `--grey pkg.Net` has a target, not a value."""
+    alone = {f"--{option.name}": option.read for option in OPTIONS if isinstance(option.default, bool)}
+    for word, following in pairwise([*words, ""]):
+        try:
+            alone.get(word, read_yes_no)(following)
+        except ValueError:
+            yield f"{word}=yes" if word in alone else word
+        else:
+            yield word
 
 
 def written(arguments: argparse.Namespace, options: Sequence[Option]) -> dict[str, str]:
@@ -122,3 +137,8 @@ def said(error: TorchRecorderError) -> str:
 
 def cache_remarks(pipeline: Pipeline) -> list[str]:
     return [text for text in (pipeline.cache.problem, pipeline.cache.notice) if text]
+
+
+def show_progress(stage: str, target: str, *_: object) -> None:
+    if sys.stderr.isatty():
+        print(f"{stage} {target}".rstrip(), file=sys.stderr)

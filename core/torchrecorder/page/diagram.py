@@ -38,6 +38,8 @@ class Diagram:
     """What its drawing was made with."""
     scale: float = 1.0
     """How much larger than laid out it is in files."""
+    dark: bool = False
+    """Whether its SVG for a file is light on dark."""
     print_notes: tuple[str, ...] = ()
     """What is to be said of its size in print."""
     steps: tuple[tuple[str, Drawing | CachedDrawing], ...] = ()
@@ -178,7 +180,7 @@ class Diagram:
         """The picture with colours of its own, for files and `<img>`; its notes stand at its foot."""
         from torchrecorder.write.svg import standalone
 
-        return standalone(self.drawing.layout, scale=self.scale, notes=self._foot)
+        return standalone(self.drawing.layout, dark=self.dark, scale=self.scale, notes=self._foot)
 
     def to_html(self) -> str:
         """A page with the figure, in which readers can do all that they can in a documentation; it loads nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,3 +96,8 @@ def file_type(name: str) -> FileType:
         return kind
     advice = did_you_mean(name.lower(), by_name, f"there are {', '.join(by_name)}")
     raise OptionError((f"{name!r} is not a type of file; {advice}",))
+
+
+def file_name(target: str) -> str:
+    """Name for a file of a target, without an ending."""
+    return re.sub(r"[^\w.=+-]+", "-", target).strip("-")

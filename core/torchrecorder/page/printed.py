@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from torchrecorder.errors import OptionError
 from torchrecorder.page.diagram import Diagram
+from torchrecorder.page.files import FileType
 from torchrecorder.page.outcome import Outcome
-from torchrecorder.request import DiagramRequest, DrawingOptions
+from torchrecorder.request import DiagramRequest, DrawingOptions, one_depth
 
 _LETTERS = 10.5
 """Points of the letters in a layout."""
@@ -31,6 +32,17 @@ def points(width: str) -> float:
     if match[2] not in _POINTS or not float(match[1]):
         raise OptionError((f"width: a file has no page around it, so {width!r} is not a width; write 3.25in or 8cm",))
     return float(match[1]) * _POINTS[match[2]]
+
+
+def why_no_file(request: DiagramRequest, kind: FileType) -> tuple[str, ...]:
+    """Reasons why a request makes no such file: a width that no paper has, depths to switch between."""
+    depths = () if kind.switches or not request.depths else (one_depth(request.depths),)
+    try:
+        if request.figure.width and "width" in kind.heeds:
+            points(request.figure.width)
+    except OptionError as error:
+        return (*error.problems, *depths)
+    return depths
 
 
 def laid_out_for(drawing: DrawingOptions, width: str) -> list[DrawingOptions]:

@@ -10,7 +10,6 @@ not tried again for any of those.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import re
 import sysconfig
@@ -125,6 +124,8 @@ def files_of(error: TorchRecorderError | None) -> tuple[Path, ...]:
 @cache
 def _recorder() -> str:
     """Changes when torchrecorder does, since another version of it may find what this one did not."""
+    import importlib.metadata
+
     with suppress(importlib.metadata.PackageNotFoundError):
         version = importlib.metadata.version("torchrecorder-docs")
         files = [Path(folder, name) for folder, _, names in os.walk(_OURS) for name in names if name.endswith(".py")]

@@ -6,7 +6,6 @@ source only if it differs.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -173,6 +172,8 @@ class Freshness:
 
     def has_packages_of(self, manifest: Manifest) -> bool:
         """Whether all that the model is made of is installed, in whatever version."""
+        import importlib.metadata
+
         path = list(sys.path if self._own_path is None else self._own_path)
         return all(any(importlib.metadata.distributions(name=name, path=path)) for name in manifest.distributions)
 
@@ -291,6 +292,8 @@ class Freshness:
             folder = f"{re.sub('[-_.]+', '_', name)}-{then}.dist-info"
             now = then
             if not any(os.path.isdir(os.path.join(entry, folder)) for entry in path):  # reading metadata takes longer
+                import importlib.metadata
+
                 installed = next(iter(importlib.metadata.distributions(name=name, path=list(path))), None)
                 now = then if installed is None else installed.version or then
             self._versions[name, then] = "" if _public(now) == _public(then) else now

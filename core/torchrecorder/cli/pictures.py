@@ -1,0 +1,240 @@
+"""`torchrecorder update` and `torchrecorder check` without a documentation: pictures in the files of a project."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from torchrecorder.cli.projects import Checked, checked
+from torchrecorder.cli.shared import FAILED, cache_remarks, print_json, said, show_progress
+from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.files.contents import content, pictures_of
+from torchrecorder.files.kept import Kept, State
+from torchrecorder.files.project import FilePart, Project, read_project
+from torchrecorder.page.outcome import Outcome
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline.collecting import Collected
+from torchrecorder.request import DiagramRequest, RecordingRequest, is_pattern, place
+
+_Names = Mapping[str, Mapping[str, str]]
+"""By pattern, the models that match it, each with why it cannot be drawn by its name alone."""
+
+
+def check(arguments: argparse.Namespace) -> int:
+    project = read_project(Path.cwd())
+    project.settings = replace(project.settings, remote="")
+    looked = _Looked(project)
+    states = looked.states(looked.names_kept(), verify=arguments.verify)
+    wrong = [state for state in states if state.verdict != "fresh"]
+    if arguments.json:
+        print_json({"files": [_row(it) for it in states], "out_of_date": len(wrong), "remarks": looked.remarks})
+        return FAILED if wrong else 0
+    for remark in looked.remarks:
+        print(f"torchrecorder: {remark}", file=sys.stderr)
+    for state in wrong:
+        print(f"{state.verdict.upper():8} {_shown(state.part)}: {state.reason}")
+    places, left = ({it.part.place for it in some} for some in (states, wrong))
+    print(f"{_counted(len(places))}, {f'{len(left)} to be written' if left else 'all fresh'}")
+    return FAILED if wrong else 0
+
+
+def _row(state: State) -> dict[str, str]:
+    part = state.part
+    return {"file": part.file, "place": part.place, "verdict": state.verdict, "reason": state.reason}
+
+
+def _shown(part: FilePart) -> str:
+    return part.place if part.block is not None else f"{part.file} ({part.place})"
+
+
+def _counted(places: int) -> str:
+    return f"{places} picture{'' if places == 1 else 's'}"
+
+
+@dataclass(slots=True)
+class _Looked:
+    """What is known of the parts of a project without drawing."""
+
+    project: Project
+    kept: Kept = field(init=False)
+    remarks: list[str] = field(default_factory=list)
+    refused: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Verdict and reason of patterns whose models are not known."""
+
+    def __post_init__(self) -> None:
+        self.kept = Kept(self.project)
+
+    @property
+    def patterns(self) -> list[str]:
+        rows = (row.body.target for part in self.project.parts for row in part.models)
+        return [*dict.fromkeys(target for target in rows if is_pattern(target))]
+
+    def names_kept(self) -> _Names:
+        """Models of patterns as they were found last, without those patterns of which that may have changed."""
+        names: dict[str, Mapping[str, str]] = {}
+        recordings = Pipeline(self.project.settings, writes_committed=True).recordings() if self.patterns else None
+        for pattern in self.patterns:
+            assert recordings is not None
+            request = RecordingRequest(pattern)
+            if (kept := recordings.names_kept(request)) is not None:
+                names[pattern] = kept
+            else:
+                finding = recordings.look(request)[1]
+                self.refused[pattern] = finding.verdict.value, f"{pattern}: {finding}"
+        return names
+
+    def states(self, names: _Names, *, verify: bool = False) -> list[State]:
+        parts = [each for part in self.project.parts for each in self._expanded(part, names)]
+        known = [part for part in parts if not self.refusal(part)[1]]
+        asked = [request for part in known for request in part.requests]
+        olds = [DiagramRequest(request.old) for request in asked if request.old is not None]
+        rows = {row.request: row for row in self._checked([*asked, *olds], verify=verify)}
+        shown = [it for it in parts if not (it.request and it.request.is_tried) or it.request.recording in rows]
+        return [self._state(part, rows) for part in shown]
+
+    def _checked(self, requests: list[DiagramRequest], *, verify: bool = False) -> list[Checked]:
+        rows, remarks = checked(Collected(self.project.settings, tuple(requests)), verify=verify)
+        self.remarks += [remark for remark in remarks if remark not in self.remarks]
+        return rows
+
+    def _expanded(self, part: FilePart, names: _Names) -> Iterator[FilePart]:
+        """The part, its patterns made into the models that match them, and the pictures that it shows."""
+        if not part.models or self.refusal(part)[1]:
+            yield part
+            return
+        rows = []
+        for row in part.models:
+            if not is_pattern(row.body.target):
+                rows.append(row)
+                continue
+            for name, obstacle in names.get(row.body.target, {}).items():
+                body, title = replace(row.body, target=name, is_tried=True), name.rpartition(".")[2]
+                rows += [] if obstacle else [replace(row, body=body, title=title)]
+        part = replace(part, models=tuple(rows))
+        yield part
+        if part.links:
+            yield from pictures_of(part)
+
+    def refusal(self, part: FilePart) -> tuple[str, str]:
+        return next((self.refused[it.body.target] for it in part.models if it.body.target in self.refused), ("", ""))
+
+    def _state(self, part: FilePart, rows: Mapping[RecordingRequest, Checked]) -> State:
+        verdict, reason = self.refusal(part)
+        if verdict:
+            return State(part, verdict, reason)
+        for request in part.requests:
+            for recording in filter(None, (request.recording, request.old)):
+                if (row := rows.get(recording)) is not None and row.is_wrong:
+                    return State(part, row.verdict, f"{recording.target}: {row.reason}")
+        state = self.kept.state(part, self.kept.shows(part, {it: row.graph for it, row in rows.items()}))
+        is_short = any(request.recording not in rows for request in part.requests)
+        return replace(state, is_old=state.is_old or is_short)
+
+
+def update(arguments: argparse.Namespace) -> int:
+    from torchrecorder.worker.client import processors  # with what starts processes, which `check` does not
+
+    project = read_project(Path.cwd())
+    if arguments.remote:
+        project.settings = replace(project.settings, remote=place(project.root, arguments.remote))
+    project.settings = replace(project.settings, jobs=arguments.jobs or processors())
+    done = _Update(project, retries=arguments.retry, overwrites=arguments.force)
+    places = done.run()
+    if arguments.json:
+        print_json({"written": done.written, "errors": done.errors, "remarks": sorted(done.remarks)})
+        return FAILED if done.errors else 0
+    for remark in sorted(done.remarks):
+        print(f"torchrecorder: {remark}", file=sys.stderr)
+    for where, error in done.errors.items():
+        print(f"torchrecorder: error: {where}: {error}", file=sys.stderr)
+    for file in done.written:
+        print(f"wrote {file}")
+    failed = f", {len(done.errors)} failed and left as they were" if done.errors else ", all fresh"
+    print(f"{_counted(places)}{failed}")
+    return FAILED if done.errors else 0
+
+
+class _Update:
+    def __init__(self, project: Project, *, retries: bool, overwrites: bool) -> None:
+        from torchrecorder.worker.lasting import worker_of_thread
+
+        self.looked = _Looked(project)
+        self.written: list[str] = []
+        self.errors: dict[str, str] = {}
+        """What went wrong, by where it is asked for."""
+        self.remarks: set[str] = set()
+        self._overwrites = overwrites
+        self._pipeline = Pipeline(
+            project.settings, worker_of_thread(project.settings), writes_committed=True, retries=retries
+        )
+        self._drawn: dict[DiagramRequest, Outcome] = {}
+
+    def run(self) -> int:
+        """Write what is missing or out of date; the number of places that ask for a picture or a table."""
+        names = self._names()
+        for _ in range(2):  # only what was recorded has a picture in a table of all that match a pattern
+            states = self.looked.states(names)
+            wrong = [it for it in states if (it.verdict != "fresh" or it.is_old) and not self._is_refused(it)]
+            asked = dict.fromkeys(request for state in wrong for request in state.part.requests)
+            if asked.keys() - self._drawn.keys():
+                self._drawn |= self._pipeline.run(asked.keys() - self._drawn.keys(), show_progress)
+        self._write(wrong, [state.part for state in states])
+        self.remarks |= {*self.looked.remarks, *cache_remarks(self._pipeline)}
+        return len({state.part.place for state in states})
+
+    def _names(self) -> _Names:
+        names: dict[str, Mapping[str, str]] = {}
+        recordings = self._pipeline.recordings() if self.looked.patterns else None
+        for pattern in self.looked.patterns:
+            assert recordings is not None
+            try:
+                names[pattern] = recordings.names(RecordingRequest(pattern))
+            except TorchRecorderError as error:
+                self.looked.refused[pattern] = "failed", said(error)
+                continue
+            left_out = {name: obstacle for name, obstacle in names[pattern].items() if obstacle}
+            self.remarks |= {f"note: {name} is left out: {obstacle}" for name, obstacle in left_out.items()}
+        if recordings is not None:
+            recordings.save_indexes()
+        return names
+
+    def _is_refused(self, state: State) -> bool:
+        if refused := self.looked.refusal(state.part)[1]:
+            self.errors[state.part.place] = refused
+        return bool(refused)
+
+    def _write(self, wrong: list[State], parts: list[FilePart]) -> None:
+        made: dict[str, dict[FilePart, tuple[str, bytes]]] = {}
+        for state in wrong:
+            if (text := self._content(state)) is not None:
+                made.setdefault(state.part.file, {})[state.part] = state.shows, text
+        for file, contents in made.items():
+            try:
+                if self.looked.kept.write(file, contents, [part for part in parts if part.file == file]):
+                    self.written.append(file)
+            except OptionError as error:
+                self.errors[file] = str(error)
+
+    def _content(self, state: State) -> bytes | None:
+        """New content of a part; None, with an error, if there is none or it must not be written."""
+        part = state.part
+        try:
+            text = content(part, self._drawn)
+        except TorchRecorderError as error:
+            self._fail(part.place, f"{said(error)}; what was there stays")
+            return None
+        for request in part.requests:
+            if (failed := self._drawn[request].error) is not None:
+                self.remarks.add(f"note: {request.recording.target} is left out: {failed.summary()}")
+        if self._overwrites or self.looked.kept.is_ours(part, text):
+            return text
+        what = "it" if part.block else part.file
+        self._fail(part.place, f"{what} was edited since it was written, or is not ours: --force overwrites it")
+        return None
+
+    def _fail(self, place: str, why: str) -> None:
+        before = self.errors.get(place, "")
+        self.errors[place] = why if before in ("", why) else f"{before}\n{why}"

@@ -1,0 +1,98 @@
+"""Pairs of comments in a Markdown file, between which a picture or a table is written.
+
+    <!-- torchrecorder: pkg.Net shape=1,3,32,32 -->
+    …
+    <!-- /torchrecorder -->
+
+A comment stands on lines of its own. Lines are looked at as bytes, so that all around them stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_FENCE = re.compile(rb"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(?P<marks>`{3,}|~{3,})(?P<info>.*)")
+_OPENING = re.compile(rb" {0,3}<!--\s*torchrecorder(?P<colon>:\s*|\s+(?=\w+\.\w))(?P<said>.*)", re.DOTALL)
+"""Also without the colon, if a dotted name follows: a slip is not taken for a remark."""
+_CLOSING = re.compile(rb" {0,3}<!--\s*/\s*torchrecorder\s*-->\s*")
+_END = b"-->"
+_MARK = b"\xef\xbb\xbf"
+
+
+class Block(NamedTuple):
+    """What stands between an opening and a closing comment."""
+
+    line: int
+    said: str
+    """The text of the opening comment; a list of models has more lines."""
+    start: int
+    end: int
+    """The bytes of the file between the two comments."""
+    newline: bytes
+
+
+def blocks(data: bytes) -> tuple[list[Block], list[tuple[int, str]]]:
+    """The blocks of a file, and its problems, each with its line."""
+    if b"torchrecorder" not in data.replace(b"\0", b""):
+        return [], []
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        bad = data.count(b"\n", 0, error.start) + 1
+        return [], [(bad, "it is not in UTF-8, so nothing is written into it; save it in UTF-8")]
+    found: list[Block] = []
+    problems: list[tuple[int, str]] = []
+    opened: tuple[int, str, int, bytes] | None = None
+    for number, start, line in _lines(data):
+        end = start + len(line)
+        if opening := _OPENING.fullmatch(line):
+            said, closing, rest = opening["said"].rpartition(_END)
+            if not closing or rest.strip() or opening["colon"].isspace():
+                problems.append((number, "this comment is written `<!-- torchrecorder: pkg.Net shape=1,3 -->`"))
+            if opened is not None:
+                why = f"it begins within that of line {opened[0]}; close that one before: <!-- /torchrecorder -->"
+                problems.append((number, why))
+            newline = b"\r\n" if line.endswith(b"\r\n") else b"\n"
+            opened = number, said.decode().strip(), end, newline
+        elif _CLOSING.fullmatch(line):
+            if opened is None:
+                problems.append((number, "nothing is open that <!-- /torchrecorder --> could close"))
+            else:
+                found.append(Block(*opened[:3], start, opened[3]))
+            opened = None
+    if opened is not None:
+        problems.append((opened[0], "the comment has no end: write <!-- /torchrecorder --> on a line below it"))
+    return found, problems
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Lines outside of fenced code, each with its number and first byte; an opening comment is one with all of its."""
+    fence, comment = b"", b""
+    at = len(_MARK) if data.startswith(_MARK) else 0
+    first = number_of_first = 0
+    for number, line in enumerate(data[at:].splitlines(keepends=True), 1):
+        start, at = at, at + len(line)
+        if comment:
+            comment += line
+        elif mark := _FENCE.fullmatch(line.rstrip()):
+            is_end = fence and mark["marks"].startswith(fence) and not mark["info"].strip()
+            fence = b"" if is_end else fence or mark["marks"]
+        elif not fence and _OPENING.fullmatch(line):
+            comment, first, number_of_first = line, start, number
+        elif not fence:
+            yield number, start, line
+        if comment and (_END in line or not line.strip()):
+            yield number_of_first, first, comment
+            comment = b""
+    if comment:
+        yield number_of_first, first, comment
+
+
+def spliced(data: bytes, texts: list[tuple[Block, str]]) -> bytes:
+    """The file with new texts between its comments, in the line ends of each comment."""
+    for block, text in sorted(texts, reverse=True):
+        written = f"\n{text.strip()}\n\n".encode().replace(b"\n", block.newline)
+        data = data[: block.start] + written + data[block.end :]
+    return data

@@ -1,0 +1,102 @@
+"""What is written into files and between comments, of what became of the requests for it."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from html import escape
+
+from torchrecorder.files.project import FilePart
+from torchrecorder.page.files import FileType, file_name, file_type
+from torchrecorder.page.outcome import Outcome
+from torchrecorder.page.printed import outcome_for_print
+from torchrecorder.request import DiagramRequest
+from torchrecorder.request.models import COLUMNS
+
+_MADE = "<!-- written by `torchrecorder update`, as pyproject.toml asks; edit that -->\n\n"
+
+
+def content(part: FilePart, drawn: Mapping[DiagramRequest, Outcome]) -> bytes:
+    """Content of a part.
+
+    Raises:
+        TorchRecorderError: A model that it needs could not be drawn.
+    """
+    outcomes = [drawn[request] for request in part.requests]
+    if part.request is None:
+        table = "\n".join(_table(part, outcomes))
+        return (table if part.block else f"{_MADE}{table}\n").encode()
+    outcome = outcome_for_print(part.request, outcomes) if part.block is None else outcomes[0].loaded()
+    if outcome.error is not None:
+        raise outcome.error
+    assert outcome.diagram is not None
+    if isinstance(part.kind, FileType):
+        return part.kind.write(replace(outcome.diagram, dark=part.dark))
+    if part.kind == "mermaid":
+        return b"```mermaid\n" + file_type("mmd").write(outcome.diagram) + b"```"
+    return "\n".join(_picture(part, outcome)).encode()
+
+
+def _picture(part: FilePart, outcome: Outcome) -> Iterator[str]:
+    """Lines of the element that shows a light or a dark file, as the reader's page is."""
+    options, diagram = outcome.request.figure, outcome.diagram
+    assert diagram is not None
+    light, *dark = (_address(file, part) for file in part.links)
+    shown = {"src": light, "alt": options.alt or diagram.alt}
+    wide, high = options.size(diagram.size[0])
+    shown |= {"width": _attribute(wide), "height": _attribute(high)}
+    is_centred = options.align == "center"
+    shown |= {"align": "" if is_centred else options.align}
+    words = " ".join(f'{name}="{escape(text)}"' for name, text in shown.items() if text)
+    yield from ['<p align="center">'] if is_centred else []
+    yield "<picture>"
+    yield from (f'  <source media="(prefers-color-scheme: dark)" srcset="{file}">' for file in dark)
+    yield f"  <img {words}>"
+    yield "</picture>"
+    yield from ["</p>"] if is_centred else []
+
+
+def _attribute(length: str) -> str:
+    """A length of CSS as an attribute of HTML, where pixels are whole and have no unit."""
+    return f"{float(length[:-2]):.0f}" if length.endswith("px") else length
+
+
+def _address(file: str, part: FilePart) -> str:
+    """Address of a file, seen from the Markdown that shows it."""
+    return posixpath.relpath(file, os.path.dirname(part.file) or ".").replace(" ", "%20")
+
+
+def _table(part: FilePart, outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Lines of a table of Markdown, without the models of a pattern that cannot be drawn."""
+    from torchrecorder.comparison.report import escaped  # loads all that compares, which no picture needs
+    from torchrecorder.page.models import ModelRow
+
+    numbers = ("parameters", "trainable", "flops", "memory", "depth")
+    yield f"| {' | '.join(COLUMNS[name] for name in part.columns)} |"
+    yield f"|{'|'.join('---:' if name in numbers else '---' for name in part.columns)}|"
+    for listed, outcome in zip(part.models, outcomes, strict=True):
+        if outcome.error is not None:
+            if outcome.is_skipped:
+                continue
+            raise outcome.error
+        row = ModelRow(listed, outcome)
+        cells = [_image(part, row.outcome) if it == "picture" else escaped(row.cell(it)) for it in part.columns]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _image(part: FilePart, outcome: Outcome) -> str:
+    address = _address(picture_file(part, outcome.request), part)
+    return f'<a href="{address}"><img src="{address}" width="120" alt="{escape(outcome.title())}"></a>'
+
+
+def picture_file(table: FilePart, request: DiagramRequest) -> str:
+    return f"{table.links[0]}/{file_name(request.recording.target)}.svg"
+
+
+def pictures_of(table: FilePart) -> Iterator[FilePart]:
+    """The files of the pictures that a table shows."""
+    for row, request in zip(table.models, table.requests, strict=True):
+        asks = ("shown", row.body.target, dict(row.body.options))
+        yield FilePart(table.place, picture_file(table, request), file_type("svg"), asks, request)

@@ -1,0 +1,160 @@
+"""State of the files of a project: what was written into them, and whether that is still what their models are.
+
+The committed cache remembers of each file the digests of what was written, each with a digest of what it shows and the
+version that drew it. So a text that was edited by hand is known, and nothing has to be drawn to see that all is fresh.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchrecorder import __version__
+from torchrecorder.cache.store import Store
+from torchrecorder.drawing import REVISION
+from torchrecorder.errors import OptionError
+from torchrecorder.files.comments import Block, spliced
+from torchrecorder.files.project import FilePart, Project
+from torchrecorder.pipeline.drawings import source_of
+from torchrecorder.request import RecordingRequest
+from torchrecorder.trace.digests import source_digest, text_digest
+from torchrecorder.trace.finder import ModuleFinder
+
+BY = f"{__version__} {REVISION}"
+"""The version that draws: what another one drew is true, but may look better now."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """State of a part, as far as it can be known without drawing it."""
+
+    part: FilePart
+    verdict: str
+    """`fresh`, `missing`, `stale`, `failed`, `differs`, or `edited`."""
+    reason: str = ""
+    shows: str = ""
+    """Digest of what it is to show; empty if that is not known."""
+    is_old: bool = False
+    """Whether another version drew it, or it lacks a model that could not be recorded when it was made."""
+
+
+class Kept:
+    """What was written into the files of a project."""
+
+    def __init__(self, project: Project) -> None:
+        assert project.settings.committed is not None
+        self._root = project.root
+        self._contents = project.contents
+        self._finder = ModuleFinder(project.settings.path)
+        self.store = Store(project.settings.committed, is_committed=True)
+
+    def shows(self, part: FilePart, graphs: Mapping[RecordingRequest, str]) -> str:
+        """Digest of what a part is to show."""
+        requests = part.requests
+        seen = [
+            (it.recording.target, *(graphs.get(each, "") for each in (it.recording, it.old) if each)) for it in requests
+        ]
+        stylers = {
+            it.drawing.styler: source_of(it.drawing.styler, self._finder) for it in requests if it.drawing.styler
+        }
+        return text_digest(json.dumps([part.asks, seen, stylers], sort_keys=True))
+
+    def state(self, part: FilePart, shows: str) -> State:
+        """State of a part whose recordings are fresh."""
+        now, written = self.now(part), self._written(part.file)
+        if now is None or not now.strip():
+            return State(part, "missing", "it was never written", shows)
+        known = written.get(source_digest(now.strip()))
+        if known is None:
+            why = "it was edited since it was written" if written else "torchrecorder has not written it"
+            return State(part, "edited", f"{why}; torchrecorder update --force overwrites it", shows)
+        if known[0] != shows:
+            return State(part, "stale", "something else is asked for now, or the model has changed since", shows)
+        return State(part, "fresh", "", shows, known[1] != BY)
+
+    def now(self, part: FilePart) -> bytes | None:
+        """What stands in a file, or between the comments of a part, now; None if there is no file."""
+        if part.block is not None:
+            return self._contents[part.file][part.block.start : part.block.end]
+        try:
+            return (self._root / part.file).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def is_ours(self, part: FilePart, text: bytes) -> bool:
+        """Whether a text takes the place of nothing, of itself, or of what was written here before."""
+        now, digest = self.now(part), source_digest
+        return (
+            now is None or not now.strip() or digest(now.strip()) in {digest(text.strip()), *self._written(part.file)}
+        )
+
+    def write(self, file: str, made: Mapping[FilePart, tuple[str, bytes]], parts: Iterable[FilePart]) -> bool:
+        """Write new contents of parts of a file, each given with what it shows, and remember them.
+
+        Whether the file is another one now.
+
+        `parts` are all of the file: those that are not made again are as they were.
+
+        Raises:
+            OptionError: The file cannot be written, or has changed since it was read.
+        """
+        before = self._written(file)
+        data = next(iter(made.values()))[1]
+        texts: list[tuple[Block, str]] = []
+        written: dict[str, Sequence[str]] = {}
+        for part in parts:
+            if part in made:
+                shows, text = made[part]
+                written[source_digest(text.strip())] = [shows, BY]
+                texts += [(part.block, text.decode())] if part.block is not None else []
+            elif (digest := source_digest((self.now(part) or b"").strip())) in before:
+                written.setdefault(digest, before[digest])
+        path = self._root / file
+        if texts:
+            if path.read_bytes() != self._contents[file]:
+                raise OptionError((f"{file} has changed while models were recorded; run the command again",))
+            data = spliced(self._contents[file], texts)
+        with suppress(FileNotFoundError):
+            if path.read_bytes() == data:
+                self._remember(file, written)
+                return False
+        _replace(path, data)
+        self._remember(file, written)
+        return True
+
+    def _written(self, file: str) -> dict[str, Sequence[str]]:
+        entry = self.store.entry("file", _key(file)) or {}
+        written = entry.get("written") if entry.get("file") == file else None
+        rows = written.items() if isinstance(written, dict) else ()
+        return {digest: row for digest, row in rows if isinstance(row, list) and len(row) == 2}
+
+    def _remember(self, file: str, written: Mapping[str, Sequence[str]]) -> None:
+        self.store.put_entry("file", _key(file), {"file": file, "written": dict(written), "object": ""})
+
+
+def _key(file: str) -> str:
+    return hashlib.sha256(file.encode()).hexdigest()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file whole, so that a reader, or a machine that stops, sees the old one or the new one."""
+    path = Path(os.path.realpath(path))
+    new = path.parent / f".new-{secrets.token_hex(8)}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            new.write_bytes(data)
+            if path.exists():
+                shutil.copymode(path, new)
+            os.replace(new, path)
+        finally:
+            new.unlink(missing_ok=True)
+    except OSError as error:
+        raise OptionError((f"cannot write {path.name}: {error.strerror or error}",)) from error
