@@ -31,12 +31,12 @@ WAYS: dict[str, dict[str, object]] = {
 }
 NETS = [net for net in SAID if SAID[net]]
 """Those of which an edge says something."""
-NEAR = 30.0
-"""Points."""
+NEAR = 60.0
+"""Points from the end of a line to the middle of its word, which may be some 40 wide."""
 
 
-def view_of(net: str) -> View:
-    return Views(recorded(net), DrawingOptions()).view(beside=True)
+def view_of(net: str, *, beside: bool = True) -> View:
+    return Views(recorded(net), DrawingOptions()).view(beside=beside)
 
 
 def parts(view: View) -> Counter[str]:
@@ -63,7 +63,8 @@ def test_each_part_is_written(net: str, way: str) -> None:
     (drawing,) = draw([DrawJob(recorded(net), "0" * 12, read_drawing(WAYS[way]))], find_engine())
     assert isinstance(drawing, Drawing), drawing
     assert drawing.weakened == ()
-    assert parts(view_of(net)) - written(drawing) == Counter()
+    view = view_of(net, beside=way != "layered")
+    assert parts(view) - written(drawing) == Counter()
     assert way == "layered" or words_on_edges(seen(drawing.svg)) == []
 
 
@@ -92,4 +93,4 @@ def test_mermaid_has_the_part_behind_the_shape() -> None:
     options = DrawingOptions()
     text = to_mermaid(lambda given: Views(recorded("gated"), given).view(beside=False), options)
     said = {line.partition("|")[2].rpartition("|")[0] for line in text.splitlines() if "half" in line}
-    assert said == {'"N×3×4 · 2nd half"', '"1st half"'}
+    assert said == {'"N×3×8 · 2nd half"', '"1st half"'}
