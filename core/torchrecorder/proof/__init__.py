@@ -13,7 +13,7 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault, FaultKind, GraphFacts
 from torchrecorder.proof.flow import FlowProof
-from torchrecorder.proof.parts import Parts
+from torchrecorder.proof.parts import PartsProof
 from torchrecorder.proof.sameness import Sameness
 from torchrecorder.view import View, Views
 
@@ -80,7 +80,7 @@ class Prover:
         coverages = [Coverage(shown, self._facts) for shown in (view, *(inset.view for inset in view.insets))]
         for coverage in coverages:
             faults += FlowProof(coverage).faults()
-            faults += Parts(coverage).faults()
+            faults += PartsProof(coverage).faults()
             faults += coverage.faults
         faults += Sameness(view, self._facts, coverages).faults()
         return tuple(dict.fromkeys(faults))

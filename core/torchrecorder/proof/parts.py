@@ -32,7 +32,7 @@ _NAMED = 1_000_003
 _HALVES = {"1st half": 0, "2nd half": 1}
 
 
-class Parts:
+class PartsProof:
     """The parts that reach the nodes of a View."""
 
     def __init__(self, coverage: Coverage) -> None:
