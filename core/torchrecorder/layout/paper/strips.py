@@ -35,6 +35,8 @@ class Strip:
     """Whether data flows to the right; titles are then where data could come in from the left of the flow."""
     is_tower: bool = False
     """Whether one thing stands below the other."""
+    over_entries: float = 0.0
+    """Room for names at the lines that enter, before they turn."""
     is_turned: bool = False
     """Whether it is the inside of a box that will be turned over."""
     is_bound: bool = False
@@ -224,11 +226,11 @@ class Strip:
 
     def _gap(self, r: int, router: Router) -> float:
         room, is_last = self._needed(r, router), r + 1 == len(self.rows)
-        if not is_last and self.rows[r + 1][0].is_port:
-            return max(tuning.PORT_GAP, room + 3.0 if room else 0.0)
         arrow, word = tuning.ARROW_ROOM if is_last else self._arrow(r + 1), max(item.word for item in self.rows[r])
         if self.rows[r][0].is_port and r == 0:
-            return self.lead + max(arrow, room + arrow - 3.0 if room else 0.0)
+            return self.lead + max(arrow, self.over_entries + room + arrow - 3.0 if room else 0.0)
+        if not is_last and self.rows[r + 1][0].is_port:
+            return max(tuning.PORT_GAP, room + 3.0 if room else 0.0)
         to_box = not is_last and any(item.piece for item in self.rows[r + 1])
         gap = (tuning.WORD_GAP_TO_BOX if to_box else tuning.WORD_GAP) if word else arrow
         if self.is_sideways:
@@ -248,7 +250,7 @@ class Strip:
         begin = tail.y + tail.bottom
         points = [(wire.start, begin)]
         if wire.leaving is not None:
-            base = self.lead - 3.0 if tail.is_port else self.bottoms[tail.last]
+            base = self.lead - 3.0 + self.over_entries if tail.is_port else self.bottoms[tail.last]
             y = base + tuning.FIRST_TRACK + tuning.TRACK * wire.leaving
             points += [(wire.start, y), (wire.lane, y)]
         if wire.side:
