@@ -76,19 +76,18 @@ class _Parts:
             if self._graph.values[origin].kind in _LOOSE or self._tail(origin) == node.id:
                 continue
             self._taken.setdefault(origin, {}).setdefault(node.id, set()).add(part)
-            for other in alike(op.id, node) if op is not None and part else ():
+            if op is None or not part:
+                continue
+            for other in alike(op.id, node):
                 if (said := self._there(op, value, part, other)) != _said(part):
                     self._others.setdefault((origin, node.id), {})[said] = None
         words = dict(self._told())
         if not any(words.values()):
             return self._view.edges
         into: dict[int, list[int]] = {}
-        for origin, node_ in words:
-            into.setdefault(node_, []).append(origin)
-        for origin, by_node in self._taken.items():  # what says nothing goes the same way
-            for node_ in by_node:
-                if (origin, node_) not in words and node_ in into:
-                    into[node_].append(origin)
+        for origin, by_node in self._taken.items():
+            for reader in by_node:
+                into.setdefault(reader, []).append(origin)
         return tuple(self._with_part(edge, words, into.get(edge.head, ())) for edge in self._view.edges)
 
     def _reads(self) -> Iterator[tuple[Node, int, Op | None]]:

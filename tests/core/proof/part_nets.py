@@ -73,7 +73,8 @@ class Modulated(nn.Module):
     def forward(self, x: Tensor, c: Tensor) -> Tensor:
         shift, scale, gate, shift2, scale2, gate2 = self.ada(c)[:, None].chunk(6, -1)
         x = x + gate * self.attn(self.norm1(x) * (1 + scale) + shift)
-        return x + gate2 * self.mlp(self.norm2(x) * (1 + scale2) + shift2)
+        found: Tensor = x + gate2 * self.mlp(self.norm2(x) * (1 + scale2) + shift2)
+        return found
 
 
 class ClassToken(nn.Module):
@@ -135,7 +136,8 @@ class Steps(nn.Module):
         h = seq.mean(0)
         for t in range(3):
             h = torch.tanh(self.step(seq[t]) + self.back(h))
-        return h
+        found: Tensor = h
+        return found
 
 
 class AllOfIt(nn.Module):
