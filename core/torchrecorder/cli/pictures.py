@@ -26,7 +26,7 @@ _Names = Mapping[str, Mapping[str, str]]
 def check(arguments: argparse.Namespace) -> int:
     project = read_project(Path.cwd())
     project.settings = replace(project.settings, remote="")
-    looked = _Looked(project)
+    looked = _Looked(project, asks_hub=arguments.hub)
     states = looked.states(looked.names_kept(), verify=arguments.verify)
     wrong = [state for state in states if state.verdict != "fresh"]
     if arguments.json:
@@ -63,6 +63,7 @@ class _Looked:
     remarks: list[str] = field(default_factory=list)
     refused: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Verdict and reason of patterns whose models are not known."""
+    asks_hub: bool = False
 
     def __post_init__(self) -> None:
         self.kept = Kept(self.project)
@@ -79,8 +80,9 @@ class _Looked:
         for pattern in self.patterns:
             assert recordings is not None
             request = RecordingRequest(pattern)
-            if (kept := recordings.names_kept(request)) is not None:
-                names[pattern] = kept
+            kept = recordings.names_kept(request)
+            if kept is not None and kept.error is None:
+                names[pattern] = kept.names()
             else:
                 finding = recordings.look(request)[1]
                 self.refused[pattern] = finding.verdict.value, f"{pattern}: {finding}"
@@ -96,7 +98,8 @@ class _Looked:
         return [self._state(part, rows) for part in shown]
 
     def _checked(self, requests: list[DiagramRequest], *, verify: bool = False) -> list[Checked]:
-        rows, remarks = checked(Collected(self.project.settings, tuple(requests)), verify=verify)
+        collected = Collected(self.project.settings, tuple(requests), asks_hub=self.asks_hub)
+        rows, remarks = checked(collected, verify=verify)
         self.remarks += [remark for remark in remarks if remark not in self.remarks]
         return rows
 
@@ -141,7 +144,7 @@ def update(arguments: argparse.Namespace) -> int:
     if arguments.remote:
         project.settings = replace(project.settings, remote=place(project.root, arguments.remote))
     project.settings = replace(project.settings, jobs=arguments.jobs or processors())
-    done = _Update(project, retries=arguments.retry, overwrites=arguments.force)
+    done = _Update(project, retries=arguments.retry, overwrites=arguments.force, asks_hub=arguments.hub)
     places = done.run()
     if arguments.json:
         print_json({"written": done.written, "errors": done.errors, "remarks": sorted(done.remarks)})
@@ -158,18 +161,17 @@ def update(arguments: argparse.Namespace) -> int:
 
 
 class _Update:
-    def __init__(self, project: Project, *, retries: bool, overwrites: bool) -> None:
+    def __init__(self, project: Project, *, retries: bool, overwrites: bool, asks_hub: bool) -> None:
         from torchrecorder.worker.lasting import worker_of_thread
 
-        self.looked = _Looked(project)
+        self.looked = _Looked(project, asks_hub=asks_hub)
         self.written: list[str] = []
         self.errors: dict[str, str] = {}
         """What went wrong, by where it is asked for."""
         self.remarks: set[str] = set()
         self._overwrites = overwrites
-        self._pipeline = Pipeline(
-            project.settings, worker_of_thread(project.settings), writes_committed=True, retries=retries
-        )
+        asked = {"retries": retries, "asks_hub": asks_hub}
+        self._pipeline = Pipeline(project.settings, worker_of_thread(project.settings), writes_committed=True, **asked)
         self._drawn: dict[DiagramRequest, Outcome] = {}
 
     def run(self) -> int:
@@ -191,7 +193,10 @@ class _Update:
         for pattern in self.looked.patterns:
             assert recordings is not None
             try:
-                names[pattern] = recordings.names(RecordingRequest(pattern))
+                recording = recordings.names(RecordingRequest(pattern))
+                if recording.error is not None:
+                    raise recording.error
+                names[pattern] = recording.names()
             except TorchRecorderError as error:
                 self.looked.refused[pattern] = "failed", said(error)
                 continue

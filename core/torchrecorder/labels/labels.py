@@ -160,7 +160,7 @@ class Labels:
             facts = (*settings(node.spans), self._params(module, node))
             words = filter(None, (*before, long, self._experts(call.id), *lights))
             parts = [*_repeated(" · ".join(words), node), *facts]
-        limit = MAX_DIFFERING if node.spans or node.parts or "settings" in self.show else MAX_LINE
+        limit = MAX_DIFFERING if node.spans or node.parts or node.differs or "settings" in self.show else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if node.inset and (not name or _NUMBERS.fullmatch(name)):

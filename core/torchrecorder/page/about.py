@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from torchrecorder.labels.sheet import LABELS
 from torchrecorder.page.words import ABOUT, EXAMPLE, GRADES, SIGNS, SIZES, Translate, coded, in_english, translated
 
 if TYPE_CHECKING:
@@ -83,8 +84,12 @@ def _first(pattern: str, words: Iterable[str]) -> str:
 
 
 def details(drawings: Iterable[Drawing], notes: Sequence[str], translate: Translate = in_english) -> str:
-    """The closed element with signs and notes; nothing if there are none."""
-    rows = [f"<strong>{escape(sign)}</strong> {escape(meaning)}" for sign, meaning in signs(drawings, translate)]
+    """The closed element with a fact sheet, signs and notes; nothing if there are none."""
+    drawings = [*drawings]
+    facts = drawings[0].facts if drawings else {}
+    said = [(translate(label), facts[name]) for name, label in LABELS.items() if name in facts]
+    pairs = (*said, *signs(drawings, translate))
+    rows = [f"<strong>{escape(sign)}</strong> {escape(meaning)}" for sign, meaning in pairs]
     rows += map(coded, notes)
     if not rows:
         return ""

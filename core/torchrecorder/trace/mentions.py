@@ -34,6 +34,8 @@ asked: dict[str, str] = {}
 """Digests of what was found, by root and name, for the recording that this process makes."""
 looked_at: set[str] = set()
 """Files that were read for it."""
+commits: dict[str, str] = {}
+"""Commits of repositories on the hub whose files this process was given, by name and revision, `owner/name@main`."""
 
 
 _searches: list[None] = []
@@ -46,7 +48,8 @@ def is_searching() -> bool:
 
 
 @contextmanager
-def _searching() -> Iterator[None]:
+def searching() -> Iterator[None]:
+    """Have the trace not take what is read and asked here for the user's doing."""
     _searches.append(None)
     try:
         yield
@@ -141,7 +144,7 @@ class _Project:
 
     @staticmethod
     def of(place: Place) -> _Project:
-        with _searching():
+        with searching():
             return _Project(tuple(place._files()))
 
     def with_word(self, word: str) -> list[_File]:
@@ -204,7 +207,7 @@ def _text(path: str, word: bytes) -> str:
 
 
 def _data(path: str) -> bytes:
-    with _searching():
+    with searching():
         try:
             found = real_stat(path)
             stamp, known = (found.st_size, found.st_mtime_ns), _TEXTS.get(path)

@@ -107,8 +107,10 @@ ROUNDS = 8
 """Models of one kind at most: what no few words tell from any of them is drawn one by one. None at 2 or 80."""
 NAMED = 3
 """Differences that are said of a node, and closed classes that a note names. MobileNetV3 at 2; none at 5."""
-LONG_WORDS = 56
+LONG_WORDS = 64
 """Characters that differences of a node take at most. MobileNetV3 at 36 and at 80."""
+PHRASES = 2
+"""Groups of calls that differ in other things at most: three were hard to read. MobileNetV3 at 1."""
 LONG_NAME = 20
 """Characters above which a layer is called by its class. FT-Transformer at 12 and at 40."""
 MANY = 4
