@@ -240,6 +240,8 @@ class Composer:
                 said = [self._words.get((edge.tail, edge.head), "") for edge in edges]
                 long = max(width(word, tuning.SMALL) for word in said) if self._is_sideways else 1.0
                 tail.word = max([tail.word, *(long for word in said if word)])
+            if head.card is not None:
+                head.said = max([head.said, *(width(edge.part, tuning.SMALL) for edge in edges)])
         return wires, late
 
     def _leaves_by_side_only(self, box: int | None, source: int) -> bool:
