@@ -224,8 +224,8 @@ class _Compared:
         if not more and not less:
             pairs = zip(map(self._reads, here), map(self._reads, there), strict=True)
             turned = [op for op, (x, y) in zip(here, pairs, strict=True) if x != y and sorted(x) == sorted(y)]
-            names = [self._sign(op) for op in turned if plain(self.graph.ops[op].name) not in _SYMMETRIC]
-            swapped = {("with", f"inputs of {name} swapped"): None for name in names}
+            signs = [self._sign(op) for op in turned if plain(self.graph.ops[op].name) not in _SYMMETRIC]
+            swapped = {("with", f"inputs of {name} swapped"): None for name in signs}
         for some, ops, names, pair in ((more, here, self._more, (a, b)), (less, there, self._less, (b, a))):
             functions, layers = self._only_in(*pair), alone[0] if ops is here else alone[1]
             given = {value for child in layers for value in self.graph.calls[child].outputs.values()}
