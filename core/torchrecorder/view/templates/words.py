@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from torchrecorder.view import tuning
 from torchrecorder.view.facts import frames_around
-from torchrecorder.view.node_kinds import SYMBOLS, plain
+from torchrecorder.view.node_kinds import plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, SUMS
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.tree import Item, counted
@@ -249,8 +249,7 @@ class _Compared:
         return [op - at if at is not None and at >= first else -1 - elsewhere.index(value) for value, at in pairs]
 
     def _sign(self, op: int) -> str:
-        name = plain(self.graph.ops[op].name)
-        return SYMBOLS.get(name, name)
+        return spoken(plain(self.graph.ops[op].name))
 
     def _named(self, ops: Sequence[int], word: str, functions: Mapping[Item, str]) -> str:
         """Name of ops that one of two calls has: their function, a `skip` or a `mask`; else the word itself."""
