@@ -213,7 +213,7 @@ class Searches:
         self._index.save(lambda question: os.path.isdir(question.partition(SEPARATOR)[0]))
 
     def _state(self, root: str, package: str) -> tuple[str, int]:
-        """The digest of the stamps of a project's files that are no modules, and the newest date of one."""
+        """The digest of the stamps of a project's texts besides its modules, and the newest date of one."""
         if (root, package) not in self._states:
             paths = (file.path for file in Place(Path(root), Path(package))._files() if not file.is_source)
             stamps = {path: stamp_of(path) for path in paths}

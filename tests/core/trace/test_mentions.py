@@ -37,7 +37,12 @@ def _settle(root: Path) -> None:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     data = mentions._data
-    monkeypatch.setattr(mentions, "_data", lambda path: (found.append(path), data(path))[1])
+
+    def noted(path: str) -> bytes:
+        found.append(path)
+        return data(path)
+
+    monkeypatch.setattr(mentions, "_data", noted)
     monkeypatch.setattr(mentions, "SETTLED_NS", -1)
     return found
 
