@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import groupby, takewhile
 
 from torchrecorder.graph import Module, symbolic
+from torchrecorder.labels.formulas import in_short
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -95,9 +96,8 @@ class Labels:
             differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
-            is_patch = node.op is not None
-            name = spoken(node.name) if is_patch else f"{node.name}()"
-            facts = (f"{len(node.ops)} operations",) if is_patch else ()
+            name = f"{node.name}()" if node.op is None else spoken(node.name)
+            facts = () if node.op is None else (in_short(self.graph, node.ops, node.op, MAX_LINE),)
             return Label(clean(name, MAX_NAME), clean(" · ".join((*facts, *settings(node.spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]

@@ -26,6 +26,7 @@ _WRITTEN = {
     "without downsample": r"\b(?:with|without) (?!params)\w+",
     "A": r"^[A-Z](?=\N{EN SPACE})",
     "from layer2": r"^from \S.*",
+    "2nd half": r"(?:^| · )(1st half|2nd half|\d[\d–, ]* of \d+|\[.*\d.*\])$",
     "params": r"\bparams?\b",
     "FLOPs": r"\bFLOPs\b",
     "+": r"^\+$",
@@ -41,7 +42,7 @@ _FLAGGED = {
     "a dashed node": "link",
 }
 """By the sign the flag of things that are drawn so."""
-_AS_WRITTEN = ("3×3 /2", "64→128", "×4", "6 in parallel", "without downsample", "from layer2")
+_AS_WRITTEN = ("3×3 /2", "64→128", "×4", "6 in parallel", "without downsample", "from layer2", "2nd half")
 """Signs that are shown as the picture has them first."""
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 AUTO_NODES = 40
 """Nodes that a view of automatic depth shows at most. Whisper at 30, HiFi-GAN at 55."""
+WHOLE = 50
+"""Nodes that it shows at most if nothing is opened: beyond it, its middle is left out."""
 MANY_NODES = 300
 """Nodes above which a note says that a picture is hard to read."""
 MAX_ASKED = 500
