@@ -10,7 +10,7 @@ from pathlib import Path
 
 from torchrecorder.cli.projects import Checked, checked
 from torchrecorder.cli.shared import FAILED, cache_remarks, print_json, said, show_progress
-from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.errors import OptionError, OutOfDate, TorchRecorderError
 from torchrecorder.files.contents import content, pictures_of
 from torchrecorder.files.kept import Kept, State
 from torchrecorder.files.project import FilePart, Project, read_project
@@ -224,7 +224,8 @@ class _Update:
         try:
             text = content(part, self._drawn)
         except TorchRecorderError as error:
-            self._fail(part.place, f"{said(error)}; what was there stays")
+            old = f"{error.summary()}; write it on a machine that has torch" if isinstance(error, OutOfDate) else ""
+            self._fail(part.place, f"{old or said(error)}; what was there stays")
             return None
         for request in part.requests:
             if (failed := self._drawn[request].error) is not None:
