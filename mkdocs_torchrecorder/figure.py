@@ -6,17 +6,26 @@ It looks right without a style sheet, because Python-Markdown alone cannot bring
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from mkdocs_torchrecorder.fence import Fence, marker, replace_markers
+from mkdocs_torchrecorder.fence import Fence, marked_fences, marker, replace_markers
 from mkdocs_torchrecorder.links import Find, nowhere
-from torchrecorder.site import CopyNumbers, Outcome, Site, data_address, words
+from torchrecorder.site import CopyNumbers, Outcome, Site, data_address, facts_line, words
+
+if TYPE_CHECKING:
+    from torchrecorder.site import ModelList
 
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _LIST = "width:100%;max-width:100%;margin:1.5em 0;text-align:start"
 _NOTE = "display:block;margin-top:.4em"
+_FIRST_CLASS = re.compile(r'<div class="doc doc-(?:children|object doc-class)')
+"""Where mkdocstrings begins the members of a module, or a class that stands alone."""
 _BOX = (
     "margin:1.5em 0;padding:.6em 1em;border:1px solid;border-left-width:.3em;border-radius:.2em;overflow-wrap:anywhere;"
     "border-color:var(--torchrecorder-error,#d1242f);text-align:left;background:rgba(209,36,47,.06)"
@@ -48,10 +57,15 @@ def fill(
         translate: Gives our texts in the language of the page.
     """
     copies, can_hide = CopyNumbers(), scripts is not None
+    models = partial(table_of_models, site=site, find=find, page_of=page_of, save=save, translate=translate)
 
     def placed(fence: Fence, caption: str) -> str:
         if fence.is_list:
-            return table_of_models(fence, site, caption, find=find, page_of=page_of, save=save, translate=translate)
+            from torchrecorder.site import ModelList
+
+            outcomes = [site.shown(row) for row in fence.rows()]
+            listed = ModelList.of(fence.body)
+            return marker(fence, caption) if None in outcomes else models(listed, outcomes, fence.body.options, caption)
         outcome = site.shown(fence)
         if outcome is None:
             return marker(fence, caption)
@@ -71,7 +85,7 @@ def fill(
         title = escape(outcome.title(translate))  # which readers click at
         return f'<details class="torchrecorder-closed"><summary>{title}</summary>{shown}</details>'
 
-    filled = replace_markers(html, placed)
+    filled = replace_markers(_with_summary(html, site, models) if site.settings.summary else html, placed)
     before, end, after = filled.rpartition("</figure>")
     if not end:
         return filled
@@ -128,42 +142,55 @@ def figure(
     caption = caption or escape(options.caption)
     for text in filter(None, options.legend.split("\n\n")):
         caption += f'<small style="{_NOTE}">{escape(text)}</small>'
+    if text := facts_line(outcome, translate):
+        caption += f'<small class="torchrecorder-facts" style="{_NOTE}">{escape(text)}</small>'
     if text := outcome.reader_line(translate):
         style = f"{_NOTE};font-weight:bold" if outcome.error else _NOTE
         caption += f'<small class="torchrecorder-remark" style="{style}">{words.coded(text)}</small>'
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 
+def _with_summary(html: str, site: Site[Fence], models: Callable[..., str]) -> str:
+    """The HTML of a page with a table of the models that mkdocstrings shows there, before the first of them."""
+    shown = {fence.body.target: site.shown(fence) for fence in marked_fences(html) if fence.is_automatic}
+    drawn = {target: outcome for target, outcome in shown.items() if outcome is not None and outcome.diagram}
+    from torchrecorder.site import FEWEST_MODELS, ModelList
+
+    first = _FIRST_CLASS.search(html)
+    if first is None or len(drawn) < FEWEST_MODELS:
+        return html
+    table = models(ModelList.of_targets(drawn), [*drawn.values()])
+    return f"{html[: first.start()]}{table}{html[first.start() :]}"
+
+
 def table_of_models(
-    fence: Fence,
-    site: Site[Fence],
-    caption: str,
+    shown: ModelList,
+    outcomes: Iterable[Outcome | None],
+    options: Mapping[str, str | None] = MappingProxyType({}),
+    caption: str = "",
     *,
+    site: Site[Fence],
     find: Find,
     page_of: Callable[[Fence], str | None],
     save: Callable[[str], str] | None,
     translate: words.Translate,
 ) -> str:
-    """Table or grid of models; the marker of one that was not drawn."""
-    from torchrecorder.site import ModelList, ModelRow, models_html
+    """Table or grid of models; `caption` is HTML, and one among the options is text."""
+    from torchrecorder.site import ModelRow, models_html, rows_of
 
-    shown, outcomes = ModelList.of(fence.body), [site.shown(row) for row in fence.rows()]
-    if None in outcomes:
-        return marker(fence, caption)
     named = {
         other.request.recording: f"{page}#{anchor(other.request.figure.name)}"
         for place, other in site.results.items()
         if place.row < 0 and other.request.figure.name and (page := page_of(place)) is not None
     }
     rows = []
-    for listed, outcome in zip(shown.models, filter(None, outcomes), strict=True):
+    for listed, outcome in rows_of(shown, outcomes):
         diagram, recording = outcome.diagram, outcome.request.recording
         url = named.get(recording) or find(recording.target.partition("(")[0]) or ""
         picture = ""
         if diagram is not None and (shown.is_grid or "picture" in shown.columns):
             picture = (save or data_address)(diagram.without_foot().standalone_svg())
         rows.append(ModelRow(listed, outcome, url, picture))
-    options = fence.body.options
     attributes = _attributes(
         options.get("name") or "", ("torchrecorder-models", *(options.get("class") or "").split()), _LIST
     )

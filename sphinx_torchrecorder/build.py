@@ -23,7 +23,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
 from docutils import nodes
 from sphinx import addnodes
@@ -38,7 +38,7 @@ from sphinx_torchrecorder.site import TYPE, Asked, make_site, progress_line
 from torchrecorder.site import Body, Outcome, Site
 
 _BUILD = "torchrecorder_build"
-ENV_VERSION = 6
+ENV_VERSION = 7
 """Raised when what is kept in Sphinx's environment, its doctrees or beside them changes; all pages are read again."""
 
 Form: TypeAlias = Literal["inline", "image", "text", "nothing"]
@@ -135,6 +135,21 @@ class RequestCollector(DocumentCollector):
         super().merge_other(app, env, docnames, other)
         merged = self.by_document(env)
         _expect(app, [request for name in docnames for request in merged.get(name, ())])
+
+
+class SummaryCollector(DocumentCollector):
+    attribute = "torchrecorder_summaries"
+
+    def collect(self, app: Sphinx, doctree: nodes.document) -> list[str]:
+        """Names of the models that tables above those of a document may have."""
+        places = doctree.findall(diagram_placeholder)
+        return [str(name) for node in places for name in cast(Sequence[str], node.get("names", ()))]
+
+
+def models_among(names: Iterable[str], results: Mapping[Asked, Outcome]) -> list[Asked]:
+    """Places of the automatic diagrams of classes with such names, in their order."""
+    drawn = {asked.target: asked for asked, outcome in results.items() if asked.is_automatic and outcome.diagram}
+    return [drawn[name] for name in dict.fromkeys(names) if name in drawn]
 
 
 def _conditions(node: nodes.Node) -> Iterator[str]:
@@ -259,7 +274,8 @@ def _changed_documents(app: Sphinx, build: Build) -> list[str]:
     classes = {cls for outcome in site.results.values() for cls in _linked_classes(outcome)}
     places = links.places(app, classes) if build.form == "inline" else {}
     build.linked = frozenset(places)
-    build.signatures = signatures_of(site.results, places, site.settings.place)
+    summaries = SummaryCollector.by_document(app.env) if site.settings.summary else {}
+    build.signatures = signatures_of(site.results, places, site.settings.place, summaries)
     try:
         kept = json.loads(_signatures_file(app).read_bytes())
         build.signatures_before = dict(kept["documents"]) if kept["version"] == ENV_VERSION else {}
@@ -272,11 +288,15 @@ def _changed_documents(app: Sphinx, build: Build) -> list[str]:
 
 
 def signatures_of(
-    results: Mapping[Asked, Outcome], places: Mapping[str, str] = MappingProxyType({}), place: str = ""
+    results: Mapping[Asked, Outcome],
+    places: Mapping[str, str] = MappingProxyType({}),
+    place: str = "",
+    summaries: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Signature of each document, of all its diagrams in their order.
 
-    It changes with the pages of linked classes, and with the place of automatic diagrams.
+    It changes with the pages of linked classes, with the place of automatic diagrams, and with the models that a table
+    above them has.
     """
     parts: dict[str, list[object]] = {}
     for asked, outcome in results.items():
@@ -284,6 +304,8 @@ def signatures_of(
         linked = [(cls, places.get(cls)) for cls in _linked_classes(outcome)]
         if not outcome.is_skipped:
             parts.setdefault(asked.docname, []).append([f"{place} {part}" if asked.is_automatic else part, linked])
+    for name, models in summaries.items():
+        parts.setdefault(name, []).append([results[asked].signature() for asked in models_among(models, results)])
     return {name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()}
 
 

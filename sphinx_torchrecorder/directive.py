@@ -239,7 +239,7 @@ class ShowDiagrams(SphinxPostTransform):
         figure.dress(frame, options, build.form)
         if outcome.diagram is None:
             return figure.error_box(request.target, outcome.reasons(figure._))
-        figure.add_reader_line(frame, outcome)
+        figure.add_lines(frame, outcome)
         if build.form == "text":
             return figure.tree(outcome.diagram)
         if build.form == "image" and build.image_type:

@@ -3,6 +3,7 @@
 site         values of conf.py   -> the site of this build, and its messages
 directive    text of a page      -> placeholder in a figure; loads no torch, starts no process, writes no file
 automatic    what autodoc shows  -> placeholder for a class without a directive; a closed figure, where it is tall
+summary      several of those    -> placeholder for a table of them
 build        all placeholders    -> diagrams, in one go, after reading and before writing
 directive    placeholder         -> picture, image or text, as the builder can show it
 figure       picture             -> its HTML
@@ -18,7 +19,7 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 from sphinx.util.typing import ExtensionMetadata
 
-from sphinx_torchrecorder import automatic, build, directive, figure, links
+from sphinx_torchrecorder import automatic, build, directive, figure, links, summary
 from sphinx_torchrecorder.site import add_settings
 from torchrecorder.site import __version__, words
 
@@ -33,7 +34,9 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     app.add_message_catalog(words.CATALOG, str(words.LOCALE))
     app.add_node(automatic.closed_figure, html=(automatic.visit_closed, automatic.depart_closed))
     app.add_transform(automatic.PlaceDiagrams)
+    app.add_transform(summary.PlaceSummaries)
     app.add_env_collector(build.RequestCollector)
+    app.add_env_collector(build.SummaryCollector)
     app.add_env_collector(automatic.NamesCollector)
     app.add_post_transform(directive.ShowDiagrams)
     app.connect("config-inited", complete_config)

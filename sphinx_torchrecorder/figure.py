@@ -16,7 +16,7 @@ from sphinx.writers.html5 import HTML5Translator
 from sphinx_torchrecorder.build import Build, Form, ImageType, build_of
 from sphinx_torchrecorder.links import addresses, reference
 from sphinx_torchrecorder.site import Asked
-from torchrecorder.site import Diagram, FigureOptions, Outcome, words
+from torchrecorder.site import Diagram, FigureOptions, Outcome, facts_line, words
 
 if TYPE_CHECKING:
     from torchrecorder.site import CopyNumbers
@@ -148,7 +148,7 @@ def show_table(frame: nodes.Element, outcome: Outcome) -> None:
     if options.width:
         frame["width"] = options.width
     place = frame.parent.index(frame) + 1
-    frame.parent.insert(place, _reader_line(outcome))
+    frame.parent.insert(place, _lines(outcome))
 
 
 def _rows(outcome: Outcome) -> nodes.tgroup:
@@ -180,15 +180,18 @@ def unforeseen_box(build: Build, asked: Asked, unexpected: Exception) -> nodes.N
     return error_box(asked.target, (str(build.made.unforeseen(asked.target, unexpected, asked.location)),))
 
 
-def _reader_line(outcome: Outcome) -> list[nodes.Node]:
-    if not (line := outcome.reader_line(_)):
-        return []
-    parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in words.with_code(line))
-    return [nodes.paragraph("", "", *parts, classes=["torchrecorder-remark"])]
+def _lines(outcome: Outcome) -> list[nodes.Node]:
+    """The lines below a picture: its numbers, and what a reader should know."""
+    lines = {"facts": facts_line(outcome, _), "remark": outcome.reader_line(_)}
+    shown: list[nodes.Node] = []
+    for kind, line in lines.items():
+        parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in words.with_code(line))
+        shown += [nodes.paragraph("", "", *parts, classes=[f"torchrecorder-{kind}"])] if line else []
+    return shown
 
 
-def add_reader_line(frame: nodes.Element, outcome: Outcome) -> None:
-    shown = _reader_line(outcome)
+def add_lines(frame: nodes.Element, outcome: Outcome) -> None:
+    shown = _lines(outcome)
     if shown and isinstance(legend := frame[-1], nodes.legend):
         legend += shown
     elif shown:

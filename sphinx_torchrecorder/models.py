@@ -11,7 +11,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.osutil import relative_uri
 
 from sphinx_torchrecorder import figure
-from sphinx_torchrecorder.build import Build, diagram_placeholder
+from sphinx_torchrecorder.build import Build, diagram_placeholder, models_among
 from sphinx_torchrecorder.links import reference
 from sphinx_torchrecorder.site import Asked
 from torchrecorder.site import Outcome
@@ -22,17 +22,23 @@ if TYPE_CHECKING:
 
 def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build, env: BuildEnvironment) -> None:
     """Put the table or the grid in place of the placeholder; outside of HTML it is a table without pictures."""
-    from torchrecorder.site import ModelList, ModelRow
+    from torchrecorder.site import FEWEST_MODELS, ModelList, ModelRow, rows_of
 
     site = build.made
     assert site is not None
     assert asked.body is not None
-    shown = ModelList.of(asked.body)
+    places: list[Asked] = placeholder["rows"]
+    if names := placeholder.get("names"):
+        places = models_among(names, site.results)
+        shown = ModelList.of_targets(place.target for place in places)
+        if len(places) < FEWEST_MODELS or not site.settings.summary:
+            placeholder.parent.parent.remove(placeholder.parent)
+            return
+    else:
+        shown = ModelList.of(asked.body)
     named = _named_figures(site.results, env, asked.docname)
-    rows: list[ModelRow] = []
-    for listed, place in zip(shown.models, placeholder["rows"], strict=True):
-        if (outcome := site.shown(place)) is not None:
-            rows.append(ModelRow(listed, outcome, named.get(outcome.request.recording, "")))
+    outcomes = map(site.shown, places)
+    rows = [ModelRow(*row, named.get(row[1].request.recording, "")) for row in rows_of(shown, outcomes)]
     writer = _ModelsWriter(shown, env, asked.docname, has_pictures=build.form == "inline")
     if shown.is_grid and build.form == "inline":
         placeholder.replace_self(nodes.bullet_list("", *map(writer.card, rows), classes=["torchrecorder-grid"]))
@@ -84,8 +90,9 @@ class _ModelsWriter:
             return
         for column in self.columns:
             special = {"name": self._name, "picture": self._picture}.get(column)
-            content = special(row) if special else nodes.Text(row.cell(column, figure._))
-            yield nodes.entry("", _paragraph(content))
+            text, url = row.cell(column, figure._), row.address(column)
+            plain = nodes.reference("", text, refuri=url) if url else nodes.Text(text)
+            yield nodes.entry("", _paragraph(special(row) if special else plain))
 
     def _name(self, row: ModelRow) -> nodes.Node:
         if row.url:

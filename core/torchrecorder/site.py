@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from torchrecorder.page.figure import data_address as data_address
     from torchrecorder.page.models import ModelRow as ModelRow
     from torchrecorder.page.models import models_html as models_html
+    from torchrecorder.page.models import rows_of as rows_of
     from torchrecorder.request.models import COLUMNS as COLUMNS
+    from torchrecorder.request.models import FEWEST_MODELS as FEWEST_MODELS
     from torchrecorder.request.models import ModelList as ModelList
     from torchrecorder.request.models import read_list as read_list
     from torchrecorder.worker.client import Worker
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS",
+    "FEWEST_MODELS",
     "SETTINGS",
     "Body",
     "CopyNumbers",
@@ -67,10 +70,12 @@ __all__ = [
     "__version__",
     "completed",
     "data_address",
+    "facts_line",
     "models_html",
     "names_of_class",
     "read_header",
     "read_list",
+    "rows_of",
     "why_class_not_tried",
     "why_not_tried",
     "words",
@@ -78,8 +83,8 @@ __all__ = [
 
 _HOMES = {
     **{"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "data_address": "page.figure"},
-    **{"ModelRow": "page.models", "models_html": "page.models"},
-    **{"ModelList": "request.models", "read_list": "request.models", "COLUMNS": "request.models"},
+    **{"ModelRow": "page.models", "models_html": "page.models", "rows_of": "page.models"},
+    **dict.fromkeys(("ModelList", "read_list", "COLUMNS", "FEWEST_MODELS"), "request.models"),
 }
 """Names that many builds do not need: writers of pages, lists of models, and workers of servers."""
 
@@ -236,7 +241,7 @@ class Site(Generic[Place]):
             self.results[place] = loaded
             text = f"{loaded.request.recording.target}: {message(loaded.error)}"
             self.warn(text, loaded.error.kind, self.locate(place), loaded.error.details())
-        for note in loaded.author_notes():
+        for note in (note for one in (loaded, *loaded.models) for note in one.author_notes()):
             self.tell(Message("", details=f"torchrecorder: {note}"))
         return loaded
 
@@ -266,6 +271,15 @@ class Site(Generic[Place]):
         error = unforeseen(what, unexpected)
         self.failed(error, place)
         return error
+
+
+def facts_line(outcome: Outcome, translate: words.Translate = words.in_english) -> str:
+    """The line of numbers below a picture; empty if none is asked for, or the forward failed half-way."""
+    if not outcome.request.figure.facts:
+        return ""
+    from torchrecorder.page.models import line_of_numbers  # few pages have one
+
+    return line_of_numbers(outcome, translate)
 
 
 def __getattr__(name: str) -> Any:

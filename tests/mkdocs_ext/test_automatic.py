@@ -155,6 +155,16 @@ def test_each_documented_module_is_drawn_once(api: Site, style: str) -> None:
     assert "did you mean depth?" in warning
 
 
+def test_a_table_stands_above_the_classes(api: Site) -> None:
+    assert "torchrecorder-models" not in build(api, True).page()
+    api.settings["autodoc_summary"] = True
+    page = build(api, True).page()
+    table = page.partition('<div class="doc doc-children">')[0].partition('class="torchrecorder-models"')[2]
+    assert re.findall(r'<tr><td><a href="([^"]*)">(\w+)', table) == [
+        (f"#autonets.{name}", name) for name in ("Child", "Net", "Says", "Wrong")
+    ]
+
+
 def test_the_worker_is_asked_for_what_sources_do_not_tell(tmp_path: Path) -> None:
     bases = {
         "Net": "torch.nn.Module",

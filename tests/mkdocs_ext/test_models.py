@@ -67,3 +67,17 @@ def test_without_the_plugin_pictures_are_in_the_page() -> None:
 def test_a_fence_that_is_only_shown_stays_as_it_is(site: Site) -> None:
     site.write("index.md", "# Home\n\n    ```torchrecorder-models\n    nets.Net\n    ```\n")
     assert "```torchrecorder-models\nnets.Net\n```" in site.build().page()
+
+
+def test_a_pattern_and_the_line_of_numbers(site: Site) -> None:
+    site.write("index.md", "```torchrecorder-models\n:columns: name\n:shape: 1,3\nnets.*\n```\n")
+    site.write("net.md", "```torchrecorder\nnets.Net\n:shape: 1,3\n:facts: yes\n```\n")
+    built = site.build()
+    table = built.page().partition('class="torchrecorder-models"')[2].partition("</figure>")[0]
+    names = re.findall(r"<td>(?:<a.*?>)?(\w+)", table)
+    assert "Net" in names
+    assert names == sorted(names)
+    assert '<small class="torchrecorder-facts"' in built.page("net/index.html")
+    line = built.page("net/index.html").partition("torchrecorder-facts")[2].partition("</small>")[0]
+    numbers = "Parameters: 32 · 48\N{NO-BREAK SPACE}FLOPs · Activations: 76\N{NO-BREAK SPACE}B · x N×3 → N×8"
+    assert line.endswith(numbers)

@@ -172,8 +172,9 @@ class Checked:
 
 def checked(project: Collected, *, verify: bool = False) -> tuple[list[Checked], list[str]]:
     """States of the recordings that a project needs, and remarks on its caches."""
-    wanted = list(dict.fromkeys(request.recording for request in project.requests))
     pipeline = _pipeline(project)
+    project = replace(project, requests=pipeline.with_models(project.requests))
+    wanted = list(dict.fromkeys(request.recording for request in project.requests))
     recordings = pipeline.recordings()
     # What was tried and is not there most likely cannot be recorded; only the machine that tried it knows.
     tried = {it.recording for it in project.requests} - {it.recording for it in project.requests if not it.is_tried}
@@ -253,7 +254,8 @@ def draw_part(part: Collected) -> Done:
     pipeline = _pipeline(part, worker_of_thread(part.settings))
     with part.as_in_a_build():
         outcomes = pipeline.run(part.requests)
-    errors = {it.recording.target: str(of.error) for it, of in outcomes.items() if of.error and not of.is_skipped}
+    each = [one for outcome in outcomes.values() for one in (outcome, *outcome.models)]
+    errors = {it.request.recording.target: str(it.error) for it in each if it.error and not it.is_skipped}
     return Done(errors, set(cache_remarks(pipeline)))
 
 
@@ -286,8 +288,8 @@ def _pipeline(
 def _known(project: Collected) -> dict[DiagramRequest, Recording | None]:
     """Recording of each request; None if it is to be made."""
     pipeline = _pipeline(project)
-    recordings = pipeline.recordings()
-    known = {request: recordings.kept(request.recording, is_tried=request.is_tried) for request in project.requests}
+    recordings, requests = pipeline.recordings(), pipeline.with_models(project.requests)
+    known = {request: recordings.kept(request.recording, is_tried=request.is_tried) for request in requests}
     pipeline.cache.close()
     return known
 

@@ -13,6 +13,7 @@ from torchrecorder.cache.store import divided, entry_of, object_name, unpacked
 from torchrecorder.comparison.compared import graph_from
 from torchrecorder.errors import CannotCompare, FormatError
 from torchrecorder.graph import Graph
+from torchrecorder.request import is_pattern
 from torchrecorder.trace.manifest import Manifest
 
 _RECORDING = re.compile(r"(?P<cache>.*?)(?:^|/)rec/[0-9a-f]{2}/(?P<key>[0-9a-f]{64})(?:\.json)?")
@@ -60,7 +61,8 @@ class Revision:
         found = []
         for place, data in zip(places, self._contents([it[0] for it in places]), strict=True):
             manifest = Manifest.from_json(entry_of(data))
-            if manifest and manifest.graph and isinstance(target := manifest.request.get("target"), str):
+            target = manifest and manifest.request.get("target")
+            if manifest and manifest.graph and isinstance(target, str) and not is_pattern(target):
                 found.append(Committed(place[0], place["cache"], place["key"], target, manifest.graph))
         if not found:
             advice = "`torchrecorder update DOCS` makes recordings in the cache that is committed with the project"

@@ -11,9 +11,10 @@ from torchrecorder.errors import OutOfDate
 from torchrecorder.graph import Graph
 from torchrecorder.graph.memory import activation_memory
 from torchrecorder.labels.names import class_name, count, flops, size
+from torchrecorder.page.described import DESCRIBED, Described, described
 from torchrecorder.page.outcome import Outcome
 from torchrecorder.page.words import Translate, in_english
-from torchrecorder.request import parse_target
+from torchrecorder.request import Body, parse_target
 from torchrecorder.request.models import COLUMNS, ListedModel, ModelList
 
 _TOGETHER = "\N{NO-BREAK SPACE}"
@@ -40,9 +41,19 @@ class ModelRow:
 
     @property
     def name(self) -> str:
-        diagram = self.outcome.diagram
-        dotted = parse_target(self.listed.body.target).dotted if self.listed.body.target else ""
-        return self.listed.title or (diagram.facts.get("model", "") if diagram else "") or dotted
+        """Its title, else what it is called in its module: one class may be built by many functions."""
+        if self.listed.title or self.outcome.diagram is None:
+            return self.listed.title or self.outcome.request.recording.target.partition("(")[0]
+        return parse_target(self.outcome.request.recording.target).dotted.rpartition(".")[2]
+
+    def address(self, column: str) -> str:
+        """Where the text of a cell leads; empty for nowhere."""
+        return self.url if column == "name" else self._described(column).url if column in DESCRIBED else ""
+
+    def _described(self, column: str) -> Described:
+        names = (self.outcome.request.recording.target.partition("(")[0].rpartition(".")[2],)
+        cls = self.outcome.diagram.facts.get("model", "") if self.outcome.diagram else ""
+        return described(column, (*names, cls), self.outcome.sources)
 
     def cell(self, column: str, translate: Translate = in_english) -> str:
         """The text of a cell; empty for a picture."""
@@ -54,6 +65,8 @@ class ModelRow:
         if diagram is None:
             return ""
         facts = diagram.facts
+        if column in DESCRIBED:
+            return self._described(column).text
         if column in ("parameters", "trainable", "flops"):
             number = facts.get(column) or facts.get("parameters" if column == "trainable" else "", "")
             written = flops if column == "flops" else count
@@ -130,5 +143,20 @@ def _content(row: ModelRow, column: str, translate: Translate) -> str:
         alt = escape(row.outcome.title(translate))
         shown = f'<img src="{escape(row.picture)}" alt="{alt}" loading="lazy">' if row.picture else ""
         return f'<a href="{escape(row.url or row.picture)}">{shown}</a>' if shown else ""
-    text = escape(row.cell(column, translate))
-    return f'<a href="{escape(row.url)}">{text}</a>' if column == "name" and row.url else text
+    text, url = escape(row.cell(column, translate)), row.address(column)
+    return f'<a href="{escape(url)}">{text}</a>' if url else text
+
+
+def line_of_numbers(outcome: Outcome, translate: Translate = in_english) -> str:
+    """Numbers of one model: `Parameters: 98 · 320 FLOPs · Activations: 304 B · N×3 → N×2`; empty of one that failed."""
+    row = ModelRow(ListedModel(Body("")), outcome)
+    if not row.is_drawn:
+        return ""
+    ends = " → ".join(filter(None, (row.cell("input"), row.cell("output"))))
+    return " · ".join(filter(None, (row.facts(("parameters", "flops", "memory"), translate), ends)))
+
+
+def rows_of(shown: ModelList, outcomes: Iterable[Outcome | None]) -> list[tuple[ListedModel, Outcome]]:
+    """Models of a list with what became of each; a line with a pattern has one for each model that it means."""
+    each = zip(shown.models, outcomes, strict=True)
+    return [(listed, one) for listed, outcome in each if outcome is not None for one in outcome.each]

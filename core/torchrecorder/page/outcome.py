@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +28,7 @@ from torchrecorder.faults import unforeseen
 from torchrecorder.page import about
 from torchrecorder.page.diagram import Diagram
 from torchrecorder.page.words import TABLE_HEAD, Translate, in_english, translated
-from torchrecorder.request import Body, DiagramRequest, FigureOptions, RecordingRequest, parse_target
+from torchrecorder.request import Body, DiagramRequest, FigureOptions, RecordingRequest, is_pattern, parse_target
 
 OPEN_HEIGHT = 600
 """The height in CSS pixels up to which the picture of an automatic diagram stands open in its page."""
@@ -54,6 +54,21 @@ class Outcome:
     """Files of the model's code, also of one that failed, for a server to watch."""
     info: str = ""
     """Why the diagram may be out of date, though it most likely is not; for the log, not for a warning."""
+    models: tuple[Outcome, ...] = ()
+    """Of a pattern, what became of each model that it means."""
+
+    def with_models(self, outcomes: Mapping[DiagramRequest, Outcome]) -> Outcome:
+        """A copy with other outcomes for its models, by their requests, and with their sources."""
+        models = tuple(outcomes.get(it.request, it) for it in self.models)
+        sources = (*self.sources, *(file for it in models for file in it.sources))
+        return replace(self, models=models, sources=tuple(dict.fromkeys(sources)))
+
+    @property
+    def each(self) -> tuple[Outcome, ...]:
+        """Itself; of a pattern, those of its models that a page shows."""
+        if self.error is None and is_pattern(self.request.recording.target):
+            return tuple(it for it in self.models if not it.is_skipped)
+        return (self,)
 
     @staticmethod
     def of_depths(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
@@ -71,7 +86,8 @@ class Outcome:
     def signature(self) -> str:
         """Changes when what a page shows of the request changes."""
         digest = self.diagram and self.diagram.digest
-        shown = f"({digest!r}, {str(self.error)!r}, {_figure_text(self.request.figure)})"
+        models = "".join(it.signature() for it in self.models)
+        shown = f"({digest!r}, {str(self.error)!r}, {_figure_text(self.request.figure)}){models}"
         return hashlib.sha256(shown.encode()).hexdigest()
 
     def loaded(self) -> Outcome:
@@ -80,7 +96,7 @@ class Outcome:
         The pictures go with the copy, so that a site need not hold those of all its pages at once.
         """
         if self.diagram is None:
-            return self
+            return replace(self, models=tuple(it.loaded() for it in self.models)) if self.models else self
         try:
             diagram = replace(self.diagram)
             _ = diagram.drawings

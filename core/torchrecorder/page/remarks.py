@@ -84,7 +84,7 @@ def log_entries(
         notice: Of the caches, as information.
         locate: Where a directive or fence is, as the tool writes it.
     """
-    results = list(results)
+    results = [(place, each) for place, result in results for each in (result, *result.models)]
     tried, reasons = said_of_tried(result for _, result in results)
     results = _without_skipped(results)
     for info in dict.fromkeys(result.info for _, result in results if result.info):

@@ -27,7 +27,7 @@ from torchrecorder.pipeline.collecting import VARIABLE, write_requests
 from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey, source_of
 from torchrecorder.pipeline.failures import TRIES
 from torchrecorder.pipeline.recordings import Attempts, Recording, Recordings
-from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest, parse_target
+from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest, is_pattern, parse_target
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.finder import ModuleFinder
 
@@ -147,7 +147,38 @@ class Pipeline:
     def run(
         self, requests: Iterable[DiagramRequest], on_progress: OnProgress = lambda *_: None
     ) -> dict[DiagramRequest, Outcome]:
-        """Outcome of each request, in their order."""
+        """Outcome of each request, in their order; that of a pattern has those of its models."""
+        wanted = [*dict.fromkeys(requests)]
+        patterns = [it for it in wanted if is_pattern(it.recording.target)]
+        if not patterns or self.collects_into:
+            return self._run(wanted, on_progress)
+        self._looked, self._keeps_worker = self._looked or self.recordings(), True
+        lists = {it: self._list(self._looked, it, on_progress) for it in patterns}
+        models = [one for listed in lists.values() for one in _models(listed)]
+        outcomes = self._run([*(it for it in wanted if it not in lists), *models], on_progress)
+        return {it: lists[it].with_models(outcomes) if it in lists else outcomes[it] for it in wanted}
+
+    def with_models(self, requests: Iterable[DiagramRequest]) -> tuple[DiagramRequest, ...]:
+        """The requests, and those of the models of their patterns, as far as these are known without a recording."""
+        recordings, each = self.recordings(), [*requests]
+        for request in [it for it in each if is_pattern(it.recording.target)]:
+            kept = recordings.kept(request.recording)
+            if kept is not None and kept.error is None and recordings.load(kept):
+                each += _models(_listed(request, kept))
+        return tuple(dict.fromkeys(each))
+
+    def _list(self, recordings: Recordings, request: DiagramRequest, on_progress: OnProgress) -> Outcome:
+        """Outcome of a pattern with the requests of its models, none of which is recorded yet."""
+        asked = request.recording
+        try:
+            found = recordings.kept(asked)
+            if found is None or (found.error is None and not recordings.load(found)):
+                found = recordings.make({asked: request.timeout_s}, partial(on_progress, "recording"))[asked]
+            return _listed(request, found)
+        except Exception as error:  # a cache or a file system that no check foresees ends no build
+            return Outcome(request, None, unforeseen(asked.target, error))
+
+    def _run(self, requests: Iterable[DiagramRequest], on_progress: OnProgress) -> dict[DiagramRequest, Outcome]:
         singles = {request: request.singles() for request in requests}
         switches = any(request.depths for request in singles)
         each = list(dict.fromkeys(one for ones in singles.values() for one in ones)) if switches else [*singles]
@@ -156,7 +187,7 @@ class Pipeline:
             write_requests(self.collects_into, self.settings, [*dict.fromkeys((*each, *olds))])
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
         recordings, self._looked = self._looked or self.recordings(), None
-        self._keeps_worker = any(one.drawing.styler for one in each)
+        self._keeps_worker = self._keeps_worker or any(one.drawing.styler for one in each)
         try:
             outcomes = self._outcomes(recordings, each, on_progress)
         finally:
@@ -216,6 +247,21 @@ class Pipeline:
             return LayeredCache(committed[0], remote=remote, machine=self.store)
         copies = [Store(settings.cache / COPIES, is_shared=True)] if remote else []
         return LayeredCache(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
+
+
+def _listed(request: DiagramRequest, recording: Recording) -> Outcome:
+    """Outcome of a pattern, with one for each name that it means; those that can be drawn are still to be."""
+    models: list[Outcome] = []
+    for name, obstacle in () if recording.error else recording.names().items():
+        named = replace(request.recording, target=name)
+        model = replace(request, recording=named, is_tried=True, left_out=())
+        models.append(Outcome(model, None, LeftOut(name, obstacle) if obstacle else NotDrawn()))
+    return Outcome(request, None, recording.error, recording.sources, models=tuple(models))
+
+
+def _models(listed: Outcome) -> list[DiagramRequest]:
+    """Requests of the models of a pattern that can be drawn."""
+    return [it.request for it in listed.models if isinstance(it.error, NotDrawn)]
 
 
 def _to_try_again(kept: Mapping[RecordingRequest, Recording | None]) -> list[RecordingRequest]:

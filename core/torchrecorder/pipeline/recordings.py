@@ -70,6 +70,11 @@ class Recording:
 
         return from_json(self.text)
 
+    def names(self) -> dict[str, str]:
+        """The models that a pattern means, each with why it cannot be built: its text in place of a Graph."""
+        names: dict[str, str] = json.loads(self.text or b"{}")
+        return names
+
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
@@ -229,7 +234,12 @@ class Recordings:
         from torchrecorder.trace.observed import ChangedWhileRecorded
 
         # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
-        text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", answer.graph or "").encode()
+        graph, trace = answer.graph or "", answer.trace
+        if answer.names is not None:
+            graph = json.dumps(dict(answer.names))
+            # A class that is new in a file is not part of anything that ran before: files are compared as a whole.
+            trace = trace and replace(trace, executed=None)
+        text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", graph).encode()
         made = Recording(hashlib.sha256(text).hexdigest() if text else "", text or None, answer.error)
         made.sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
         try:
@@ -239,8 +249,8 @@ class Recordings:
                     trace = _trace_of_failure(request, answer.trace, self._freshness.file_now)
                     manifest = self._manifest(request, made.digest, trace, self._machine)
                     self._failures.put(request, answer.error, manifest, text, was_tried=not lasts)
-            elif text and answer.trace is not None:
-                self._put(request, made.digest, answer.trace, text)
+            elif text and trace is not None:
+                self._put(request, made.digest, trace, text)
         except ChangedWhileRecorded as changed:
             made.info = (
                 f"{shown_target(request.target)}: {changed} changed while it was recorded, so the recording is not"

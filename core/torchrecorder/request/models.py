@@ -16,6 +16,7 @@ from torchrecorder.errors import did_you_mean
 from torchrecorder.request.header import read_header
 from torchrecorder.request.reading import Body
 from torchrecorder.request.requests import OPTIONS
+from torchrecorder.request.targets import is_pattern
 
 COLUMNS = {
     "name": "Model",
@@ -28,10 +29,14 @@ COLUMNS = {
     "output": "Output",
     "depth": "Depth",
     "layers": "Layers",
+    "paper": "Paper",
+    "licence": "Licence",
     "tags": "Tags",
 }
 """The columns that a table of models may have, each with its head."""
 USUAL_COLUMNS = ("name", "picture", "parameters", "flops", "input", "output")
+FEWEST_MODELS = 2
+"""In a table of the models that a page describes: one has its picture there."""
 FORMS = ("table", "grid")
 _OF_DIAGRAMS = frozenset(option.name for option in OPTIONS)
 _OF_LIST = ("as", "columns", "caption", "name", "class")
@@ -52,6 +57,11 @@ class ModelList:
     models: tuple[ListedModel, ...]
     columns: tuple[str, ...] = USUAL_COLUMNS
     is_grid: bool = False
+
+    @staticmethod
+    def of_targets(targets: Iterable[str]) -> ModelList:
+        """A list with the usual columns."""
+        return ModelList(tuple(ListedModel(Body(target)) for target in targets))
 
     @staticmethod
     @lru_cache(maxsize=1024)  # front ends ask at each event of a build
@@ -96,7 +106,7 @@ def _listed(line: str, common: Mapping[str, str | None]) -> ListedModel:
     options = {**common, **body.options}
     title, tags = options.pop("title", None) or "", options.pop("tags", None) or ""
     words = tuple(word.strip() for word in tags.split(",") if word.strip())
-    return ListedModel(replace(body, options=options), title, words)
+    return ListedModel(replace(body, options=options, is_listed=is_pattern(body.target)), title, words)
 
 
 def _columns(text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:

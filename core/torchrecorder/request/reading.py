@@ -30,7 +30,7 @@ from torchrecorder.request.requests import (
     FigureOptions,
     RecordingRequest,
 )
-from torchrecorder.request.targets import parse_target
+from torchrecorder.request.targets import is_pattern, parse_target
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 _DEFAULTS = {option.name: option.default for option in OPTIONS}
@@ -61,6 +61,8 @@ class Body:
     """Name of the class where it is defined; empty if that is not known."""
     fault: str = ""
     """Why nothing of it can be read."""
+    is_listed: bool = False
+    """Whether it is a line of a list, which may be a pattern over names of models."""
 
     @staticmethod
     def read(
@@ -115,7 +117,9 @@ class Body:
         try:
             if not self.target.strip():
                 raise ValueError("no model is named: write its dotted name, as in pkg.Net")
-            name = str(parse_target(self.target))
+            if is_pattern(self.target) and not self.is_listed:
+                raise ValueError(f"{self.target} is a pattern, which stands in a torchrecorder-models alone")
+            name = self.target if is_pattern(self.target) else str(parse_target(self.target))
         except ValueError as error:
             problems.append(str(error))
         of_options, request = _given((*{**(site or {}), **self.options}.items(),))

@@ -198,6 +198,7 @@ class FigureOptions:
     )
     links: bool = option(True, read_yes_no, "Whether layers and boxes link to the pages of their classes.")
     zoom: bool = option(True, read_yes_no, "Whether readers can zoom, and open layers that are closed.")
+    facts: bool = option(False, read_yes_no, "Whether a line below says its parameters, FLOPs, memory and ends.")
     legend: str = ""
     """Text below the caption, its paragraphs with empty lines between them."""
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from torchrecorder.errors import OptionError, near_miss
 from torchrecorder.request.automatic import Rules
-from torchrecorder.request.options import one_of
+from torchrecorder.request.options import one_of, read_yes_no
 from torchrecorder.request.reading import site_options
 
 CACHE_FOLDER = ".torchrecorder"
@@ -194,6 +194,12 @@ class Settings:
         "Where it goes: at the `end` of the docstring, there under a closed `summary`,"
         " or `auto`, closed if it is taller than 600 pixels.",
         name="autodoc_place",
+    )
+    summary: bool = setting(
+        False,
+        lambda written, *_: read_yes_no(str(written)),
+        "Whether a table of the models stands above the classes of a page that have such diagrams.",
+        name="autodoc_summary",
     )
     on_error: OnError = setting(
         "warn",

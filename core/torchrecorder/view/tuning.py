@@ -20,8 +20,7 @@ MAX_NODES = 5000
 MAX_LEVELS = 50
 """Levels of calls in one another above which kinds are not compared, which takes time by calls times levels."""
 ROOMY = 14
-"""Nodes below which a picture has room: no closed layer in it holds more than `MOST` of the model, and what tells
-something is opened however small it is."""
+"""Nodes below which no closed layer in a picture holds more than `MOST` of the model."""
 MOST = 0.5
 """Share of the parameters that hides the model if it is closed."""
 FAR = 25
@@ -67,13 +66,14 @@ LightGCN, if it is beside none."""
 
 # What is opened.
 
-ENOUGH = 22
-"""Nodes of a picture up to which a layer is opened that tells little. DLA-34 at 16, DeepLabV3+ at 30."""
-MUCH = 0.2
-"""Score, a share of the model, from which a layer tells much: it may fill a picture up to `AUTO_NODES`. ECAPA-TDNN at
-0.1, FT-Transformer at 0.4."""
-LEAST_SHARE = 0.04
-"""Share of the model that a kind has at least to be opened. Attention U-Net at 0.01, DLA-34 at 0.08."""
+ROOM = 18
+"""Nodes of a picture up to which whatever tells something is opened."""
+ROOM_OF_ALL = 100
+"""Nodes that it may have besides, times the score of what is opened, a share of the model: a fifth fills a picture up
+to `AUTO_NODES`."""
+OWN = 2.0
+"""Factor on the score of a layer whose class is defined where the model's is: it is what the model is named for, and
+blocks of a library, encoders and heads are known."""
 LARGE_KIND = 0.1
 """Share of the model above which a layer is also worth what its own layers tell. AutoencoderKL at 0.3; none lower."""
 DEEPER = 0.8

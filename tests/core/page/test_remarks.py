@@ -6,7 +6,7 @@ import pytest
 from docutils import nodes
 
 from mkdocs_torchrecorder.figure import figure
-from sphinx_torchrecorder.figure import add_reader_line
+from sphinx_torchrecorder.figure import add_lines
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.errors import (
     EngineNotFound,
@@ -231,7 +231,7 @@ def test_both_front_ends_show_it_as_code() -> None:
     frame = nodes.figure()
     frame += nodes.image()
     frame += nodes.legend("", nodes.paragraph("", "of the author"))
-    add_reader_line(frame, failed)
+    add_lines(frame, failed)
     assert str(frame).index("of the author") < str(frame).index("torchrecorder-remark") < str(frame).index("</legend>")
     assert "<literal>if x < 1:</literal>" in str(frame)
     assert "one branch of <code>if x &lt; 1:</code> was taken" in figure(outcome, CopyNumbers())

@@ -67,6 +67,7 @@ def test_what_a_site_says(tmp_path: Path) -> None:
         "options": {"depth": 2},
         "autodoc": {"pkg.*": {"shape": "1,3"}},
         "autodoc_place": "end",
+        "autodoc_summary": "yes",
         "on_error": "raise",
     }
     assert set(written) == set(DEFAULTS)
@@ -85,6 +86,7 @@ def test_what_a_site_says(tmp_path: Path) -> None:
         options={"depth": "2"},
         rules=Rules.read({"pkg.*": {"shape": "1,3"}})[0],
         place="end",
+        summary=True,
         on_error="raise",
         project=tmp_path,
     )

@@ -1,7 +1,8 @@
 """What a picture opens: each kind of layer once, if it tells enough for the room it takes.
 
-Best first: how much of the model a kind is, times how much its inside tells. A layer that stands at one node is opened
-in place; one that stands at several is opened beside the picture, as an inset with a letter.
+Best first: how much of the model a kind is, times how much its inside tells, twice if it is of the model's own code.
+The more of that, the more nodes the picture may have. A layer that stands at one node is opened in place; one that
+stands at several is opened beside the picture, as an inset with a letter.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ class Choice:
         self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
         self.beside = beside
         """Whether layers are opened beside the picture, too."""
+        file = interiors.graph.modules[""].cls.rpartition(".")[0]
+        self._home = file.rpartition(".")[0] or file
         self.opened: dict[int, Interior] = {}
         self.closed: list[int] = []
         """Kinds that would tell something, if there was room."""
         while (best := self._best()) is not None:
             kind, score, interior = best
-            n = self._count() + len(interior.nodes) - 1
-            if n > tuning.AUTO_NODES or (n > tuning.ENOUGH and score < tuning.MUCH):
+            room = min(tuning.AUTO_NODES, tuning.ROOM + score * tuning.ROOM_OF_ALL)
+            if self._count() + len(interior.nodes) - 1 > room:
                 self.closed.append(kind)
             else:
                 self.opened[kind] = interior
@@ -82,20 +85,36 @@ class Choice:
         for kind, of_kind in calls.items():
             interior = self.richest(of_kind)
             share = self.interiors.share(self.kinds.members[kind])
-            least = 0 if is_small else tuning.LEAST_SHARE
-            if share < least or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
+            if len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
                 continue
-            # of a large part of the model, what is in its own layers counts too
-            inside = [node.calls[0] for node in interior.nodes if self.interiors.is_block(node)]
-            deeper = [self.interiors.of(call).information - 1 for call in inside if share > tuning.LARGE_KIND]
-            information = max([interior.information, *deeper])
+            information = self._information(interior, share)
             if information < tuning.LEAST_INFORMATION and not (is_small and share > tuning.MOST):
                 continue
             score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
             score *= tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1
+            score *= self._weight(interior.call)
             if best is None or score > best[1]:
                 best = kind, score, interior
         return best
+
+    def _information(self, interior: Interior, share: float) -> int:
+        """How much an inside tells; of a large part of the model, what is in its own layers counts too."""
+        inside = [node.calls[0] for node in interior.nodes if self.interiors.is_block(node)]
+        deeper = [self.interiors.of(call).information - 1 for call in inside if share > tuning.LARGE_KIND]
+        is_more = interior.is_chain and self._is_own(interior.call)
+        return max([interior.information + is_more, *deeper])
+
+    def _weight(self, call: int) -> float:
+        """Factor on the score of a layer: more if the model is named for it, none if it has no parameters."""
+        module = self.interiors.tree.module(call)
+        if module is not None and not module.params.total:  # the pattern of attention, an activation
+            return 0.0
+        return tuning.OWN if self._is_own(call) else 1.0
+
+    def _is_own(self, call: int) -> bool:
+        """Whether a layer is of the model's own code: its class is defined in the folder that the model's is."""
+        module = self.interiors.tree.module(call)
+        return module is not None and not module.native and module.cls.startswith(f"{self._home}.")
 
     def richest(self, calls: list[int]) -> Interior:
         """The interior of the call that shows most: of the model of its kind, if it is among them."""

@@ -7,9 +7,10 @@ single node is drawn as that node; so are lists of layers, and a layer that is n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
@@ -34,6 +35,8 @@ class Interior:
     n_outputs: int
     information: int
     """How much it tells: different things in it, and sums or other joins, which count twice."""
+    is_chain: bool
+    """Whether three different layers at least follow one another in it, and nothing else does."""
     sign: object
     """What calls have in common that are drawn alike, but for sizes."""
 
@@ -117,7 +120,13 @@ class Interiors:
         drawn = zip(nodes, sorts, within, strict=True)
         sign = tuple((sort, node.repeat, node.repetition, inner) for node, sort, inner in drawn), wires
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
-        return Interior(call, view, nodes, n_outputs, len({*sorts}) + 2 * n_joins - 1, sign)
+        information = len({*sorts}) + 2 * n_joins - 1
+        return Interior(call, view, nodes, n_outputs, information, self._is_chain(nodes, wires), sign)
+
+    def _is_chain(self, nodes: tuple[Node, ...], wires: Set[tuple[int | None, int]]) -> bool:
+        classes = {self.tree.cls(node.calls[0]) if node.calls else "" for node in nodes}
+        inside = {wire for wire in wires if wire[0] is not None}
+        return len(nodes) > 2 and len(classes) > 1 and inside == {*pairwise(range(len(nodes)))}
 
     def _sort(self, node: Node) -> object:
         if node.parts:

@@ -386,7 +386,7 @@ def test_an_inset_shows_only_what_something_reads_of_a_layer() -> None:
     assert [node.name for node in inset.view.nodes if node.kind == "output"] == ["0"]
 
 
-@pytest.mark.parametrize("kinds", [2, 9])
+@pytest.mark.parametrize("kinds", [2, 16])
 def test_a_note_names_what_is_closed_for_want_of_room(kinds: int) -> None:
     net = Net(params=kinds * 1000)
     x = net.input("x", 1, 8)
