@@ -18,6 +18,7 @@ from torchrecorder.page.outcome import Outcome
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.collecting import Collected
 from torchrecorder.request import DiagramRequest, RecordingRequest, is_pattern, place
+from torchrecorder.request.requests import TIMEOUT_S
 
 _Names = Mapping[str, Mapping[str, str]]
 """By pattern, the models that match it, each with why it cannot be drawn by its name alone."""
@@ -27,7 +28,8 @@ def check(arguments: argparse.Namespace) -> int:
     project = read_project(Path.cwd())
     project.settings = replace(project.settings, remote="")
     looked = _Looked(project)
-    states = looked.states(looked.names_kept(), verify=arguments.verify)
+    names = looked.names(Pipeline(project.settings, writes_committed=True), asks=False)
+    states = looked.states(names, verify=arguments.verify)
     wrong = [state for state in states if state.verdict != "fresh"]
     if arguments.json:
         print_json({"files": [_row(it) for it in states], "out_of_date": len(wrong), "remarks": looked.remarks})
@@ -72,18 +74,24 @@ class _Looked:
         rows = (row.body.target for part in self.project.parts for row in part.models)
         return [*dict.fromkeys(target for target in rows if is_pattern(target))]
 
-    def names_kept(self) -> _Names:
-        """Models of patterns as they were found last, without those patterns of which that may have changed."""
+    def names(self, pipeline: Pipeline, *, asks: bool) -> _Names:
+        """Models of each pattern, as they were found last; `asks` looks for those of which there may be others now."""
         names: dict[str, Mapping[str, str]] = {}
-        recordings = Pipeline(self.project.settings, writes_committed=True).recordings() if self.patterns else None
-        for pattern in self.patterns:
-            assert recordings is not None
-            request = RecordingRequest(pattern)
-            if (kept := recordings.names_kept(request)) is not None:
-                names[pattern] = kept
+        if not self.patterns:
+            return names
+        recordings = pipeline.recordings()
+        found = {request: recordings.kept(request) for request in map(RecordingRequest, self.patterns)}
+        if asks:
+            missing = {request: TIMEOUT_S for request, recording in found.items() if recording is None}
+            found |= recordings.make(missing, lambda *_: None)
+        for request, recording in found.items():
+            if recording is not None and recording.error is None and recordings.load(recording):
+                names[request.target] = recording.names()
             else:
-                finding = recordings.look(request)[1]
-                self.refused[pattern] = finding.verdict.value, f"{pattern}: {finding}"
+                error, finding = recording and recording.error, recordings.look(request)[1]
+                verdict = "failed" if error else finding.verdict.value
+                self.refused[request.target] = verdict, said(error) if error else f"{request.target}: {finding}"
+        recordings.save_indexes()
         return names
 
     def states(self, names: _Names, *, verify: bool = False) -> list[State]:
@@ -111,8 +119,8 @@ class _Looked:
                 rows.append(row)
                 continue
             for name, obstacle in names.get(row.body.target, {}).items():
-                body, title = replace(row.body, target=name, is_tried=True), name.rpartition(".")[2]
-                rows += [] if obstacle else [replace(row, body=body, title=title)]
+                body = replace(row.body, target=name, is_tried=True, is_listed=False)
+                rows += [] if obstacle else [replace(row, body=body)]
         part = replace(part, models=tuple(rows))
         yield part
         if part.links:
@@ -174,7 +182,9 @@ class _Update:
 
     def run(self) -> int:
         """Write what is missing or out of date; the number of places that ask for a picture or a table."""
-        names = self._names()
+        names = self.looked.names(self._pipeline, asks=True)
+        obstacles = {name: why for each in names.values() for name, why in each.items() if why}
+        self.remarks |= {f"note: {name} is left out: {why}" for name, why in obstacles.items()}
         for _ in range(2):  # only what was recorded has a picture in a table of all that match a pattern
             states = self.looked.states(names)
             wrong = [it for it in states if (it.verdict != "fresh" or it.is_old) and not self._is_refused(it)]
@@ -184,22 +194,6 @@ class _Update:
         self._write(wrong, [state.part for state in states])
         self.remarks |= {*self.looked.remarks, *cache_remarks(self._pipeline)}
         return len({state.part.place for state in states})
-
-    def _names(self) -> _Names:
-        names: dict[str, Mapping[str, str]] = {}
-        recordings = self._pipeline.recordings() if self.looked.patterns else None
-        for pattern in self.looked.patterns:
-            assert recordings is not None
-            try:
-                names[pattern] = recordings.names(RecordingRequest(pattern))
-            except TorchRecorderError as error:
-                self.looked.refused[pattern] = "failed", said(error)
-                continue
-            left_out = {name: obstacle for name, obstacle in names[pattern].items() if obstacle}
-            self.remarks |= {f"note: {name} is left out: {obstacle}" for name, obstacle in left_out.items()}
-        if recordings is not None:
-            recordings.save_indexes()
-        return names
 
     def _is_refused(self, state: State) -> bool:
         if refused := self.looked.refusal(state.part)[1]:

@@ -28,7 +28,6 @@ from torchrecorder.errors import (
 from torchrecorder.faults import failed_inside
 from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
 from torchrecorder.request import RecordingRequest, parse_target
-from torchrecorder.request.requests import TIMEOUT_S
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
 from torchrecorder.trace.manifest import Manifest
@@ -234,11 +233,9 @@ class Recordings:
         from torchrecorder.trace.observed import ChangedWhileRecorded
 
         # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
-        graph, trace = answer.graph or "", answer.trace
+        graph = answer.graph or ""
         if answer.names is not None:
             graph = json.dumps(dict(answer.names))
-            # A class that is new in a file is not part of anything that ran before: files are compared as a whole.
-            trace = trace and replace(trace, executed=None)
         text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", graph).encode()
         made = Recording(hashlib.sha256(text).hexdigest() if text else "", text or None, answer.error)
         made.sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
@@ -249,47 +246,16 @@ class Recordings:
                     trace = _trace_of_failure(request, answer.trace, self._freshness.file_now)
                     manifest = self._manifest(request, made.digest, trace, self._machine)
                     self._failures.put(request, answer.error, manifest, text, was_tried=not lasts)
-            elif text and trace is not None:
-                self._put(request, made.digest, trace, text)
+            elif text and answer.trace is not None:
+                manifest = self._manifest(request, made.digest, answer.trace, self._cache)
+                shared = manifest.shared()
+                self._cache.put_entry("recording", request.key(), manifest.to_json(), text, shared.to_json())
         except ChangedWhileRecorded as changed:
             made.info = (
                 f"{shown_target(request.target)}: {changed} changed while it was recorded, so the recording is not"
                 " kept, and the next build makes another"
             )
         return made
-
-    def _put(self, request: RecordingRequest, digest: str, trace: TraceResult, text: bytes) -> None:
-        manifest = self._manifest(request, digest, trace, self._cache)
-        self._cache.put_entry("recording", request.key(), manifest.to_json(), text, manifest.shared().to_json())
-
-    def names(self, pattern: RecordingRequest) -> dict[str, str]:
-        """Models that match a pattern, each with why it cannot be drawn by its name alone; kept as a recording is.
-
-        Raises:
-            TorchRecorderError: They had to be looked for, and that failed.
-        """
-        from torchrecorder.trace.observed import ChangedWhileRecorded
-
-        if (kept := self.names_kept(pattern)) is not None:
-            return kept
-        with self._open_worker(self._settings.path) as worker:
-            answer = worker.record(pattern, timeout_s=TIMEOUT_S)
-        if answer.error is not None:
-            raise answer.error
-        names = dict(answer.names or {})
-        if answer.trace is not None:
-            text = json.dumps(names).encode()
-            with suppress(ChangedWhileRecorded):
-                self._put(pattern, hashlib.sha256(text).hexdigest(), answer.trace, text)
-        return names
-
-    def names_kept(self, pattern: RecordingRequest) -> dict[str, str] | None:
-        """The same as it is kept; None if there may be other models now."""
-        manifest, finding = self.look(pattern)
-        data = self._cache.object(manifest.graph) if manifest and finding.verdict is Verdict.FRESH else None
-        with suppress(ValueError, RecursionError, AttributeError):  # others may have written the cache
-            return None if data is None else {str(name): str(why) for name, why in json.loads(data).items()}
-        return None
 
     def _manifest(
         self, request: RecordingRequest, digest: str, trace: TraceResult, objects: LayeredCache | Store
