@@ -87,6 +87,7 @@ TRACK = 7.0  # between two tracks: hdemucs
 FIRST_TRACK = 6.0  # above the first track of a gap: conv_tasnet
 LAST_TRACK = 4.0  # below the last track of lines that leave: conv_tasnet
 ARRIVING_TRACK = 5.0  # below the last track of lines that arrive: GraphSAGE
+NAMED_ENTRY = 13.0  # above the tracks of an inset whose entrances have names: LTXVideoTransformer3DModel
 GAP_SIDEWAYS = 16.0  # between two rows if data flows to the right: Conformer to the right
 WORD_AIR = 8.0  # room for a word at a line there, besides its length and the arrow: davit_tiny to the right
 PORT_GAP = 10.0  # between a border and the row next to it: dla34

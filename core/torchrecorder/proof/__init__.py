@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.proof.coverage import Coverage
+from torchrecorder.proof.entrances import Entrances
 from torchrecorder.proof.facts import Fault, FaultKind, GraphFacts
 from torchrecorder.proof.flow import FlowProof
 from torchrecorder.proof.sameness import Sameness
@@ -74,11 +75,13 @@ class Prover:
         self._facts = GraphFacts(graph)
 
     def faults(self, view: View) -> tuple[Fault, ...]:
-        """Faults of coverage, of what is not drawn, of flow, counts and sameness, in this order."""
+        """Faults of coverage, of what is not drawn, of flow, counts, entrances and sameness, in this order."""
         faults: list[Fault] = []
         coverages = [Coverage(shown, self._facts) for shown in (view, *(inset.view for inset in view.insets))]
         for coverage in coverages:
             faults += FlowProof(coverage).faults()
             faults += coverage.faults
+        for inset, coverage in zip(view.insets, coverages[1:], strict=True):
+            faults += Entrances(coverage, self._facts).faults(inset.calls)
         faults += Sameness(view, self._facts, coverages).faults()
         return tuple(dict.fromkeys(faults))

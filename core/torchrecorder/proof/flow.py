@@ -43,6 +43,7 @@ class FlowProof:
         """Likewise box and turn."""
         self.idle: list[int] = []
         """The nodes of layers that ran no op."""
+        self.drawn = {*self._drawn_edges()}
         self.brought: dict[int, list[int]] = {}
         """By value from outside the nodes that bring it."""
         for node in self.view.nodes:
@@ -137,7 +138,8 @@ class FlowProof:
         if is_free or not nodes:
             return
         if head not in nodes and not any((node, head, False) in self.required for node in nodes):
-            self.required[nodes[0], head, False] = row.name or f"value {value}"
+            leading = (node for node in nodes if (node, head, False) in self.drawn)
+            self.required[next(leading, nodes[0]), head, False] = row.name or f"value {value}"
 
     def _from_turn(self, box: int, made: int, read: int, source: int, op: Op | None, head: int, is_free: bool) -> None:
         row = self.view.boxes[box]
@@ -259,7 +261,7 @@ class FlowProof:
             self.allowed.update((node.id, head, False) for head in outputs)
 
     def _edges(self) -> Iterator[Fault]:
-        drawn = {*self._drawn_edges()}
+        drawn = self.drawn
         reading = {tail for tail, _, _ in drawn}
         for node in self.view.nodes:
             if node.kind in ("param", "buffer", "const") and node.id not in reading:
@@ -295,7 +297,7 @@ class FlowProof:
 
     def _carried(self) -> Iterator[Fault]:
         """What goes from turn to turn enters the stack and leaves it, or there is an edge back."""
-        drawn = {(tail, head) for tail, head, back in self._drawn_edges() if not back}
+        drawn = {(tail, head) for tail, head, back in self.drawn if not back}
         for box, steps, tail, head in sorted(self.across):
             row = self.view.boxes[box]
             inside = {node.id for node in self.view.nodes if row in boxes_around(self.view.boxes, node.box)}

@@ -195,6 +195,22 @@ def inset_call_missing(view: View) -> View | None:
     return replace(view, insets=tuple(insets))
 
 
+def entrances_joined(view: View) -> View | None:
+    """Two things that come into an inset as one, as if all of its calls got one thing twice."""
+    for i, inset in enumerate(view.insets):
+        inputs = [node for node in inset.view.nodes if node.kind == "input"]
+        twice = [(a, b) for a in inputs for b in inputs if a.id < b.id and a.values == b.values]
+        for one, other in twice[:1]:
+            here = {edge.head for edge in inset.view.edges if edge.tail == one.id}
+            edges = [replace(e, tail=one.id) if e.tail == other.id else e for e in inset.view.edges]
+            edges = [e for e in edges if e in inset.view.edges or e.head not in here]
+            joined = _without(replace(inset.view, edges=_sorted(edges)), other)
+            assert joined is not None
+            insets = (*view.insets[:i], replace(inset, view=joined), *view.insets[i + 1 :])
+            return replace(view, insets=insets)
+    return None
+
+
 def inset_of_another(view: View) -> View | None:
     """A letter at a layer that stands at no inset."""
     lettered = [node for node in view.nodes if node.inset]
@@ -218,6 +234,7 @@ MUTATIONS: Sequence[Mutation] = (
         input_of_another,
         inset_call_missing,
         inset_of_another,
+        entrances_joined,
         part_dropped,
     ),
 )

@@ -117,6 +117,32 @@ class InducedSet(nn.Module):
         return found
 
 
+class Attending(nn.Module):
+    """Attention to the tensor itself, or to a text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(8, 8) for _ in range(4))
+
+    def forward(self, hidden: Tensor, text: Tensor | None = None) -> Tensor:
+        text = hidden if text is None else text
+        scores = (self.q(hidden) @ self.k(text).mT / 8**0.5).softmax(-1)
+        return hidden + self.o(scores @ self.v(text))  # type: ignore[no-any-return]
+
+
+class SelfAndCross(nn.Module):
+    """Attention of one class to itself and, in its turn, to a text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own, self.cross, self.again = Attending(), Attending(), Attending()
+        self.norm0, self.norm1 = nn.LayerNorm(8), nn.LayerNorm(8)
+
+    def forward(self, x: Tensor, text: Tensor) -> Tensor:
+        x = self.norm0(self.own(x))
+        return self.again(self.norm1(self.cross(x, text)))  # type: ignore[no-any-return]
+
+
 # --- outputs
 
 
@@ -566,6 +592,7 @@ UNSEEN = [
     Entry("tied_autoencoder", TiedAutoencoder, given(numbers(2, 8))),
     Entry("triplet", Triplet, given(*(numbers(2, 4) for _ in range(3)))),
     Entry("induced_set", InducedSet, given(numbers(2, 5, 8))),
+    Entry("self_and_cross", SelfAndCross, given(numbers(2, 5, 8), numbers(2, 3, 8))),
     Entry("nested", Nested, given(numbers(2, 4))),
     Entry("nested_dict", NestedDict, given(numbers(2, 4))),
     Entry("dataclass_io", DataclassIO, given(lambda: Sample(torch.randn(2, 4), torch.tensor([1, 2])))),

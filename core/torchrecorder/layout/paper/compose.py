@@ -16,7 +16,7 @@ from torchrecorder.layout.paper.exchange import Order, RowSets, least_crossed
 from torchrecorder.layout.paper.heights import stages_apart
 from torchrecorder.layout.paper.ladder import UP, Ladder
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
-from torchrecorder.layout.paper.panels import Key, Panels, Segment
+from torchrecorder.layout.paper.panels import Key, Panel, Panels, Segment
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.rungs import Rungs
 from torchrecorder.layout.paper.strips import Strip
@@ -130,6 +130,21 @@ class Composer:
             wire.word = nodes[source].name if n > 1 and source >= 0 else ""
             piece.wires.append(wire)
 
+    def _named_entries(self, panel: Panel) -> bool:
+        """Whether what comes into an inset is named there, since it is several things."""
+        return sum(key.kind == "in" for key in panel.keys) > 1
+
+    def _make_room_beside(self, piece: Piece) -> None:
+        """Makes an inset so wide that the names of what comes in by the side stand at their lines."""
+        panel = self._panels.by_box[piece.box]
+        for source, side in piece.late.items() if self._named_entries(panel) else ():
+            name = self._panels.view.nodes[source].name if source >= 0 else ""
+            long = width(name, tuning.SMALL) + tuning.ARROW + 2 * tuning.WORD_FROM_LINE if name else 0.0
+            if LEFT in side.ends:
+                piece.left = max(piece.left, long - side.ends[LEFT])
+            else:
+                piece.right = max(piece.right, side.ends[RIGHT] + long)
+
     def _room(self, box: int | None) -> float:
         return self._towers.room(box) if self._towers is not None else math.inf
 
@@ -172,6 +187,7 @@ class Composer:
                     at = strips[0].height - leaving(wire)[1] - arriving(wire.head, wire.source)
                     strip.wanted[wire.head] = min(at, strip.wanted.get(wire.head, at))
             strip.is_tower = ranked is not self._rows[box]
+            strip.over_entries = tuning.NAMED_ENTRY if is_frame and self._named_entries(panel) else 0.0
             strip.is_turned = box in self._turned
             strip.is_bound = i == 0 and self._panels.are_entries_shared(box)
             strip.compose(box, self._orders)
@@ -326,6 +342,8 @@ class Composer:
                         wire.points.append((wire.points[-1][0], height + tuning.BAND))
                 piece.height += tuning.BAND
                 turn_over(piece.items, piece.wires, piece.height)  # but for lines from the side
+            if is_frame:
+                self._make_room_beside(piece)
             xs = [] if is_frame else sorted(ports)
             set_title(piece, self._titles[box], xs, self._room(box), is_narrow=self._is_narrow)
         return piece

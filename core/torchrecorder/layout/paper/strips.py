@@ -35,6 +35,8 @@ class Strip:
     """Whether data flows to the right; titles are then where data could come in from the left of the flow."""
     is_tower: bool = False
     """Whether one thing stands below the other."""
+    over_entries: float = 0.0
+    """Room for names at the lines that enter, before they turn."""
     is_turned: bool = False
     """Whether it is the inside of a box that will be turned over."""
     is_bound: bool = False
@@ -235,7 +237,8 @@ class Strip:
         if r + 1 < len(self.rows) and self.rows[r + 1][0].is_port:
             gap = max(tuning.PORT_GAP, room + 3.0 if room else 0.0)
         if self.rows[r][0].is_port and r == 0:
-            gap = self.lead + max(tuning.ARROW_ROOM, room + tuning.ARROW_ROOM - 3.0 if room else 0.0)
+            turning = self.over_entries + room + tuning.ARROW_ROOM - 3.0 if room else 0.0
+            gap = self.lead + max(tuning.ARROW_ROOM, turning)
         return gap
 
     # points
@@ -245,7 +248,7 @@ class Strip:
         begin = tail.y + tail.bottom
         points = [(wire.start, begin)]
         if wire.leaving is not None:
-            base = self.lead - 3.0 if tail.is_port else self.bottoms[tail.last]
+            base = self.lead - 3.0 + self.over_entries if tail.is_port else self.bottoms[tail.last]
             y = base + tuning.FIRST_TRACK + tuning.TRACK * wire.leaving
             points += [(wire.start, y), (wire.lane, y)]
         if wire.side:

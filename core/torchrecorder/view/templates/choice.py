@@ -15,6 +15,7 @@ from string import ascii_uppercase
 from torchrecorder.errors import listed
 from torchrecorder.view import tuning
 from torchrecorder.view.model import Box, Inset, Node, View, boxes_around
+from torchrecorder.view.templates.entrances import with_entrances
 from torchrecorder.view.templates.interiors import Interior, Interiors
 
 
@@ -67,7 +68,9 @@ class Choice:
         calls: defaultdict[str, set[int]] = defaultdict(set)
         for node in (node for view in (overview, *views.values()) for node in view.nodes):
             calls[node.inset].update(node.calls)
-        insets = (Inset(letter, tuple(sorted(calls[letter])), view) for letter, view in views.items() if calls[letter])
+        shown = ((letter, tuple(sorted(calls[letter])), view) for letter, view in views.items() if calls[letter])
+        visible = self.interiors.visible
+        insets = (Inset(letter, of, with_entrances(view, of, visible)) for letter, of, view in shown)
         return replace(overview, insets=tuple(insets))
 
     def _best(self) -> tuple[int, float, Interior] | None:
