@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 from sphinx.util import logging
@@ -84,12 +85,12 @@ class _Site(Site[Asked]):
         from torchrecorder.site import names_at
 
         names, resolve = names_at(file, line), getattr(self.app.config, "linkcode_resolve", None)
-        for name in names if callable(resolve) else ():
-            if address := resolve("py", {"module": module, "fullname": name}):
-                return _LINES.sub(f"#L{line}", str(address))
-        shown = getattr(self.app.env, "_viewcode_modules", {}).get(module) or ("", {}, {})
         for name in names:
-            if name in shown[2]:
+            if callable(resolve) and (address := resolve("py", {"module": module, "fullname": name})):
+                return _LINES.sub(f"#L{line}", str(address))
+        shown: Any = getattr(self.app.env, "_viewcode_modules", {}).get(module)
+        for name in names:
+            if shown and name in shown[2]:
                 page = f"_modules/{module.replace('.', '/')}"
                 return f"{self.app.builder.get_relative_uri(place.docname, page)}#{name}"
         return ""

@@ -31,7 +31,7 @@ FOLDER = "diagrams"
 _MARKDOWN = ["*.md"]
 _OWN = ("pictures", "markdown")
 _TARGET = ("target", "table", "dark")
-_OF_PAGES = ("autodoc", "autodoc_place", "on_error", "on_stale")
+_OF_PAGES = ("autodoc", "autodoc_place", "autodoc_summary", "code", "on_error", "on_stale")
 """Settings that change nothing without pages."""
 _RECORDING = frozenset(option.name for option in OPTIONS if option.stage == "recording")
 _SVG, _MERMAID = file_type("svg"), file_type("mmd")

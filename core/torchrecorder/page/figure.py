@@ -168,8 +168,9 @@ class _FigureWriter:
             return ""
         from torchrecorder.write.links import is_safe
 
-        drawn = (*self.diagram.drawings, *(inside.nested for inside in self.insides.values()))
-        rows = [row for each in drawn for row in json.loads(each.details or "{}").values() if len(row) > _SOURCE]
+        said = [drawing.details for drawing in self.diagram.drawings]
+        said += [inside.nested.details for inside in self.insides.values()]
+        rows = [row for text in said for row in json.loads(text or "{}").values() if len(row) > _SOURCE]
         sources = dict.fromkeys(row[_SOURCE] for row in rows if row[_SOURCE])
         urls = {source: url for source in sources if (url := self.diagram.code(source)) and is_safe(url)}
         return f" data-code='{_in_quotes(json.dumps(urls, ensure_ascii=False))}'" if urls else ""
