@@ -39,6 +39,10 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
         " builders of models\nto allow it, add 'os.system' to the setting `allow`",
     ),
     (
+        errors.HubFailed("hf:owner/net", "it is gated", "set HF_TOKEN"),
+        "cannot draw hf:owner/net: it is gated\nset HF_TOKEN",
+    ),
+    (
         errors.InputError("the inputs were not found", "give one", ("1,3: too small",)),
         "the inputs were not found\ngive one\ntried 1,3: too small",
     ),

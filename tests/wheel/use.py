@@ -154,6 +154,12 @@ def use_remote() -> None:
     assert "first" in Path("net.svg").read_text(encoding="utf-8")
 
 
+def use_hub() -> None:
+    """A hub that nothing listens at is asked, and that it does not answer is said."""
+    said = run("torchrecorder", "draw", "hf:owner/net", status=1, HF_ENDPOINT="http://127.0.0.1:9", HF_HOME="home")
+    assert "http://127.0.0.1:9 does not give it" in said
+
+
 def use_dask() -> None:
     from distributed import LocalCluster
 
@@ -197,10 +203,11 @@ USES: dict[str, tuple[Callable[[], None], ...]] = {
     "mkdocs": (use_mkdocs,),
     "png": (use_png,),
     "remote": (use_remote,),
+    "hub": (use_hub,),
     "dask": (use_dask,),
     "scio": (use_scio,),
     "wasm": (use_wasm,),
-    "all": (use_sphinx, use_mkdocs, use_png, use_remote, use_scio),
+    "all": (use_sphinx, use_mkdocs, use_png, use_remote, use_hub, use_scio),
 }
 
 

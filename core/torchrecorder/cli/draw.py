@@ -63,7 +63,10 @@ def add_to(commands: Commands) -> None:
         usage="%(prog)s [options] TARGET [TARGET ...]",
         check=check,
     )
-    help_ = "dotted name of a model: pkg.Net, pkg.mod:Net, 'pkg.Net(width=64)'; or of all that match: 'pkg.models.*'"
+    help_ = (
+        "dotted name of a model: pkg.Net, pkg.mod:Net, 'pkg.Net(width=64)'; or of all that match: 'pkg.models.*'; or its"
+        " name on the hub: hf:owner/name"
+    )
     draw.add_argument("targets", nargs="+", metavar="TARGET", help=help_)
     _add_file_arguments(draw.add_argument_group("what is written"))
     for stage, title in _GROUPS.items():
@@ -202,7 +205,7 @@ def _say(outcome: Outcome, name: str) -> None:
         if details := outcome.error.details():
             print(details, file=sys.stderr)
     notes = (outcome.guess_note(), *outcome.diagram.notes) if outcome.diagram is not None else ()
-    for note in filter(None, notes):
+    for note in filter(None, (outcome.info, *notes)):
         print(f"torchrecorder: note: {name}{note}", file=sys.stderr)
 
 

@@ -18,7 +18,6 @@ from torchrecorder.page.outcome import Outcome
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.collecting import Collected
 from torchrecorder.request import DiagramRequest, RecordingRequest, is_pattern, place
-from torchrecorder.request.requests import TIMEOUT_S
 
 _Names = Mapping[str, Mapping[str, str]]
 """By pattern, the models that match it, each with why it cannot be drawn by its name alone."""
@@ -27,7 +26,7 @@ _Names = Mapping[str, Mapping[str, str]]
 def check(arguments: argparse.Namespace) -> int:
     project = read_project(Path.cwd())
     project.settings = replace(project.settings, remote="")
-    looked = _Looked(project)
+    looked = _Looked(project, asks_hub=arguments.hub)
     names = looked.names(Pipeline(project.settings, writes_committed=True), asks=False)
     states = looked.states(names, verify=arguments.verify)
     wrong = [state for state in states if state.verdict != "fresh"]
@@ -65,6 +64,7 @@ class _Looked:
     remarks: list[str] = field(default_factory=list)
     refused: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Verdict and reason of patterns whose models are not known."""
+    asks_hub: bool = False
 
     def __post_init__(self) -> None:
         self.kept = Kept(self.project)
@@ -80,17 +80,18 @@ class _Looked:
         if not self.patterns:
             return names
         recordings = pipeline.recordings()
-        found = {request: recordings.kept(request) for request in map(RecordingRequest, self.patterns)}
-        if asks:
-            missing = {request: TIMEOUT_S for request, recording in found.items() if recording is None}
-            found |= recordings.make(missing, lambda *_: None)
-        for request, recording in found.items():
-            if recording is not None and recording.error is None and recordings.load(recording):
-                names[request.target] = recording.names()
-            else:
-                error, finding = recording and recording.error, recordings.look(request)[1]
-                verdict = "failed" if error else finding.verdict.value
-                self.refused[request.target] = verdict, said(error) if error else f"{request.target}: {finding}"
+        for request in map(RecordingRequest, self.patterns):
+            try:
+                recording = recordings.names(request) if asks else recordings.names_kept(request)
+                if recording is None:
+                    finding = recordings.look(request)[1]
+                    self.refused[request.target] = finding.verdict.value, f"{request.target}: {finding}"
+                elif recording.error is not None:
+                    raise recording.error
+                else:
+                    names[request.target] = recording.names()
+            except TorchRecorderError as error:
+                self.refused[request.target] = "failed", said(error)
         recordings.save_indexes()
         return names
 
@@ -104,7 +105,8 @@ class _Looked:
         return [self._state(part, rows) for part in shown]
 
     def _checked(self, requests: list[DiagramRequest], *, verify: bool = False) -> list[Checked]:
-        rows, remarks = checked(Collected(self.project.settings, tuple(requests)), verify=verify)
+        collected = Collected(self.project.settings, tuple(requests), asks_hub=self.asks_hub)
+        rows, remarks = checked(collected, verify=verify)
         self.remarks += [remark for remark in remarks if remark not in self.remarks]
         return rows
 
@@ -149,7 +151,7 @@ def update(arguments: argparse.Namespace) -> int:
     if arguments.remote:
         project.settings = replace(project.settings, remote=place(project.root, arguments.remote))
     project.settings = replace(project.settings, jobs=arguments.jobs or processors())
-    done = _Update(project, retries=arguments.retry, overwrites=arguments.force)
+    done = _Update(project, retries=arguments.retry, overwrites=arguments.force, asks_hub=arguments.hub)
     places = done.run()
     if arguments.json:
         print_json({"written": done.written, "errors": done.errors, "remarks": sorted(done.remarks)})
@@ -166,18 +168,17 @@ def update(arguments: argparse.Namespace) -> int:
 
 
 class _Update:
-    def __init__(self, project: Project, *, retries: bool, overwrites: bool) -> None:
+    def __init__(self, project: Project, *, retries: bool, overwrites: bool, asks_hub: bool) -> None:
         from torchrecorder.worker.lasting import worker_of_thread
 
-        self.looked = _Looked(project)
+        self.looked = _Looked(project, asks_hub=asks_hub)
         self.written: list[str] = []
         self.errors: dict[str, str] = {}
         """What went wrong, by where it is asked for."""
         self.remarks: set[str] = set()
         self._overwrites = overwrites
-        self._pipeline = Pipeline(
-            project.settings, worker_of_thread(project.settings), writes_committed=True, retries=retries
-        )
+        asked = {"retries": retries, "asks_hub": asks_hub}
+        self._pipeline = Pipeline(project.settings, worker_of_thread(project.settings), writes_committed=True, **asked)
         self._drawn: dict[DiagramRequest, Outcome] = {}
 
     def run(self) -> int:

@@ -62,6 +62,7 @@ def add_update(commands: Commands, in_files: _Execute) -> None:
     )
     _add_docs(parser, in_files)
     add_setting(parser, "remote", "URL")
+    _add_hub(parser)
     parser.add_argument("--retry", action="store_true", help="try again what failed, even if it has not changed")
     help_force = "without DOCS: overwrite also what was edited by hand since it was written"
     parser.add_argument("--force", action="store_true", help=help_force)
@@ -91,6 +92,7 @@ def add_check(commands: Commands, in_files: _Execute) -> None:
         epilog=_CHECKS,
     )
     _add_docs(parser, in_files)
+    _add_hub(parser)
     parser.add_argument("--verify", action="store_true", help="record all again and compare; needs torch")
     add_json(parser)
 
@@ -103,7 +105,8 @@ def run_update(arguments: argparse.Namespace) -> int:
 
     from torchrecorder.worker.client import processors
 
-    project = replace(_collect(arguments.docs, retries=arguments.retry), retries=arguments.retry)
+    collected = _collect(arguments.docs, retries=arguments.retry)
+    project = replace(collected, retries=arguments.retry, asks_hub=arguments.hub)
     if arguments.remote:
         remote = place(project.settings.root, arguments.remote)
         project = replace(project, settings=replace(project.settings, remote=remote))
@@ -134,7 +137,7 @@ def run_check(arguments: argparse.Namespace) -> int:
         return execute(arguments)
     project = _collect(arguments.docs)
     # What others have recorded is not in the project yet.
-    project = replace(project, settings=replace(project.settings, remote=""))
+    project = replace(project, settings=replace(project.settings, remote=""), asks_hub=arguments.hub)
     with project.as_in_a_build():
         rows, remarks = checked(project, verify=arguments.verify)
     remarks += [project.remark] if project.remark else []
@@ -268,6 +271,11 @@ def _add_docs(parser: argparse.ArgumentParser, in_files: _Execute) -> None:
     parser.set_defaults(in_files=in_files)
 
 
+def _add_hub(parser: argparse.ArgumentParser) -> None:
+    help_ = "ask the hub if models that name no commit of it have another one now; needs huggingface_hub"
+    parser.add_argument("--hub", action="store_true", help=help_)
+
+
 def _collect(docs: Path, *, retries: bool = False) -> Collected:
     project = collect(docs)
     configuration = configuration_of(docs)
@@ -282,7 +290,8 @@ def _collect(docs: Path, *, retries: bool = False) -> Collected:
 def _pipeline(
     project: Collected, open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
 ) -> Pipeline:
-    return Pipeline(project.settings, open_worker, writes_committed=True, retries=project.retries)
+    asked = {"retries": project.retries, "asks_hub": project.asks_hub}
+    return Pipeline(project.settings, open_worker, writes_committed=True, **asked)
 
 
 def _known(project: Collected) -> dict[DiagramRequest, Recording | None]:

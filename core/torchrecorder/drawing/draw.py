@@ -22,6 +22,7 @@ from torchrecorder.faults import failed_inside, unforeseen
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.names import class_name, clean, kind_name
+from torchrecorder.labels.sheet import lines
 from torchrecorder.layout.dot import to_dot
 from torchrecorder.layout.finish import finished
 from torchrecorder.layout.layered import arranged
@@ -302,10 +303,11 @@ def _drawing(pictures: Sequence[_Picture]) -> Drawing | TorchRecorderError:
     facts = caption_facts(graph, options.show)
     beside = tuple(f"{inset.letter}: {note}" for inset in view.insets for note in inset.view.notes)
     shown = (*view.notes, *beside)
+    text = tree(view.graph, like=view, fold=bool(options.fold), show=options.show)
     memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
     return Drawing(
         layout=finished(layout, uid=_uid(job), title=title, desc=description, theme=options.theme, grey=options.grey),
-        text=tree(view.graph, like=view, fold=bool(options.fold), show=options.show).rstrip("\n"),
+        text="\n".join((text.rstrip("\n"), *lines(facts))),
         alt=". ".join(filter(None, (title, description, _insets(view)))),
         facts=facts,
         notes=(*graph.info.notes, *shown, *memory),

@@ -8,6 +8,7 @@
     │   ├── TargetBuildFailed            building the model raised, or gave something else
     │   │   └── NotAModule               it is a class of something else, and was not built
     │   └── TargetRefused                it names what a page may not call
+    ├── HubFailed(RuntimeError)          a name of the hub gives no configuration of a model
     ├── InputError(ValueError)           no input for the forward can be made
     ├── ForwardError(RuntimeError)       the forward raised; names the layer it happened in
     ├── WorkerError(RuntimeError)        the process that records could not do its job
@@ -172,6 +173,17 @@ class TargetRefused(TargetError):
     def shared(self) -> str:
         """Nothing: each page that says it is named."""
         return ""
+
+
+class HubFailed(TorchRecorderError, RuntimeError):
+    """A name on the hub gives no configuration that a model can be built from."""
+
+    kind = "hub"
+    _summary = "cannot draw {target}: {reason}"
+    _hint = "{advice}"
+    target: str
+    reason: str
+    advice: str = ""
 
 
 class InputError(TorchRecorderError, ValueError):

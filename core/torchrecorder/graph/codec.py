@@ -68,6 +68,7 @@ def to_json(graph: Graph) -> str:
             # left out, as it was before there was another
             **({"recorder": info.recorder} if info.recorder != "modern" else {}),
             **({"grade": info.grade} if info.grade else {}),
+            **({"sheet": [*info.sheet.items()]} if info.sheet else {}),
             "notes": info.notes,
             "failure": None if failure is None else [failure.call, failure.error],
         },
@@ -190,6 +191,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
     info = data["info"]
     how = (info["executed"], info["torch"], info["mode"], info["guessed"])
     failure = None if info["failure"] is None else Failure(*info["failure"])
+    later_info = (info.get("recorder", "modern"), info.get("grade", ""), dict(info.get("sheet", ())))
     return Graph(
         modules={module.fqn: module for module in modules},
         calls=tuple(calls),
@@ -197,7 +199,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         values=tuple(values),
         inputs=data["inputs"],
         outputs={path: tuple(ids) for path, ids in data["outputs"].items()},
-        info=Info(*how, tuple(info["notes"]), failure, info.get("recorder", "modern"), info.get("grade", "")),
+        info=Info(*how, tuple(info["notes"]), failure, *later_info),
         tied={name: tuple(names) for name, names in data["tied"].items()},
         frames=tuple(_frames_of(later)),
         decisions=tuple(Decision(source, text, tuple(ids)) for source, text, ids in data.get("decisions", ())),

@@ -227,6 +227,8 @@ class Info:
     """`classic`: it ran with gradients on, the ops have their nodes in autograd's graph, and those are drawn."""
     grade: Grade = ""
     """Source of the sizes of guessed inputs; empty without a guess, and in Graphs of earlier versions."""
+    sheet: Mapping[str, int | str] = field(default_factory=dict)
+    """Facts of a model of the hub, which its configuration has: `vocabulary`, `heads`, `params.attention`."""
 
 
 @dataclass(frozen=True, slots=True)

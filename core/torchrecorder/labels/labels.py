@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from torchrecorder.graph import Graph, Module, Op, symbolic
+from torchrecorder.labels.formulas import in_short
 from torchrecorder.labels.names import (
     class_name,
     clean,
@@ -102,9 +103,8 @@ class Labels:
             differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
-            is_patch = node.op is not None
-            name = SYMBOLS.get(node.name, node.name) if is_patch else f"{node.name}()"
-            facts = (f"{len(node.ops)} operations",) if is_patch else ()
+            name = f"{node.name}()" if node.op is None else SYMBOLS.get(node.name, node.name)
+            facts = () if node.op is None else (in_short(self.graph, node.ops, node.op, MAX_LINE),)
             return Label(clean(name, MAX_NAME), clean(" · ".join((*facts, *settings(node.spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
@@ -160,7 +160,7 @@ class Labels:
             facts = (*settings(node.spans), self._params(module, node))
             words = filter(None, (*before, long, self._experts(call.id), *lights))
             parts = [*_repeated(" · ".join(words), node), *facts]
-        limit = MAX_DIFFERING if node.spans or node.parts or "settings" in self.show else MAX_LINE
+        limit = MAX_DIFFERING if node.spans or node.parts or node.differs or "settings" in self.show else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if node.inset and (not name or _NUMBERS.fullmatch(name)):

@@ -21,8 +21,9 @@ def class_name(module: Module) -> str:
 
 
 def kind_name(module: Module) -> str:
-    """Its class; of an entry in a list the name of the list: `downs` of `downs.0`."""
-    names = [part for part in module.fqn.split(".") if not part.isdigit()] if is_list(module.cls) else []
+    """Its class; of an entry in a list that has no class of its own the name of the list: `downs` of `downs.0`."""
+    is_entry = is_list(module.cls) or module.cls == "torch.nn.modules.module.Module"
+    names = [part for part in module.fqn.split(".") if not part.isdigit()] if is_entry else []
     return names[-1] if names else class_name(module)
 
 

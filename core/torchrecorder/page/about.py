@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from torchrecorder.labels.sheet import LABELS
 from torchrecorder.page.words import ABOUT, EXAMPLE, GRADES, SIGNS, SIZES, Translate, coded, in_english, translated
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _WRITTEN = {
     "without downsample": r"\b(?:with|without) (?!params)\w+",
     "A": r"^[A-Z](?=\N{EN SPACE})",
     "from layer2": r"^from \S.*",
+    "2nd half": r"(?:^| · )(1st half|2nd half|\d[\d–, ]* of \d+|\[.*\d.*\])$",
     "params": r"\bparams?\b",
     "FLOPs": r"\bFLOPs\b",
     "+": r"^\+$",
@@ -40,7 +42,7 @@ _FLAGGED = {
     "a dashed node": "link",
 }
 """By the sign the flag of things that are drawn so."""
-_AS_WRITTEN = ("3×3 /2", "64→128", "×4", "6 in parallel", "without downsample", "from layer2")
+_AS_WRITTEN = ("3×3 /2", "64→128", "×4", "6 in parallel", "without downsample", "from layer2", "2nd half")
 """Signs that are shown as the picture has them first."""
 
 
@@ -82,8 +84,12 @@ def _first(pattern: str, words: Iterable[str]) -> str:
 
 
 def details(drawings: Iterable[Drawing], notes: Sequence[str], translate: Translate = in_english) -> str:
-    """The closed element with signs and notes; nothing if there are none."""
-    rows = [f"<strong>{escape(sign)}</strong> {escape(meaning)}" for sign, meaning in signs(drawings, translate)]
+    """The closed element with a fact sheet, signs and notes; nothing if there are none."""
+    drawings = [*drawings]
+    facts = drawings[0].facts if drawings else {}
+    said = [(translate(label), facts[name]) for name, label in LABELS.items() if name in facts]
+    pairs = (*said, *signs(drawings, translate))
+    rows = [f"<strong>{escape(sign)}</strong> {escape(meaning)}" for sign, meaning in pairs]
     rows += map(coded, notes)
     if not rows:
         return ""

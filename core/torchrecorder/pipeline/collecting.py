@@ -35,6 +35,8 @@ class Collected:
     requests: tuple[DiagramRequest, ...]
     retries: bool = False
     """Whether what failed before is tried again, though nothing that it read has changed."""
+    asks_hub: bool = False
+    """Whether the hub is asked if it has another commit of what is shown."""
     environment: Mapping[str, str | None] = field(default_factory=dict)
     """The variables that its configuration sets, as `conf.py` may; None for one that it removes."""
     remark: str = ""

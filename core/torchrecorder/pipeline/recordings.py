@@ -19,6 +19,7 @@ from torchrecorder.cache.store import Store, object_name
 from torchrecorder.errors import (
     OUT_OF_MEMORY,
     FormatError,
+    HubFailed,
     InputError,
     OutOfDate,
     TorchMissing,
@@ -28,6 +29,7 @@ from torchrecorder.errors import (
 from torchrecorder.faults import failed_inside
 from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
 from torchrecorder.request import RecordingRequest, parse_target
+from torchrecorder.request.requests import TIMEOUT_S
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
 from torchrecorder.trace.manifest import Manifest
@@ -73,8 +75,10 @@ class Recording:
 
     def names(self) -> dict[str, str]:
         """The models that a pattern means, each with why it cannot be built: its text in place of a Graph."""
-        names: dict[str, str] = json.loads(self.text or b"{}")
-        return names
+        try:
+            return {str(name): str(why) for name, why in json.loads(self.text or b"").items()}
+        except (ValueError, RecursionError, AttributeError) as error:  # others may have written the cache
+            raise FormatError("names of models in the cache", str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +102,13 @@ class Recordings:
         open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]],
         *,
         retries: bool = False,
+        asks_hub: bool = False,
     ) -> None:
         """Make ready for a build.
 
         `machine` is the cache that remembers failures and what files say; `open_worker` gives a worker that imports
-        from some folders; with `retries` what failed is tried again, though nothing that it read has changed.
+        from some folders; with `retries` what failed is tried again, though nothing that it read has changed;
+        with `asks_hub` a recording is out of date too if the hub has another commit of what it shows.
         """
         self._cache = cache
         self._machine = machine
@@ -125,6 +131,7 @@ class Recordings:
         self._worth = StampedIndex(machine, "worth.json")
         self._failures = Failures(machine, self._freshness, settings.allow)
         self._retries = retries
+        self._asks_hub = asks_hub
         self._kept: dict[tuple[RecordingRequest, bool], Recording] = {}
         self.seconds: dict[str, float] = {}
         """Seconds of each new recording, by target."""
@@ -142,8 +149,8 @@ class Recordings:
                 failed = self.failed(request, is_tried=is_tried)
                 found = failed and (self._old(request, failed.error) or failed)
             else:
-                sources = self._freshness.files(manifest)
-                found = Recording(manifest.graph, sources=sources, moved=self._freshness.moved(manifest))
+                info, moved = _commits_shown(request, manifest), self._freshness.moved(manifest)
+                found = Recording(manifest.graph, sources=self._freshness.files(manifest), moved=moved, info=info)
         if found is not None:
             self._kept[asked] = found
         return found
@@ -157,7 +164,17 @@ class Recordings:
         tried_ns = self._failures.tried_ns(request) if manifest.untracked and not is_tried else 0
         return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)), tried_ns=tried_ns)
 
+    def names(self, pattern: RecordingRequest, timeout_s: float = TIMEOUT_S) -> Recording:
+        """The recording of a pattern, made if there may be other models now than it has."""
+        return self.names_kept(pattern) or self.make({pattern: timeout_s}, lambda *_: None)[pattern]
+
+    def names_kept(self, pattern: RecordingRequest) -> Recording | None:
+        """The same if it is kept and was not lost, or its failure."""
+        found = self.kept(pattern)
+        return found if found is not None and (found.error or self.load(found)) else None
+
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
+        """The best manifest there is, with its verdict; raises HubFailed if the hub is asked and does not answer."""
         best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
         key, is_of_machine = request.key(), False
         for entry, is_local in self._cache.entries("recording", key):
@@ -168,10 +185,12 @@ class Recordings:
                 if manifest is None or object_name(manifest.graph) is None or not manifest.is_of(request):
                     continue
                 manifest = manifest if is_local else manifest.shared()
-                finding = self._freshness.of(manifest)
+                finding = self._finding(manifest)
                 if finding.verdict is Verdict.FRESH:
                     self._cache.copy_remote("recording", key, entry)
                     return manifest, finding
+            except HubFailed:
+                raise
             except Exception as error:  # of a cache that others wrote, in ways that no check foresees
                 self._cache.note_unreadable("recording", key, error)
                 continue
@@ -179,6 +198,15 @@ class Recordings:
                 best = manifest, finding
             is_of_machine = is_of_machine or finding.is_of_machine
         return best
+
+    def _finding(self, manifest: Manifest) -> Finding:
+        finding = self._freshness.of(manifest)
+        if self._asks_hub and manifest.commits and finding.verdict is Verdict.FRESH:
+            from torchrecorder.hub.files import moved  # a build asks nothing of the hub
+
+            reasons = tuple(moved(manifest.commits))
+            return Finding(Verdict.STALE, reasons) if reasons else finding
+        return finding
 
     def against(self, recording: Recording) -> str:
         """Reason why it makes no picture unasked; empty if it is worth one, or its Graph is lost.
@@ -205,10 +233,12 @@ class Recordings:
         requests: Mapping[RecordingRequest, float],
         on_each: Callable[[str, int, int], object],
         asked: Attempts = Attempts(),
+        on_made: Callable[[RecordingRequest, Recording], object] = lambda *_: None,
     ) -> dict[RecordingRequest, Recording]:
         """New recordings of requests, each given with its time-out in seconds.
 
-        `on_each` is called as each begins: its target, how many began before it, and how many there are.
+        `on_each` is called as each begins: its target, how many began before it, and how many there are; `on_made` with
+        each that is made.
         """
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
@@ -226,6 +256,7 @@ class Recordings:
                     except Exception as error:  # an answer is what the model's code made of it
                         made[named] = Recording(error=failed_inside(named.target, error))
                     made[named] = self._old(named, answer.error) or made[named]
+                    on_made(named, made[named])
                 name = shown_target(request.target)
                 self.seconds[name] = max(answer.seconds, self.seconds.get(name, 0.0))
         return made
@@ -235,9 +266,7 @@ class Recordings:
         from torchrecorder.trace.observed import ChangedWhileRecorded
 
         # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
-        graph = answer.graph or ""
-        if answer.names is not None:
-            graph = json.dumps(dict(answer.names))
+        graph = answer.graph or "" if answer.names is None else json.dumps(dict(answer.names))
         text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", graph).encode()
         made = Recording(hashlib.sha256(text).hexdigest() if text else "", text or None, answer.error)
         made.sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
@@ -250,8 +279,8 @@ class Recordings:
                     self._failures.put(request, answer.error, manifest, text, was_tried=not lasts)
             elif text and answer.trace is not None:
                 manifest = self._manifest(request, made.digest, answer.trace, self._cache)
-                shared = manifest.shared()
-                self._cache.put_entry("recording", request.key(), manifest.to_json(), text, shared.to_json())
+                self._cache.put_entry("recording", request.key(), manifest.to_json(), text, manifest.shared().to_json())
+                made.info = _commits_shown(request, manifest)
         except ChangedWhileRecorded as changed:
             made.info = (
                 f"{shown_target(request.target)}: {changed} changed while it was recorded, so the recording is not"
@@ -290,6 +319,13 @@ class Recordings:
         error = OutOfDate(request.target, finding.reasons, is_fatal, shlex.quote(self._settings.shown_root))
         shown = manifest.graph if self._settings.on_stale == "warn" else ""
         return Recording(shown, error=error, sources=sources, moved=moved)
+
+
+def _commits_shown(request: RecordingRequest, manifest: Manifest) -> str:
+    """Remark on the commit of the hub that is shown, where the target names no revision."""
+    commit = next((commit for key, commit in manifest.commits.items() if "@" not in key), "")
+    pinned = f"{request.target}@{commit}"
+    return commit and f"{request.target} shows commit {commit[:7]} of the hub; {pinned} stays at it"
 
 
 def _is_lasting(answer: Answer) -> bool:

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from torchrecorder.errors import (
+    HubFailed,
     InputError,
     NotAModule,
     TargetBuildFailed,
@@ -109,6 +110,8 @@ def _built(text: str, target: Target, builder: Callable[..., Any], way: Way, see
     try:
         with torch.random.fork_rng(devices=()):  # whatever was built before must not change it
             made = as_module(built(lambda: way.called(builder), seed))
+    except HubFailed:
+        raise
     except Exception as error:
         cause, advice = f"{type(error).__name__}: {error}", on_building(target, builder, error)
         raise TargetBuildFailed(text, cause, innermost_origin(error), advice, user_traceback(error)) from error

@@ -38,6 +38,7 @@ from torchrecorder.request.options import (
     read_yes_no,
     several,
 )
+from torchrecorder.request.targets import package_of
 
 REVISION = 1
 """Raised when the same model and request give another Graph than before."""
@@ -108,7 +109,7 @@ class RecordingRequest:
 
     def root_module(self) -> str:
         """The top-level package or module the target lies in."""
-        return re.split(r"[.:(]", self.target, maxsplit=1)[0]
+        return package_of(self.target)
 
     def to_json(self) -> dict[str, Any]:
         """Its fields as plain data; `is_common` only if it is, so that other keys are those of before it was added."""

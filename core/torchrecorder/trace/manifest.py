@@ -65,6 +65,9 @@ class Manifest:
     machine: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     """What means something on the machine of the recording only, by kind: `files` and `folders` outside of the project,
     variables of the `environment`, `measures` of files, and `links`."""
+    commits: Mapping[str, str] = field(default_factory=dict)
+    """Commit of each repository of the hub that it shows, by name and revision, `owner/name@main`. A build does not ask
+    whether one has moved."""
 
     def is_of(self, request: RecordingRequest) -> bool:
         """Whether it was made for that request; an entry of a cache may have been moved."""
@@ -151,4 +154,5 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "untracked": _is_texts,
     "installed": lambda value: isinstance(value, str),
     "machine": lambda value: isinstance(value, dict) and all(map(_is_digests, value.values())),
+    "commits": lambda value: _is_digests(value) and None not in value.values(),
 }

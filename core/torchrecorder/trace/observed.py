@@ -65,6 +65,8 @@ class TraceResult:
     """Digest of what each search for examples came to, by its question."""
     changed: tuple[str, ...] = ()
     """What it saw to be another the second time, though it had not changed it."""
+    commits: Mapping[str, str] = field(default_factory=dict)
+    """As in a `Manifest`."""
 
     def stamps(self) -> dict[str, Stamp | None]:
         return {**self.sources, **self.read}
@@ -143,6 +145,7 @@ class ManifestBuilder:
             result.untracked,
             installed,
             {kind: facts for kind, facts in machine.items() if facts},
+            result.commits,
         )
         for name in self._differences():  # when all has been looked at: what comes between is seen, too
             raise ChangedWhileRecorded(name)

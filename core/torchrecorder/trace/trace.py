@@ -52,6 +52,7 @@ class Trace:
 
     def start(self) -> None:
         mentions.asked.clear()
+        mentions.commits.clear()
         self._opened.start(folders_of_project())
         self._environment.start()
         self._files.start()
@@ -116,6 +117,7 @@ class Trace:
             self._begun_ns,
             dict(sorted(mentions.asked.items())),
             tuple(sorted(changed)),
+            dict(sorted(mentions.commits.items())),
         )
 
     def _untracked(self) -> set[str]:

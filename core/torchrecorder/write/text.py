@@ -20,6 +20,7 @@ from torchrecorder.labels.names import (
     tensor,
     times,
 )
+from torchrecorder.labels.sheet import sheet
 from torchrecorder.labels.summaries import summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
@@ -84,6 +85,7 @@ def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
         facts["activations"] = f"{most} {size(memory.peak)} at once" + (f", in {where}" if where else "")
     if graph.info.guessed:
         facts |= {"guessed": graph.info.guessed, "grade": graph.info.grade}
+    facts |= sheet(graph.info.sheet)
     return {name: fact for name, fact in facts.items() if fact}
 
 

@@ -11,6 +11,7 @@ from babel.messages.mofile import read_mo, write_mo
 from babel.messages.pofile import read_po
 
 import torchrecorder
+from torchrecorder.labels.sheet import LABELS
 from torchrecorder.page import words
 from torchrecorder.page.words import ASSETS, CATALOG, LOCALE, SCRIPT
 from torchrecorder.recording.guess.search import _NOT_COMPUTED
@@ -26,6 +27,7 @@ TEXTS = {
     *words.NOTES,
     *words.GRADES.values(),
     *ABOUT,
+    *LABELS.values(),
 }
 
 
