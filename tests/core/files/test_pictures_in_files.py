@@ -474,6 +474,8 @@ def test_a_readme_with_five_pictures_is_checked_fast_and_loads_no_torch(bare: Pa
         assert done.returncode == 0
         assert "5 pictures, all fresh" in done.stdout
         modules = set(done.stdout.split())
-        assert modules.isdisjoint({"torch", "numpy", "graphviz", "email", "concurrent.futures.thread"})
+        assert modules.isdisjoint(
+            {"torch", "numpy", "graphviz", "email", "concurrent.futures.thread", "torchrecorder.view"}
+        )
         spent_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-        assert spent_s < 0.9, "0.25 on an idle machine; the limit leaves room for a busy one"
+        assert spent_s < 0.6, "0.2 as a rule; the limit leaves room for a busy machine"
