@@ -188,7 +188,7 @@ def test_commands_see_the_models_of_a_pattern(zoo: Project, capsys: pytest.Captu
     assert zoo.build().ok().workers == []
     nets.write_text(nets.read_text(encoding="utf-8").replace("Net(2)", "Net(3)"), encoding="utf-8")
     assert main(["check", docs]) == 1
-    assert "STALE       zoo.*: zoo/nets.py changed" in capsys.readouterr().out
+    assert "STALE       zoo.nets.small_net: zoo/nets.py: small_net changed" in capsys.readouterr().out
 
 
 SUMMARY = """

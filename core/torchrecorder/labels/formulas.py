@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import cached_property
+from itertools import groupby
 
 from torchrecorder.graph import Graph, Op
+from torchrecorder.labels.names import clean
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
 
@@ -18,12 +20,28 @@ _TURNED = names("T mT t adjoint H")
 _EXCHANGES = names("transpose swapaxes swapdims")
 _OF_LAST_AXIS = names("softmax log_softmax")
 """Ops whose axis is not written where it is the last."""
-_UNSAID = names("keepdim dtype device layout inplace training requires_grad memory_format")
+_UNSAID = names("keepdim dtype device layout inplace training requires_grad memory_format _stacklevel")
 _SWITCHES = names("True False None")
 _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NAMES = {"scaled_dot_product_attention": "attention"}
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
+
+
+_ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
+"""What a reader takes for granted between the ops that tell something."""
+
+
+def in_short(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
+    """Formula of ops that are drawn as one; if it is too long, `10 operations: softmax, bmm, max, softmax, bmm`."""
+    written = formula(graph, ops, last, limit)
+    if written and "…" not in written:
+        return written
+    names_of = (plain(graph.ops[op].name) for op in sorted(ops))
+    runs = ((name, len([*run])) for name, run in groupby(name for name in names_of if name not in _ARITHMETIC))
+    telling = [f"{name} ×{n}" if n > 1 else name for name, n in runs]
+    text = f"{len(ops)} operations"
+    return clean(f"{text}: {', '.join(telling)}", limit) if telling else text
 
 
 def formula(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:

@@ -15,7 +15,8 @@ from itertools import zip_longest
 
 import graphviz
 
-from torchrecorder.labels.labels import EN_SPACE, Label, Labels, is_loop
+from torchrecorder.labels.labels import EN_SPACE, Labels, is_loop
+from torchrecorder.labels.op_words import Label
 from torchrecorder.layout import tuning
 from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.layout.model import PARTS, SHARED, EdgeStyle, NodeStyle, Styles
@@ -179,6 +180,8 @@ class _DotWriter:
             row = {"constraint": "false", "style": "dashed"}
         if word := NEXT_STEP if edge in self.called else self.shapes.get((edge.tail, edge.head), ""):
             row["comment"] = word
+        if edge.part:
+            row["part"] = edge.part
         words = [word for word, is_so in (("back", edge.back), ("skip", edge.skip)) if is_so]
         words += [edge.mark] if edge.mark else []
         if any(style):

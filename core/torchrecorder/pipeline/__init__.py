@@ -10,6 +10,7 @@ remembered (`pipeline.failures`), and tried again when one of them changes.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from torchrecorder.graph import Graph
     from torchrecorder.worker.client import Worker
 
+_MANY = 6
+"""Recordings of a batch from which on drawing begins in another process before all are made; it takes a third of a
+second to start, and a drawing takes about one."""
 COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
 
@@ -156,7 +160,7 @@ class Pipeline:
         if not patterns or self.collects_into:
             return self._run(wanted, on_progress)
         self._looked, self._keeps_worker = self._looked or self.recordings(), True
-        lists = {it: self._list(self._looked, it, on_progress) for it in patterns}
+        lists = {it: self._list(self._looked, it) for it in patterns}
         models = [one for listed in lists.values() for one in _models(listed)]
         outcomes = self._run([*(it for it in wanted if it not in lists), *models], on_progress)
         return {it: lists[it].with_models(outcomes) if it in lists else outcomes[it] for it in wanted}
@@ -165,21 +169,17 @@ class Pipeline:
         """The requests, and those of the models of their patterns, as far as these are known without a recording."""
         recordings, each = self.recordings(), [*requests]
         for request in [it for it in each if is_pattern(it.recording.target)]:
-            kept = recordings.kept(request.recording)
-            if kept is not None and kept.error is None and recordings.load(kept):
+            kept = recordings.names_kept(request.recording)
+            if kept is not None:
                 each += _models(_listed(request, kept))
         return tuple(dict.fromkeys(each))
 
-    def _list(self, recordings: Recordings, request: DiagramRequest, on_progress: OnProgress) -> Outcome:
+    def _list(self, recordings: Recordings, request: DiagramRequest) -> Outcome:
         """Outcome of a pattern with the requests of its models, none of which is recorded yet."""
-        asked = request.recording
         try:
-            found = recordings.kept(asked)
-            if found is None or (found.error is None and not recordings.load(found)):
-                found = recordings.make({asked: request.timeout_s}, partial(on_progress, "recording"))[asked]
-            return _listed(request, found)
+            return _listed(request, recordings.names(request.recording, request.timeout_s))
         except Exception as error:  # a cache or a file system that no check foresees ends no build
-            return Outcome(request, None, unforeseen(asked.target, error))
+            return Outcome(request, None, unforeseen(request.recording.target, error))
 
     def _run(self, requests: Iterable[DiagramRequest], on_progress: OnProgress) -> dict[DiagramRequest, Outcome]:
         singles = {request: request.singles() for request in requests}
@@ -214,6 +214,7 @@ class Pipeline:
             if len(wanted) == 1:
                 return {one: Outcome(one, None, unforeseen(one.recording.target, error)) for one in wanted}
         finally:
+            batch.drawings.close()
             self.has_worked = self.has_worked or batch.has_worked
         each = (self._outcomes(recordings, [one], on_progress) for one in wanted)
         return {one: outcome for outcomes in each for one, outcome in outcomes.items()}
@@ -306,6 +307,7 @@ class _Batch:
         self.cache = pipeline.cache
         self.on_progress = on_progress
         self.recordings = recordings
+        self.at_once = pipeline.settings.jobs or os.cpu_count() or 1
         finder = ModuleFinder(pipeline.settings.path)
         open_worker = partial(pipeline.open_worker_of_run, pipeline.settings.path)
         self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder, open_worker)
@@ -314,6 +316,9 @@ class _Batch:
         self.tried = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_tried}
         self.trials = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_trial}
         self.firsts = {it.recording: pipeline.first_of(it) for it in wanted}
+        self.shown: dict[RecordingRequest, list[DiagramRequest]] = defaultdict(list)
+        for request in wanted:
+            self.shown[request.recording].append(request)
 
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
         needed = _timeouts(self.wanted)
@@ -392,7 +397,17 @@ class _Batch:
         others = {request for requests in also.values() for request in requests}
         alone = {request: seconds for request, seconds in timeouts.items() if request not in others}
         asked = Attempts(self.tried, self.trials, also)
-        self.recorded |= self.recordings.make(alone, partial(self.on_progress, "recording"), asked)
+        on_made = self._order if len(alone) >= _MANY and self.at_once > 1 else lambda *_: None
+        self.recorded |= self.recordings.make(alone, partial(self.on_progress, "recording"), asked, on_made)
+
+    def _order(self, recorded: RecordingRequest, recording: Recording) -> None:
+        """Have what is shown of a recording drawn while others are made, in another process."""
+        self.recorded[recorded] = recording
+        for request in self.shown[recorded] if recording.error is None else ():
+            if request.old is None and not request.drawing.styler:
+                key = self._key(self._item(request))
+                if key is not None and recording.text is not None:
+                    self.drawings.order(key, recording.text)
 
     def _key(self, item: _Item) -> RenderKey | None:
         old = item.old
@@ -415,7 +430,7 @@ class _Batch:
             self.recordings.load(recording)
             return recording.graph()
 
-        diagram = Diagram(drawing, sources, load_graph=load_graph, options=request.drawing)
+        diagram = Diagram(drawing, sources, recording.moved, load_graph=load_graph, options=request.drawing)
         return Outcome(request, diagram, recording.error, sources, recording.info)
 
     def _load(self, item: _Item, kept: CachedDrawing) -> Drawing:

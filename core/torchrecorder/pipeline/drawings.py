@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import lru_cache, partial
@@ -27,6 +27,7 @@ from torchrecorder.trace.finder import ModuleFinder
 
 if TYPE_CHECKING:
     from torchrecorder.comparison.compared import Diff
+    from torchrecorder.drawing.apart import Apart
     from torchrecorder.worker.client import Worker
 
 _AT_ONCE = 100
@@ -128,6 +129,8 @@ class Drawings:
         self._machine = machine
         self._finder = finder
         self._open_worker = open_worker
+        self._apart: Apart | None = None
+        self._setting = settings.engine
         self._engine: Engine | EngineNotFound
         try:
             self._engine = find_engine(settings.engine)
@@ -177,10 +180,40 @@ class Drawings:
         if isinstance(engine, EngineNotFound):
             return dict.fromkeys(missing, engine)
         done: dict[RenderKey, Made] = {}
-        keys = list(missing)
+        apart = self._apart
+        keys = [key for key in missing if apart is None or not apart.has(key.digest())]
         for first in range(0, len(keys), _AT_ONCE):
             done |= self._made({key: missing[key] for key in keys[first : first + _AT_ONCE]}, olds, engine)
-        return done
+        return done if apart is None else {**done, **self._rest(missing.keys() - done.keys(), missing, apart, engine)}
+
+    def _rest(
+        self, keys: Set[RenderKey], missing: Mapping[RenderKey, Recording], apart: Apart, engine: Engine
+    ) -> dict[RenderKey, Made]:
+        """Drawings that were ordered; of those that the other process has not begun, this one makes its part."""
+        by_digest = {key.digest(): key for key in keys}
+        done: dict[RenderKey, Made] = {}
+        while digest := apart.take_back():
+            if (key := by_digest.get(digest)) is not None:
+                done |= self._made({key: missing[key]}, {}, engine)
+        for digest, drawn in apart.made():
+            if (key := by_digest.get(digest)) is not None:
+                done[key] = self._put(key, missing[key], drawn, engine)
+        lost = {key: missing[key] for key in keys if key not in done}
+        return {**done, **self._made(lost, {}, engine)} if lost else done
+
+    def order(self, key: RenderKey, graph: bytes) -> None:
+        """Have a drawing made in another process while this one does other things; `make` gives it."""
+        if isinstance(self._engine, Engine) and self.kept(key) is None:
+            if self._apart is None:
+                from torchrecorder.drawing.apart import Apart  # a build that draws little does not wait for it
+
+                self._apart = Apart(self._setting)
+            self._apart.order(key.digest(), graph, key.options)
+
+    def close(self) -> None:
+        if self._apart is not None:
+            self._apart.close()
+            self._apart = None
 
     def _made(
         self, missing: Mapping[RenderKey, Recording], olds: Mapping[RenderKey, Recording], engine: Engine
@@ -205,23 +238,36 @@ class Drawings:
                 done[key] = error
         modules: dict[str, Mapping[str, str]] = {}
         made = draw(list(orders.values()), engine, self._open_worker, modules.__setitem__)
-        for (key, order), drawing in zip(orders.items(), made, strict=True):
+        for key, drawing in zip(orders, made, strict=True):
             if key in diffs and isinstance(drawing, Drawing):
                 drawing = diffs[key].described(drawing)
-            done[key] = drawing
-            if isinstance(drawing, OptionError) and not key.options.styler:
-                put_failed_drawing(self._machine, order.digest, drawing)
-            if isinstance(drawing, Drawing):
-                # What ran of a forward that failed is of interest on this machine only.
-                cache = self._cache if missing[key].error is None else self._machine
-                data = drawing.to_bytes()
-                entry: dict[str, object] = {"key": order.digest, "engine": engine.identity, "version": __version__}
-                entry["drawing"] = digest = hashlib.sha256(data).hexdigest()
-                if (styler := modules.get(key.options.styler)) is not None:
-                    entry["styler"] = dict(styler)
-                cache.put_entry("drawing", order.digest, entry, data)
-                done[key] = self.index.find(digest) or drawing
+            done[key] = self._put(key, missing[key], drawing, engine, modules.get(key.options.styler))
         return done
+
+    def _put(
+        self,
+        key: RenderKey,
+        recording: Recording,
+        drawing: Drawing | bytes | TorchRecorderError,
+        engine: Engine,
+        styler: Mapping[str, str] | None = None,
+    ) -> Made:
+        """The drawing, kept; `styler` has digests of the modules imported for its styler."""
+        digest = key.digest()
+        if isinstance(drawing, TorchRecorderError):
+            if isinstance(drawing, OptionError) and not key.options.styler:
+                put_failed_drawing(self._machine, digest, drawing)
+            return drawing
+        # What ran of a forward that failed is of interest on this machine only.
+        cache = self._cache if recording.error is None else self._machine
+        data = drawing if isinstance(drawing, bytes) else drawing.to_bytes()
+        entry: dict[str, object] = {"key": digest, "engine": engine.identity, "version": __version__}
+        entry["drawing"] = named = hashlib.sha256(data).hexdigest()
+        if styler is not None:
+            entry["styler"] = dict(styler)
+        cache.put_entry("drawing", digest, entry, data)
+        made = Drawing.from_bytes(data) if isinstance(drawing, bytes) else drawing
+        return self.index.find(named) or made or FormatError("a drawing", "another process wrote something else")
 
 
 def source_of(styler: str, finder: ModuleFinder) -> str:

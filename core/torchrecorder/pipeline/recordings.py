@@ -57,6 +57,8 @@ class Recording:
     error: TorchRecorderError | None = None
     """The reason why there is no Graph, or only the part of one that ran."""
     sources: tuple[Path, ...] = ()
+    moved: tuple[Path, ...] = ()
+    """Sources whose lines may be others than those that were recorded."""
     info: str = ""
     """Remark that it may be out of date, though it most likely is not, or why it is not kept."""
 
@@ -73,8 +75,10 @@ class Recording:
 
     def names(self) -> dict[str, str]:
         """The models that a pattern means, each with why it cannot be built: its text in place of a Graph."""
-        names: dict[str, str] = json.loads(self.text or b"{}")
-        return names
+        try:
+            return {str(name): str(why) for name, why in json.loads(self.text or b"").items()}
+        except (ValueError, RecursionError, AttributeError) as error:  # others may have written the cache
+            raise FormatError("names of models in the cache", str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +149,8 @@ class Recordings:
                 failed = self.failed(request, is_tried=is_tried)
                 found = failed and (self._old(request, failed.error) or failed)
             else:
-                sources = self._freshness.files(manifest)
-                found = Recording(manifest.graph, sources=sources, info=_commits_shown(request, manifest))
+                info, moved = _commits_shown(request, manifest), self._freshness.moved(manifest)
+                found = Recording(manifest.graph, sources=self._freshness.files(manifest), moved=moved, info=info)
         if found is not None:
             self._kept[asked] = found
         return found
@@ -159,6 +163,15 @@ class Recordings:
         sources = (*self._freshness.files(manifest), *files_of(error))
         tried_ns = self._failures.tried_ns(request) if manifest.untracked and not is_tried else 0
         return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)), tried_ns=tried_ns)
+
+    def names(self, pattern: RecordingRequest, timeout_s: float = TIMEOUT_S) -> Recording:
+        """The recording of a pattern, made if there may be other models now than it has."""
+        return self.names_kept(pattern) or self.make({pattern: timeout_s}, lambda *_: None)[pattern]
+
+    def names_kept(self, pattern: RecordingRequest) -> Recording | None:
+        """The same if it is kept and was not lost, or its failure."""
+        found = self.kept(pattern)
+        return found if found is not None and (found.error or self.load(found)) else None
 
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
         """The best manifest there is, with its verdict; raises HubFailed if the hub is asked and does not answer."""
@@ -220,10 +233,12 @@ class Recordings:
         requests: Mapping[RecordingRequest, float],
         on_each: Callable[[str, int, int], object],
         asked: Attempts = Attempts(),
+        on_made: Callable[[RecordingRequest, Recording], object] = lambda *_: None,
     ) -> dict[RecordingRequest, Recording]:
         """New recordings of requests, each given with its time-out in seconds.
 
-        `on_each` is called as each begins: its target, how many began before it, and how many there are.
+        `on_each` is called as each begins: its target, how many began before it, and how many there are; `on_made` with
+        each that is made.
         """
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
@@ -241,6 +256,7 @@ class Recordings:
                     except Exception as error:  # an answer is what the model's code made of it
                         made[named] = Recording(error=failed_inside(named.target, error))
                     made[named] = self._old(named, answer.error) or made[named]
+                    on_made(named, made[named])
                 name = shown_target(request.target)
                 self.seconds[name] = max(answer.seconds, self.seconds.get(name, 0.0))
         return made
@@ -250,11 +266,7 @@ class Recordings:
         from torchrecorder.trace.observed import ChangedWhileRecorded
 
         # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
-        graph, trace = answer.graph or "", answer.trace
-        if answer.names is not None:
-            graph = json.dumps(dict(answer.names))
-            # A class that is new in a file is not part of anything that ran before: files are compared as a whole.
-            trace = trace and replace(trace, executed=None)
+        graph = answer.graph or "" if answer.names is None else json.dumps(dict(answer.names))
         text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", graph).encode()
         made = Recording(hashlib.sha256(text).hexdigest() if text else "", text or None, answer.error)
         made.sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
@@ -265,48 +277,16 @@ class Recordings:
                     trace = _trace_of_failure(request, answer.trace, self._freshness.file_now)
                     manifest = self._manifest(request, made.digest, trace, self._machine)
                     self._failures.put(request, answer.error, manifest, text, was_tried=not lasts)
-            elif text and trace is not None:
-                made.info = _commits_shown(request, self._put(request, made.digest, trace, text))
+            elif text and answer.trace is not None:
+                manifest = self._manifest(request, made.digest, answer.trace, self._cache)
+                self._cache.put_entry("recording", request.key(), manifest.to_json(), text, manifest.shared().to_json())
+                made.info = _commits_shown(request, manifest)
         except ChangedWhileRecorded as changed:
             made.info = (
                 f"{shown_target(request.target)}: {changed} changed while it was recorded, so the recording is not"
                 " kept, and the next build makes another"
             )
         return made
-
-    def _put(self, request: RecordingRequest, digest: str, trace: TraceResult, text: bytes) -> Manifest:
-        manifest = self._manifest(request, digest, trace, self._cache)
-        self._cache.put_entry("recording", request.key(), manifest.to_json(), text, manifest.shared().to_json())
-        return manifest
-
-    def names(self, pattern: RecordingRequest) -> dict[str, str]:
-        """Models that match a pattern, each with why it cannot be drawn by its name alone; kept as a recording is.
-
-        Raises:
-            TorchRecorderError: They had to be looked for, and that failed.
-        """
-        from torchrecorder.trace.observed import ChangedWhileRecorded
-
-        if (kept := self.names_kept(pattern)) is not None:
-            return kept
-        with self._open_worker(self._settings.path) as worker:
-            answer = worker.record(pattern, timeout_s=TIMEOUT_S)
-        if answer.error is not None:
-            raise answer.error
-        names = dict(answer.names or {})
-        if answer.trace is not None:
-            text = json.dumps(names).encode()
-            with suppress(ChangedWhileRecorded):
-                self._put(pattern, hashlib.sha256(text).hexdigest(), answer.trace, text)
-        return names
-
-    def names_kept(self, pattern: RecordingRequest) -> dict[str, str] | None:
-        """The same as it is kept; None if there may be other models now."""
-        manifest, finding = self.look(pattern)
-        data = self._cache.object(manifest.graph) if manifest and finding.verdict is Verdict.FRESH else None
-        with suppress(ValueError, RecursionError, AttributeError):  # others may have written the cache
-            return None if data is None else {str(name): str(why) for name, why in json.loads(data).items()}
-        return None
 
     def _manifest(
         self, request: RecordingRequest, digest: str, trace: TraceResult, objects: LayeredCache | Store
@@ -332,12 +312,13 @@ class Recordings:
             return None  # a fresh one is asked for again only where its Graph is lost
         if not isinstance(error, TorchMissing) and self._freshness.has_packages_of(manifest):
             return None
-        sources = self._freshness.files(manifest)
+        sources, moved = self._freshness.files(manifest), self._freshness.moved(manifest)
         if finding.verdict is Verdict.IMPORT_ONLY:
-            return Recording(manifest.graph, sources=sources, info=f"{request.target}: {finding}")
+            return Recording(manifest.graph, sources=sources, moved=moved, info=f"{request.target}: {finding}")
         is_fatal = self._settings.on_stale == "error"
         error = OutOfDate(request.target, finding.reasons, is_fatal, shlex.quote(self._settings.shown_root))
-        return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
+        shown = manifest.graph if self._settings.on_stale == "warn" else ""
+        return Recording(shown, error=error, sources=sources, moved=moved)
 
 
 def _commits_shown(request: RecordingRequest, manifest: Manifest) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from torchrecorder.graph.model import Op
 from torchrecorder.view.model import Box, Node, Span, View
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
+from torchrecorder.view.pieces import edges_with_parts
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.settings import SIZES, read
 
@@ -25,10 +27,11 @@ _OF_CONV = {
     "conv": {"3": "stride", "4": "padding", "5": "dilation", "6": "groups"},
     "conv_transpose": {"3": "stride", "4": "padding", "5": "output_padding", "6": "groups", "7": "dilation"},
 }
-_FOLLOWING = ("size", "normalized_shape", "dtype", "groups")
+_FOLLOWING = ("size", "normalized_shape", "dtype", "groups", "enable_gqa")
 """Arguments by name that do."""
 _UNSAID = {"dilation": "1", "groups": "1", "padding": "0", "num_layers": "1", "bidirectional": "False", "bias": "True"}
-"""What a layer of torch does not say of itself, since it is the default."""
+_UNSAID |= {"is_causal": "False", "dropout_p": "0.0"}
+"""What a layer of torch does not say of itself, or what an op is not given, since it is the default."""
 
 _Turn = Sequence[int | None]
 """Calls that a box stands for at one time, one for each that is drawn; None where there is none."""
@@ -41,7 +44,7 @@ def with_spans(view: View, visible: Visibility) -> View:
 
 class _Differences:
     def __init__(self, view: View, visible: Visibility) -> None:
-        self._view, self.graph, self.tree = view, view.graph, visible.tree
+        self._view, self.graph, self.tree, self._visible = view, view.graph, visible.tree, visible
         self.places = visible.places
         self._gone, self._contracted, self._aside = visible.gone, visible.contracted, visible.facts.aside
         self._said = visible.facts.kinds.said
@@ -61,7 +64,8 @@ class _Differences:
             for node in shown.nodes:
                 parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
-            done[letter] = replace(shown, nodes=tuple(nodes))
+            edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
+            done[letter] = replace(shown, nodes=tuple(nodes), edges=edges)
             for node in (node for node in nodes if node.inset):
                 more = {call for turn in self._calls(node, turns) for call in turn}
                 if not more <= lettered[node.inset] or node.inset not in done:
@@ -113,6 +117,10 @@ class _Differences:
             ops = [self.graph.ops[other] for other in alike if other in again or self._tells(other)]
             spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
         return tuple(spans)
+
+    def _alike(self, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]], op: int, node: Node) -> Iterator[int]:
+        """The ops at the place of one that a node shows."""
+        return iter(()) if node.box is None else self._ops(op, boxes[node.box], boxes, turns)
 
     def _ops(self, op: int, box: Box, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> Iterator[int]:
         call, around = self.graph.ops[op].call, turns[box.id]
@@ -188,7 +196,8 @@ def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
     """Spans of what is not the same in all; of several classes that alone, since their settings are others."""
     names = dict.fromkeys(name for own in settings for name in own)
     for name in names:
-        values = tuple(dict.fromkeys(own.get(name, _UNSAID.get(name, "none")) for own in settings))
+        unsaid = _UNSAID.get(name, "None")
+        values = tuple(dict.fromkeys(own.get(name, unsaid).replace("None", "none") for own in settings))
         if len(values) > 1:
             yield Span(name, values)
             if name == CLASS:

@@ -1,8 +1,9 @@
-"""Lists of lists of layers: each entry, whose layers the code calls one by one, as a call of its own.
+"""Lists whose entries have no forward: each entry, whose layers the code calls one by one, as a call of its own.
 
 `for block, attention, down in self.downs:` calls three layers of `downs.0`, then three of `downs.1`. To a reader
-`downs.0` is a block, but a list has no forward, so nothing of it was recorded. Of the ops between two entries, those
-belong to the second that ran before the first as well, as the `cat` at the head of a loop; the rest to the first.
+`downs.0` is a block, but a list, or a module that only holds layers, was not called, so nothing of it was recorded. Of
+the ops between two entries, those belong to the second that ran before the first as well, as the `cat` at the head of a
+loop; the rest to the first.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def with_entries(graph: Graph) -> Graph:
     """The Graph with a call for each such entry, and with other ids of calls; itself if there are none."""
     called = {row.module for row in graph.calls}
     lists = {path for path, module in graph.modules.items() if is_list(module.cls) and path not in called}
-    paths = {path for path in lists if path.rpartition(".")[0] in lists}
+    paths = {path for path in graph.modules if path not in called and path.rpartition(".")[0] in lists}
     if not paths or graph.info.failure is not None:
         return graph
     tree = call_tree(graph)

@@ -49,6 +49,9 @@ ACTIVATIONS = names(
 )
 """Activation functions."""
 
+IDEAS = ACTIVATIONS | names("matmul bmm einsum baddbmm index_add scatter_add scatter_reduce")
+"""Ops that a formula is there for: what they weigh, gate or gather is the idea of a layer."""
+
 SUMS = frozenset(("add", "add_", "sub", "sub_"))
 """Ops that join a residual with what it led past."""
 

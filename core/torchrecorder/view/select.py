@@ -121,14 +121,25 @@ class Views:
         is_flat = max(self.visible.tree.level) <= tuning.MAX_LEVELS
         if not self.options.fold or not is_modern or not is_flat or not self.visible.can_open(call):
             return None
-        view = Choice(self._interiors, call, beside=beside).view()
-        if view_size(view) > tuning.AUTO_NODES and not self.visible.asked:
+        view = self._roomy(call, Choice(self._interiors, call, beside=beside).view(), beside=beside)
+        if view_size(view) > tuning.WHOLE and not self.visible.asked:
             return None
         insets = tuple(replace(inset, view=shortened(with_skips(inset.view))) for inset in view.insets)
         level = self.visible.tree.level
         depth = 1 + max(level[box.calls[0]] for box in view.boxes) - level[call]
         view = replace(shortened(with_skips(view)), insets=insets, depth=depth)
         return _judged(replace(view, notes=(*self._notes(view), *view.notes)))
+
+    def _roomy(self, call: int, view: View, *, beside: bool) -> View:
+        """The view; if there is room for it, with patches of arithmetic op by op that weigh, gate or gather."""
+        nodes = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
+        n_more = sum(len(node.ops) - 1 for node in nodes if node.kind == "function" and node.op is not None)
+        if not n_more or view_size(view) + n_more > tuning.AUTO_NODES:
+            return view
+        self.visible.is_roomy = True
+        roomy = Choice(Interiors(self.visible), call, beside=beside).view()
+        self.visible.is_roomy = False
+        return roomy if view_size(roomy) <= tuning.AUTO_NODES else view
 
     def _uniform(self) -> View:
         """The deepest view that shows few enough nodes; where none does, one with gaps."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 AUTO_NODES = 40
 """Nodes that a view of automatic depth shows at most. Whisper at 30, HiFi-GAN at 55."""
+WHOLE = 50
+"""Nodes that it shows at most if nothing is opened: beyond it, its middle is left out."""
 MANY_NODES = 300
 """Nodes above which a note says that a picture is hard to read."""
 MAX_ASKED = 500
@@ -107,8 +109,10 @@ ROUNDS = 8
 """Models of one kind at most: what no few words tell from any of them is drawn one by one. None at 2 or 80."""
 NAMED = 3
 """Differences that are said of a node, and closed classes that a note names. MobileNetV3 at 2; none at 5."""
-LONG_WORDS = 56
+LONG_WORDS = 64
 """Characters that differences of a node take at most. MobileNetV3 at 36 and at 80."""
+PHRASES = 2
+"""Groups of calls that differ in other things at most: three were hard to read. MobileNetV3 at 1."""
 LONG_NAME = 20
 """Characters above which a layer is called by its class. FT-Transformer at 12 and at 40."""
 MANY = 4

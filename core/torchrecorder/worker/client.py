@@ -206,14 +206,14 @@ class Worker(AbstractContextManager["Worker"]):
     ) -> Iterator[tuple[RequestT, Answer]]:
         """Record requests, several at once, each with its time-out in seconds; the answers come as they are ready.
 
-        Those that lie in one package go one after the other, since a process that has imported it serves them.
+        Those that lie in one package go one after the other, and in it those of a module, since a process that has
+        imported it serves them.
         """
         self._timeouts_s = {**requests}
         self._alone = deque(request for request in self._alone if request in requests)
         begun = {*self._answers, *self._alone, *(sent.request for sent in self._sent.values())}
-        packages = {package: place for place, package in enumerate(dict.fromkeys(r.root_module() for r in requests))}
         others = (request for request in requests if request not in begun)
-        self._waiting = deque(sorted(others, key=lambda request: packages[request.root_module()]))
+        self._waiting = deque(_together(others))
         for request in requests:
             if request in begun:
                 on_start(request)
@@ -358,6 +358,16 @@ class Worker(AbstractContextManager["Worker"]):
             return "it did not start"
         process, self._process, self._is_greeted = self._process, None, False
         return process.end()
+
+
+def _together(requests: Iterable[RequestT]) -> list[RequestT]:
+    """The requests in their order, but with those of a package, and in it of a module, behind the first of them."""
+    first: dict[str, int] = {}
+    holders = {it: (it.root_module(), it.target.partition("(")[0].rpartition(".")[0]) for it in requests}
+    for names in holders.values():
+        for name in names:
+            first.setdefault(name, len(first))
+    return sorted(holders, key=lambda it: [first[name] for name in holders[it]])
 
 
 def processors() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import os
 import sys
 import traceback
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.machinery import PathFinder
+from time import thread_time
 
 import torch
 from torch import nn
@@ -46,6 +48,10 @@ from torchrecorder.worker.messages import Answer, Job, line_of
 
 _FOR_ONE_S = 5.0
 """Seconds of refused guesses for one way to build a model, if there may be others: an example may show its inputs."""
+
+_FOR_A_TRIAL_S = 8.0
+"""The same for all ways together to build a class that is only tried; of 150 that got pictures none took so long, and
+those that find nothing take all the time that they get."""
 
 _stat = os.stat
 """Bound when it is imported: a model's code may put another one there."""
@@ -145,13 +151,17 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
     guessed: Graph | None = None
     failed: tuple[Callable[[float], Graph] | None, InputError | ForwardError] | None = None
     arguments = partial(ways, is_common=request.is_common, is_trial=is_trial)
+    patience_s = PATIENCE_S if "(" in request.target else _FOR_ONE_S
+    until = thread_time() + (_FOR_A_TRIAL_S if is_trial else math.inf)
     for model, way in models(request.target, request.seed, allow, arguments):
         recorded = partial(_of_model, request, model, way, allow)
         try:
-            graph = recorded(PATIENCE_S if "(" in request.target else _FOR_ONE_S)
+            graph = recorded(min(patience_s, until - thread_time()))
         except (InputError, ForwardError) as error:
             failed = failed or (recorded if isinstance(error, InputError) and error.ran_out_of_time else None, error)
             _let_go(model, error)
+            if thread_time() > until:
+                break
             continue
         if graph.info.grade != "names":
             if way is not None:
@@ -162,7 +172,7 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
         return guessed
     assert failed is not None
     go_on, first = failed
-    if go_on is not None and "(" not in request.target:
+    if go_on is not None and "(" not in request.target and not is_trial:
         return go_on(PATIENCE_S)
     raise first
 

@@ -13,16 +13,21 @@ import math
 import os
 import re
 import select
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
+from importlib.machinery import PathFinder
+from itertools import accumulate
 from typing import Protocol
 
 from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
 from torchrecorder.processes import children
 from torchrecorder.recording.machine.memory import left
+from torchrecorder.request import parse_target
 from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker import fork
@@ -135,15 +140,35 @@ class Serving:
             if job.needs_compiler:  # once for all jobs to come: it takes as long as torch itself
                 with contextlib.suppress(Exception):
                     importlib.import_module("torch._dynamo")
-            if not job.package or self.trace is not None:
+            module = self._to_import(job)
+            if not module:
                 self.run(job)
                 continue
-            if self._preloaded is None or not self._preloaded.serves(job):
+            if self._preloaded is None or not self._preloaded.serves(job, module):
                 if self._preloaded is not None:
                     self._preloaded.retire()
-                self._preloaded = _Preloaded(self, job)
+                self._preloaded = _Preloaded(self, job, module)
                 self._add(self._preloaded)
             self._preloaded.take(job)
+
+    def _to_import(self, job: Job) -> str:
+        """The module that a job needs and this process has not, to be imported once for all that need it.
+
+        First the package; in a process that has it, the next part of the target. Its finder is asked alone, since a
+        trace would take other questions for the model's.
+        """
+        if self.trace is None or not job.package:
+            return job.package
+        with contextlib.suppress(
+            Exception
+        ):  # a pattern has no such parts; a package may put anything in place of folders
+            names = accumulate(parse_target(job.request.target).dotted.split("."), "{}.{}".format)
+            name = next(name for name in names if name not in sys.modules)
+            holder, _, part = name.rpartition(".")
+            parent = vars(sys.modules[holder])
+            if part not in parent and PathFinder.find_spec(name, parent["__path__"]) is not None:
+                return name
+        return ""
 
     def _has_room(self) -> bool:
         """Whether another job may begin: one always may, more as long as there is memory."""
@@ -233,20 +258,24 @@ class _RunningJob:
 
 
 class _Preloaded:
-    """A process that has imported the user's package once, for all diagrams of a build that need it.
+    """A process that has imported a module of the user's once, for all diagrams of a build that need it.
 
     Importing a large package takes seconds; a fork of a process that has it takes milliseconds. The process is left
     aside where it could be wrong or in the way: if the import fails, or starts threads that are Python's or that a
     child cannot compute without, each job imports for itself, and its own error is reported. Where the import left
-    other threads, so does a job whose child died or took too long.
+    other threads, so does a job whose child died or took too long. Within one that has the package there is one for
+    each module that the package does not import itself; others do not depend on what that imports.
     """
 
-    def __init__(self, server: Serving, job: Job) -> None:
+    def __init__(self, server: Serving, job: Job, module: str) -> None:
         self._server = server
-        self._key = _state_key(job)
+        self._key = module, _state_key(job)
         theirs, self.writer = os.pipe()
         others = (*server.descriptors(), self.writer)
-        self.pid, self.reader = fork.fork(lambda writer: _serve_preloaded(job, theirs, writer), not_theirs=others)
+        if server.trace is not None:
+            server.trace.read_opened()
+        serve = partial(_serve_preloaded, job, module, server, theirs)
+        self.pid, self.reader = fork.fork(serve, not_theirs=others)
         os.close(theirs)
         self._data = b""
         self._stamps: dict[str, Stamp | None] | None = None
@@ -261,8 +290,8 @@ class _Preloaded:
     def is_busy(self) -> bool:
         return bool(self._jobs)
 
-    def serves(self, job: Job) -> bool:
-        if self._key != _state_key(job):
+    def serves(self, job: Job, module: str) -> bool:
+        if self._key != (module, _state_key(job)):
             return False
         return self._has_failed or all(stamp_of(file) == then for file, then in (self._stamps or {}).items())
 
@@ -358,16 +387,20 @@ def _again(number: int) -> bytes:
     return json.dumps({"job": number, "again": True}).encode() + b"\n"
 
 
-def _serve_preloaded(job: Job, jobs: int, writer: int) -> None:
+def _serve_preloaded(job: Job, module: str, server: Serving, jobs: int, writer: int) -> None:
     import torch
 
     fork.prepare(os.devnull, job.memory_bytes)
-    trace = begin(job)
+    trace = server.trace
+    if trace is None:
+        trace = begin(job)
+    else:
+        trace.follow()
     is_usable = has_threads = False
     with contextlib.suppress(BaseException), torch.random.fork_rng(devices=()):
         start_random_numbers(job.request.seed)
-        importlib.import_module(job.package)
-        has_threads = fork.threads() > 1
+        importlib.import_module(module)
+        has_threads = server.has_threads or fork.threads() > 1
         is_usable = threading.active_count() == 1 and (not has_threads or _computes_in_a_child((jobs, writer)))
     if is_usable:
         os.write(writer, json.dumps(trace.stamps()).encode() + b"\n")

@@ -8,10 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from torch import nn
 
 from tests.core.pipeline.sites import Counted, Site, ask
-from torchrecorder.errors import LeftOut, WorkerCrashed, WorkerTimeout
+from torchrecorder.errors import InputError, LeftOut, WorkerCrashed, WorkerTimeout
+from torchrecorder.recording.guess.search import PATIENCE_S
 from torchrecorder.request import DiagramRequest, RecordingRequest
+from torchrecorder.worker import job
 from torchrecorder.worker.client import Worker
 
 TWO = """from torch import nn
@@ -130,3 +133,29 @@ def test_a_trial_that_a_page_names_too_may_take_what_it_needs(worker: Worker) ->
     ((_, answer),) = worker.record_all({slow: 3.0})
     assert isinstance(answer.error, WorkerTimeout)
     assert answer.error.timeout_s == 3
+
+
+def test_what_finds_no_inputs_is_tried_for_a_while_and_not_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "_FOR_A_TRIAL_S", 0.5)
+    monkeypatch.setattr(job, "_FOR_ONE_S", 1e-6)
+    patience: list[float] = []
+
+    def refuse(*_: object, patience_s: float, **__: object) -> None:
+        patience.append(patience_s)
+        until = time.thread_time() + 0.02
+        while time.thread_time() < until:
+            pass
+        raise InputError("nothing fits", "", (), ran_out_of_time=True)
+
+    monkeypatch.setattr(job, "record_guessed", refuse)
+    request = RecordingRequest("torch.nn.Linear")
+    monkeypatch.setattr(job, "models", lambda *_: ((nn.Linear(2, 2), None) for _ in range(100)))
+    with pytest.raises(InputError, match="nothing fits"):
+        job.record(request, is_trial=True)
+    assert 2 <= len(patience) <= 25
+    assert max(patience) <= 1e-6
+    patience.clear()
+    monkeypatch.setattr(job, "models", lambda *_: ((nn.Linear(2, 2), None) for _ in range(5)))
+    with pytest.raises(InputError, match="nothing fits"):
+        job.record(request)
+    assert patience == [1e-6] * 5 + [PATIENCE_S]  # a page names it: the first is tried for longer

@@ -18,9 +18,9 @@ from torchrecorder.view.entries import with_entries
 LIST = "torch.nn.modules.container.ModuleList"
 
 
-def lists(net: Net, name: str, n: int, params: int) -> None:
+def lists(net: Net, name: str, n: int, params: int, cls: str = LIST) -> None:
     for path in (name, *(f"{name}.{i}" for i in range(n))):
-        net.modules[path] = Module(path, LIST, True, ParamCount(0, params, params))
+        net.modules[path] = Module(path, LIST if path == name else cls, True, ParamCount(0, params, params))
 
 
 def at(net: Net, line: int, *inputs: int, op: str = "add") -> int:
@@ -39,11 +39,11 @@ def step(net: Net, path: str, x: int, params: int = 1000) -> int:
     return y
 
 
-def unet(n: int = 2, *, others: int = 0) -> Graph:
+def unet(n: int = 2, *, others: int = 0, cls: str = LIST) -> Graph:
     """Two lists: in an entry of the second, a `cat` stands before its layers, in both a sum behind them."""
     net = Net("UNet", params=20_000)
     for name in ("downs", "ups"):
-        lists(net, name, n, 6000)
+        lists(net, name, n, 6000, cls)
     x = net.input("x", 1, 8)
     x = net.layer("stem", "Linear", x, params=64)
     held = []
@@ -83,8 +83,9 @@ def test_an_entry_says_what_it_gets_and_gives() -> None:
     assert rows["ups.1"].outputs[""] in {value for op in graph.ops if op.call == 0 for value in op.inputs}
 
 
-def test_entries_are_opened_as_blocks() -> None:
-    view = make_view(unet(3))
+@pytest.mark.parametrize("cls", [LIST, "torch.nn.modules.module.Module"])
+def test_entries_are_opened_as_blocks(cls: str) -> None:
+    view = make_view(unet(3, cls=cls))
     assert [name for name in shown(view) if name[:2] in ("do", "up")] == [
         f"{a}.{i}" for a in ("downs", "ups") for i in range(3)
     ]

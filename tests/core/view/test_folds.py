@@ -41,8 +41,31 @@ def words(view: View) -> list[str]:
 
 
 def test_more_than_five_ops_are_one_node_by_the_name_of_the_last() -> None:
-    assert words(make_view(formula(6)))[1] == "exp | 6 operations"
+    assert words(make_view(formula(6)))[1] == "exp | exp(exp(exp(exp(exp(exp(enter))))))"
     assert words(make_view(formula(5)))[1:-1] == ["exp"] * 5
+
+
+def gated(n: int, *, after: int = 0) -> Graph:
+    """Ops in a row, among them a softmax, and `after` them layers that differ from one another."""
+    net = Net()
+    x = net.layer("enter", "Linear", net.input("x", 1, 8), params=8)
+    for i in range(n):
+        x = net.op("softmax" if i == 1 else "log1p", x)
+    for i in range(after):
+        x = net.op("roll", net.layer(f"leave{'abcdefghijklmnopqrstuvwxyz'[i]}", f"Linear{i}", x, params=8 + i))
+    return net.graph(x)
+
+
+def test_a_long_patch_says_which_of_its_ops_tell_what_it_does() -> None:
+    assert words(make_view(formula(16)))[1] == "exp | 16 operations: exp ×16"
+    assert words(make_view(gated(7, after=17)))[1].startswith("log1p | log1p(log1p(")
+
+
+def test_a_patch_that_weighs_is_drawn_op_by_op_if_there_is_room() -> None:
+    assert shown(make_view(gated(7, after=3)))[2:9] == ["log1p", "softmax", *["log1p"] * 5]
+    full = make_view(gated(7, after=17))
+    assert [node.kind for node in full.nodes if node.box is not None][1] == "function"
+    assert faults(full) == ()
 
 
 def test_a_layer_between_them_parts_a_patch() -> None:
@@ -68,10 +91,10 @@ def test_a_layer_that_is_all_arithmetic_shows_it_when_it_is_opened() -> None:
 
 
 def test_a_patch_is_called_by_the_variable_that_gets_it() -> None:
-    assert "pairs | 7 operations" in words(proved(recorded("fields"))) or "+ | 8 operations" in words(
-        proved(recorded("fields"))
-    )
-    assert words(proved(recorded("neighbours"))).count("mixed | 8 operations") == 1
+    pairs = "sum(sum(two, 1)² − sum(two², 1), 1) × 0.5"
+    said = words(proved(recorded("fields")))
+    assert f"pairs | {pairs}" in said or f"+ | one + {pairs}" in said
+    assert words(proved(recorded("neighbours"))).count("mixed | 8 operations: clamp, exp, sum") == 1
 
 
 # --- columns

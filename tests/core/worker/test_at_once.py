@@ -15,7 +15,7 @@ import pytest
 from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
 from torchrecorder.processes import LineProcess, descendants
 from torchrecorder.request import RecordingRequest
-from torchrecorder.worker import serving
+from torchrecorder.worker import client, serving
 from torchrecorder.worker.client import Worker, processors
 from torchrecorder.worker.messages import Answer
 
@@ -211,6 +211,36 @@ def test_starts_are_in_order_and_those_of_a_package_together(worker: Worker) -> 
     ):
         pass
     assert begun == [targets[0], targets[2], targets[1], targets[3]]
+    paths = ["a.x.One", "b.x.Two", "a.y.Three", "a.x.Four(b.c)", "a.y.Five"]
+    together = [request.target for request in client._together(map(RecordingRequest, paths))]
+    assert together == [paths[0], paths[3], paths[2], paths[4], paths[1]]
+
+
+def test_a_module_that_its_package_does_not_import_is_imported_once(worker: Worker, tmp_path: Path) -> None:
+    package = tmp_path / "once_package"
+    (package / "deep").mkdir(parents=True)
+    note = "import os; open(os.environ['ONCE_FOLDER'] + '/imports', 'a').write(__name__ + ' ')\n"
+    (package / "__init__.py").write_text("")
+    (package / "deep/__init__.py").write_text("")
+    (package / "deep/nets.py").write_text(f"{note}from once_nets import *\n")
+    (package / "other.py").write_text(f"{note}from once_nets import *\n")
+    (package / "bad.py").write_text(f"{note}raise RuntimeError('bad')\n")
+    names = ["deep.nets.Net(2)", "other.Net(4)", "bad.Net", "deep.nets.Net(3)", "other.Net(5)", "deep.nets.Dies"]
+    requests = {RecordingRequest(f"once_package.{name}", "1,3"): 60.0 for name in names}
+    worker.expect(requests)
+    answers = {request.target.partition(".")[2]: it for request, it in worker.record_all(requests)}
+    bad, died = answers["bad.Net"].error, answers["deep.nets.Dies"].error
+    assert "RuntimeError: bad" in str(bad)
+    assert isinstance(died, WorkerCrashed)
+    good = {name: it for name, it in answers.items() if "Net(" in name}
+    assert [it.error for it in good.values()] == [None] * 4
+    imported = (tmp_path / "imports").read_text().split()
+    assert (imported.count("once_package.deep.nets"), imported.count("once_package.other")) == (1, 1)
+    for name, answer in good.items():  # each depends on its own modules alone
+        assert answer.trace is not None
+        others = {"deep.nets": "once_package.other", "other": "once_package.deep.nets"}
+        assert others[name.partition(".Net")[0]] not in answer.trace.modules
+        assert f"once_package.{name.partition('.Net')[0]}" in answer.trace.modules
 
 
 def test_where_memory_is_short_they_wait_for_one_another(monkeypatch: pytest.MonkeyPatch) -> None:

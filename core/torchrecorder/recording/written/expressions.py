@@ -49,7 +49,7 @@ Scope = ChainMap[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """A function of the text; no tuple, for what its scope holds is no part of a value."""
+    """A function of the text, and not a tuple: what its scope holds does not belong to a value."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
     scope: Scope

@@ -51,7 +51,7 @@ def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset())
         merge_asked(draft, facts)
         merge_columns(draft, facts)
         if visible.marks is None:  # in a comparison, each op has a fate of its own
-            merge_patches(draft, facts)
+            merge_patches(draft, facts, is_roomy=visible.is_roomy)
     draft.settle()
     return draft
 

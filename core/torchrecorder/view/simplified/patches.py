@@ -13,13 +13,13 @@ from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import op_kind, plain
-from torchrecorder.view.op_families import JOINS
+from torchrecorder.view.op_families import IDEAS, JOINS
 
 _LAYERS = ("conv", "linear", "pool", "attention")
 """Kinds of ops that stand for layers."""
 
 
-def merge_patches(draft: Draft, facts: Facts) -> None:
+def merge_patches(draft: Draft, facts: Facts, *, is_roomy: bool) -> None:
     """Draw a connected patch of many ops as one node, named by its function or by its last op.
 
     Nothing leads out of a patch and back into it. It has one end, and at most one more op that something else reads.
@@ -37,6 +37,8 @@ def merge_patches(draft: Draft, facts: Facts) -> None:
         if len(nodes) == size[nodes[0].box]:  # a reader who opens a box of arithmetic wants to see it
             continue
         ops = tuple(sorted(op for node in nodes for part in (node.parts or (node,)) for op in facts.ops_of(part)))
+        if is_roomy and any(plain(draft.graph.ops[op].name) in IDEAS for op in ops):
+            continue
         op = draft.graph.ops[facts.ops_of((ends[0].parts or ends)[-1])[-1]]
         name = _name(draft.graph, op)
         whole = replace(nodes[0], kind="function", op=op.id, ops=ops, parts=(), name=name)

@@ -177,8 +177,12 @@ class Choice:
         boxes = {first: calls for first, calls in in_place.items() if first in inside}
         view = self.interiors.view(call, boxes) if boxes else known
         nodes = tuple(self._lettered(node, letters, view.boxes) for node in view.nodes)
-        words = (() if box.around else self.kinds.in_words(box.calls, box.calls[0]) or () for box in view.boxes)
-        marked = (replace(box, differs=(*own, *box.differs)) for box, own in zip(view.boxes, words, strict=True))
+        said: list[Sequence[str]] = []
+        for box in view.boxes:  # what the layers around it differ in is said there
+            is_said = any(said[around.id] for around in boxes_around(view.boxes, box.parent))
+            words = () if box.around or is_said else self.kinds.in_words(box.calls, box.calls[0])
+            said.append(words or ())
+        marked = (replace(box, differs=(*own, *box.differs)) for box, own in zip(view.boxes, said, strict=True))
         return replace(view, nodes=nodes, boxes=tuple(marked))
 
     def _lettered(self, node: Node, letters: dict[int, str], boxes: Sequence[Box]) -> Node:
@@ -187,10 +191,18 @@ class Choice:
             return node
         kind = self.kinds.of[node.calls[0]]
         letter = letters.get(kind, "")
-        words = self.kinds.in_words(self._in_repeats(node, boxes), self.opened[kind].call) if letter else None
+        words: Sequence[str] | None = None
+        if letter:
+            inside, calls = self.opened[kind], self._in_repeats(node, boxes)
+            words = self.kinds.in_words(calls, inside.call, self._closed_in(inside))
         if words is None:
             letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
         return replace(node, inset=letter, differs=(*words, *node.differs))
+
+    def _closed_in(self, inside: Interior) -> frozenset[int]:
+        """The layers in which an inset shows nothing."""
+        blocks = (node for node in inside.nodes if self.interiors.is_block(node))
+        return frozenset(c for node in blocks for c in node.calls if self.kinds.of[c] not in self.opened)
 
     def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
         calls = [*node.calls]

@@ -20,7 +20,8 @@ from torchrecorder.view.draft import Draft
 from torchrecorder.view.model import Node
 from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.simplified.columns import box_turns
-from torchrecorder.view.templates.kinds import Kinds, entry, without_numbers
+from torchrecorder.view.templates.kinds import Kinds, without_numbers
+from torchrecorder.view.templates.words import entry
 from torchrecorder.view.tree import counted
 
 _SOURCES = ("param", "buffer", "const")

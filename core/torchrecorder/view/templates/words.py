@@ -1,0 +1,296 @@
+"""Differences of a call from another of its kind, in the words of a picture: `without conv.0`, `with blocks ×2`.
+
+A layer that only one of the two has is named by its path in the call, as at its node; what comes with it is not: the
+activation behind it, the sum that it is added by. Layers that change nothing are not named at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from torchrecorder.view import tuning
+from torchrecorder.view.facts import frames_around
+from torchrecorder.view.node_kinds import plain, spoken
+from torchrecorder.view.op_families import DROPOUTS, SUMS
+from torchrecorder.view.plan.visibility import Visibility
+from torchrecorder.view.tree import Item, counted
+
+_SYMMETRIC = ("add", "mul", "eq", "maximum", "minimum")
+"""Ops that do not mind the order of their inputs."""
+_IDENTITY = "Identity"
+_NO_LAYERS = ("skip", "mask")
+"""Words for sums."""
+_COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
+Difference = tuple[str, str]
+"""`with` or `without`, and what: `("without", "downsample")`; nothing in place of the first for other words."""
+
+
+class Words:
+    def __init__(self, visible: Visibility, structure: Callable[[], Sequence[int]]) -> None:
+        self.graph, self.tree, self.visible = visible.graph, visible.tree, visible
+        self.places, self._gone, self._structure = visible.places, visible.gone, structure
+        self._known: dict[tuple[int, int, str, frozenset[int]], tuple[Difference, ...] | None] = {}
+        """By structures, place of the first, and layers that are closed in the second."""
+
+    def said(self, calls: Sequence[int], model: int, closed: frozenset[int] = frozenset()) -> list[str] | None:
+        """Differences of calls from one that is drawn: `2 without downsample`; None if no few words say them."""
+        by_module = {(self.graph.calls[call].module, self.tree.picked.get(call)): call for call in calls}
+        differences: dict[Difference, list[int]] = {}
+        for call in by_module.values():
+            words = self.of(call, model, closed)
+            if words is None:
+                return None
+            for word in words:
+                differences.setdefault(word, []).append(call)
+        together: dict[tuple[int, ...], dict[str, list[str]]] = {}
+        for (how, what), differing in differences.items():
+            together.setdefault((*differing,), {}).setdefault(how, []).append(what)
+        numbers = (len(differing) for differing in together)
+        before = ("" if n == len(by_module) else f"{n} " for n in numbers)
+        said = [number + _phrase(**by_how) for number, by_how in zip(before, together.values(), strict=True)]
+        is_short = len(said) <= tuning.PHRASES and len(" · ".join(said)) <= tuning.LONG_WORDS
+        return said if len(differences) <= tuning.NAMED and is_short else None
+
+    def of(self, call: int, other: int, closed: frozenset[int] = frozenset()) -> tuple[Difference, ...] | None:
+        """Things that a call has or has not, unlike another of its kind; None if they are many."""
+        structure = self._structure()
+        key = structure[call], structure[other], counted(self.graph.calls[call].module), closed
+        if key not in self._known:
+            differences = {} if key[0] == key[1] else _Compared(self, call, other, closed, structure).differences()
+            self._known[key] = tuple(differences) if len(differences) <= tuning.NAMED else None
+        return self._known[key]
+
+
+_Named = Sequence[str]
+
+
+def _phrase(*, without: _Named = (), **others: _Named) -> str:
+    """`without skip and conv.0`, `with two and three instead of one`."""
+    more = others.get("with", ())
+    is_exchange = not any(name in _NO_LAYERS or " " in name for name in (*more, *without))
+    if more and without and is_exchange:
+        return f"with {_listed(more)} instead of {_listed(without)}"
+    return ", ".join(f"{how} {_listed(names)}" for how, names in (("with", more), ("without", without)) if names)
+
+
+def _parted(path: str, other: str) -> str:
+    """The entry of the list in which a path parts from another: `block.0` of `encoder.block.0.attn`."""
+    parts = path.split(".")
+    pairs = enumerate(zip(parts, other.split("."), strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), len(parts) - 1)
+    return ".".join(parts[max(at - 1, 0) : at + 1])
+
+
+def _listed(names: _Named) -> str:
+    return " and ".join(names) if len(names) < 3 else ", ".join(names)
+
+
+class _Compared:
+    """One call beside another, and in what they differ."""
+
+    def __init__(self, words: Words, call: int, other: int, closed: frozenset[int], structure: Sequence[int]) -> None:
+        self.graph, self.tree, self.visible, self.places = words.graph, words.tree, words.visible, words.places
+        self._gone, self._structure, self._closed = words._gone, structure, closed
+        self.call, self.other = call, other
+        self._more: dict[str, None] = {}
+        self._less: dict[str, None] = {}
+        self._inside = ""
+        """The closed layer, with a dot, in which layers and ops are compared: what is in it is not drawn."""
+
+    def differences(self) -> dict[Difference, None]:
+        differences: dict[Difference, None] = {}
+        pending = [(self.call, self.other, "")]
+        while pending:
+            a, b, self._inside = pending.pop()
+            if self._structure[a] == self._structure[b]:
+                continue
+            if b in self._closed and not self._inside:
+                self._inside = f"{self._name(b, self.other)}."
+            pairs = [pair for pair in self.places.children(a, b) if self._gone.isdisjoint(pair)]
+            for x, y in pairs:
+                if self._class(x) == self._class(y):
+                    pending.append((x, y, self._inside))
+                else:
+                    differences["with", self._exchanged(x, y)] = None
+            alone = [
+                [child for child in self.tree.children[call] if child not in matched and child not in self._gone]
+                for call, matched in ((a, {x for x, _ in pairs}), (b, {y for _, y in pairs}))
+            ]
+            counted, named = self._counted(a, b, alone)
+            differences |= dict.fromkeys(counted)
+            self._name_layers(a, b, named)
+            differences |= self._ops_differ(a, b, alone)
+        both = self._more.keys() & self._less.keys()
+        differences |= {("with", word): None for word in self._more if word not in both}
+        return differences | {("without", word): None for word in self._less if word not in both}
+
+    def _counted(self, a: int, b: int, alone: Sequence[Sequence[int]]) -> tuple[list[Difference], list[list[int]]]:
+        """Numbers of layers in lists of equal ones, and the layers that only one call has and that are in no list."""
+        both, words, counted = ((a, self.call), (b, self.other)), list[Difference](), set[str]()
+        here, there = ([self._entry(child, top) for child in self.tree.children[call]] for call, top in both)
+        odd = Counter(
+            self._entry(child, top)[0] for children, (_, top) in zip(alone, both, strict=True) for child in children
+        )
+        for name, n in odd.items():
+            n_here, n_there = (sum(other == name for other, _ in entries) for entries in (here, there))
+            is_list = name.split(".")[-1] == "#" or n >= tuning.NAMED
+            if n_here and n_there and is_list and len({cls for other, cls in (*here, *there) if other == name}) == 1:
+                counted.add(name)
+                home = name.rstrip("#").rstrip(".").rpartition(".")[2].removesuffix("s")  # `2 blocks` of `blocks`
+                home = f"{home}s" if home and n_here > 1 else home or here[0][1].rpartition(".")[2]
+                words.append(("with", f"{n_here} {self._inside}{home}"))
+        return words, [
+            [child for child in children if self._entry(child, top)[0] not in counted]
+            for children, (_, top) in zip(alone, both, strict=True)
+        ]
+
+    def _entry(self, call: int, top: int) -> tuple[str, str]:
+        """Its path in the call that is compared without the numbers of lists, and its class."""
+        return entry(self._path(call, top)), self._class(call)
+
+    def _name_layers(self, a: int, b: int, alone: Sequence[Sequence[int]]) -> None:
+        functions = self._only_in(a, b) | self._only_in(b, a)
+        for children, top, names in ((alone[0], self.call, self._more), (alone[1], self.other, self._less)):
+            heavy = [child for child in children if self.visible.facts.kinds.of_call(child) not in ("norm", "act")]
+            for child in heavy or children:
+                function = functions.get(Item(True, child))
+                if function or not self._does_nothing(child):
+                    name = f"{self._inside}{function or self._name(child, top)}"
+                    if names is self._less and (place := self._taken_from(child)):
+                        self._more[f"{self._name(child, top)} of {place}"] = None
+                    elif names is self._less and self._is_plain(child, a):
+                        self._more[f"identity {name}"] = None
+                    else:
+                        names[name] = None
+
+    def _does_nothing(self, call: int) -> bool:
+        module = self.tree.module(call)
+        name = "" if module is None else module.cls.rpartition(".")[2]
+        return name in DROPOUTS or name == _IDENTITY
+
+    def _taken_from(self, child: int) -> str:
+        """The place of the call whose layer in this place gave what this one reads instead of having it: `layers.0`.
+
+        That call reads it, too, so that it is more than what goes from one to the other.
+        """
+        home, path = self.graph.calls[self.call].module, self._path(child, self.other)
+        for giver in self.graph.calls[: self.call]:
+            there = giver.module.removesuffix(f".{path}")
+            if there == giver.module or counted(there) != counted(home):
+                continue
+            given, readers = {*giver.outputs.values()}, set[str]()
+            for op in self.graph.ops[self.tree.first_op[giver.id] : self.tree.last_op[self.call] + 1]:
+                if given.isdisjoint(op.inputs):
+                    continue
+                if self.visible.contracted[op.id]:
+                    given.update(op.outputs)
+                else:
+                    readers.update(row.module for row in self.graph.around(op.call))
+            if {home, there} <= readers:
+                return _parted(giver.module, home)
+        return ""
+
+    def _is_plain(self, child: int, parent: int) -> bool:
+        """Whether an Identity stands in place of a layer whose output is added to what led past it."""
+        name, home = self.graph.calls[child].module.rpartition(".")[2], self.graph.calls[parent].module
+        module = self.graph.modules.get(f"{home}.{name}" if home else name)
+        if module is None or not module.cls.endswith(_IDENTITY):
+            return False
+        given = {*self.graph.calls[child].outputs.values()}
+        made = {*given}
+        for op in self.graph.ops[self.tree.first_op[child] : self.tree.last_op[self.other] + 1]:
+            if op.name in SUMS and not given.isdisjoint(op.inputs) and not made.issuperset(op.inputs):
+                return True
+            if not made.isdisjoint(op.inputs):
+                made.update(op.outputs)
+        return False
+
+    def _exchanged(self, x: int, y: int) -> str:
+        here, there = self._name(x, self.call), self._name(y, self.other)
+        if here == there or any(self.graph.calls[call].module.rpartition(".")[2].isdigit() for call in (x, y)):
+            here, there = (self._class(call).rpartition(".")[2] for call in (x, y))
+        return f"{self._inside}{here} instead of {there}"
+
+    def _ops_differ(self, a: int, b: int, alone: Sequence[Sequence[int]]) -> dict[Difference, None]:
+        """The ops of a call, but for masks and positions, that the other has not, and has in place of them."""
+        here, there = ([op for op in self.places.ops(call) if self._tells(op)] for call in (a, b))
+        counts = [Counter(map(self._sign, ops)) for ops in (here, there)]
+        more, less = counts[0] - counts[1], counts[1] - counts[0]
+        if len(more) == len(less) == 1 and more.total() == less.total():
+            return {("with", f"{self._inside}{next(iter(more))} instead of {next(iter(less))}"): None}
+        swapped = {}
+        if not more and not less:
+            pairs = zip(map(self._reads, here), map(self._reads, there), strict=True)
+            turned = [op for op, (x, y) in zip(here, pairs, strict=True) if x != y and sorted(x) == sorted(y)]
+            signs = [self._sign(op) for op in turned if plain(self.graph.ops[op].name) not in _SYMMETRIC]
+            swapped = {("with", f"inputs of {name} swapped"): None for name in signs}
+        for some, ops, names, pair in ((more, here, self._more, (a, b)), (less, there, self._less, (b, a))):
+            functions, layers = self._only_in(*pair), alone[0] if ops is here else alone[1]
+            given = {value for child in layers for value in self.graph.calls[child].outputs.values()}
+            for word in some:
+                own = [op for op in ops if self._sign(op) == word]
+                if given.isdisjoint(value for op in own for value in self.graph.ops[op].inputs):
+                    names[f"{self._inside}{self._named(own, word, functions)}"] = None
+        return swapped
+
+    def _tells(self, op: int) -> bool:
+        outputs = self.graph.ops[op].outputs
+        return not self.visible.contracted[op] and not (outputs and self.visible.facts.aside.issuperset(outputs))
+
+    def _reads(self, op: int) -> list[int]:
+        """Distances to where what it reads was made; what comes from elsewhere in the order in which it came."""
+        row = self.graph.ops[op]
+        first = self.tree.first_op[row.call]
+        made = [self.graph.values[value].producer for value in row.inputs]
+        elsewhere = sorted({v for v, at in zip(row.inputs, made, strict=True) if at is None or at < first})
+        pairs = zip(row.inputs, made, strict=True)
+        return [op - at if at is not None and at >= first else -1 - elsewhere.index(value) for value, at in pairs]
+
+    def _sign(self, op: int) -> str:
+        return spoken(plain(self.graph.ops[op].name))
+
+    def _named(self, ops: Sequence[int], word: str, functions: Mapping[Item, str]) -> str:
+        """Name of ops that one of two calls has: their function, a `skip` or a `mask`; else the word itself."""
+        around = {functions.get(Item(False, op), "") for op in ops}
+        if len(around) == 1 and (name := around.pop()):
+            return name
+        values = [self.graph.values[v] for op in ops if word == "+" for v in self.graph.ops[op].inputs]
+        if any(value.id in self.visible.facts.blank for value in values):
+            return "mask"
+        first = min((self.tree.first_op[self.graph.ops[op].call] for op in ops), default=0)
+        is_skip = any(v.kind != "param" and (v.producer is None or v.producer < first) for v in values)
+        return "skip" if is_skip else word
+
+    def _only_in(self, call: int, other: int) -> dict[Item, str]:
+        """By op and call the function that is drawn for what runs in it, if that does not run in the other call."""
+        ran = {name for item in self.tree.items[other] if (name := self._function(item))}
+        names = ((item, self._function(item)) for item in self.tree.items[call])
+        return {item: name for item, name in names if name and name not in ran}
+
+    def _function(self, item: Item) -> str:
+        facts, row = self.visible.facts, (self.graph.calls if item.is_call else self.graph.ops)[item.id]
+        around = [at for at in frames_around(self.graph, row.frame) if at in facts.opaque and len(facts.ran_in[at]) > 1]
+        return f"{self.graph.frames[around[-1]].short}()" if around else ""
+
+    def _path(self, call: int, top: int) -> str:
+        """The path of a layer in the call that is compared."""
+        path, home = self.graph.calls[call].module, self.graph.calls[top].module
+        return path.removeprefix(f"{home}.") if home else path
+
+    def _name(self, call: int, top: int) -> str:
+        """The last name in its path, with the numbers behind it; its class if there are numbers alone."""
+        module, parts = self.tree.module(call), self._path(call, top).split(".")
+        at = next((i for i in reversed(range(len(parts))) if not parts[i].isdigit()), None)
+        return module.cls.rpartition(".")[2] if at is None and module is not None else ".".join(parts[at or 0 :])
+
+    def _class(self, call: int) -> str:
+        module = self.tree.module(call)
+        return self.graph.calls[call].module if module is None else module.cls
+
+
+def entry(path: str) -> str:
+    """The path with `#` for each number in its last part, with the letter behind it: `Mixed_5b` is `Mixed_#`."""
+    around, dot, last = path.rpartition(".")
+    return around + dot + _COUNTER.sub("#", last)

@@ -1,0 +1,131 @@
+"""What a node says of a layer that is not as the one that is drawn: parts by their paths, in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from torchrecorder import capture
+from torchrecorder.proof import ProvedViews
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import Views
+
+
+class Stages(nn.Module):
+    """Blocks with pools between, so that each has a node of its own."""
+
+    def __init__(self, *blocks: nn.Module) -> None:
+        super().__init__()
+        self.stages, self.pool = nn.ModuleList(blocks), nn.MaxPool1d(2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for stage in self.stages:
+            x = self.pool(stage(x))
+        return x
+
+
+def conv(kernel: int = 3) -> nn.Conv1d:
+    return nn.Conv1d(8, 8, kernel, padding=kernel // 2)
+
+
+class Inverted(nn.Module):
+    """As in a MobileNet: the first block has no expansion."""
+
+    def __init__(self, *, expands: bool = True) -> None:
+        super().__init__()
+        first = [nn.Sequential(conv(1), nn.BatchNorm1d(8), nn.ReLU6())] if expands else []
+        self.conv = nn.Sequential(*first, nn.Sequential(conv(), nn.BatchNorm1d(8), nn.ReLU6()), conv(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.conv(x)
+
+
+class Stage(nn.Module):
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.enter, self.blocks = conv(1), nn.ModuleList(Inverted() for _ in range(n))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x).sin()
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+class Residual(nn.Module):
+    """Its shortcut is a layer or an Identity, its drop another one; a norm comes with its layer."""
+
+    def __init__(self, *, plain: bool = False, more: bool = False) -> None:
+        super().__init__()
+        self.a, self.b = conv(), conv()
+        self.shortcut = nn.Identity() if plain else conv(1)
+        self.drop = nn.Identity() if plain else nn.Dropout()
+        self.extra, self.norm = (conv(1), nn.BatchNorm1d(8)) if more else (None, None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.drop(self.b(self.a(x).relu()))
+        if self.extra is not None and self.norm is not None:
+            y = self.norm(self.extra(y)) * y
+        return torch.add(y, self.shortcut(x))
+
+
+class Mixer(nn.Module):
+    def __init__(self, *, wide: bool = False) -> None:
+        super().__init__()
+        self.first = conv()
+        self.mix: nn.Module = nn.Linear(4, 4) if wide else conv()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.mix(self.first(x).sin())
+
+
+class Biased(nn.Module):
+    """The first has a table, which all read."""
+
+    def __init__(self, *, has_table: bool) -> None:
+        super().__init__()
+        self.a, self.b = conv(), conv()
+        self.table = nn.Embedding(16, 8) if has_table else None
+
+    def forward(self, x: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
+        if self.table is not None:
+            bias = self.table(torch.arange(16)).T.unsqueeze(0)
+        assert bias is not None
+        return x + self.b((self.a(x) + bias).relu()), bias
+
+
+class Shared(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Biased(has_table=i == 0) for i in range(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        bias = None
+        for layer in self.layers:
+            x, bias = layer(x, bias)
+        return x
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Stages(Inverted(expands=False), Inverted(), Inverted()), "without conv.0"),
+        (lambda: Stages(Stage(2), Stage(4), Stage(4)), "with 2 blocks"),
+        (lambda: Stages(Stage(1), Stage(4), Stage(4)), "with 1 block"),
+        (lambda: Stages(Residual(), Residual(), Residual(plain=True)), "with identity shortcut"),
+        (lambda: Stages(Residual(more=True), Residual(more=True), Residual()), "without extra"),
+        (lambda: Stages(Mixer(), Mixer(), Mixer(wide=True)), "with Linear instead of Conv1d"),
+        (Shared, "3 with table of layers.0"),
+    ],
+)
+def test_what_differs_is_named_as_it_is_drawn(make: Callable[[], nn.Module], said: str) -> None:
+    torch.manual_seed(0)
+    with torch.no_grad():
+        graph = capture(make().eval(), (torch.ones(2, 8, 16),))
+    view = ProvedViews(Views(graph, DrawingOptions())).view()
+    assert not view.weakened
+    words = {word for thing in (*view.nodes, *view.boxes) for word in thing.differs}
+    assert words == {said}, [(node.name, node.differs, node.inset) for node in view.nodes]
