@@ -45,7 +45,9 @@ def merge_functions(draft: Draft, facts: Facts, asked: Set[int]) -> None:
             continue
         done.update(ids)
         shown = {value for node in draft.nodes.values() if node.kind == "input" for value in node.values}
-        read = dict.fromkeys(value for op in ops for value in graph.ops[op].inputs if graph.values[value].kind == "input")
+        read = dict.fromkeys(
+            value for op in ops for value in graph.ops[op].inputs if graph.values[value].kind == "input"
+        )
         draft.aside += tuple(value for value in read if value not in shown and value not in draft.aside)
         name = graph.frames[frame].short
         decides = any(node.decides for node in group)
