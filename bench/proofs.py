@@ -62,6 +62,7 @@ def nets() -> dict[str, Graph]:
 
     from tests.core.proof.folded_nets import FOLDED
     from tests.core.proof.loop_nets import LOOPS
+    from tests.core.proof.part_nets import PARTS
     from tests.core.proof.unseen_nets import UNSEEN
     from tests.truth.all import CASES
     from torchrecorder.recording import capture
@@ -71,7 +72,7 @@ def nets() -> dict[str, Graph]:
         for case in CASES:
             args, kwargs = case.inputs()
             recorded[case.name] = capture(case.build(), args, kwargs, mode="train" if case.train else "eval")
-        for entry in (*LOOPS, *UNSEEN, *FOLDED):
+        for entry in (*LOOPS, *UNSEEN, *FOLDED, *PARTS):
             model, args, kwargs = entry.load()
             recorded[entry.name] = capture(model, args, kwargs)
     return recorded

@@ -26,9 +26,8 @@ _THEMES: tuple[ThemeName, ...] = ("modern", "classic")
 
 def to_data(layout: Layout) -> list[object]:
     """The layout as lists, texts and numbers."""
-    boxes, nodes, lines = (
-        [(sorted(thing.flags), *thing[1:]) for thing in things] for things in (layout.boxes, layout.nodes, layout.lines)
-    )
+    boxes, nodes = ([(sorted(thing.flags), *thing[1:]) for thing in things] for things in (layout.boxes, layout.nodes))
+    lines = [(sorted(line.flags), *line[1:-1]) for line in layout.lines]  # without the part, which has become a word
     placed = [layout.width, layout.height, boxes, nodes, lines, layout.titles, layout.words]
     return [*placed, layout.uid, layout.title, layout.description, layout.theme, layout.grey]
 

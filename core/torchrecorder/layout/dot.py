@@ -179,6 +179,8 @@ class _DotWriter:
             row = {"constraint": "false", "style": "dashed"}
         if word := NEXT_STEP if edge in self.called else self.shapes.get((edge.tail, edge.head), ""):
             row["comment"] = word
+        if edge.part:
+            row["part"] = edge.part
         words = [word for word, is_so in (("back", edge.back), ("skip", edge.skip)) if is_so]
         words += [edge.mark] if edge.mark else []
         if any(style):

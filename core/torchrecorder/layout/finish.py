@@ -7,6 +7,7 @@ afterwards into the space between two ranks, on the side of the edge where the l
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _DIGIT_HEIGHT = 0.72  # height of a digit as a part of the size; shapes have no signs that are higher or reach lower
+_BELOW = 0.22  # how far a comma or a bracket reaches below its base line, as a part of the size
+_STRAIGHT = 0.5  # points that a straight part may be off
+_LATE = (0.85, 0.78, 0.7, 0.6, 0.92, 0.5, 0.4, 0.3)  # parts of a line's length for what it carries
 _HIGH = (_DIGIT_HEIGHT + 0.18) * tuning.SMALL  # height of a word, with air
 
 
@@ -34,10 +38,10 @@ def finished(
     curves = Curves([line.curve for line in layout.lines], is_wide=layout.is_wide)
     titles = _placed_titles(layout, curves) if layout.titles is None else layout.titles
     taken = [title.rect for title in titles]
-    words = _placed_words(layout, curves, taken)
-    seen = curves.outside([*taken, *(node.inner for node in layout.nodes)])
+    words, gaps = _placed_words(layout, curves, taken)
+    seen = curves.outside([*taken, *gaps, *(node.inner for node in layout.nodes)])
     pairs = zip(layout.lines, seen, strict=True)
-    lines = [line if parts == [line.curve] else line._replace(seen=parts) for line, parts in pairs]
+    lines = [line._replace(part="", seen=None if parts == [line.curve] else parts) for line, parts in pairs]
     placed = replace(layout, lines=lines, titles=titles, words=words)
     return replace(placed, uid=uid, title=title, description=desc, theme=theme, grey=grey)
 
@@ -57,25 +61,38 @@ def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
     return titles
 
 
-def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
-    """The words of edges; one without room is left out, since the shape is said again further down."""
-    lines = [line for line in layout.lines if line.word]
-    if not lines:
-        return []
+def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> tuple[list[Word], list[Rect]]:
+    """The words of edges, and the places where lines have a gap for one.
+
+    A shape without room is left out, since it is said again further down. What part of its data a line carries is said
+    nowhere else: it gets a place first, and one on a line rather than none.
+    """
     in_the_way = Rects([*_obstacles(layout), *taken], is_wide=layout.is_wide)
-    places = _places if layout.titles is None else _beside_ends
-    words = []
-    for line in sorted(lines, key=lambda line: line.at is None):
-        for rect in (
-            places(line) if line.at is None else [Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)]
-        ):
-            is_inside = rect.left >= 0 and rect.right <= layout.width
-            if is_inside and not in_the_way.meeting(rect) and not curves.through(rect):
-                in_the_way.add(rect)
-                middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * tuning.SMALL
-                words.append(Word(middle, base, tuning.SMALL, line.word))
-                break
-    return words
+    is_paper = layout.titles is not None
+    words, gaps = list[Word](), list[Rect]()
+
+    def put(text: str, rect: Rect, below: float) -> None:
+        in_the_way.add(rect)
+        words.append(Word((rect.left + rect.right) / 2, rect.bottom - below * tuning.SMALL, tuning.SMALL, text))
+
+    def has_room(rect: Rect) -> bool:
+        return rect.left >= 0 and rect.right <= layout.width and not in_the_way.meeting(rect)
+
+    for line in layout.lines:
+        places = (
+            [*filter(has_room, _at_reader(line) if is_paper else _places(line, line.part, _LATE))] if line.part else []
+        )
+        if places:
+            rect = min(places, key=curves.through)
+            gaps += [rect] if curves.through(rect) else []
+            put(line.part, rect, _BELOW)
+    for line in sorted((line for line in layout.lines if line.word), key=lambda line: line.at is None):
+        rects = _beside_ends(line) if is_paper else _places(line, line.word, tuning.WORD_PLACES)
+        rects = rects if line.at is None else iter([Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)])
+        free = next((rect for rect in rects if has_room(rect) and not curves.through(rect)), None)
+        if free is not None:
+            put(line.word, free, 0.09)
+    return words, gaps
 
 
 def _obstacles(layout: Layout) -> Iterator[Rect]:
@@ -128,9 +145,37 @@ def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
             yield Rect(middle - wide / 2, top, middle + wide / 2, top + high)
 
 
-def _places(line: Line) -> Iterator[Rect]:
-    wide, high = width(line.word, tuning.SMALL), _HIGH
-    points = along(line.curve, tuning.WORD_PLACES)
+def _at_reader(line: Line) -> Iterator[Rect]:
+    """Beside the parts of a line of right angles, from its end on."""
+    wide, high, off = width(line.part, tuning.SMALL), tuning.SMALL, tuning.WORD_FROM_LINE
+    points = [*line.curve, line.tip or line.curve[-1]][::-1]
+    is_first = True
+    while len(points) > 1:
+        (x, y), (px, py) = points[:2]
+        is_down = abs(px - x) < abs(py - y)
+        n = 2
+        while n < len(points) and abs((points[n][0] - x) if is_down else (points[n][1] - y)) < _STRAIGHT:
+            n += 1
+        (to_x, to_y), points = points[n - 1], points[n - 1 :]
+        way = math.copysign(1.0, to_y - y if is_down else to_x - x)
+        long = abs(to_y - y if is_down else to_x - x)
+        if is_down and (is_first or long >= high):  # a word is as high as an arrow
+            air = max(min(1.0, (long - high) / 2), _STRAIGHT)
+            for step in range(max(int((long - air) / high), 1)):
+                middle = y + way * (high / 2 + air + step * high)
+                for left in (x + off, x - off - wide):
+                    yield Rect(left, middle - high / 2, left + wide, middle + high / 2)
+        elif not is_down and long >= tuning.RADIUS:
+            for near in (x, (x + to_x - way * wide) / 2, to_x - way * wide):
+                left = min(near, near + way * wide)
+                for top in (y - off - high, y + off):
+                    yield Rect(left, top, left + wide, top + high)
+        is_first = False
+
+
+def _places(line: Line, word: str, parts: Sequence[float]) -> Iterator[Rect]:
+    wide, high = width(word, tuning.SMALL), _HIGH
+    points = along(line.curve, parts)
     for x, y in points:
         yield Rect(x + tuning.WORD_FROM_LINE, y - high / 2, x + tuning.WORD_FROM_LINE + wide, y + high / 2)
     for x, y in points:

@@ -173,7 +173,8 @@ class _LayoutReader:
         styled = EdgeStyle(**_line_style(row)) if "styled" in _flags(row) else EdgeStyle()
         shown = [curve[0], curve[-1]] if is_straight(curve) else curve
         ends = self.keys.get(row.get("tail"), ""), self.keys.get(row.get("head"), "")
-        return Line(_flags(row), shown, tip, _plain(row.get("comment", "")), styled, ends)
+        word, part = (_plain(row.get(name, "")) for name in ("comment", "part"))
+        return Line(_flags(row), shown, tip, word, styled, ends, part=part)
 
     def _points(self, text: str) -> list[Point]:
         numbers = _numbers(text.replace(" ", ","))

@@ -117,6 +117,8 @@ class Line(NamedTuple):
     """The middle of its word, if that has its place."""
     seen: list[Curve] | None = None
     """Its parts that do not lie behind words or nodes, if not all of it is seen."""
+    part: str = ""
+    """Which part of its data it carries, for a word where it ends; a finished layout has the word instead."""
 
     @property
     def parts(self) -> list[Curve]:

@@ -89,6 +89,7 @@ LAST_TRACK = 4.0  # below the last track of lines that leave: conv_tasnet
 ARRIVING_TRACK = 5.0  # below the last track of lines that arrive: GraphSAGE
 NAMED_ENTRY = 13.0  # above the tracks of an inset whose entrances have names: LTXVideoTransformer3DModel
 GAP_SIDEWAYS = 16.0  # between two rows if data flows to the right: Conformer to the right
+WORD_BELOW_TRACK = 2.5  # more room above a node for a word at a line that comes from the side: res2net
 WORD_AIR = 8.0  # room for a word at a line there, besides its length and the arrow: davit_tiny to the right
 PORT_GAP = 10.0  # between a border and the row next to it: dla34
 ON_TRACK = 5.0  # between two lines on one track: detr at 0

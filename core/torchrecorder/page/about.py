@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from torchrecorder.labels.sheet import LABELS
 from torchrecorder.page.words import ABOUT, EXAMPLE, GRADES, SIGNS, SIZES, Translate, coded, in_english, translated
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ _WRITTEN = {
     "without downsample": r"\b(?:with|without) (?!params)\w+",
     "A": r"^[A-Z](?=\N{EN SPACE})",
     "from layer2": r"^from \S.*",
+    "2nd half": r"(?:^| · )(1st half|2nd half|\d[\d–, ]* of \d+|\[.*\d.*\])$",
     "params": r"\bparams?\b",
     "FLOPs": r"\bFLOPs\b",
     "+": r"^\+$",
@@ -41,7 +41,7 @@ _FLAGGED = {
     "a dashed node": "link",
 }
 """By the sign the flag of things that are drawn so."""
-_AS_WRITTEN = ("3×3 /2", "64→128", "×4", "6 in parallel", "without downsample", "from layer2")
+_AS_WRITTEN = ("3×3 /2", "64→128", "×4", "6 in parallel", "without downsample", "from layer2", "2nd half")
 """Signs that are shown as the picture has them first."""
 
 
@@ -86,6 +86,8 @@ def details(drawings: Iterable[Drawing], notes: Sequence[str], translate: Transl
     """The closed element with a fact sheet, signs and notes; nothing if there are none."""
     drawings = [*drawings]
     facts = drawings[0].facts if drawings else {}
+    from torchrecorder.labels.sheet import LABELS  # loads all that knows of Views, for which `check` does not wait
+
     said = [(translate(label), facts[name]) for name, label in LABELS.items() if name in facts]
     pairs = (*said, *signs(drawings, translate))
     rows = [f"<strong>{escape(sign)}</strong> {escape(meaning)}" for sign, meaning in pairs]

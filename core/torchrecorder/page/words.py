@@ -55,6 +55,7 @@ SIGNS = {
     "+": "the sum of what enters",
     "a line in colour": "a skip connection: the same data on a shorter way",
     "from layer2": "one half of a line: the name says where the other half is",
+    "2nd half": "which part of a tensor comes here, where others take another part or the rest is dropped",
     "a line back": "what the next turn of a loop reads",
     "a small sign at a corner": "calls of one module, which share its parameters",
     "a diamond": "the code decides by these numbers which way it goes",

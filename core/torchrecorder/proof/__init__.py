@@ -14,6 +14,7 @@ from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.entrances import Entrances
 from torchrecorder.proof.facts import Fault, FaultKind, GraphFacts
 from torchrecorder.proof.flow import FlowProof
+from torchrecorder.proof.parts import PartsProof
 from torchrecorder.proof.sameness import Sameness
 from torchrecorder.view import View, Views
 
@@ -80,6 +81,7 @@ class Prover:
         coverages = [Coverage(shown, self._facts) for shown in (view, *(inset.view for inset in view.insets))]
         for coverage in coverages:
             faults += FlowProof(coverage).faults()
+            faults += PartsProof(coverage).faults()
             faults += coverage.faults
         for inset, coverage in zip(view.insets, coverages[1:], strict=True):
             faults += Entrances(coverage, self._facts).faults(inset.calls)

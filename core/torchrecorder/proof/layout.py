@@ -41,13 +41,14 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
             sentences.append(f"{_said(figure.key)} is drawn twice")
         if figure.key:
             figures[figure.key] = figure
-    edges: dict[_Edge, None] = {}
+    edges: dict[_Edge, str] = {}
     known: set[str] = set()
     said = _words_of(layout)
     for shown, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
         sentences += _misplaced(shown, letter, figures)
         known |= {f"{letter}{node.id}" for node in shown.nodes} | {f"{letter}b{box.id}" for box in shown.boxes}
-        edges |= dict.fromkeys(_edges(shown, letter, figures))
+        for ends, part in _edges(shown, letter, figures):
+            edges[ends] = edges.get(ends) or part
         sentences += _wrong_numbers(shown, letter, said)
         sentences += shapes.faults(shown, letter, layout)
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
@@ -96,8 +97,11 @@ def _may_be_open(node: Node, letter: str) -> bool:
     return bool(letter) and node.kind in ("input", "output")
 
 
-def _edges(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[_Edge]:
-    """Edges to be drawn; those cut may be in one piece again, outputs at one open end are the first of them."""
+def _edges(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[tuple[_Edge, str]]:
+    """Edges to be drawn, each with the part of its data that it carries.
+
+    Those cut may be in one piece again, outputs at one open end are the first of them.
+    """
     ends: dict[int, str] = {}
     for edge in view.edges:
         tail, head = view.nodes[edge.tail], view.nodes[edge.head]
@@ -107,31 +111,33 @@ def _edges(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[_
         if key not in figures and _may_be_open(head, letter):
             key = ends.setdefault(tail.id, key)
         if head.kind != "to" or key in figures:
-            yield f"{letter}{tail.id}", key
+            yield (f"{letter}{tail.id}", key), edge.part
 
 
 class _Lines:
     """The lines of a layout as ways from node to node."""
 
-    def __init__(self, layout: Layout, figures: Mapping[str, Figure], edges: Iterable[_Edge]) -> None:
-        self.lines, self.figures, self.edges = layout.lines, figures, set(edges)
+    def __init__(self, layout: Layout, figures: Mapping[str, Figure], parts: Mapping[_Edge, str]) -> None:
+        self.lines, self.figures, self.edges, self.parts = layout.lines, figures, set(parts), parts
+        self.said = {(line.ends, line.part) for line in layout.lines if line.part}
+        """Edges with what their words say that they carry."""
         self.tags = [figure for figure in layout.nodes if not figure.key]
         self.names = [(_letter(node.key), node.words[0].text) for node in layout.nodes if node.key and node.words]
         self.named: dict[str, str] = {}
         """What each word on a tag stands for."""
         starts = [self._at(line.curve[0], line.ends[0]) for line in self.lines]
         self.leading = {
-            i for i, line in enumerate(self.lines) if starts[i] and self._at_tag(line.tip, line.ends[1], "to ")
+            i for i, line in enumerate(self.lines) if starts[i] and self._at_tag(line, line.tip, line.ends[1], "to ")
         }
         """Lines that lead to the name of the head."""
         self.resumed = {
             i
             for i, line in enumerate(self.lines)
-            if not starts[i] and self._at_tag(line.curve[0], line.ends[0], "from ")
+            if not starts[i] and self._at_tag(line, line.curve[0], line.ends[0], "from ")
         }
         """Lines that lead from the name of the tail."""
         self.begins = [
-            starts[i] or (i in self.resumed) or self._at_tag(line.curve[0], line.ends[0])
+            starts[i] or (i in self.resumed) or self._at_tag(line, line.curve[0], line.ends[0])
             for i, line in enumerate(self.lines)
         ]
         self.arrives = [
@@ -173,6 +179,11 @@ class _Lines:
             elif i not in from_tail or line.ends[1] not in heads:
                 yield f"the line of {said} does not lead from one to the other"
         yield from (f"the edge from {a} to {b} is not drawn" for a, b in sorted(self.edges - drawn.keys()))
+        for ends, part in sorted(self.parts.items()):
+            others = {said for of, said in self.said if of == ends} - {part}
+            if others or (part and (ends, part) not in self.said):
+                words = f"carries {part}, which is not said" if part else f"is said to carry {', '.join(others)}"
+                yield "the edge from {} to {} {}".format(*ends, words)
         for (a, b), n in drawn.items():
             if n > 1:
                 yield f"the edge from {a} to {b} is drawn {n} times"
@@ -204,13 +215,16 @@ class _Lines:
             if (parted[a, b], resumed[a, b]) != (1, 1):
                 yield f"the line of an edge from {a} to {b} has a name at one end and none at the other"
 
-    def _at_tag(self, point: _Point | None, key: str, before: str = "") -> bool:
+    def _at_tag(self, line: Line, point: _Point | None, key: str, before: str = "") -> bool:
         """Whether a line ends at the name of a node, which is that of no other."""
         tag = next((tag for tag in self.tags if point and _is_at(point, tag)), None)
         node = self.figures.get(key)
         if tag is None or node is None or not tag.words[0].text.startswith(before):
             return False
-        word = tag.words[0].text.removeprefix(before)
+        word, part = tag.words[0].text.removeprefix(before), self.parts.get(line.ends, "")
+        if part and word.endswith(f" · {part}"):
+            word = word.removesuffix(f" · {part}")
+            self.said.add((line.ends, part))
         word = word.partition(" · ")[0] if before else word
         is_name = all(part in node.words[0].text for part in word.split("…"))
         if before:

@@ -24,9 +24,20 @@ from typing import Any
 from torch import nn
 
 from torchrecorder.graph.model import Grade
+from torchrecorder.recording.configurations import classes_around, configured
 from torchrecorder.recording.shared_names import usual
 from torchrecorder.recording.written.reader import Reader
-from torchrecorder.recording.written.values import Call, Example, call_text, is_given, is_read, made, value_text
+from torchrecorder.recording.written.values import (
+    Call,
+    Example,
+    Made,
+    call_text,
+    is_given,
+    is_read,
+    items_in,
+    made,
+    value_text,
+)
 from torchrecorder.request import Target
 from torchrecorder.request.callables import docstrings, needed_arguments, parameters_of, required
 from torchrecorder.trace.allowed import refused_argument
@@ -123,7 +134,7 @@ def arguments_found(cls: type) -> Iterator[Way]:
     """Arguments that may build a class, the most trusted first; each is looked for when it is asked for."""
     seen: set[str] = set()
     place = _place(cls)
-    for kind in (_written, _of_sibling, _in_package, _as_near_and_by_names, _by_names):
+    for kind in (_written, _of_sibling, _in_package, _configured, _as_near_and_by_names, _by_names):
         with suppress(Exception):  # classes of others may answer any question with an exception
             yield from islice(_new(kind(cls, place), cls, seen), _OF_A_KIND)
 
@@ -251,9 +262,11 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
 def _siblings(cls: type) -> list[type]:
     """The modules that the package defines, as far as it is imported: those of the same file first."""
     top = f"{cls.__module__.partition('.')[0]}."
-    modules = [it for name, it in [*sys.modules.items()] if f"{name}.".startswith(top) and isinstance(it, ModuleType)]
-    held = {it: None for module in modules for it in [*vars(module).values()] if issubclass(type(it), type)}
-    own = [it for it in held if issubclass(it, nn.Module) and f"{it.__module__}.".startswith(top) and it is not cls]
+    own = [
+        it
+        for it in classes_around(cls)
+        if issubclass(it, nn.Module) and f"{it.__module__}.".startswith(top) and it is not cls
+    ]
     return sorted(own, key=lambda it: (it.__module__ != cls.__module__, it.__module__, it.__qualname__))
 
 
@@ -294,6 +307,20 @@ def _as_near_and_by_names(cls: type, place: Place | None) -> Iterator[Way]:
             text = ", ".join(f"{name}={value_text(value)}" for name, value in found.items())
             note = f"{way.note}, with {text}, as the names suggest"
             yield replace(way, kwargs={**way.kwargs, **found}, note=note, grade="names")
+
+
+def _configured(cls: type, _: Place | None) -> Iterator[Way]:
+    """A configuration with its defaults, where its class is known, and what the names of other parameters suggest."""
+    configs = configured(cls)
+    left = [it for it in required(parameters_of(cls)) if it.name not in configs]
+    others = usual(left)
+    if configs and not isabstract(cls) and len(others) == len(left):
+        given = {**configs, **others}
+        is_by_names = bool(others) or any(isinstance(it, Made) and it.kwargs for it in items_in([*configs.values()]))
+        with_ = "and what names suggest" if is_by_names else "alone"
+        text = call_text(cls.__name__, (), given)
+        note = f"built with the defaults of its configuration {with_}: {text}"
+        yield Way((), given, note, "names" if is_by_names else "model", cls=cls)
 
 
 def _is_plain(value: object) -> bool:

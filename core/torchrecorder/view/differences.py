@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from torchrecorder.graph.model import Op
 from torchrecorder.view.model import Box, Node, Span, View
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
+from torchrecorder.view.pieces import edges_with_parts
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.settings import SIZES, read
 
@@ -41,7 +43,7 @@ def with_spans(view: View, visible: Visibility) -> View:
 
 class _Differences:
     def __init__(self, view: View, visible: Visibility) -> None:
-        self._view, self.graph, self.tree = view, view.graph, visible.tree
+        self._view, self.graph, self.tree, self._visible = view, view.graph, visible.tree, visible
         self.places = visible.places
         self._gone, self._contracted, self._aside = visible.gone, visible.contracted, visible.facts.aside
         self._said = visible.facts.kinds.said
@@ -61,7 +63,8 @@ class _Differences:
             for node in shown.nodes:
                 parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
-            done[letter] = replace(shown, nodes=tuple(nodes))
+            edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
+            done[letter] = replace(shown, nodes=tuple(nodes), edges=edges)
             for node in (node for node in nodes if node.inset):
                 more = {call for turn in self._calls(node, turns) for call in turn}
                 if not more <= lettered[node.inset] or node.inset not in done:
@@ -113,6 +116,10 @@ class _Differences:
             ops = [self.graph.ops[other] for other in alike if other in again or self._tells(other)]
             spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
         return tuple(spans)
+
+    def _alike(self, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]], op: int, node: Node) -> Iterator[int]:
+        """The ops at the place of one that a node shows."""
+        return iter(()) if node.box is None else self._ops(op, boxes[node.box], boxes, turns)
 
     def _ops(self, op: int, box: Box, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> Iterator[int]:
         call, around = self.graph.ops[op].call, turns[box.id]

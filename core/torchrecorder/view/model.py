@@ -143,6 +143,8 @@ class Edge:
     back: bool = False
     """Whether the next turn of a loop reads it: then it leads from a node to one before it in the same loop, or to
     itself."""
+    part: str = ""
+    """Which part of what the tail gives it carries, if other readers get another: `2nd half`, `[:, 1:]`."""
 
 
 def boxes_around(boxes: Sequence[Box], box: int | None) -> Iterator[Box]:

@@ -47,7 +47,8 @@ def _lines(view: View, options: DrawingOptions, notes: list[str]) -> Iterator[st
     yield from (f"  %% {_NOT_PLAIN.sub(' ', note)}" for note in notes)
     yield from _things(view, labels)
     for edge in view.edges:
-        word = NEXT_STEP if edge.back else shapes.get((edge.tail, edge.head), "")
+        shape = NEXT_STEP if edge.back else shapes.get((edge.tail, edge.head), "")
+        word = " · ".join(filter(None, (shape, edge.part)))
         arrow = ("-.->" if edge.skip or edge.back else "-->") + (f'|"{_text(word)}"|' if word else "")
         yield f"  n{edge.tail} {arrow} n{edge.head}"
     kinds: dict[str, list[str]] = {}

@@ -223,6 +223,39 @@ def part_dropped(view: View) -> View | None:
     return _with_node(view, node and replace(node, parts=node.parts[:-1]))
 
 
+def piece_unsaid(view: View) -> View | None:
+    """An edge that does not say which part of a tensor it carries, beside others that carry other parts."""
+    edge = _middle(edge for edge in view.edges if edge.part and _other_pieces(view, edge))
+    return _with_edge(view, edge, edge and replace(edge, part=""))
+
+
+def pieces_exchanged(view: View) -> View | None:
+    """Two edges that say each what the other one carries."""
+    edge = _middle(edge for edge in view.edges if edge.part and _other_pieces(view, edge))
+    if edge is None:
+        return None
+    other = _other_pieces(view, edge)[0]
+    changed = _with_edge(view, edge, replace(edge, part=other.part))
+    return changed and _with_edge(changed, other, replace(other, part=edge.part))
+
+
+def piece_of_other_size(view: View) -> View | None:
+    """One of four parts for one of two, and a stretch that ends one later."""
+    edge = _middle(edge for edge in view.edges if edge.part)
+    other = {"1st half": "1 of 4", "2nd half": "2 of 4", "[:, 1:]": "[:, 2:]", "[:, :1]": "[:, :2]"}
+    return _with_edge(view, edge, edge and replace(edge, part=other.get(edge.part, "1st half")))
+
+
+def piece_claimed(view: View) -> View | None:
+    """An edge that carries all of a tensor and is said to carry a half."""
+    edge = _middle(edge for edge in _plain(view) if not edge.part and not edge.back and _is_data(view, edge))
+    return _with_edge(view, edge, edge and replace(edge, part="1st half"))
+
+
+def _other_pieces(view: View, edge: Edge) -> list[Edge]:
+    return [one for one in view.edges if one.tail == edge.tail and one.part and one.part != edge.part]
+
+
 MUTATIONS: Sequence[Mutation] = (
     *(edge_removed, edge_added, edge_turned, edge_from_another, back_removed, back_added, back_turned),
     *(layer_dropped, op_dropped, op_left_out, left_out_unnamed, series_one_less, series_one_more, parallel_for_series),
@@ -237,6 +270,7 @@ MUTATIONS: Sequence[Mutation] = (
         entrances_joined,
         part_dropped,
     ),
+    *(piece_unsaid, pieces_exchanged, piece_of_other_size, piece_claimed),
 )
 
 

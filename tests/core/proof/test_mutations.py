@@ -10,6 +10,7 @@ import torch
 from tests.core.proof.folded_nets import FOLDED
 from tests.core.proof.loop_nets import LOOPS
 from tests.core.proof.mutations import MUTATIONS, Mutation
+from tests.core.proof.part_nets import PARTS
 from tests.core.proof.unseen_nets import UNSEEN
 from torchrecorder.proof import faults
 from torchrecorder.recording import capture
@@ -21,7 +22,7 @@ from torchrecorder.view import View, make_view
 def views() -> dict[str, View]:
     """Views without a fault, by name."""
     found = {}
-    for entry in (*LOOPS, *UNSEEN, *FOLDED):
+    for entry in (*LOOPS, *UNSEEN, *FOLDED, *PARTS):
         model, args, kwargs = entry.load()
         with torch.no_grad():
             graph = capture(model, args, kwargs)

@@ -87,6 +87,8 @@ class Cards:
         self._text = text  # how long a line may be in each panel, if there are as many as that asks for
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
         self._shapes = shapes
+        flows = (panels.ends.get(i, (edge.tail, edge.head)) for i, edge in enumerate(self._view.edges))
+        self._parts = {ends: edge.part for ends, edge in zip(flows, self._view.edges, strict=True) if edge.part}
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
         self._long = tuning.SIDEWAYS_LINES if is_sideways else tuning.NARROW_LINES if is_narrow else tuning.USUAL_LINES
         self._bare: set[int] = set()  # inputs and outputs that are only the ends of lines
@@ -116,22 +118,27 @@ class Cards:
 
     def _of(self, node: Node, one_line: float = 0.0) -> Card:
         card = self._card(node, one_line)
-        card.beside = [self._beside(self._view.nodes[other]) for other in self._panels.beside.get(node.id, ())]
+        card.beside = [
+            self._beside(self._view.nodes[other], self._parts.get((other, node.id), ""))
+            for other in self._panels.beside.get(node.id, ())
+        ]
         for end in sorted(self._panels.named.get(node.id, ()), key=lambda end: end.is_tail):
             edge = self._view.edges[end.edge]
             shape = self._shapes.get((edge.tail, edge.head), "") if end.is_tail and not edge.skip else ""
-            card.beside.append(replace(self._tag(end.other, TO if end.is_tail else FROM, shape), named=end))
+            said = shape if end.is_tail else edge.part
+            card.beside.append(replace(self._tag(end.other, TO if end.is_tail else FROM, said), named=end))
         top = -(sum(2 * other.body for other in card.beside) + tuning.BETWEEN_BESIDE * (len(card.beside) - 1)) / 2
         for other in card.beside:
             card.places.append((card.half + tuning.BESIDE + other.half, top + other.body))
             top += 2 * other.body + tuning.BETWEEN_BESIDE
         return card
 
-    def _card(self, node: Node, one_line: float = 0.0) -> Card:
+    def _card(self, node: Node, one_line: float = 0.0, part: str = "") -> Card:
         if node.id in self._bare:
             return Card(Figure(frozenset(), Rect(0.0, 0.0, 0.0, 0.0), False, ()), is_bare=True)
         style = self._styles.nodes[node.id] if self._styles else NodeStyle()
         label = self._label(node)
+        label = label._replace(name=PARTS.join((label.name, part))) if part else label
         if number := self._tags.get(node.id, ("", ""))[1]:
             label = label._replace(name=f"{label.name}{number}", is_sign=False)
         kind = self._labels.kind(node)
@@ -151,12 +158,12 @@ class Cards:
     def _shown(self, figure: Figure, node: Node) -> Card:
         return Card(figure, node=node.id, shows=node.id, is_sideways=self._is_sideways)
 
-    def _beside(self, node: Node) -> Card:
-        return self._card(node) if node.id in self._panels.single else self._tag(node.id)
+    def _beside(self, node: Node, part: str) -> Card:
+        return self._card(node, part=part) if node.id in self._panels.single else self._tag(node.id, said=part)
 
-    def _tag(self, node: int, word: str = "", shape: str = "") -> Card:
-        """The name of a node beside another."""
-        name = word + "".join(self._tags[node]) + (PARTS + shape if shape else "")
+    def _tag(self, node: int, word: str = "", said: str = "") -> Card:
+        """The name of a node beside another, with what its line carries."""
+        name = word + "".join(self._tags[node]) + (PARTS + said if said else "")
         wide, high = width(name, tuning.SMALL, bold=True) + 2 * 5.0, tuning.SMALL * 1.4
         words = (Word(0.0, tuning.SMALL * BASE, tuning.SMALL, name),)
         rect = Rect.centred(0.0, 0.0, wide, high)
@@ -179,7 +186,7 @@ class Cards:
         alike = {name: [node for node, other in names.items() if other == name] for name in names.values()}
         taken = Counter(names.values())
         # a reader looks for the other end of a line in all of the picture
-        others = [self._label(node).name for node in self._view.nodes if node.id not in names] if ends else []
+        others = [self._label(node).name for node in self._view.nodes if node.id not in names]
         for name in alike:
             begin = name.rstrip("…")
             taken[name] += sum(other.startswith(begin) if begin != name else other == name for other in others)

@@ -29,6 +29,7 @@ class _Path:
     ends: tuple[int, int]
     word: str = ""
     at: Point | None = None  # the middle of the word, if settled
+    part: str = ""
 
 
 class Figures:
@@ -147,6 +148,9 @@ class Figures:
         look = frozenset(filter(None, ("skip" if wire.is_skip else "", "back" if is_back else "", mark)))
         path = _Path(wire.source, points, (look, style), is_end, begins_at_port, ends, wire.word)
         path.at = wire.at and self._at(wire.at[0] + x, wire.at[1] + y)
+        if (is_end and wire.head.card is not None) or wire.is_open:
+            parts = {edge.part for edge in edges}
+            path.part = parts.pop() if len(parts) == 1 else ""
         if wire.tail.key.kind != "in" and wire.head.key.kind != "out" and not wire.is_skip:
             words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges]
             word = next(filter(None, words), "")
@@ -183,6 +187,7 @@ def _joined(paths: Sequence[_Path]) -> list[_Path]:
                 is_end=follows[0].is_end,
                 ends=(path.ends[0], follows[0].ends[1]),
                 word=path.word or follows[0].word,
+                part=follows[0].part,
             )
         joined.append(path)
     return joined
@@ -200,7 +205,7 @@ def _line(path: _Path, letter: str) -> Line:
         long = math.dist(before, tip)
         points[-1] = part(tip, before, min(tuning.ARROW / long, 0.9) if long else 0.0)
     tail, head = (f"{letter}{end}" for end in path.ends)
-    return Line(marks, rounded(points), tip, path.word, style, (tail, head), path.at)
+    return Line(marks, rounded(points), tip, path.word, style, (tail, head), path.at, part=path.part)
 
 
 def rounded(points: Sequence[Point]) -> Curve:

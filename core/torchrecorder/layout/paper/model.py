@@ -43,6 +43,7 @@ class RowItem:
     last: int = 0  # the row that it ends in; a high one beside the spine takes several
     is_hooked: bool = False  # whether a line back begins or ends there
     word: float = 0.0  # room along the flow for words at a line to what reads it; 0 without
+    said: float = 0.0  # the same at a line that comes to it
 
     @property
     def is_port(self) -> bool:

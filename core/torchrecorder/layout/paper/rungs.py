@@ -155,7 +155,11 @@ class Rungs:
 
     @staticmethod
     def _gap(item: RowItem, after: RowItem) -> float:
-        return (tuning.WORD_GAP_TO_BOX if after.piece else tuning.WORD_GAP) if item.word else tuning.ARROW_ROOM
+        return (
+            (tuning.WORD_GAP_TO_BOX if after.piece else tuning.WORD_GAP)
+            if item.word or after.said
+            else tuning.ARROW_ROOM
+        )
 
     @staticmethod
     def _reach(item: RowItem, way: int) -> float:

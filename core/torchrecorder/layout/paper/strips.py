@@ -225,21 +225,23 @@ class Strip:
         return room + (tuning.TRACK * (arriving - 1) + tuning.ARRIVING_TRACK if arriving else 0.0)
 
     def _gap(self, r: int, router: Router) -> float:
-        room = self._needed(r, router)
-        to_box = r + 1 < len(self.rows) and any(item.piece for item in self.rows[r + 1])
-        word = max(item.word for item in self.rows[r])
-        gap = max(
-            (tuning.WORD_GAP_TO_BOX if to_box else tuning.WORD_GAP) if word else tuning.ARROW_ROOM,
-            room + tuning.ARROW_ROOM,
-        )
-        if self.is_sideways:
-            gap = max(gap, word + tuning.ARROW_ROOM + tuning.WORD_AIR if word else tuning.GAP_SIDEWAYS)
-        if r + 1 < len(self.rows) and self.rows[r + 1][0].is_port:
-            gap = max(tuning.PORT_GAP, room + 3.0 if room else 0.0)
+        room, is_last = self._needed(r, router), r + 1 == len(self.rows)
+        arrow, word = tuning.ARROW_ROOM if is_last else self._arrow(r + 1), max(item.word for item in self.rows[r])
         if self.rows[r][0].is_port and r == 0:
-            turning = self.over_entries + room + tuning.ARROW_ROOM - 3.0 if room else 0.0
-            gap = self.lead + max(tuning.ARROW_ROOM, turning)
-        return gap
+            return self.lead + max(arrow, self.over_entries + room + arrow - 3.0 if room else 0.0)
+        if not is_last and self.rows[r + 1][0].is_port:
+            return max(tuning.PORT_GAP, room + 3.0 if room else 0.0)
+        to_box = not is_last and any(item.piece for item in self.rows[r + 1])
+        gap = (tuning.WORD_GAP_TO_BOX if to_box else tuning.WORD_GAP) if word else arrow
+        if self.is_sideways:
+            gap = max(gap, word + arrow + tuning.WORD_AIR if word else tuning.GAP_SIDEWAYS)
+        return max(gap, room + arrow)
+
+    def _arrow(self, r: int) -> float:
+        """Room for the arrows to a row, with words beside them."""
+        said = max(item.said for item in self.rows[r])
+        beside = said + tuning.WORD_AIR if self.is_sideways else tuning.WORD_BELOW_TRACK
+        return tuning.ARROW_ROOM + (beside if said else 0.0)
 
     # points
 
@@ -257,7 +259,7 @@ class Strip:
             x = end.ends[wire.side] if end else head.x + wire.side * head.half
             return [*points, (wire.lane, y), (x, y)]
         if wire.arriving is not None:
-            y = self.tops[head.row] - (3.0 if head.is_port else tuning.ARROW_ROOM) - tuning.TRACK * wire.arriving
+            y = self.tops[head.row] - (3.0 if head.is_port else self._arrow(head.row)) - tuning.TRACK * wire.arriving
             points += [(wire.lane, y), (wire.end, y)]
         top = head.y + head.top
         if head.is_sign:  # on its circle

@@ -1,0 +1,238 @@
+"""Whether edges say which part of a tensor they carry, where what takes parts of it is not drawn.
+
+Parts are compared as elements: by the indices that the code has written, and by the sizes of pieces. If two readers get
+different parts of one tensor, both edges have to say theirs; what an edge says has to be what flows there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from math import prod
+
+from torchrecorder.graph.model import Op
+from torchrecorder.proof.coverage import Coverage
+from torchrecorder.proof.facts import Fault
+
+_Step = tuple[int, int]
+"""An op that takes parts, and the position of one of them in its outputs."""
+_Path = tuple[_Step, ...]
+"""From a tensor to what is read of it; empty if that is all."""
+_Turn = tuple[tuple[int, int], ...]
+_Stretch = tuple[int, int]
+"""Beginning and end along an axis."""
+_TOKENS = re.compile(r"\[[^\]]*\]|[^\[\]]+")
+_APART = re.compile(r", (?![^\[]*\])")
+"""A comma outside of an index."""
+_OF = re.compile(r"([\d–, ]+) of (\d+)")
+_SPAN = re.compile(r"(\d+)(?:…(\d+))?")
+_NAMED = 1_000_003
+"""Stands for a size that is known by name alone: more than any other, and the same each time."""
+_HALVES = {"1st half": 0, "2nd half": 1}
+
+
+class PartsProof:
+    """The parts that reach the nodes of a View."""
+
+    def __init__(self, coverage: Coverage) -> None:
+        self.coverage, self.facts = coverage, coverage.facts
+        self.view, self.graph = coverage.view, coverage.graph
+        self._origin = [*range(len(self.graph.values))]
+        self._taken: dict[int, tuple[int, _Path] | None] = {}
+        """By value that is not drawn the tensor it is of, and the steps to it; None if it is of several."""
+        self._read: dict[int, dict[int, dict[_Turn, dict[_Path, int]]]] = {}
+        """By tensor and node, for each turn of the boxes around, the ways to what is read, each with a value."""
+
+    def faults(self) -> Iterator[Fault]:
+        for id_ in self.coverage.ops:
+            op, nodes = self.graph.ops[id_], self.coverage.nodes.get(id_, ())
+            if not nodes:
+                self._pass_by(op)
+            for value in self.facts.data_of(op) if nodes else ():
+                if not self.facts.is_side[value]:
+                    turn = tuple(sorted(self.coverage.turns.get(id_, {}).items()))
+                    self._note(value, nodes, turn)
+        for node in self.view.nodes:
+            for value in node.values if node.kind == "output" else ():
+                self._note(value, (node.id,), ())
+        carried = self._carried()
+        for pair, words in self._said().items():
+            yield from self._judged(pair, words, carried.get(pair, ()))
+
+    def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
+        tail, head = (self.view.nodes[id_] for id_ in pair)
+        name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
+        calls = (*self.coverage.around(tail), *self.coverage.around(head))
+        turns = [[*turn] for tensor in tensors for turn in self._read[tensor][head.id].values()]
+        if words and not (turns and all(self._is_true(words, paths) for paths in turns)):
+            yield Fault("flow", f"{name} does not carry {words}", calls)
+        are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
+        if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
+            yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
+
+    def _is_needed(self, tensor: int, head: int) -> bool:
+        """Whether a node gets less than all of a tensor, the same in each turn, and another node something else."""
+        if self.graph.values[tensor].kind in ("param", "buffer", "const"):
+            return False
+        parts = {node: self._part(by_turn) for node, by_turn in self._read[tensor].items()}
+        return len(parts[head]) == 1 and len({*parts.values()}) > 1
+
+    def _part(self, by_turn: Mapping[_Turn, Mapping[_Path, int]]) -> frozenset[object]:
+        """What is read in some turn; empty for a whole tensor."""
+        is_less = any(map(self._is_less, by_turn.values()))
+        return frozenset(frozenset(map(self._named, paths)) for paths in by_turn.values() if is_less)
+
+    def _pass_by(self, op: Op) -> None:
+        sources = [*dict.fromkeys(v for v in self.facts.data_of(op) if not self.facts.is_side[v])] or [*op.inputs[:1]]
+        is_move = bool(op.inputs) and self.facts.is_move(op, self._origin)
+        whole = self._way(sources[0]) if is_move and len(sources) == 1 else None
+        for i, value in enumerate(op.outputs):
+            self._origin[value] = self._origin[sources[0]] if is_move else value
+            is_less = bool(sources) and self._size(value) < self._size(sources[0])
+            self._taken[value] = whole and (whole[0], (*whole[1], *([(op.id, i)] if is_less else [])))
+
+    def _way(self, value: int) -> tuple[int, _Path] | None:
+        return self._taken.get(value, (value, ()))
+
+    def _note(self, value: int, nodes: Iterable[int], turn: _Turn) -> None:
+        if (way := self._way(value)) is None:
+            return
+        made = self.graph.values[way[0]].producer
+        for node in nodes:
+            if node not in self.coverage.nodes.get(-1 if made is None else made, ()):
+                self._read.setdefault(way[0], {}).setdefault(node, {}).setdefault(turn, {})[way[1]] = value
+
+    def _tail(self, tensor: int) -> int:
+        made = self.graph.values[tensor].producer
+        if made is not None and (nodes := self.coverage.nodes.get(made)):
+            return nodes[0]
+        return next((node.id for node in self.view.nodes if node.kind != "output" and tensor in node.values), -1)
+
+    def _said(self) -> dict[tuple[int, int], str]:
+        """What each edge says, by its ends in one piece."""
+        nodes = self.view.nodes
+        edges = [edge for edge in self.view.edges if not edge.back and nodes[edge.head].kind != "to"]
+        tails = ((edge, nodes[edge.tail].links or (edge.tail,)) for edge in edges)
+        return {(tail, edge.head): edge.part for edge, links in tails for tail in links}
+
+    def _carried(self) -> dict[tuple[int, int], list[int]]:
+        """The tensors of which something goes from one node to another."""
+        carried: dict[tuple[int, int], list[int]] = {}
+        for tensor, readers in self._read.items():
+            for head in readers:
+                carried.setdefault((self._tail(tensor), head), []).append(tensor)
+        return carried
+
+    def _shape(self, value: int) -> list[int]:
+        return [size if isinstance(size, int) else _NAMED for size in self.graph.values[value].shape]
+
+    def _size(self, value: int) -> int:
+        return prod(self._shape(value))
+
+    def _is_less(self, paths: Mapping[_Path, int]) -> bool:
+        """Whether what is read is less than the whole tensor: elements in several parts count twice."""
+        if () in paths:
+            return False
+        parts = {self._named(path): self._size(value) for path, value in paths.items()}
+        whole = self.graph.ops[next(iter(paths))[0][0]].inputs[0]
+        return sum(parts.values()) < self._size(whole)
+
+    def _named(self, path: _Path) -> tuple[object, ...]:
+        """A way as the code says it, which two ops may say alike."""
+        rows = ((self.graph.ops[op], i) for op, i in path)
+        return tuple((op.name, tuple(op.attrs.items()), i) for op, i in rows)
+
+    def _is_true(self, words: str, paths: Sequence[_Path]) -> bool:
+        if () in paths:
+            return False
+        if words.endswith(" parts"):
+            return words == f"{len({*map(self._named, paths)})} parts"
+        if all(len(path) == 1 for path in paths) and self._are(words, [path[0] for path in paths]):
+            return True
+        apart = _APART.split(words)
+        tokens = [[token.strip() for token in _TOKENS.findall(text)] for text in apart]
+        return all(any(self._is(way, path) for way in tokens) for path in paths)
+
+    def _is(self, tokens: Sequence[str], path: _Path) -> bool:
+        return len(tokens) == len(path) and all(map(self._are, tokens, ([step] for step in path)))
+
+    def _are(self, words: str, steps: Sequence[_Step]) -> bool:
+        """Whether parts that are taken of one value are together what some words say."""
+        ops = {op for op, _ in steps}
+        shape = self._shape(self.graph.ops[steps[0][0]].inputs[0])
+        if (of := _OF.fullmatch(words)) or words in _HALVES:
+            first = self.graph.ops[steps[0][0]]
+            wanted, n = (_numbers(of[1]), int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
+            is_equal = len({self.graph.values[value].shape for value in first.outputs}) == 1
+            return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
+        if "…" in words:
+            return all(any(_is_in_span(words, text) for text in self._texts(step)) for step in steps)
+        return _region(words, shape) == _union([self._region(step, shape) for step in steps])
+
+    def _region(self, step: _Step, shape: Sequence[int]) -> list[_Stretch]:
+        op = self.graph.ops[step[0]]
+        if op.name == "getitem":
+            return _region(op.attrs.get("1", ""), shape)
+        axis, sizes = self._sizes(op, shape)
+        start = sum(sizes[: step[1]])
+        region = [(0, size) for size in shape]
+        region[axis] = start, start + sizes[step[1]]
+        return region
+
+    def _sizes(self, op: Op, shape: Sequence[int]) -> tuple[int, list[int]]:
+        """The axis that pieces are of, and how long each is there."""
+        shapes = [*map(self._shape, op.outputs)]
+        axis = next((i for i, size in enumerate(shape) if any(size != other[i] for other in shapes)), 0)
+        return axis, [other[axis] for other in shapes]
+
+    def _texts(self, step: _Step) -> Iterator[str]:
+        """A part as an index, in each way that it may be written."""
+        op = self.graph.ops[step[0]]
+        if op.name == "getitem":
+            yield f"[{op.attrs.get('1', '').strip('()').rstrip(',')}]"
+            return
+        shape = self._shape(op.inputs[0])
+        axis, sizes = self._sizes(op, shape)
+        ends = [0, *accumulate(sizes)][step[1] : step[1] + 2]
+        text = f"{ends[0] or ''}:{ends[1] if ends[1] != shape[axis] else ''}"
+        yield from (f"[{':, ' * axis}{text}]", f"[..., {text}]")
+
+
+def _numbers(text: str) -> set[int]:
+    """The positions in `1–2, 4`."""
+    runs = (run.partition("–") for run in text.split(", "))
+    return {at - 1 for first, _, last in runs for at in range(int(first), int(last or first) + 1)}
+
+
+def _is_in_span(words: str, text: str) -> bool:
+    """Whether words such as `[:, :36…288]` hold an index such as `[:, :72]`."""
+    if _SPAN.sub("#", words) != _SPAN.sub("#", text):
+        return False
+    spans = ((int(first), int(last or first)) for first, last in _SPAN.findall(words))
+    return all(min(span) <= int(n) <= max(span) for span, (n, _) in zip(spans, _SPAN.findall(text), strict=True))
+
+
+def _region(text: str, shape: Sequence[int]) -> list[_Stretch]:
+    """By axis the stretch that an index takes."""
+    indices = [index for index in text.strip("[]()").rstrip(",").split(", ") if index != "None"]
+    if "..." in indices:
+        at = indices.index("...")
+        indices[at : at + 1] = [":"] * (len(shape) - len(indices) + 1)
+    region = [(0, size) for size in shape]
+    for axis, (index, size) in enumerate(zip(indices, shape, strict=False)):
+        bounds = [int(bound) if bound else None for bound in index.split(":")]
+        start, stop, _ = slice(*bounds).indices(size) if ":" in index else (int(index) % size, int(index) % size + 1, 1)
+        region[axis] = start, stop
+    return region
+
+
+def _union(regions: Sequence[list[_Stretch]]) -> list[_Stretch] | None:
+    """The stretches of several regions together; None if they do not meet, or differ in more than one axis."""
+    union = [*regions[0]]
+    for axis, stretches in enumerate(zip(*regions, strict=True)):
+        ordered = sorted({*stretches})
+        union[axis] = ordered[0][0], max(stop for _, stop in ordered)
+        if any(start > before for (start, _), (_, before) in zip(ordered[1:], ordered, strict=False)):
+            return None
+    return union if sum(len({*stretches}) > 1 for stretches in zip(*regions, strict=True)) < 2 else None

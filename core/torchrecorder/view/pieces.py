@@ -1,0 +1,274 @@
+"""Which part of a tensor an edge carries, where ops that take parts of it are drawn as edges.
+
+A half that goes by and a half that is worked on leave one node on two edges, so each says at its reader which one it
+is: `2nd half`, `3 of 6`, `[:, 1:]`, as the code has it. Where all readers take the same, they say so
+if the others are dropped, but not if an image only gets smaller. Nothing is said of one reader that takes all parts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+from torchrecorder.graph.model import Op
+from torchrecorder.view.model import Edge, Node, View
+from torchrecorder.view.op_families import PIECES, SHAPED_LIKE
+from torchrecorder.view.plan.visibility import Visibility
+
+_MOST = 2
+"""Parts that are named each; of more the number is said."""
+_NUMBER = re.compile(r"\d+")
+_ORDINALS = ("1st", "2nd")
+_THINGS = (0, 1)
+"""Axes of tokens and channels."""
+_NAMED = 1_000_003
+"""Stands for a size that is known by name alone: more than any other, and the same each time."""
+_LOOSE = ("param", "buffer", "const")
+
+
+class _Cut(NamedTuple):
+    """A step from a tensor to a part of it."""
+
+    of: int
+    """Id of the value that it takes a part of."""
+    axis: int
+    """-1 if it takes a stretch of several axes."""
+    start: int
+    stop: int
+    words: str
+    pieces: int = 0
+    """Into how many equal parts it was split; 0 if the code gives a stretch."""
+
+
+_Part = tuple[_Cut, ...]
+"""The steps from a tensor to what is read of it; none if that is all of it."""
+_Read = tuple[int, int]
+"""Ids of a value and of the node that reads it."""
+
+
+def edges_with_parts(view: View, visible: Visibility, alike: Callable[[int, Node], Iterable[int]]) -> tuple[Edge, ...]:
+    """The edges of a view with the parts that they carry; `alike` gives the ops at the place of one in other turns."""
+    return _Parts(view, visible).edges(alike)
+
+
+class _Parts:
+    def __init__(self, view: View, visible: Visibility) -> None:
+        self._view, self._graph, self._visible = view, view.graph, visible
+        self._owner: dict[int, int] = {}
+        """By op the node that shows it."""
+        for node in view.nodes:
+            for part in (node, *node.parts) if node.kind not in ("input", "output", "from", "to") else ():
+                self._owner.update(dict.fromkeys(visible.facts.ops_of(part), node.id))
+        inside = view.boxes[0].calls[0] if view.boxes else 0
+        self._span = range(inside, visible.tree.end[inside])
+        self._given = {value for node in view.nodes if node.kind != "output" for value in node.values}
+        self._taken: dict[int, dict[int, set[_Part]]] = {}
+        """By value and node that reads it, what that takes."""
+        self._others: dict[_Read, dict[str, None]] = {}
+        """The words of what it takes in other turns, where these are others."""
+
+    def edges(self, alike: Callable[[int, Node], Iterable[int]]) -> tuple[Edge, ...]:
+        for node, value, op in self._reads():
+            origin, part = self._traced(value)
+            if self._graph.values[origin].kind in _LOOSE or self._tail(origin) == node.id:
+                continue
+            self._taken.setdefault(origin, {}).setdefault(node.id, set()).add(part)
+            if op is None or not part:
+                continue
+            for other in alike(op.id, node):
+                if (said := self._there(op, value, part, other)) != _said(part):
+                    self._others.setdefault((origin, node.id), {})[said] = None
+        words = dict(self._told())
+        if not any(words.values()):
+            return self._view.edges
+        into: dict[int, list[int]] = {}
+        for origin, by_node in self._taken.items():
+            for reader in by_node:
+                into.setdefault(reader, []).append(origin)
+        return tuple(self._with_part(edge, words, into.get(edge.head, ())) for edge in self._view.edges)
+
+    def _reads(self) -> Iterator[tuple[Node, int, Op | None]]:
+        aside = self._visible.facts.aside
+        for id_, node in self._owner.items():
+            op = self._graph.ops[id_]
+            if op.name not in SHAPED_LIKE:
+                yield from ((self._view.nodes[node], value, op) for value in op.inputs if value not in aside)
+        for output in (node for node in self._view.nodes if node.kind == "output"):
+            yield from ((output, value, None) for value in output.values)
+
+    def _told(self) -> Iterator[tuple[_Read, str]]:
+        for origin, by_node in self._taken.items():
+            texts = {node: self._words(taken) for node, taken in by_node.items()}
+            turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
+            # what other turns differ in, a loop goes through
+            is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
+            is_told = is_same and len(by_node) <= _MOST and _is_told(next(iter(by_node.values())))
+            if len({*texts.values()}) > 1 or is_told:
+                yield from (((origin, node), _span(own)) for node, own in turns.items())
+
+    def _with_part(self, edge: Edge, words: Mapping[_Read, str], origins: Iterable[int]) -> Edge:
+        if edge.back:
+            return edge
+        tail = self._view.nodes[edge.tail]
+        tails = tail.links if tail.kind == "from" else (tail.id,)
+        values = {value for link in tails for value in self._view.nodes[link].values}
+        said = {
+            words.get((origin, edge.head), "") for origin in origins if origin in values or self._tail(origin) in tails
+        }
+        if not said:  # what the last turn of a loop gives
+            said = {words.get((self._traced(edge.value)[0], edge.head), "")}
+        return replace(edge, part=said.pop()) if len(said) == 1 else edge
+
+    def _tail(self, value: int) -> int | None:
+        """The node whose op made a value."""
+        made = self._graph.values[value].producer
+        return None if made is None else self._owner.get(made)
+
+    def _traced(self, value: int, most: int = -1) -> tuple[int, _Part]:
+        """The tensor that a node gives, and which part of it the value is; through so many cuts if there is a limit."""
+        cuts: list[_Cut] = []
+        while value not in self._given and len(cuts) != most:
+            made = self._graph.values[value].producer
+            if made is None or (most < 0 and (made in self._owner or self._graph.ops[made].call not in self._span)):
+                break
+            op, source = self._graph.ops[made], self._visible.handed[made]
+            if source is None and any(row.id in self._visible.gone for row in self._graph.around(op.call)):
+                source = next(iter(op.inputs), None)
+            if source is None:
+                break
+            if cut := self._cut(op, source, value):
+                cuts.append(cut)
+            value = source
+        return value, tuple(reversed(cuts))
+
+    def _cut(self, op: Op, source: int, value: int) -> _Cut | None:
+        """The step from a tensor to what an op takes of it; None if that is all."""
+        whole, taken = self._shape(source), self._shape(value)
+        if op.name not in (*PIECES, "getitem") or prod(whole) == prod(taken):
+            return None
+        if op.name == "getitem":
+            return _stretch(source, op.attrs.get("1", ""), whole)
+        n, at = len(op.outputs), op.outputs.index(value)
+        shapes = [*map(self._shape, op.outputs)]
+        if all(shape == shapes[0] for shape in shapes):
+            words = f"{_ORDINALS[at]} half" if n == len(_ORDINALS) else f"{at + 1} of {n}"
+            return _Cut(source, 0, at, at + 1, words, n)
+        axis = next((i for i, (a, b) in enumerate(zip(whole, taken, strict=False)) if a != b), 0)
+        start = sum(shape[axis] for shape in shapes[:at])
+        stop = start + taken[axis]
+        return _Cut(source, axis, start, stop, _bracket(axis, whole, start, stop))
+
+    def _shape(self, value: int) -> list[int]:
+        return [size if isinstance(size, int) else _NAMED for size in self._graph.values[value].shape]
+
+    def _there(self, op: Op, value: int, part: _Part, other: int) -> str:
+        """The words of what stands in the place of an op in another turn and reads there, if that is comparable."""
+        inputs = self._graph.ops[other].inputs
+        if len(inputs) != len(op.inputs):
+            return _said(part)
+        origin, again = self._traced(inputs[op.inputs.index(value)], len(part))
+        is_like = self._maker(origin) == self._maker(self._traced(value)[0])
+        return _said(again if is_like or len(again) == len(part) else part)
+
+    def _maker(self, value: int) -> str:
+        made = self._graph.values[value].producer
+        return "" if made is None else self._graph.ops[made].name
+
+    def _words(self, parts: set[_Part]) -> str:
+        if self._is_all(parts):
+            return ""
+        groups: dict[tuple[int, int], list[_Cut]] = {}
+        for part in sorted(parts):
+            groups.setdefault((part[0].of, part[0].axis), []).append(part[0])
+        if len(groups) == 1 and all(len(part) == 1 for part in parts):
+            return self._together(next(iter(groups.values())))
+        texts = [*dict.fromkeys(map(_said, sorted(parts)))]
+        return ", ".join(texts) if len(texts) <= _MOST else f"{len(texts)} parts"
+
+    def _is_all(self, parts: set[_Part]) -> bool:
+        if () in parts:
+            return True
+        behind: dict[_Cut, set[_Part]] = {}
+        for first, *rest in parts:
+            behind.setdefault(first, set()).add(tuple(rest))
+        groups: dict[tuple[int, int], list[_Cut]] = {}
+        for cut in (cut for cut, rest in behind.items() if cut.axis >= 0 and self._is_all(rest)):
+            groups.setdefault((cut.of, cut.axis if not cut.pieces else -1), []).append(cut)
+        for cuts in groups.values():
+            (start, stop), *more = _runs(cuts)
+            long = cuts[0].pieces or self._shape(cuts[0].of)[cuts[0].axis]
+            if not more and (start, stop) == (0, long):
+                return True
+        return False
+
+    def _together(self, cuts: Sequence[_Cut]) -> str:
+        """Several parts of one axis: `2–3 of 6`, `[:, 4:]`."""
+        if len(cuts) == 1:
+            return cuts[0].words
+        runs, whole = [*_runs(cuts)], self._shape(cuts[0].of)
+        if all(cut.pieces for cut in cuts):
+            spans = (f"{a + 1}" if b == a + 1 else f"{a + 1}–{b}" for a, b in runs)
+            return f"{', '.join(spans)} of {cuts[0].pieces}"
+        if len(runs) == 1 and cuts[0].axis >= 0:
+            return _bracket(cuts[0].axis, whole, *runs[0])
+        texts = [*dict.fromkeys(cut.words for cut in cuts)]
+        return ", ".join(texts) if len(texts) <= _MOST else f"{len(texts)} parts"
+
+
+def _said(part: _Part) -> str:
+    return " ".join(cut.words for cut in part)
+
+
+def _span(turns: Sequence[str]) -> str:
+    """The words of what is read in several turns: `[:, :36…288]`; empty if they differ in more than numbers."""
+    if len({_NUMBER.sub("#", text) for text in turns}) > 1:
+        return ""
+    numbers = zip(*map(_NUMBER.findall, turns), strict=True)
+    spans = iter([of[0] if len({*of}) == 1 else f"{of[0]}…{of[-1]}" for of in numbers])
+    return _NUMBER.sub(lambda _: next(spans), turns[0])
+
+
+def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:
+    """Stretches of an axis, those that meet as one."""
+    ordered = sorted((cut.start, cut.stop) for cut in cuts)
+    start, stop = ordered[0]
+    for begin, end in ordered[1:]:
+        if begin > stop:
+            yield start, stop
+            start = begin
+        stop = max(stop, end)
+    yield start, stop
+
+
+def _is_told(parts: set[_Part]) -> bool:
+    """Whether a part is said though nothing takes another one: fewer channels or tokens, but not a smaller image."""
+    cuts = [cut for part in parts for cut in part]
+    return len(parts) == len(cuts) == 1 and (bool(cuts[0].pieces) or cuts[0].axis in _THINGS)
+
+
+def _bracket(axis: int, whole: Sequence[int], start: int, stop: int) -> str:
+    """A stretch of an axis as an index."""
+    text = f"{start or ''}:{stop if stop != whole[axis] else ''}"
+    return f"[..., {text}]" if axis > 1 and axis == len(whole) - 1 else f"[{':, ' * axis}{text}]"
+
+
+def _stretch(source: int, text: str, whole: Sequence[int]) -> _Cut:
+    inner = text[1:-1].rstrip(",") if text.startswith("(") else text
+    indices = [index for index in inner.split(", ") if index != "None"]
+    if "..." in indices:
+        at = indices.index("...")
+        indices[at : at + 1] = [":"] * (len(whole) - len(indices) + 1)
+    taken = [(axis, *_bounds(index, whole[axis])) for axis, index in enumerate(indices[: len(whole)])]
+    cut = [(axis, start, stop) for axis, start, stop in taken if (start, stop) != (0, whole[axis])]
+    axis, start, stop = cut[0] if len(cut) == 1 else (-1, 0, 0)
+    return _Cut(source, axis, start, stop, f"[{inner}]")
+
+
+def _bounds(index: str, size: int) -> tuple[int, int]:
+    if ":" not in index:
+        return (start := int(index) % size), start + 1
+    first, _, last = index.partition(":")
+    return slice(*(int(text) if text else None for text in (first, last))).indices(size)[:2]

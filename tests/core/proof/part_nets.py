@@ -1,0 +1,168 @@
+"""Nets that work on parts of a tensor, each as small as shows how."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from tests.corpus.entry import Entry, given, numbers
+
+
+class Gated(nn.Module):
+    """One half goes by, the other one is worked on: the spatial gate of gMLP."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.norm, self.down = nn.Linear(4, 8), nn.LayerNorm(4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        u, v = self.up(x).chunk(2, -1)
+        found: Tensor = self.down(u * self.norm(v))
+        return found
+
+
+class Coupling(nn.Module):
+    """An affine coupling: one half decides how the other one is scaled and shifted."""
+
+    def __init__(self, size: int = 4) -> None:
+        super().__init__()
+        self.mix, self.net = nn.Linear(size, size), nn.Linear(size // 2, size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, b = self.mix(x).chunk(2, 1)
+        scale, shift = self.net(a).chunk(2, 1)
+        return torch.cat([a, (b + shift) * torch.sigmoid(scale)], 1)
+
+
+class Partial(nn.Module):
+    """A convolution of the first quarter of the channels: FasterNet."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.n = channels // 4
+        self.conv, self.mlp = nn.Conv2d(self.n, self.n, 3, padding=1), nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, rest = torch.split(x, [self.n, x.shape[1] - self.n], dim=1)
+        found: Tensor = x + self.mlp(torch.cat([self.conv(first), rest], 1)).relu()
+        return found
+
+
+class Stages(nn.Module):
+    """Such blocks of growing width."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = nn.Sequential(Partial(8), Partial(8), Partial(8))
+        self.down = nn.Conv2d(8, 16, 2, stride=2)
+        self.two = nn.Sequential(Partial(16), Partial(16), Partial(16))
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.two(self.down(self.one(x)))
+        return found
+
+
+class Modulated(nn.Module):
+    """Six parts of one linear layer scale, shift and gate: DiT."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ada, self.norm1, self.norm2 = nn.Linear(4, 24), nn.LayerNorm(4), nn.LayerNorm(4)
+        self.attn, self.mlp = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, c: Tensor) -> Tensor:
+        shift, scale, gate, shift2, scale2, gate2 = self.ada(c)[:, None].chunk(6, -1)
+        x = x + gate * self.attn(self.norm1(x) * (1 + scale) + shift)
+        found: Tensor = x + gate2 * self.mlp(self.norm2(x) * (1 + scale2) + shift2)
+        return found
+
+
+class ClassToken(nn.Module):
+    """The first token goes by a step that the others take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.turn, self.head = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q = self.q(x)
+        found: Tensor = self.head(torch.cat([q[:, :1], self.turn(q[:, 1:])], 1))
+        return found
+
+
+class Latent(nn.Module):
+    """The half that is the mean is decoded, the other one is dropped: an autoencoder with a distribution."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.decoder = nn.Linear(8, 4), nn.Linear(2, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mean, logvar = self.encoder(x).chunk(2, -1)
+        logvar.clamp(-30, 20).exp()
+        found: Tensor = self.decoder(mean)
+        return found
+
+
+class Heads(nn.Module):
+    """Queries and keys are normalised, values are not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.q_norm, self.k_norm, self.proj = (
+            nn.Linear(4, 12),
+            nn.LayerNorm(2),
+            nn.LayerNorm(2),
+            nn.Linear(4, 4),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, n, _ = x.shape
+        q, k, v = self.qkv(x).reshape(b, n, 3, 2, 2).permute(2, 0, 3, 1, 4).unbind(0)
+        y = nn.functional.scaled_dot_product_attention(self.q_norm(q), self.k_norm(k), v)
+        found: Tensor = self.proj(y.transpose(1, 2).reshape(b, n, 4))
+        return found
+
+
+class Steps(nn.Module):
+    """A loop that goes through a sequence, which is also read as a whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.step, self.back = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        seq = self.embed(x).transpose(0, 1)
+        h = seq.mean(0)
+        for t in range(3):
+            h = torch.tanh(self.step(seq[t]) + self.back(h))
+        found: Tensor = h
+        return found
+
+
+class AllOfIt(nn.Module):
+    """Parts that need no word: all of them for one reader, new axes, a smaller image, all turns of a loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.conv, self.down = nn.Linear(4, 8), nn.Conv2d(1, 1, 3, padding=2), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, b = self.up(x).chunk(2, -1)
+        y = self.conv(torch.maximum(a, b)[:, None])[..., :-2, :-2]
+        found: Tensor = self.down(y[:, 0:].flatten(1, 2))
+        return found
+
+
+PARTS = [
+    Entry("gated", Gated, given(numbers(2, 3, 4))),
+    Entry("coupling", lambda: nn.Sequential(Coupling(), Coupling(), Coupling()), given(numbers(2, 4))),
+    Entry("stages", Stages, given(numbers(1, 8, 8, 8))),
+    Entry("modulated", Modulated, given(numbers(2, 3, 4), numbers(2, 4))),
+    Entry("class_token", ClassToken, given(numbers(2, 3, 4))),
+    Entry("latent", Latent, given(numbers(2, 8))),
+    Entry("heads", Heads, given(numbers(2, 3, 4))),
+    Entry("steps", Steps, given(numbers(2, 3, 4))),
+    Entry("all_of_it", AllOfIt, given(numbers(2, 3, 4))),
+]
+"""Each net with what it is called with."""

@@ -1,0 +1,93 @@
+"""Edges say which part of a tensor they carry, where readers take different ones or the rest is dropped."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+import torch
+
+from tests.core.graph.building import Net
+from tests.core.proof.part_nets import PARTS
+from tests.core.view.seeing import name
+from torchrecorder.graph import Graph
+from torchrecorder.proof import faults
+from torchrecorder.recording import capture
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import View, make_view
+
+SAID = {
+    "gated": {"up > norm: 2nd half", "up > mul: 1st half"},
+    "coupling": {
+        "0.mix > 0.net: 1st half",
+        "0.mix > add: 2nd half",
+        "0.mix > cat: 1st half",
+        "0.net > add: 2nd half",
+        "0.net > sigmoid: 1st half",
+    },
+    "stages": {"A input:x > one.0.conv: [:, :2…4]", "A input:x > cat: [:, 2…4:]"},
+    "modulated": {f"ada > mul: {part} of 6" for part in ("1–2", "3", "4–5", "6")},
+    "class_token": {"q > turn: [:, 1:]", "q > cat: [:, :1]"},
+    "latent": {"encoder > decoder: 1st half"},
+    "heads": {"qkv > q_norm: 1 of 3", "qkv > k_norm: 2 of 3", "qkv > scaled_dot_product_attention: 3 of 3"},
+    "steps": {"embed > step: [0…2]"},
+    "all_of_it": set[str](),
+}
+
+
+@cache
+def recorded(net: str) -> Graph:
+    model, args, kwargs = next(entry for entry in PARTS if entry.name == net).load()
+    with torch.no_grad():
+        return capture(model, args, kwargs)
+
+
+def said(view: View) -> set[str]:
+    """What each edge says, behind the names of its ends and the letter of its inset."""
+    views = [("", view), *((f"{inset.letter} ", inset.view) for inset in view.insets)]
+    ends = [(letter, one, edge) for letter, one in views for edge in one.edges if edge.part]
+    return {
+        f"{letter}{name(one, one.nodes[e.tail])} > {name(one, one.nodes[e.head])}: {e.part}" for letter, one, e in ends
+    }
+
+
+@pytest.mark.parametrize("net", SAID)
+def test_an_edge_says_which_part_it_carries(net: str) -> None:
+    view = make_view(recorded(net), DrawingOptions())
+    assert said(view) == SAID[net]
+    assert faults(view) == ()
+
+
+@pytest.mark.parametrize("net", SAID)
+def test_where_parts_are_drawn_as_steps_no_edge_repeats_them(net: str) -> None:
+    assert said(make_view(recorded(net), DrawingOptions(depth="all"))) == set()
+
+
+def taken(*indices: str, whole: bool = False, batch: int | str = 1) -> set[str]:
+    """What is said of several stretches of one tensor, each of which a layer reads."""
+    net = Net("Net")
+    x = net.layer("stem", "Linear", net.input("x", batch, 8, 6))
+    read = []
+    for i, index in enumerate(indices):
+        start, _, stop = index.partition(":")
+        part = net.op("getitem", x, shape=(batch, int(stop) - int(start), 6), attrs={"1": f"(:, {index})"})
+        read.append(net.layer(f"l{i}", f"Linear{i}", part))
+    read += [net.layer("all", "Whole", x)] if whole else []
+    return said(make_view(net.graph(net.op("cat", *read)), DrawingOptions()))
+
+
+def test_readers_of_the_same_part_say_it_if_there_is_nothing_else() -> None:
+    assert taken("2:8", "2:8") == {"stem > l0: [:, 2:8]", "stem > l1: [:, 2:8]"}
+    assert taken("2:8", "2:8", "2:8") == set(), "what many would repeat is left out"
+
+
+def test_a_part_beside_the_whole_is_said_at_the_part() -> None:
+    assert taken("2:8", whole=True) == {"stem > l0: [:, 2:8]"}
+
+
+def test_a_size_may_be_known_by_name_alone() -> None:
+    assert taken("2:8", whole=True, batch="N") == taken("2:8", whole=True)
+
+
+def test_a_stretch_of_everything_is_no_part() -> None:
+    assert taken("0:8", whole=True) == set()
