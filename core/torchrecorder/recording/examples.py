@@ -21,24 +21,28 @@ from time import thread_time
 from types import ModuleType
 from typing import Any
 
+import torch
 from torch import nn
 
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.configurations import classes_around, configured
+from torchrecorder.recording.inputs import make_tensor
 from torchrecorder.recording.shared_names import usual
 from torchrecorder.recording.written.reader import Reader
 from torchrecorder.recording.written.values import (
     Call,
     Example,
     Made,
+    Prepared,
     call_text,
     is_given,
     is_read,
     items_in,
     made,
+    mapped,
     value_text,
 )
-from torchrecorder.request import Target
+from torchrecorder.request import InputSpec, Target
 from torchrecorder.request.callables import docstrings, needed_arguments, parameters_of, required
 from torchrecorder.trace.allowed import refused_argument
 from torchrecorder.trace.mentions import Place
@@ -74,6 +78,9 @@ class Way:
     calls: tuple[Call, ...] = ()
     """Arguments with which the object is called there, each with its line."""
 
+    prepared: tuple[Prepared, ...] = ()
+    """What is set in the object there before."""
+
     cls: type | None = None
     """For which the project was searched in vain before."""
 
@@ -86,8 +93,17 @@ class Way:
             depend_on_search(self.cls)
 
     def called(self, builder: Callable[..., object]) -> object:
-        """The result of calling the builder, with the objects among the arguments made anew."""
-        return builder(*made(self.args), **{name: made(value) for name, value in self.kwargs.items()})
+        """The result of calling the builder, with the objects among the arguments made anew, and prepared."""
+        built = builder(*made(self.args), **{name: made(value) for name, value in self.kwargs.items()})
+        generator = torch.Generator().manual_seed(0)
+
+        def tensor(value: Any) -> Any:
+            return make_tensor(value, generator) if isinstance(value, InputSpec) else made(value)
+
+        for name, args, kwargs in self.prepared:
+            with suppress(Exception):  # it may be meant for other devices; without it, the forward says what it wants
+                getattr(built, name)(*mapped(args, tensor), **mapped(kwargs, tensor))
+        return built
 
 
 def ways(
@@ -142,7 +158,7 @@ def arguments_found(cls: type) -> Iterator[Way]:
 def _new(ways: Iterable[Way], cls: type, seen: set[str]) -> Iterator[Way]:
     """Those that were not given before, and that read no files and fetch nothing."""
     for way in ways:
-        text = call_text("", way.args, way.kwargs)
+        text = call_text("", way.args, way.kwargs) + "".join(name for name, *_ in way.prepared)
         if text not in seen and not refused_argument(Target("", None, way.args, {**way.kwargs}), cls):
             seen.add(text)
             yield way
@@ -252,7 +268,9 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
         text += f", without {', '.join(left_out)}" if left_out else ""
         at = f"{shown}:{example.line}" if example.line and path else shown
         note = f"built as in {at}: {text}" if path else f"built as in an example of its docstring: {text}"
-        way = Way(example.args, kwargs, note, "declared", at, path, tuple(example.calls))
+        prepared = tuple({it[0]: it for it in example.prepared}.values())
+        note += "".join(f", then {name}(…)" for name, *_ in prepared)
+        way = Way(example.args, kwargs, note, "declared", at, path, tuple(example.calls), prepared)
         is_silent = not any(is_given([*it[1:]]) for it in example.calls)
         wants_weights = any(value and re.search("pretrain|weights|checkpoint", name) for name, value in kwargs.items())
         found.append((bool(left_out) or wants_weights, is_silent, way))

@@ -522,3 +522,37 @@ def test_a_configuration_that_fails_is_advised_of(project: Project) -> None:
     project.write(f"src/{project.package}/__init__.py", nets)
     with pytest.raises(TargetBuildFailed, match="write a function of three lines"):
         project.graph("Strange")
+
+
+def test_what_is_set_before_the_call_is_set_again(project: Project) -> None:
+    net = """
+        class Timed(Net):
+            def __init__(self, pieces):
+                super().__init__(pieces)
+                self.now = None
+
+            def set_timestep(self, timestep):
+                self.now = timestep
+
+            def set_nothing(self):
+                raise RuntimeError("never")
+
+            def forward(self, x):
+                return super().forward(x) + self.now
+    """
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + dedent(net))
+    test = """
+        import torch
+        from PKG import Timed
+        def test():
+            timed = Timed(7)
+            timed.set_nothing()
+            timed.set_timestep(timestep=torch.randint(0, 9, size=(1, 1)))
+            timed.set_unread(somewhere.read())
+            timed(torch.rand(1, 7))
+            timed.set_timestep(None)
+    """
+    project.write("tests/test_net.py", test)
+    graph = project.graph("Timed")
+    assert graph.info.notes[0] == "built as in tests/test_net.py:5: Timed(7), then set_nothing(…), then set_timestep(…)"
+    assert shapes(graph) == [(1, 7)]
