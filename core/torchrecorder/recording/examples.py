@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from inspect import isabstract
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from time import thread_time
 from types import ModuleType
@@ -150,9 +150,14 @@ def arguments_found(cls: type) -> Iterator[Way]:
     """Arguments that may build a class, the most trusted first; each is looked for when it is asked for."""
     seen: set[str] = set()
     place = _place(cls)
-    for kind in (_written, _of_sibling, _in_package, _configured, _as_near_and_by_names, _by_names):
+    near = tee(_as_near(cls, place))
+    kinds = (
+        *(_written(cls, place), _of_sibling(cls, near[0]), _in_package(cls, place), _configured(cls)),
+        *(_as_near_and_by_names(cls, near[1]), _by_names(cls)),
+    )
+    for kind in kinds:
         with suppress(Exception):  # classes of others may answer any question with an exception
-            yield from islice(_new(kind(cls, place), cls, seen), _OF_A_KIND)
+            yield from islice(_new(kind, cls, seen), _OF_A_KIND)
 
 
 def _new(ways: Iterable[Way], cls: type, seen: set[str]) -> Iterator[Way]:
@@ -288,7 +293,7 @@ def _siblings(cls: type) -> list[type]:
     return sorted(own, key=lambda it: (it.__module__ != cls.__module__, it.__module__, it.__qualname__))
 
 
-def _of_sibling(cls: type, place: Place | None) -> Iterator[Way]:
+def _of_sibling(cls: type, near: Iterable[Way]) -> Iterator[Way]:
     """What one class of the package takes by default for all that is needed, or one near it is built with."""
     needed = {it.name for it in required(parameters_of(cls))}
     for sibling in _siblings(cls) if needed else ():
@@ -296,7 +301,7 @@ def _of_sibling(cls: type, place: Place | None) -> Iterator[Way]:
         if {*defaults} == needed and all(_is_plain(it) for it in defaults.values()):
             text = call_text(cls.__name__, (), defaults)
             yield Way((), defaults, f"built with what {sibling.__name__} takes by default: {text}", "model", cls=cls)
-    for way in _as_near(cls, place):
+    for way in near:
         if {*way.kwargs} == needed:
             yield way
 
@@ -316,9 +321,9 @@ def _as_near(cls: type, place: Place | None) -> Iterator[Way]:
             )
 
 
-def _as_near_and_by_names(cls: type, place: Place | None) -> Iterator[Way]:
+def _as_near_and_by_names(cls: type, near: Iterable[Way]) -> Iterator[Way]:
     """Arguments of classes near one, with usual values for the other parameters, by their names."""
-    for way in _as_near(cls, place):
+    for way in near:
         left = [it for it in required(parameters_of(cls)) if it.name not in way.kwargs]
         found = usual(left)
         if way.kwargs and left and len(found) == len(left):
@@ -327,7 +332,7 @@ def _as_near_and_by_names(cls: type, place: Place | None) -> Iterator[Way]:
             yield replace(way, kwargs={**way.kwargs, **found}, note=note, grade="names")
 
 
-def _configured(cls: type, _: Place | None) -> Iterator[Way]:
+def _configured(cls: type) -> Iterator[Way]:
     """A configuration with its defaults, where its class is known, and what the names of other parameters suggest."""
     configs = configured(cls)
     left = [it for it in required(parameters_of(cls)) if it.name not in configs]
@@ -347,7 +352,7 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, (int, float, str))
 
 
-def _by_names(cls: type, _: Place | None) -> Iterator[Way]:
+def _by_names(cls: type) -> Iterator[Way]:
     """What the names of parameters usually stand for, in the package or else in the field."""
     needed = required(parameters_of(cls))
     found = usual(needed)

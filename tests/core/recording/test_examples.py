@@ -15,6 +15,7 @@ from torch import nn
 
 from torchrecorder.errors import InputError, TargetBuildFailed
 from torchrecorder.graph import Graph
+from torchrecorder.recording import examples
 from torchrecorder.recording.examples import Way, arguments_found
 from torchrecorder.recording.written.values import LARGEST
 from torchrecorder.request import RecordingRequest
@@ -383,6 +384,21 @@ def test_functions_given_to_functions_are_not_searched(project: Project) -> None
     finally:
         sys.setprofile(None)
     assert calls < 100_000  # 25,000; their scope holds them all, so that each is in itself
+
+
+def test_classes_near_one_are_looked_at_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    wants = "\nclass Wants(Net):\n    def __init__(self, pieces, mystery):\n        super().__init__(pieces)\n"
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + wants)
+    project.write("tests/test_net.py", "from PKG import Net\nNet(7)")
+    asked: list[str] = []
+    written = examples._written
+    monkeypatch.setattr(
+        examples,
+        "_written",
+        lambda cls, place: asked.append(cls.__name__) or written(cls, place),  # type: ignore[func-returns-value]
+    )
+    assert project.ways("Wants") == []
+    assert asked == ["Wants", "Net"]
 
 
 def test_what_holds_itself_is_not_given(project: Project) -> None:
