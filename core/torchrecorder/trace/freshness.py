@@ -173,6 +173,12 @@ class Freshness:
         data = [self._names.path(name) for facts in names for name in facts]
         return tuple(dict.fromkeys([*files, *data])) if data else files
 
+    def moved(self, manifest: Manifest) -> tuple[Path, ...]:
+        """Files of modules that are not, byte by byte, as they were recorded: their lines may be others now."""
+        modules = self._modules_of(manifest)
+        files = (self._finder.file(change.module) for change in modules.changes) if modules is not None else ()
+        return tuple(file for file in files if file is not None)
+
     def has_packages_of(self, manifest: Manifest) -> bool:
         """Whether all that the model is made of is installed, in whatever version."""
         import importlib.metadata
