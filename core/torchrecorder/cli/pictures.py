@@ -97,12 +97,23 @@ class _Looked:
 
     def states(self, names: _Names, *, verify: bool = False) -> list[State]:
         parts = [each for part in self.project.parts for each in self._expanded(part, names)]
+        self._refuse_twins(parts)
         known = [part for part in parts if not self.refusal(part)[1]]
         asked = [request for part in known for request in part.requests]
         olds = [DiagramRequest(request.old) for request in asked if request.old is not None]
         rows = {row.request: row for row in self._checked([*asked, *olds], verify=verify)}
         shown = [it for it in parts if not (it.request and it.request.is_tried) or it.request.recording in rows]
         return [self._state(part, rows) for part in shown]
+
+    def _refuse_twins(self, parts: list[FilePart]) -> None:
+        """Raise OptionError if a picture of a table would be written where something else is."""
+        by_file: dict[str, FilePart] = {}
+        for part in parts:
+            other = by_file.setdefault(part.file, part) if part.block is None else part
+            if other.asks != part.asks:
+                raise OptionError(
+                    (f"{part.place}: {part.file} is written by {other.place}, too; write another folder",)
+                )
 
     def _checked(self, requests: list[DiagramRequest], *, verify: bool = False) -> list[Checked]:
         collected = Collected(self.project.settings, tuple(requests), asks_hub=self.asks_hub)

@@ -447,6 +447,22 @@ def test_a_list_of_models_stands_in_a_comment_of_more_lines(bare: Path) -> None:
     assert "| Model | Parameters | Tags |\n|---|---:|---|\n| four \\| wide | 16 |  |\n| Wide | 64 | large |\n" in text
 
 
+def test_rows_of_one_target_have_a_picture_each(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = "filed.nets.Net shape=1,3"
+    table = f'table = ["{row}", "{row} title=deep depth=0"], pictures = "img"'
+    write({"pyproject.toml": f'[tool.torchrecorder.pictures]\n"M.md" = {{ {table} }}\n'})
+    assert main(["update"]) == 0
+    assert main(["check"]) == 0
+    first, second = (Path("img", f"filed.nets.Net{number}.svg").read_text() for number in ("", "-2"))
+    assert first != second
+    assert "img/filed.nets.Net-2.svg" in Path("M.md").read_text()
+    with Path("pyproject.toml").open("a") as file:
+        file.write('"img/filed.nets.Net.svg" = { target = "filed.nets.Net(3)", shape = "1,3" }\n')
+    capsys.readouterr()
+    assert main(["check"]) == 2
+    assert "img/filed.nets.Net.svg is written by pyproject.toml:2, too" in capsys.readouterr().err
+
+
 def test_five_hundred_rows(bare: Path) -> None:
     """Of one recording: what is asked for is read, looked at and written in a second or two."""
     rows = ", ".join(f"\"filed.nets.Net(8) title='{i}' shape=1,3\"" for i in range(500))

@@ -191,8 +191,10 @@ class Choice:
             return node
         kind = self.kinds.of[node.calls[0]]
         letter = letters.get(kind, "")
-        inside = self.opened[kind] if letter else None
-        words = inside and self.kinds.in_words(self._in_repeats(node, boxes), inside.call, self._closed_in(inside))
+        words: Sequence[str] | None = None
+        if letter:
+            inside, calls = self.opened[kind], self._in_repeats(node, boxes)
+            words = self.kinds.in_words(calls, inside.call, self._closed_in(inside))
         if words is None:
             letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
         return replace(node, inset=letter, differs=(*words, *node.differs))
