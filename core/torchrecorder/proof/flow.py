@@ -134,7 +134,8 @@ class FlowProof:
         for node in nodes if is_free or len(nodes) > 1 else ():
             self.allowed.add((node, head, False))
         row = self.graph.values[value]
-        if not nodes and (not is_free or (row.kind in ("input", "op") and value not in self.view.aside)):
+        is_said = value in self.view.aside or 0 in row.shape  # a state before the first step has nothing to show
+        if not nodes and (not is_free or (row.kind in ("input", "op") and not is_said)):
             words = f"{row.name or f'value {value}'} is read and not drawn"
             self.unshown.append(Fault("flow", words, (self.coverage.root,)))
         if is_free or not nodes:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrecorder.labels.labels import Label, Labels
+from torchrecorder.labels.labels import Labels
+from torchrecorder.labels.op_words import Label
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Rect
