@@ -50,9 +50,10 @@ class ModuleDiagrams(griffe.Extension):
             names = (cls.path, *others[cls.path])
             is_module = _is_module(cls, loader.modules_collection)
             self._documented.update(dict.fromkeys(names, is_module is not False))
-            if cls.docstring is not None and is_module is not False:
+            if is_module is not False:
                 obstacle = why_not_tried((*names, *_bases(cls, loader.modules_collection)))
-                cls.docstring = self._with_diagram(cls.docstring, names, obstacle)
+                docstring = cls.docstring or griffe.Docstring("", parent=cls)
+                cls.docstring = self._with_diagram(docstring, names, obstacle)
 
     def _with_diagram(self, docstring: griffe.Docstring, names: tuple[str, ...], obstacle: str) -> griffe.Docstring:
         """The docstring without the field of ours in it, and with a fence, of which blocks of pages may say more."""
@@ -67,12 +68,18 @@ class ModuleDiagrams(griffe.Extension):
 
 
 class _WithDiagram(griffe.Docstring):
-    """A docstring with one more section, which no style of docstrings can take for part of another."""
+    """A docstring with one more section, which no style of docstrings can take for part of another.
+
+    That of a class without one is false, so that mkdocstrings shows the class only where it would anyway.
+    """
 
     def __init__(self, docstring: griffe.Docstring, fence: str) -> None:
         named = ("lineno", "endlineno", "parent", "parser", "parser_options")
         super().__init__(docstring.value, **{name: getattr(docstring, name) for name in named})
         self._fence = fence
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
 
     def parse(self, parser: Any = None, **options: Any) -> list[griffe.DocstringSection]:
         return [*super().parse(parser, **options), griffe.DocstringSectionText(self._fence)]

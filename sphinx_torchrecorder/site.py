@@ -6,10 +6,12 @@ at every build until the cause is gone: a build that fails once under `-W` and p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 from sphinx.util import logging
@@ -19,6 +21,9 @@ from torchrecorder.site import SETTINGS, Body, Message, Site
 
 TYPE = "torchrecorder"
 _PREFIX = "torchrecorder_"
+_OTHERS = {"sphinx.ext.linkcode", "sphinx.ext.viewcode"}
+"""Extensions that show code."""
+_LINES = re.compile(r"#L\d+(-L?\d+)?$")
 _logger = logging.getLogger(__name__)
 
 
@@ -55,6 +60,7 @@ def add_settings(app: Sphinx) -> None:
 
 
 class _Site(Site[Asked]):
+    app: Sphinx
     setting, where = f"{_PREFIX}{{}}", f"`{_PREFIX}{{}}` in conf.py"
 
     def tell(self, message: Message) -> None:
@@ -67,6 +73,29 @@ class _Site(Site[Asked]):
 
     def locate(self, place: Asked) -> str:
         return place.location
+
+    @property
+    def shows_code(self) -> bool:
+        return super().shows_code or not _OTHERS.isdisjoint(self.app.extensions)
+
+    def address_of_line(self, place: Asked, module: str, file: Path, line: int) -> str:
+        """By the pattern of the settings, else by `linkcode`, else of the definition around it in `viewcode`."""
+        if self.settings.code:
+            return super().address_of_line(place, module, file, line)
+        from torchrecorder.site import names_at
+
+        names, builder = names_at(file, line), self.app.builder
+        resolve: Any = getattr(self.app.config, "linkcode_resolve", None)
+        for name in names if callable(resolve) else ():
+            with suppress(Exception):  # it is asked for what is not documented, too
+                if address := resolve("py", {"module": module, "fullname": name}):
+                    return _LINES.sub(f"#L{line}", str(address))
+        shown: Any = getattr(self.app.env, "_viewcode_modules", {}).get(module)
+        for name in names if builder.name in ("html", "dirhtml") else ():  # of others it writes no pages
+            if shown and name in shown[2]:
+                page = f"_modules/{module.replace('.', '/')}"
+                return f"{builder.get_relative_uri(place.docname, page)}#{name}"
+        return ""
 
 
 def make_site(app: Sphinx) -> Site[Asked]:
@@ -85,6 +114,7 @@ def make_site(app: Sphinx) -> Site[Asked]:
     # extension ended the last build, and what failed then is as it was.
     retries = bool(app.fresh_env_used) and Path(app.doctreedir, ENV_PICKLE_FILENAME).exists()
     site = _Site(Path(app.confdir), written, retries=retries, is_alone=app.parallel == 1)
+    site.app = app
     if site.settings.committed is not None:
         folder = site.settings.committed.resolve()
         for name in ("html_extra_path", "html_static_path"):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
@@ -38,6 +40,7 @@ from torchrecorder.request.header import read_header
 from torchrecorder.request.settings import Settings
 
 if TYPE_CHECKING:
+    from torchrecorder.page.code import names_at as names_at
     from torchrecorder.page.figure import CopyNumbers as CopyNumbers
     from torchrecorder.page.figure import data_address as data_address
     from torchrecorder.page.models import ModelRow as ModelRow
@@ -72,6 +75,7 @@ __all__ = [
     "data_address",
     "facts_line",
     "models_html",
+    "names_at",
     "names_of_class",
     "read_header",
     "read_list",
@@ -84,6 +88,7 @@ __all__ = [
 _HOMES = {
     **{"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "data_address": "page.figure"},
     **{"ModelRow": "page.models", "models_html": "page.models", "rows_of": "page.models"},
+    "names_at": "page.code",
     **dict.fromkeys(("ModelList", "read_list", "COLUMNS", "FEWEST_MODELS"), "request.models"),
 }
 """Names that many builds do not need: writers of pages, lists of models, and workers of servers."""
@@ -216,6 +221,8 @@ class Site(Generic[Place]):
                 for place, outcome in results.items()
                 if isinstance(outcome.error, OptionError) or outcome.request.left_out
             }
+        if self.shows_code:
+            results = {place: self._with_code(place, outcome) for place, outcome in results.items()}
         self.results |= results
         pipeline = self._pipeline
         for said in log_entries(results.items(), pipeline.problems(), pipeline.cache.notice, self.locate):
@@ -225,6 +232,25 @@ class Site(Generic[Place]):
                 self.tell(said)
         if text := slowest(pipeline.seconds):
             self.tell(Message(text))
+
+    @property
+    def shows_code(self) -> bool:
+        """Whether the documentation can show lines of code."""
+        return bool(self.settings.code)
+
+    def address_of_line(self, place: Place, module: str, file: Path, line: int) -> str:
+        """Address of a line of the project's code, seen from the page of a place; empty for none."""
+        from torchrecorder.page.code import by_pattern
+
+        return by_pattern(self.settings.code, self.settings.root, file, line)
+
+    def _with_code(self, place: Place, outcome: Outcome) -> Outcome:
+        from torchrecorder.page.code import code_finder  # which most documentations do not need
+
+        if outcome.diagram is None:
+            return outcome
+        find = code_finder(outcome.diagram, self.settings.path, partial(self.address_of_line, place))
+        return replace(outcome, diagram=replace(outcome.diagram, code=find))
 
     def give_up(self, bodies: Mapping[Place, Body], unexpected: Exception) -> None:
         """Warn of what no check foresees, with a box for each place: it must not end the build."""

@@ -61,6 +61,7 @@ WRONG: list[tuple[str, Fence]] = [
     ("No option", ("demo_nets.resnet.ResNet", {"depth": "3-1", "shapes": "1,3,32,32"})),
 ]
 MANY = 20
+CODE = "https://forge.example/{path}#L{line}"
 SITE_URL = "http://127.0.0.1/"
 CLASSES = ("demo_nets.resnet.BasicBlock", "demo_nets.unet.DoubleConv", "demo_nets.unet.Up")
 
@@ -133,6 +134,7 @@ class Builder:
             text = page.write(fence) + toctree
             (source / f"{page.name}.md").write_text(text, encoding="utf-8")
         conf = ["extensions = ['sphinx_torchrecorder', 'myst_parser']", f"torchrecorder_path = [{str(NETS)!r}]"]
+        conf += [f"torchrecorder_code = {CODE!r}"]
         conf += [f"torchrecorder_cache = {str(self.cache)!r}", "project = 'Site'", "html_title = 'Site'"]
         (source / "conf.py").write_text("\n".join([*conf, "language = 'en'\n"]), encoding="utf-8")
         out = self.folder / theme
@@ -151,6 +153,7 @@ class Builder:
 
     def _mkdocs(self, theme: str) -> Path:
         site = MkDocsSite(self.folder / theme, NETS, self.cache)
+        site.settings |= {"code": CODE}
         for page in pages(with_classes=False):
             site.write(f"{page.name}.md", page.write(fence))
         built = site.build(theme=_MKDOCS_THEMES[theme], site_url=SITE_URL)

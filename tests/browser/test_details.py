@@ -64,6 +64,7 @@ def test_hovering_shows_details_and_neighbours(open_page: Open, theme: str) -> N
         "FLOPs": "18.9 M",
         "Input": "N×16×64×64",
         "Output": "N×16×64×64",
+        "Source": "demo_nets/unet.py:51",
     }
     assert marked(page) == (["4"], ["3", "5"])
     lit = page.evaluate(f"document.querySelector('{FIGURE} .torchrecorder-lit').getAttribute('d').match(/M/g).length")
@@ -285,3 +286,12 @@ def test_what_a_picture_does_not_show_is_said_in_what_is_saved(open_page: Open) 
         assert f'viewBox="{" ".join(place)} {float(high) + 20:g}"' in text
         assert f"{foot}</svg>" in text
     assert "not drawn" not in picture.inner_html()
+
+
+@pytest.mark.parametrize("theme", ["furo", "material"])
+def test_the_source_leads_to_its_line(open_page: Open, theme: str) -> None:
+    page = open_page(theme)
+    node(page, "4").hover()
+    link = page.locator(f"{FIGURE} {PANEL} dd a")
+    assert link.inner_text() == "demo_nets/unet.py:51"
+    assert link.get_attribute("href") == "https://forge.example/docs/demo/demo_nets/unet.py#L51"

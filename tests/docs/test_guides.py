@@ -176,6 +176,7 @@ torchrecorder draw pkg.WiderNet --shape 1,3,8,8 -o new.json
 def test_commands_run(pkg: Project) -> None:
     """All in one shell, in a project with committed recordings."""
     pkg.write("docs/conf.py", SITE)
+    pkg.write("README.md", "<!-- torchrecorder: pkg.Net shape=1,3,8,8 -->\n<!-- /torchrecorder -->\n")
     pkg.write("used.py", "import scio.recorder, torchfunc, torchview\n")
     machine = pkg.machine(".", "torchrecorder-docs[sphinx,torch]")
     assert (done := machine.run("torchrecorder update docs")).returncode == 0, done.stdout

@@ -155,6 +155,12 @@ def test_each_documented_module_is_drawn_once(api: Site, style: str) -> None:
     assert "did you mean depth?" in warning
 
 
+def test_a_class_without_a_docstring_is_drawn_where_it_is_shown(api: Site) -> None:
+    assert "Bare" not in parts(build(api, True).page())
+    assert "Bare" in drawn(build(api, True, show_if_no_docstring=True))
+    assert "Bare" in drawn(build(api, True, show_if_no_docstring=True, merge_init_into_class=True))
+
+
 def test_a_table_stands_above_the_classes(api: Site) -> None:
     assert "torchrecorder-models" not in build(api, True).page()
     api.settings["autodoc_summary"] = True

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
+from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,3 +100,19 @@ def test_mkdocstrings(site: Site) -> None:
     built = site.build(plugins=["search", {"mkdocstrings": handler}], strict=True)
     assert (built.aborted, built.warnings) == ("", [])
     assert links(built.page()) == {"Net": "api/#nets.Net"}
+
+
+def test_panels_lead_to_lines_of_code(site: Site, nets: Path) -> None:
+    site.write("index.md", FENCE)
+    assert "data-code" not in site.build().page()
+    site.settings |= {"code": "https://forge.example/{path}#L{line}"}
+    root = next((folder for folder in nets.parents if (folder / ".git").exists()), None)
+    assert root is None, "the nets lie in no repository, so the folder of the site is the one that counts"
+    assert "data-code" not in site.build().page()
+    (nets / ".git").mkdir()
+    try:
+        (found,) = re.findall(r"data-code='([^']*)'", site.build().page())
+    finally:
+        (nets / ".git").rmdir()
+    for source, address in json.loads(unescape(found)).items():
+        assert address == f"https://forge.example/{source.replace(':', '#L')}"

@@ -16,7 +16,7 @@ from torchrecorder.cache.store import Store
 
 Stamp = list[int]
 
-_SETTLED_NS = 2_000_000_000
+SETTLED_NS = 2_000_000_000
 """A file that changed less than two seconds ago may change again without a new mtime."""
 
 _TICK_NS = 10_000_000
@@ -46,7 +46,7 @@ def is_younger(file: str | Path, time_ns: int) -> bool:
 
 def is_settled(stamp: Sequence[int]) -> bool:
     """Whether a file can no longer change without its stamp doing so."""
-    return time.time_ns() - max(stamp[:2]) > _SETTLED_NS
+    return time.time_ns() - max(stamp[:2]) > SETTLED_NS
 
 
 class StampedIndex:

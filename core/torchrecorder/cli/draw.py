@@ -64,8 +64,8 @@ def add_to(commands: Commands) -> None:
         check=check,
     )
     help_ = (
-        "dotted name of a model: pkg.Net, pkg.mod:Net, 'pkg.Net(width=64)'; or of all that match: 'pkg.models.*'; or its"
-        " name on the hub: hf:owner/name"
+        "dotted name of a model: pkg.Net, pkg.mod:Net, 'pkg.Net(width=64)'; or of all that match: 'pkg.models.*'; or"
+        " its name on the hub: hf:owner/name"
     )
     draw.add_argument("targets", nargs="+", metavar="TARGET", help=help_)
     _add_file_arguments(draw.add_argument_group("what is written"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from torchrecorder.cli.projects import Checked, checked
 from torchrecorder.cli.shared import FAILED, cache_remarks, print_json, said, show_progress
-from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.errors import OptionError, OutOfDate, TorchRecorderError
 from torchrecorder.files.contents import content, pictures_of
 from torchrecorder.files.kept import Kept, State
 from torchrecorder.files.project import FilePart, Project, read_project
@@ -27,7 +27,8 @@ def check(arguments: argparse.Namespace) -> int:
     project = read_project(Path.cwd())
     project.settings = replace(project.settings, remote="")
     looked = _Looked(project, asks_hub=arguments.hub)
-    states = looked.states(looked.names_kept(), verify=arguments.verify)
+    names = looked.names(Pipeline(project.settings, writes_committed=True), asks=False)
+    states = looked.states(names, verify=arguments.verify)
     wrong = [state for state in states if state.verdict != "fresh"]
     if arguments.json:
         print_json({"files": [_row(it) for it in states], "out_of_date": len(wrong), "remarks": looked.remarks})
@@ -73,29 +74,46 @@ class _Looked:
         rows = (row.body.target for part in self.project.parts for row in part.models)
         return [*dict.fromkeys(target for target in rows if is_pattern(target))]
 
-    def names_kept(self) -> _Names:
-        """Models of patterns as they were found last, without those patterns of which that may have changed."""
+    def names(self, pipeline: Pipeline, *, asks: bool) -> _Names:
+        """Models of each pattern, as they were found last; `asks` looks for those of which there may be others now."""
         names: dict[str, Mapping[str, str]] = {}
-        recordings = Pipeline(self.project.settings, writes_committed=True).recordings() if self.patterns else None
-        for pattern in self.patterns:
-            assert recordings is not None
-            request = RecordingRequest(pattern)
-            kept = recordings.names_kept(request)
-            if kept is not None and kept.error is None:
-                names[pattern] = kept.names()
-            else:
-                finding = recordings.look(request)[1]
-                self.refused[pattern] = finding.verdict.value, f"{pattern}: {finding}"
+        if not self.patterns:
+            return names
+        recordings = pipeline.recordings()
+        for request in map(RecordingRequest, self.patterns):
+            try:
+                recording = recordings.names(request) if asks else recordings.names_kept(request)
+                if recording is None:
+                    finding = recordings.look(request)[1]
+                    self.refused[request.target] = finding.verdict.value, f"{request.target}: {finding}"
+                elif recording.error is not None:
+                    raise recording.error
+                else:
+                    names[request.target] = recording.names()
+            except TorchRecorderError as error:
+                self.refused[request.target] = "failed", said(error)
+        recordings.save_indexes()
         return names
 
     def states(self, names: _Names, *, verify: bool = False) -> list[State]:
         parts = [each for part in self.project.parts for each in self._expanded(part, names)]
+        self._refuse_twins(parts)
         known = [part for part in parts if not self.refusal(part)[1]]
         asked = [request for part in known for request in part.requests]
         olds = [DiagramRequest(request.old) for request in asked if request.old is not None]
         rows = {row.request: row for row in self._checked([*asked, *olds], verify=verify)}
         shown = [it for it in parts if not (it.request and it.request.is_tried) or it.request.recording in rows]
         return [self._state(part, rows) for part in shown]
+
+    def _refuse_twins(self, parts: list[FilePart]) -> None:
+        """Raise OptionError if a picture of a table would be written where something else is."""
+        by_file: dict[str, FilePart] = {}
+        for part in parts:
+            other = by_file.setdefault(part.file, part) if part.block is None else part
+            if other.asks != part.asks:
+                raise OptionError(
+                    (f"{part.place}: {part.file} is written by {other.place}, too; write another folder",)
+                )
 
     def _checked(self, requests: list[DiagramRequest], *, verify: bool = False) -> list[Checked]:
         collected = Collected(self.project.settings, tuple(requests), asks_hub=self.asks_hub)
@@ -114,8 +132,8 @@ class _Looked:
                 rows.append(row)
                 continue
             for name, obstacle in names.get(row.body.target, {}).items():
-                body, title = replace(row.body, target=name, is_tried=True), name.rpartition(".")[2]
-                rows += [] if obstacle else [replace(row, body=body, title=title)]
+                body = replace(row.body, target=name, is_tried=True, is_listed=False)
+                rows += [] if obstacle else [replace(row, body=body)]
         part = replace(part, models=tuple(rows))
         yield part
         if part.links:
@@ -176,7 +194,9 @@ class _Update:
 
     def run(self) -> int:
         """Write what is missing or out of date; the number of places that ask for a picture or a table."""
-        names = self._names()
+        names = self.looked.names(self._pipeline, asks=True)
+        obstacles = {name: why for each in names.values() for name, why in each.items() if why}
+        self.remarks |= {f"note: {name} is left out: {why}" for name, why in obstacles.items()}
         for _ in range(2):  # only what was recorded has a picture in a table of all that match a pattern
             states = self.looked.states(names)
             wrong = [it for it in states if (it.verdict != "fresh" or it.is_old) and not self._is_refused(it)]
@@ -186,25 +206,6 @@ class _Update:
         self._write(wrong, [state.part for state in states])
         self.remarks |= {*self.looked.remarks, *cache_remarks(self._pipeline)}
         return len({state.part.place for state in states})
-
-    def _names(self) -> _Names:
-        names: dict[str, Mapping[str, str]] = {}
-        recordings = self._pipeline.recordings() if self.looked.patterns else None
-        for pattern in self.looked.patterns:
-            assert recordings is not None
-            try:
-                recording = recordings.names(RecordingRequest(pattern))
-                if recording.error is not None:
-                    raise recording.error
-                names[pattern] = recording.names()
-            except TorchRecorderError as error:
-                self.looked.refused[pattern] = "failed", said(error)
-                continue
-            left_out = {name: obstacle for name, obstacle in names[pattern].items() if obstacle}
-            self.remarks |= {f"note: {name} is left out: {obstacle}" for name, obstacle in left_out.items()}
-        if recordings is not None:
-            recordings.save_indexes()
-        return names
 
     def _is_refused(self, state: State) -> bool:
         if refused := self.looked.refusal(state.part)[1]:
@@ -229,7 +230,8 @@ class _Update:
         try:
             text = content(part, self._drawn)
         except TorchRecorderError as error:
-            self._fail(part.place, f"{said(error)}; what was there stays")
+            old = f"{error.summary()}; write it on a machine that has torch" if isinstance(error, OutOfDate) else ""
+            self._fail(part.place, f"{old or said(error)}; what was there stays")
             return None
         for request in part.requests:
             if (failed := self._drawn[request].error) is not None:

@@ -11,8 +11,8 @@ from torchrecorder.comparison.flow import Flow, Forward, items_of
 from torchrecorder.comparison.layers import LONGEST, UNSEEN, Layer
 from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, Op
-from torchrecorder.labels.labels import op_label
 from torchrecorder.labels.names import clean
+from torchrecorder.labels.op_words import op_label
 from torchrecorder.view.model import Mark
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import CREATING, PIECES, SUMS, WEIGHTED

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from torchrecorder.graph import Graph, symbolic
+from torchrecorder.graph import Call, Graph, symbolic
 from torchrecorder.labels.formulas import formula
 from torchrecorder.labels.labels import is_loop
 from torchrecorder.labels.names import class_name, clean, count, flops_by_call, shape
@@ -90,9 +90,15 @@ class _DetailsWriter:
             count(self.flops.get(call.id, 0)) if call.id in self.flops else "",
             out,
             "" if shape_in == out else shape_in,
-            _source(frame.source if frame else None),
+            _source(self.called_at(call) or (frame.source if frame else None)),
             shown.repeat if shown.repeat > 1 else "",
         ]
+
+    def called_at(self, call: Call) -> str | None:
+        """The statement that called it; of what torch's code called, as in a `Sequential`, the one that called that."""
+        while call.source is None and call.parent is not None:
+            call = self.graph.calls[call.parent]
+        return call.source
 
     def loop(self, box: Box) -> _Row:
         """The turns of a loop, which are not calls: only where it runs, and how often."""
@@ -158,6 +164,8 @@ def _source(source: str | None) -> str:
     """`pkg/net.py:12`: a page does not tell where a package lies on the machine that built it."""
     if source is None:
         return ""
+    if not (source.startswith("/") or "\\" in source or _PACKAGES[0] in source):
+        return clean(source, _MAX_PATH)  # from where its package is imported
     parts = (PureWindowsPath(source) if "\\" in source else PurePosixPath(source)).parts
     start = max((i + 1 for i, part in enumerate(parts) if part in _PACKAGES), default=len(parts) - 2)
     return clean("/".join(parts[max(start, 0) :]), _MAX_PATH)

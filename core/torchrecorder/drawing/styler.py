@@ -22,8 +22,9 @@ from torchrecorder.errors import (
     did_you_mean,
     shown_text,
 )
-from torchrecorder.labels.labels import MAX_LINE, MAX_NAME, Labels
+from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.names import clean
+from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME
 from torchrecorder.layout.model import MAX_PEN, EdgeStyle, NodeStyle, Styles
 from torchrecorder.request.stylers import StyledNode, StylerInput, StylerRequest
 from torchrecorder.view import Box, Node, View

@@ -76,27 +76,32 @@ def _table(part: FilePart, outcomes: Sequence[Outcome]) -> Iterator[str]:
     numbers = ("parameters", "trainable", "flops", "memory", "depth")
     yield f"| {' | '.join(COLUMNS[name] for name in part.columns)} |"
     yield f"|{'|'.join('---:' if name in numbers else '---' for name in part.columns)}|"
-    for listed, outcome in zip(part.models, outcomes, strict=True):
+    pictures = [picture.file for picture in pictures_of(part)] if part.links else [""] * len(outcomes)
+    for listed, outcome, file in zip(part.models, outcomes, pictures, strict=True):
         if outcome.error is not None:
             if outcome.is_skipped:
                 continue
             raise outcome.error
         row = ModelRow(listed, outcome)
-        cells = [_image(part, row.outcome) if it == "picture" else escaped(row.cell(it)) for it in part.columns]
+        cells = [
+            _image(_address(file, part), outcome) if it == "picture" else escaped(row.cell(it)) for it in part.columns
+        ]
         yield f"| {' | '.join(cells)} |"
 
 
-def _image(part: FilePart, outcome: Outcome) -> str:
-    address = _address(picture_file(part, outcome.request), part)
+def _image(address: str, outcome: Outcome) -> str:
     return f'<a href="{address}"><img src="{address}" width="120" alt="{escape(outcome.title())}"></a>'
 
 
-def picture_file(table: FilePart, request: DiagramRequest) -> str:
-    return f"{table.links[0]}/{file_name(request.recording.target)}.svg"
-
-
-def pictures_of(table: FilePart) -> Iterator[FilePart]:
-    """The files of the pictures that a table shows."""
+def pictures_of(table: FilePart) -> list[FilePart]:
+    """The files of the pictures that a table shows, one for each row; rows of one target have numbers."""
+    parts: list[FilePart] = []
+    names: dict[str, int] = {}
     for row, request in zip(table.models, table.requests, strict=True):
+        name = file_name(request.recording.target)
+        names[name] = names.get(name, 0) + 1
+        number = f"-{names[name]}" if names[name] > 1 else ""
         asks = ("shown", row.body.target, dict(row.body.options))
-        yield FilePart(table.place, picture_file(table, request), file_type("svg"), asks, request)
+        file = f"{table.links[0]}/{name}{number}.svg"
+        parts.append(FilePart(table.place, file, file_type("svg"), asks, request))
+    return parts

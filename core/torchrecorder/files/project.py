@@ -31,7 +31,7 @@ FOLDER = "diagrams"
 _MARKDOWN = ["*.md"]
 _OWN = ("pictures", "markdown")
 _TARGET = ("target", "table", "dark")
-_OF_PAGES = ("autodoc", "autodoc_place", "on_error", "on_stale")
+_OF_PAGES = ("autodoc", "autodoc_place", "autodoc_summary", "code", "on_error", "on_stale")
 """Settings that change nothing without pages."""
 _RECORDING = frozenset(option.name for option in OPTIONS if option.stage == "recording")
 _SVG, _MERMAID = file_type("svg"), file_type("mmd")
@@ -148,13 +148,13 @@ class _ProjectReader:
 
     def _at(self, name: str) -> str:
         """The line of a key, which the parser of TOML does not give."""
-        key = re.compile(rf"[\s\[]*(?:[\w.-]+\.)?[\"']?{re.escape(name)}[\"']?\s*[]=]")
-        line = next((number for number, line in enumerate(self._lines, 1) if key.match(line)), 0)
+        key = re.compile(rf"(?:^|[\s\[{{,.])[\"']?{re.escape(name)}[\"']?\s*[]=]")
+        line = next((number for number, line in enumerate(self._lines, 1) if key.search(line)), 0)
         return f"{CONFIGURATION}:{line}" if line else CONFIGURATION
 
     def _settings(self, written: dict[str, Any]) -> Settings:
         path = [folder for folder in (".", "src") if (self._root / folder).is_dir()]
-        settings, wrong = read_settings(self._root, {"cache": FOLDER, "path": path, **written})
+        settings, wrong = read_settings(self._root, {"path": path, **written, "cache": written.get("cache") or FOLDER})
         wrong |= {name: ("it changes nothing without pages",) for name in _OF_PAGES if name in written}
         for name, problems in wrong.items():
             for problem in problems:
@@ -309,9 +309,12 @@ class _ProjectReader:
         except OSError as error:
             self._say(file, f"it cannot be read: {error.strerror or error}")
             return
-        if file in self._by_file:
-            return
         found, problems = blocks(data)
+        if found and not self._file(file, file):  # a link that leads out of the project
+            return
+        if found and (other := self._by_file.get(file)):
+            self._say(f"{file}:{found[0].line}", f"{other.place} has all of {file} written; leave out one of them")
+            return
         for line, problem in problems:
             self._say(f"{file}:{line}", problem)
         if found:

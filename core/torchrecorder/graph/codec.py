@@ -90,6 +90,8 @@ def to_json(graph: Graph) -> str:
         **({"assigned": graph.assigned} if graph.assigned else {}),
         **({"batch": [[axes, values] for axes, values in by_axes.items()]} if graph.batch else {}),
     }
+    if any(call.source for call in graph.calls):
+        data["called"] = _sources_to_json(graph.calls)
     if graph.frames or any(op.offset is not None for op in graph.ops):
         data["frames"] = _frames_to_json(graph)
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
@@ -100,6 +102,13 @@ def _ops_to_json(graph: Graph) -> Iterator[list[object]]:
         row = [o.name, o.target, o.call, o.inputs, o.outputs, o.mutates, o.kernels, o.flops, o.attrs, o.source, o.kind]
         # left out where there is none, as it was before there could be any
         yield [*row, [[node.name, node.inputs, node.outputs] for node in o.autograd]] if o.autograd else row
+
+
+def _sources_to_json(calls: Sequence[Call]) -> dict[str, object]:
+    """Statements that calls were made by, each once; a Graph that knows none is written as it was before."""
+    places: dict[str, int] = {}
+    rows = [None if call.source is None else places.setdefault(call.source, len(places)) for call in calls]
+    return {"places": list(places), "calls": rows}
 
 
 def _frames_to_json(graph: Graph) -> dict[str, object]:
@@ -175,7 +184,9 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         _value(id_, kind, producer, index, None if meta is None else metas[meta], name, group)
         for id_, (kind, producer, index, meta, name, group) in enumerate(data["values"])
     )
-    in_frames = _columns(data["calls"], later.get("calls"))
+    called = data.get("called") or {}
+    sources = [None if at is None else called["places"][at] for at in called["calls"]] if called else None
+    in_frames = _columns(data["calls"], later.get("calls"), sources)
     calls = (_call(id_, *row, *frame) for id_, (row, frame) in enumerate(zip(data["calls"], in_frames, strict=True)))
     info = data["info"]
     how = (info["executed"], info["torch"], info["mode"], info["guessed"])

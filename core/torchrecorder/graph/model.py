@@ -167,6 +167,8 @@ class Call:
     kind: CallKind = "module"
     frame: int | None = None
     """Id of the innermost Frame it was made in; None if that is the forward of `parent` itself."""
+    source: str | None = None
+    """`file:line` of the statement that called it; None where that is inside torch, as for a part of a `Sequential`."""
 
 
 @dataclass(frozen=True, slots=True)

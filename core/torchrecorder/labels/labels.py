@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from itertools import takewhile
-from typing import NamedTuple
+from itertools import groupby, takewhile
 
-from torchrecorder.graph import Graph, Module, Op, symbolic
+from torchrecorder.graph import Module, symbolic
 from torchrecorder.labels.formulas import in_short
 from torchrecorder.labels.names import (
+    bare,
     class_name,
     clean,
+    entries,
     flops,
     flops_by_call,
     kind_name,
@@ -22,35 +23,27 @@ from torchrecorder.labels.names import (
     tensor,
     times,
 )
-from torchrecorder.labels.summaries import among, setting, settings, summary
+from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME, Label, op_label
+from torchrecorder.labels.summaries import among, settings, summary
 from torchrecorder.request.requests import USUAL
-from torchrecorder.view import Box, Node, Span, View
+from torchrecorder.view import Box, Node, View
 from torchrecorder.view.differences import values_of
-from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, is_reflected, plain
+from torchrecorder.view.node_kinds import Kind, NodeKinds, plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
 
-MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
 MAX_DIFFERING = 76  # cap on a second line that says in what layers differ, since no other place does
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
 _LONG_PATH, _LAST_PARTS = 32, 2  # of a longer path the first parts are left out, but for so many
 _NAMED = 3  # more far ends than this are counted instead of named
-_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NUMBERS = re.compile(r"[\d.–]+")
 _LEAST_CLASS = 20  # characters of the name of a class that are kept however little room there is
+_MAX_CONTENTS = 36  # characters of the layers in a Sequential, of which otherwise the number is said
+_SEQUENTIAL = "torch.nn.modules.container.Sequential"
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
-
-
-class Label(NamedTuple):
-    """The lines of a node; a single one if the second would repeat it."""
-
-    name: str
-    line: str = ""
-    is_sign: bool = False
-    """Whether it is drawn in a circle."""
 
 
 class Labels:
@@ -103,7 +96,7 @@ class Labels:
             differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
-            name = f"{node.name}()" if node.op is None else SYMBOLS.get(node.name, node.name)
+            name = f"{node.name}()" if node.op is None else spoken(node.name)
             facts = () if node.op is None else (in_short(self.graph, node.ops, node.op, MAX_LINE),)
             return Label(clean(name, MAX_NAME), clean(" · ".join((*facts, *settings(node.spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
@@ -156,21 +149,33 @@ class Labels:
             what = heads or summary(cls, said, node.spans, limit=room, like=like, whole=is_whole)
             parts, long = [*_repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
         else:
-            long = node.inset or among(values_of(node.spans, "class")) or cls
+            long = node.inset or among(values_of(node.spans, "class")) or self._contents(call.id) or cls
             facts = (*settings(node.spans), self._params(module, node))
             words = filter(None, (*before, long, self._experts(call.id), *lights))
             parts = [*_repeated(" · ".join(words), node), *facts]
-        limit = MAX_DIFFERING if node.spans or node.parts or node.differs or "settings" in self.show else MAX_LINE
+        is_long = bool(node.spans or node.parts or node.differs) or "settings" in self.show or " · " in long
+        limit = MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if node.inset and (not name or _NUMBERS.fullmatch(name)):
             return Label(clean(cls, MAX_NAME), clean(line, limit))
         if not name or _NUMBERS.fullmatch(name) or is_known:
-            first, *rest = line.split(" · ") if len(line) > MAX_NAME or kind == "block" else (line,)
+            is_split = len(line) > MAX_NAME or kind == "block"
+            head, *rest = line.removeprefix(long).split(" · ") if is_split else (line.removeprefix(long),)
+            first = f"{long}{head}" if line.startswith(long) else head
             return Label(clean(first, MAX_NAME), clean(" · ".join(rest), limit))
         if kind in _LIGHT and len(line) < MAX_NAME and _letters(line).startswith(_letters(name)):
             return Label(line)  # `maxpool · MaxPool2d 3×3 /2`
         return Label(clean(name, MAX_NAME), clean(line, limit))
+
+    def _contents(self, call: int) -> str:
+        """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`, or their number."""
+        module, inside = self._module(call), [*map(self._module, self._tree.children[call])]
+        if module is None or module.cls != _SEQUENTIAL or None in inside:
+            return ""
+        names = [class_name(module) for module in inside if module is not None]
+        words = " · ".join(bare(name) for name, _ in groupby(name for name in names if name not in DROPOUTS))
+        return words if len(words) <= _MAX_CONTENTS else f"{len(names)} layers"
 
     def _tied(self, node: Node) -> list[str]:
         """`weight of enc.0` of a layer or an op that takes the weight of another layer."""
@@ -234,8 +239,7 @@ class Labels:
             if module is not None and class_name(module) in DROPOUTS:
                 continue
             classes = values_of(part.spans, "class") or ((class_name(module),) if module is not None else ())
-            bare = [text.removesuffix("1d").removesuffix("2d").removesuffix("3d") for text in classes]
-            classes_of_parts.append(among(bare) or self.node(part).name)
+            classes_of_parts.append(among([*map(bare, classes)]) or self.node(part).name)
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
@@ -244,10 +248,14 @@ class Labels:
             return "scale · shift"
         first, *others = node.parts
         words = self.node(first).name
-        for part in others:
-            is_step = part.kind == "op" or (part.kind == "call" and self.kind(part) in ("act", "norm"))
-            name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
-            words += f" · {name}" if is_step else f" {name}"
+        for is_data, parts in groupby(others, lambda part: part.kind in ("param", "buffer")):
+            if is_data:
+                words += f" {entries([self.node(part).name for part in parts])}"
+                continue
+            for part in parts:
+                is_step = part.kind == "op" or (part.kind == "call" and self.kind(part) in ("act", "norm"))
+                name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
+                words += f" · {name}" if is_step else f" {name}"
         is_whole = first.kind == "function" and len(words) > MAX_NAME  # its name says more than half of a weight's
         return self.node(first).name if is_whole else words
 
@@ -430,38 +438,3 @@ def is_loop(box: Box) -> bool:
 
 def _letters(text: str) -> str:
     return text.lower().replace("_", "").rstrip("0123456789")
-
-
-def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
-    """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place."""
-    name = plain(op.name)
-    if names := values_of(spans, ""):
-        return Label(clean(among([SYMBOLS.get(name, name) for name in names]), MAX_NAME))
-    if name == "getitem" and len(spans) == 1:
-        axes = zip(*(_index(value).split(", ") for value in spans[0].values), strict=False)
-        return Label(f"[{clean(', '.join(' … '.join(dict.fromkeys((of[0], of[-1]))) for of in axes), 16)}]")
-    if spans:
-        facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
-        known = "attention" if name == "scaled_dot_product_attention" else SYMBOLS.get(name, name)
-        return Label(known, clean(" · ".join(facts), MAX_LINE))
-    if name in SYMBOLS:
-        # a sign, with the number if the op's other side is one
-        sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
-        if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
-            return Label(sign, is_sign=True)
-        text = f"{float(number):.4g}"
-        is_turned = name in ("sub", "div") and is_reflected(op)  # `1 - x`
-        return Label(f"{text} {sign}" if "0" in op.attrs or is_turned else f"{sign} {text}")
-    if name == "scaled_dot_product_attention":
-        return Label("attention", "scaled dot-product")
-    if name == "getitem":  # `[:, 0]` for the index `(:, 0)`
-        inner = _index(op.attrs.get("1", ""))
-        return Label(f"[{clean(inner, 16)}]" if inner else "[…]")
-    power = op.attrs.get("1", "") if name == "pow" else ""
-    meta = graph.values[op.inputs[1]].meta if name == "linear" and len(op.inputs) > 1 else None
-    weight = f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
-    return Label(clean(f"{name} {power}".strip(), MAX_NAME), clean(weight, MAX_LINE))
-
-
-def _index(text: str) -> str:
-    return text[1:-1].rstrip(",") if text.startswith("(") else text

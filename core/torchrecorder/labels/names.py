@@ -20,6 +20,11 @@ def class_name(module: Module) -> str:
     return name.removeprefix("Parametrized") if module.native else name
 
 
+def bare(cls: str) -> str:
+    """The name of a class without the number of axes: `BatchNorm` of `BatchNorm2d`."""
+    return cls.removesuffix("1d").removesuffix("2d").removesuffix("3d")
+
+
 def kind_name(module: Module) -> str:
     """Its class; of an entry in a list that has no class of its own the name of the list: `downs` of `downs.0`."""
     is_entry = is_list(module.cls) or module.cls == "torch.nn.modules.module.Module"
@@ -48,6 +53,15 @@ def run_name(graph: Graph, paths: Sequence[str], base: str, parts: Collection[st
     if len(changing) > 1 or first.count(".") != last.count("."):
         return f"{first}–{last}"
     return ".".join(a if a == b else f"{a}–{b[_alike(a, b) :]}" for a, b in pairs)
+
+
+def entries(names: Sequence[str]) -> str:
+    """Names one after the other, those of a list as one: `mix.0–2` for `mix.0`, `mix.1` and `mix.2`."""
+    homes, ends = zip(*((name.rpartition(".")[0], name.rpartition(".")[2]) for name in names), strict=True)
+    numbers = [int(end) for end in ends if end.isdigit()]
+    is_list = len(numbers) == len(names) > 1 and len({*homes}) == 1
+    is_list = is_list and numbers == [*range(numbers[0], numbers[0] + len(names))]
+    return f"{names[0]}–{ends[-1]}" if is_list else " ".join(names)
 
 
 def _is_whole(graph: Graph, home: str, shown: Collection[str]) -> bool:

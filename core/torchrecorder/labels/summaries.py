@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from torchrecorder.view import Span
+from torchrecorder.view.node_kinds import spoken
 from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import SIZES, ReprArguments, read, split
 
@@ -78,7 +79,8 @@ def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Spa
 def setting(span: Span) -> str:
     """`dilation 1, 2, 4 … 128`."""
     values = [_common(value) for value in span.values]
-    return f"{_WORDS.get(span.name, span.name.replace('_', ' '))} {among([*dict.fromkeys(values)])}"
+    name = _WORDS.get(span.name) or spoken(span.name).replace("_", " ")
+    return f"{name} {among([*dict.fromkeys(values)])}"
 
 
 def settings(spans: Sequence[Span]) -> list[str]:
@@ -184,7 +186,7 @@ def _resize(args: ReprArguments) -> list[str]:
 
 _SILENT = names(
     """
-    ReLU ReLU6 GELU SiLU Mish Hardswish Hardsigmoid SELU Softplus Softmax LogSoftmax Flatten Unflatten
+    ReLU ReLU6 PReLU GELU SiLU Mish Hardswish Hardsigmoid SELU Softplus Softmax LogSoftmax Flatten Unflatten
     BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LayerNorm RMSNorm
     InstanceNorm1d InstanceNorm2d InstanceNorm3d LocalResponseNorm
     """

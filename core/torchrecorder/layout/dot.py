@@ -15,7 +15,8 @@ from itertools import zip_longest
 
 import graphviz
 
-from torchrecorder.labels.labels import EN_SPACE, Label, Labels, is_loop
+from torchrecorder.labels.labels import EN_SPACE, Labels, is_loop
+from torchrecorder.labels.op_words import Label
 from torchrecorder.layout import tuning
 from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.layout.model import PARTS, SHARED, EdgeStyle, NodeStyle, Styles

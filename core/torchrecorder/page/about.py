@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from torchrecorder.labels.sheet import LABELS
 from torchrecorder.page.words import ABOUT, EXAMPLE, GRADES, SIGNS, SIZES, Translate, coded, in_english, translated
 
 if TYPE_CHECKING:
@@ -87,6 +86,8 @@ def details(drawings: Iterable[Drawing], notes: Sequence[str], translate: Transl
     """The closed element with a fact sheet, signs and notes; nothing if there are none."""
     drawings = [*drawings]
     facts = drawings[0].facts if drawings else {}
+    from torchrecorder.labels.sheet import LABELS  # loads all that knows of Views, for which `check` does not wait
+
     said = [(translate(label), facts[name]) for name, label in LABELS.items() if name in facts]
     pairs = (*said, *signs(drawings, translate))
     rows = [f"<strong>{escape(sign)}</strong> {escape(meaning)}" for sign, meaning in pairs]

@@ -32,10 +32,14 @@ class Diagram:
     origin: Drawing | CachedDrawing
     sources: tuple[Path, ...] = ()
     """Files of the model's code; when one changes, the diagram may."""
+    moved: tuple[Path, ...] = ()
+    """Those of them whose lines may be others than those that were recorded."""
     load_graph: Callable[[], Graph] = field(kw_only=True, repr=False)
     """Gives the Graph, which is read from the cache only when it is needed."""
     options: DrawingOptions = field(default_factory=DrawingOptions)
     """What its drawing was made with."""
+    code: Callable[[str], str] | None = field(default=None, repr=False)
+    """Gives the address of a line of code, `pkg/net.py:12`; empty for what has none."""
     scale: float = 1.0
     """How much larger than laid out it is in files."""
     dark: bool = False

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _FEW = 8
 """Nodes in which readers look for nothing: a picture of no more, in which nothing opens, has no bar."""
+_SOURCE = 7  # of a row of `drawing.details`
 _NUMBER_COLUMNS = (4, 5)  # of `TABLE_HEAD`: parameters and FLOPs
 
 
@@ -143,7 +144,8 @@ class _FigureWriter:
         for inside in self.insides.values():
             pictures += self._inside(inside)
         if self.is_live:
-            yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"{self._words()}>'
+            said = self._words() + self._code()
+            yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"{said}>'
             most = max(len(drawing.layout.nodes) for drawing in self.diagram.drawings)
             yield '<div class="torchrecorder-tools"></div>' if most > _FEW or len(pictures) > 1 else ""
         yield from pictures
@@ -159,6 +161,19 @@ class _FigureWriter:
         self.page.has_script = True
         said = {text: other for text in SCRIPT_WORDS if (other := self.translate(text)) != text}
         return f" data-words='{_in_quotes(json.dumps(said, ensure_ascii=False))}'" if said else ""
+
+    def _code(self) -> str:
+        """Addresses of the lines of code that the details name."""
+        if self.diagram.code is None or not self.options.links:
+            return ""
+        from torchrecorder.write.links import is_safe
+
+        said = [drawing.details for drawing in self.diagram.drawings]
+        said += [inside.nested.details for inside in self.insides.values()]
+        rows = [row for text in said for row in json.loads(text or "{}").values() if len(row) > _SOURCE]
+        sources = dict.fromkeys(row[_SOURCE] for row in rows if row[_SOURCE])
+        urls = {source: url for source in sources if (url := self.diagram.code(source)) and is_safe(url)}
+        return f" data-code='{_in_quotes(json.dumps(urls, ensure_ascii=False))}'" if urls else ""
 
     def _main(self, drawing: Drawing) -> str:
         from torchrecorder.write.svg import foot, inline  # a build that writes no page does not need it

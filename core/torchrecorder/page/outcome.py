@@ -87,7 +87,8 @@ class Outcome:
         """Changes when what a page shows of the request changes."""
         digest = self.diagram and self.diagram.digest
         models = "".join(it.signature() for it in self.models)
-        shown = f"({digest!r}, {str(self.error)!r}, {_figure_text(self.request.figure)}){models}"
+        lines = f"{self.diagram.moved}" if self.diagram and self.diagram.code and self.diagram.moved else ""
+        shown = f"({digest!r}, {str(self.error)!r}, {_figure_text(self.request.figure)}){models}{lines}"
         return hashlib.sha256(shown.encode()).hexdigest()
 
     def loaded(self) -> Outcome:

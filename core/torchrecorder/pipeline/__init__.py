@@ -430,7 +430,7 @@ class _Batch:
             self.recordings.load(recording)
             return recording.graph()
 
-        diagram = Diagram(drawing, sources, load_graph=load_graph, options=request.drawing)
+        diagram = Diagram(drawing, sources, recording.moved, load_graph=load_graph, options=request.drawing)
         return Outcome(request, diagram, recording.error, sources, recording.info)
 
     def _load(self, item: _Item, kept: CachedDrawing) -> Drawing:

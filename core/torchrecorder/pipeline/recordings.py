@@ -57,6 +57,8 @@ class Recording:
     error: TorchRecorderError | None = None
     """The reason why there is no Graph, or only the part of one that ran."""
     sources: tuple[Path, ...] = ()
+    moved: tuple[Path, ...] = ()
+    """Sources whose lines may be others than those that were recorded."""
     info: str = ""
     """Remark that it may be out of date, though it most likely is not, or why it is not kept."""
 
@@ -147,8 +149,8 @@ class Recordings:
                 failed = self.failed(request, is_tried=is_tried)
                 found = failed and (self._old(request, failed.error) or failed)
             else:
-                sources = self._freshness.files(manifest)
-                found = Recording(manifest.graph, sources=sources, info=_commits_shown(request, manifest))
+                info, moved = _commits_shown(request, manifest), self._freshness.moved(manifest)
+                found = Recording(manifest.graph, sources=self._freshness.files(manifest), moved=moved, info=info)
         if found is not None:
             self._kept[asked] = found
         return found
@@ -310,12 +312,13 @@ class Recordings:
             return None  # a fresh one is asked for again only where its Graph is lost
         if not isinstance(error, TorchMissing) and self._freshness.has_packages_of(manifest):
             return None
-        sources = self._freshness.files(manifest)
+        sources, moved = self._freshness.files(manifest), self._freshness.moved(manifest)
         if finding.verdict is Verdict.IMPORT_ONLY:
-            return Recording(manifest.graph, sources=sources, info=f"{request.target}: {finding}")
+            return Recording(manifest.graph, sources=sources, moved=moved, info=f"{request.target}: {finding}")
         is_fatal = self._settings.on_stale == "error"
         error = OutOfDate(request.target, finding.reasons, is_fatal, shlex.quote(self._settings.shown_root))
-        return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
+        shown = manifest.graph if self._settings.on_stale == "warn" else ""
+        return Recording(shown, error=error, sources=sources, moved=moved)
 
 
 def _commits_shown(request: RecordingRequest, manifest: Manifest) -> str:

@@ -154,6 +154,27 @@ class GraphFacts:
         except ValueError:
             return False
 
+    def given_back(self, call: int) -> dict[int, int]:
+        """Outputs of a call that are moved from what it got, beside others that it makes, by value what it got."""
+        outputs = [*dict.fromkeys(self.graph.calls[call].outputs.values())]
+        if len(outputs) < 2:
+            return {}
+        inside = {*self.ops_of([call])}
+        moved: dict[int, int] = {}
+        for value in outputs:
+            source, producer = value, self.graph.values[value].producer
+            while producer in inside and self.graph.ops[producer].inputs:
+                op = self.graph.ops[producer]
+                if not self.is_move(op, range(len(self.graph.values))):
+                    break
+                source = next((v for v in op.inputs if not self.is_side[v]), op.inputs[0])
+                producer = self.graph.values[source].producer
+            if source != value and producer not in inside:
+                moved[value] = source
+        made = [value for value in outputs if value not in moved and self.graph.values[value].producer in inside]
+        is_read = {value: any(reader in inside for reader in self.readers[value]) for value in moved}
+        return {value: source for value, source in moved.items() if made and not is_read[value]}
+
     def match(self, call: int, other: int) -> Match:
         """Counterparts of the calls and ops of one call in another, by paths and by where the code ran them."""
         if (call, other) in self._matches:

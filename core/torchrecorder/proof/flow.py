@@ -54,6 +54,8 @@ class FlowProof:
 
     def faults(self) -> Iterator[Fault]:
         uncovered = {*self.coverage.uncovered()}
+        closed = (call for node in self.view.nodes for part in (node, *node.parts) for call in part.calls)
+        through = {value: got for call in dict.fromkeys(closed) for value, got in self.facts.given_back(call).items()}
         for id_ in self.coverage.ops:
             op = self.graph.ops[id_]
             if id_ in uncovered:
@@ -62,7 +64,7 @@ class FlowProof:
                 self._read(op)
                 made = frozenset((id_,))
                 for value in op.outputs:
-                    self.come_from[value] = made
+                    self.come_from[value] = self._sources(through[value]) if value in through else made
         yield from self.unshown
         yield from self._wrongly_left_out(uncovered)
         yield from self._outputs()
@@ -132,7 +134,8 @@ class FlowProof:
         for node in nodes if is_free or len(nodes) > 1 else ():
             self.allowed.add((node, head, False))
         row = self.graph.values[value]
-        if not nodes and (not is_free or (row.kind in ("input", "op") and value not in self.view.aside)):
+        is_said = value in self.view.aside or 0 in row.shape  # a state before the first step has nothing to show
+        if not nodes and (not is_free or (row.kind in ("input", "op") and not is_said)):
             words = f"{row.name or f'value {value}'} is read and not drawn"
             self.unshown.append(Fault("flow", words, (self.coverage.root,)))
         if is_free or not nodes:
@@ -226,8 +229,9 @@ class FlowProof:
             for value in node.values if node.kind == "output" else ():
                 nodes.setdefault(value, set()).add(node.id)
         inside = {*self.coverage.ops}
+        given_back = self.facts.given_back(self.coverage.root) if self.coverage.root else {}
         for path, values in self._given.items():
-            for value in values:
+            for value in (value for value in values if value not in given_back):
                 for head, source in product(nodes.get(value, ()), self._sources(value)):
                     self._flows(source, head, self._is_free(value, source))
                 if value in nodes:

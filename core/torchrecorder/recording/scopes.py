@@ -60,6 +60,7 @@ class CallRow:
     index: int
     kind: CallKind
     frame: int | None
+    source: str | None = None
     ok: bool = True
     inputs: dict[str, int] = field(default_factory=dict)
     outputs: dict[str, int] = field(default_factory=dict)
@@ -215,14 +216,15 @@ class Scopes:
         return self._names.known(module) is not None
 
     def enter(self, module: nn.Module, moment: int, first_op: int, *, is_scripted: bool = False) -> RunningCall:
-        parent = frame = None
+        parent = frame = source = None
         if self.stack:
             if is_scripted:  # nothing of Python runs between it and what calls it
                 parent = self.stack[-1].row.id
             else:
-                parent, frame, *_ = self._locate(_caller_of_module(sys._getframe(1)))
+                parent, frame, source, _ = self._locate(_caller_of_module(sys._getframe(1)))
             self.stack[-1].children += 1
         row = self._open(self._name(module), "module", parent, frame)
+        row.source = source
         running = RunningCall(row, module, moment, first_op)
         if isinstance(module, fx.GraphModule):
             running.generated = GeneratedCalls(module)

@@ -148,7 +148,18 @@ class Session:
         if self._nodes is not None:  # 1.0.3 draws every layer
             called += [path for path, _ in every_path]
         calls = [
-            _call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
+            _call(
+                row.id,
+                row.parent,
+                row.module,
+                row.index,
+                row.inputs,
+                row.outputs,
+                row.ok,
+                row.kind,
+                row.frame,
+                row.source,
+            )
             for row in self._scopes.rows
         ]
         unknown = dict(self._ops.unknown)

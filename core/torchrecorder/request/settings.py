@@ -78,6 +78,15 @@ def _program(written: object, root: Path, _: object) -> str:
     return os.path.abspath(root / os.path.expanduser(text)) if os.path.dirname(text) else text
 
 
+def _code(written: object, *_: object) -> str:
+    text = _text(written)
+    if unknown := [name for name in re.findall(r"{(.*?)}", text) if name not in ("path", "line")]:
+        raise ValueError(f"{text!r} has {{{unknown[0]}}}, and there are {{path}} and {{line}}")
+    if text and "{path}" not in text:
+        raise ValueError(f"{text!r} names no file: write https://forge/pkg/blob/main/{{path}}#L{{line}}")
+    return text
+
+
 def _options(written: object, _: Path, problems: list[str]) -> dict[str, str]:
     if not isinstance(written, Mapping):
         raise ValueError(f"{written!r} is not a mapping: write each option as `name: value`")
@@ -181,6 +190,12 @@ class Settings:
     )
     options: Mapping[str, str] = setting(
         {}, _options, "Options for every diagram that does not set them itself, by name."
+    )
+    code: str = setting(
+        "",
+        _code,
+        "Address of a line of the project's code, such as `https://forge/pkg/blob/main/{path}#L{line}`: panels link to"
+        " the statement that called a layer. In Sphinx `linkcode` and `viewcode` say it, too.",
     )
     rules: Rules = setting(
         False,

@@ -26,7 +26,7 @@ from torchrecorder.trace.environment import ALL, OF_THE_LANGUAGE, SWITCHES, what
 from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, table_from_json, table_of
-from torchrecorder.trace.mentions import SEPARATOR, digest_now
+from torchrecorder.trace.mentions import SEPARATOR, Searches
 from torchrecorder.trace.ownership import foreign_path, is_installed, is_stdlib
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class Freshness:
             self._own_path, self._python = python
         self._finder = self._new_finder()
         self._digests = FileDigests(machine)
+        self._searches = Searches(machine)
         self._load_table = load_table
         self._installed: tuple[Installed, str] | None = None
         self._names = FileNames(project, self._finder)
@@ -128,6 +129,7 @@ class Freshness:
         from torchrecorder.trace.observed import ManifestBuilder  # not needed where nothing is recorded
 
         self._digests.forget()
+        self._searches.keep(result.searched, result.begun_ns)
         builder = ManifestBuilder(request, result, self._project, self._new_finder(), self._digests)
         return builder.manifest(graph, put_object, salt, installed)
 
@@ -145,6 +147,7 @@ class Freshness:
 
     def save_indexes(self) -> None:
         self._digests.save_indexes()
+        self._searches.save()
 
     def of(self, manifest: Manifest) -> Finding:
         modules = self._modules_of(manifest)
@@ -169,6 +172,12 @@ class Freshness:
         names = (manifest.files, manifest.folders, *(manifest.machine.get(kind, {}) for kind in ("files", "folders")))
         data = [self._names.path(name) for facts in names for name in facts]
         return tuple(dict.fromkeys([*files, *data])) if data else files
+
+    def moved(self, manifest: Manifest) -> tuple[Path, ...]:
+        """Files of modules that are not, byte by byte, as they were recorded: their lines may be others now."""
+        modules = self._modules_of(manifest)
+        files = (self._finder.file(change.module) for change in modules.changes) if modules is not None else ()
+        return tuple(file for file in files if file is not None)
 
     def has_packages_of(self, manifest: Manifest) -> bool:
         """Whether all that the model is made of is installed, in whatever version."""
@@ -244,7 +253,7 @@ class Freshness:
             if link_of(self._names.path(name)) != then:
                 yield f"the link {shown_name(name)} changed"
         for question, then in facts.get("searched", {}).items():
-            if digest_now(question) != then:
+            if self._searches.digest(question) != then:
                 yield f"what shows how {question.rpartition(SEPARATOR)[2]} is built changed"
         if manifest.installed and (changes := self._changed_installation(manifest.installed)):
             yield changes

@@ -6,15 +6,18 @@ but not that each text was looked at: a trace hears nothing of it, and keeps one
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from torchrecorder.cache.index import real_stat
+from torchrecorder.cache.index import SETTLED_NS, StampedIndex, real_stat, stamp_of
+from torchrecorder.cache.store import Store
 from torchrecorder.trace.digests import text_digest
 from torchrecorder.trace.ownership import is_installed, repository
 
@@ -174,10 +177,49 @@ def looking_once() -> Iterator[None]:
             _projects.clear()
 
 
-def digest_now(question: str) -> str | None:
-    """What a search would come to, that was asked before; None if its project is gone."""
-    root, package, word = question.split(SEPARATOR)
-    return Place(Path(root), Path(package)).digest(word) if os.path.isdir(root) else None
+class Searches:
+    """Searches that were made before, as they would end now; serves one build.
+
+    An index keeps what each came to as long as all files with texts are the same ones by their stamps: so a build in
+    which nothing changed reads none of them.
+    """
+
+    def __init__(self, machine: Store) -> None:
+        self._index = StampedIndex(machine, "searched.json")
+        self._states: dict[tuple[str, str], tuple[str, int]] = {}
+
+    def digest(self, question: str) -> str | None:
+        """What a search comes to; None if its project is gone."""
+        root, package, word = question.split(SEPARATOR)
+        if not os.path.isdir(root):
+            return None
+        state, newest = self._state(root, package)
+        known: str | None = self._index.get(question, state)
+        if known is None:
+            known = Place(Path(root), Path(package)).digest(word)
+            if time.time_ns() - newest > SETTLED_NS:
+                self._index.put(question, state, known)
+        return known
+
+    def keep(self, found: Mapping[str, str], begun_ns: int) -> None:
+        """Keep what searches of a recording came to that has just been made, if no text changed since it began."""
+        for question, digest in found.items():
+            root, package, _ = question.split(SEPARATOR)
+            state, newest = self._state(root, package)
+            if newest < begun_ns - SETTLED_NS:
+                self._index.put(question, state, digest)
+
+    def save(self) -> None:
+        self._index.save(lambda question: os.path.isdir(question.partition(SEPARATOR)[0]))
+
+    def _state(self, root: str, package: str) -> tuple[str, int]:
+        """The digest of the stamps of a project's texts besides its modules, and the newest date of one."""
+        if (root, package) not in self._states:
+            paths = (file.path for file in Place(Path(root), Path(package))._files() if not file.is_source)
+            stamps = {path: stamp_of(path) for path in paths}
+            newest = max((max(stamp[:2]) for stamp in stamps.values() if stamp), default=0)
+            self._states[root, package] = text_digest(json.dumps(sorted(stamps.items()))), newest
+        return self._states[root, package]
 
 
 def _walked(top: str, most: int) -> Iterator[str]:

@@ -27,10 +27,11 @@ _OF_CONV = {
     "conv": {"3": "stride", "4": "padding", "5": "dilation", "6": "groups"},
     "conv_transpose": {"3": "stride", "4": "padding", "5": "output_padding", "6": "groups", "7": "dilation"},
 }
-_FOLLOWING = ("size", "normalized_shape", "dtype", "groups")
+_FOLLOWING = ("size", "normalized_shape", "dtype", "groups", "enable_gqa")
 """Arguments by name that do."""
 _UNSAID = {"dilation": "1", "groups": "1", "padding": "0", "num_layers": "1", "bidirectional": "False", "bias": "True"}
-"""What a layer of torch does not say of itself, since it is the default."""
+_UNSAID |= {"is_causal": "False", "dropout_p": "0.0"}
+"""What a layer of torch does not say of itself, or what an op is not given, since it is the default."""
 
 _Turn = Sequence[int | None]
 """Calls that a box stands for at one time, one for each that is drawn; None where there is none."""
@@ -195,7 +196,8 @@ def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
     """Spans of what is not the same in all; of several classes that alone, since their settings are others."""
     names = dict.fromkeys(name for own in settings for name in own)
     for name in names:
-        values = tuple(dict.fromkeys(own.get(name, _UNSAID.get(name, "none")) for own in settings))
+        unsaid = _UNSAID.get(name, "None")
+        values = tuple(dict.fromkeys(own.get(name, unsaid).replace("None", "none") for own in settings))
         if len(values) > 1:
             yield Span(name, values)
             if name == CLASS:

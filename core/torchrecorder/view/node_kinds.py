@@ -23,6 +23,8 @@ Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op",
 SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@", "mm": "@"}
 """Ops drawn as a sign in a circle."""
 
+_SPOKEN = {"scaled_dot_product_attention": "attention", "setitem": "write"}
+
 _TOLD_BY_OPS: tuple[Kind, ...] = ("attention", "conv", "linear", "pool")
 _TELLING: tuple[Kind, ...] = ("attention", "conv", "norm", "linear", "pool")
 
@@ -67,6 +69,11 @@ def plain(name: str) -> str:
     """The name of an op without the signs of writing in place or of an operator: `add_` and `__add__` are `add`."""
     bare = name.strip("_") if name.startswith("__") else name.removesuffix("_")
     return _ALIASES.get(bare, bare)
+
+
+def spoken(name: str) -> str:
+    """The name of an op as a reader says it, or its sign: `+`, `attention`."""
+    return SYMBOLS.get(name) or _SPOKEN.get(name, name)
 
 
 def is_reflected(op: Op) -> bool:

@@ -29,7 +29,7 @@ def shared(tmp_path: Path) -> Store:
 @pytest.fixture
 def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was written just now counts as old."""
-    monkeypatch.setattr("torchrecorder.cache.index._SETTLED_NS", -1)
+    monkeypatch.setattr("torchrecorder.cache.index.SETTLED_NS", -1)
 
 
 def seen(own: Store, shared: Store) -> object:

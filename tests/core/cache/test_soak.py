@@ -63,7 +63,7 @@ def test_two_builds_at_once(soak: Soak) -> None:
 
 
 def test_damage_to_every_kind_of_file(soak: Soak, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchrecorder.cache.index._SETTLED_NS", -1)  # indexes are written at once
+    monkeypatch.setattr("torchrecorder.cache.index.SETTLED_NS", -1)  # indexes are written at once
     soak.heal()
     chance, seen = random.Random(2), Counter[str]()
     names = [file.relative_to(soak.cache) for file in soak.files() if file.stat().st_size]

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from tests.core.graph.building import Net, residual_block, transformer
 from torchrecorder.graph import Graph
-from torchrecorder.labels.labels import Label, Labels, op_label
+from torchrecorder.labels.labels import Labels
+from torchrecorder.labels.op_words import Label, op_label
 from torchrecorder.recording import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Node, make_view
@@ -124,6 +125,69 @@ def test_the_number_stands_on_the_side_on_which_it_is_written(forward: Callable[
 
     graph = capture(Of(), (torch.ones(1, 4),))
     assert op_label(graph, graph.ops[-1]) == Label(said)
+
+
+def test_an_index_names_the_tensor_that_it_takes() -> None:
+    class Picks(nn.Module):
+        def forward(self, x: Tensor, chosen: Tensor) -> Tensor:
+            y = x[:, chosen]
+            order = y.sum(0).argsort()
+            y[:, order] = 1.0
+            y[0::2] = x[0::2, :2]
+            return y
+
+    graph = capture(Picks(), (torch.rand(4, 3), torch.tensor([2, 0])))
+    said = [op_label(graph, op).name for op in graph.ops if op.name in ("getitem", "setitem")]
+    assert said == ["[:, chosen]", "write 1 at [:, order]", "[0::2, :2]", "write [0::2]"]
+
+
+def test_entries_of_a_list_that_are_joined_are_said_as_one() -> None:
+    class Mix(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scalars = nn.ParameterList(torch.ones(4, 1) for _ in range(3))
+            self.one, self.two = nn.Parameter(torch.ones(4, 1)), nn.Parameter(torch.ones(4, 1))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.cat([torch.cat([x, *self.scalars], 1).tanh(), self.one, self.two], 1).tanh()
+
+    said = labels(capture(Mix(), (torch.rand(4, 3),)))
+    assert [name for name in said if name.startswith("cat")] == ["cat scalars.0–2 · tanh", "cat one two · tanh"]
+
+
+def test_a_sequential_says_what_is_in_it() -> None:
+    short = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.ReLU(), nn.Dropout(), nn.Linear(3, 3))
+    long = nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(3, 3), nn.Tanh())))
+
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.short, self.long = short, long
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.long(self.short(x).cumsum(0))
+
+    said = labels(capture(Heads().eval(), (torch.rand(4, 3),)), depth=1)
+    assert said["short"].startswith("Linear · BatchNorm · ReLU · Linear · ")
+    assert said["long"].startswith("6 layers · ")
+
+
+def test_a_mask_that_is_none_is_no_other_setting() -> None:
+    class Attends(nn.Module):
+        def __init__(self, *, says: bool) -> None:
+            super().__init__()
+            self.project, self.says = nn.Linear(3, 3), says
+
+        def forward(self, x: Tensor) -> Tensor:
+            given = {"attn_mask": None} if self.says else {}
+            q = self.project(x)
+            return x + nn.functional.scaled_dot_product_attention(q, q, q, is_causal=False, **given)
+
+    layers = [layer for i in range(3) for layer in (Attends(says=i > 1), nn.Softmax(-1 if i else -2))]
+    view = make_view(capture(nn.Sequential(*layers), (torch.rand(1, 2, 4, 3),)))
+    (inset,) = view.insets
+    said = [Labels(inset.view).node(node) for node in inset.view.nodes]
+    assert Label("attention", "scaled dot-product") in said
 
 
 def test_ops() -> None:

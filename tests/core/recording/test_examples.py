@@ -15,6 +15,7 @@ from torch import nn
 
 from torchrecorder.errors import InputError, TargetBuildFailed
 from torchrecorder.graph import Graph
+from torchrecorder.recording import examples
 from torchrecorder.recording.examples import Way, arguments_found
 from torchrecorder.recording.written.values import LARGEST
 from torchrecorder.request import RecordingRequest
@@ -385,6 +386,21 @@ def test_functions_given_to_functions_are_not_searched(project: Project) -> None
     assert calls < 100_000  # 25,000; their scope holds them all, so that each is in itself
 
 
+def test_classes_near_one_are_looked_at_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    wants = "\nclass Wants(Net):\n    def __init__(self, pieces, mystery):\n        super().__init__(pieces)\n"
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + wants)
+    project.write("tests/test_net.py", "from PKG import Net\nNet(7)")
+    asked: list[str] = []
+    written = examples._written
+    monkeypatch.setattr(
+        examples,
+        "_written",
+        lambda cls, place: asked.append(cls.__name__) or written(cls, place),  # type: ignore[func-returns-value]
+    )
+    assert project.ways("Wants") == []
+    assert asked == ["Wants", "Net"]
+
+
 def test_what_holds_itself_is_not_given(project: Project) -> None:
     project.write("tests/test_net.py", "from PKG import Net\nx = []\nx.append(x)\nx.append(x)\nNet(x)\nNet(7)")
     assert project.notes() == ["built as in tests/test_net.py:6: Net(7)"]
@@ -430,3 +446,129 @@ def test_a_guess_from_names_counts_if_an_example_cannot_be_built(project: Projec
     project.write(f"src/{project.package}/__init__.py", dedent(NETS) + net)
     project.write("tests/test_any.py", "from PKG import Any\nAny(*[])\nAny(**{})")
     assert project.graph("Any").info.grade == "names"
+
+
+CONFIGURED = """
+    from __future__ import annotations
+    from dataclasses import dataclass, field
+    from typing import Any, Optional
+    import torch
+    from torch import nn
+
+    class BaseConfig:
+        pass
+
+    @dataclass
+    class Inner:
+        width: int = 5
+
+    @dataclass
+    class NetConfig(BaseConfig):
+        pieces: int = 3
+        inner: Inner = field(default_factory=Inner)
+
+    @dataclass
+    class Wanting:
+        hidden_dim: int
+        inner: Inner
+
+    class PlainOptions:
+        def __init__(self, pieces=3):
+            self.pieces = pieces
+
+    @dataclass
+    class StrangeConfig:
+        mystery: int
+
+    class {name}(nn.Module):
+        def __init__(self, {parameters}):
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+
+        def forward(self, x):
+            return self.layers(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "expected"),
+    [
+        ("Net", "config: NetConfig", "alone: Net(config=NetConfig())"),
+        ("Net", "settings: Optional[NetConfig] = None", "alone: Net(settings=NetConfig())"),
+        ("Net", "config", "alone: Net(config=NetConfig())"),
+        ("NetModel", "config: dict[str, Any]", "alone: NetModel(config=NetConfig())"),
+        ("NetForWords", "config: BaseConfig", "alone: NetForWords(config=NetConfig())"),
+        ("Other", "options: PlainOptions", "alone: Other(options=PlainOptions())"),
+        ("Other", "how: Inner", "alone: Other(how=Inner())"),
+        (
+            "Other",
+            "how: Wanting, num_classes: int",
+            "and what names suggest: Other(how=Wanting(hidden_dim=64, inner=Inner()), num_classes=4)",
+        ),
+        ("Strange", "config: StrangeConfig", ""),
+        ("Net", "config: NetConfig, mystery", ""),
+        ("Net", "layers: list[NetConfig]", ""),
+        ("Other", "config", ""),
+        ("Other", "head: nn.Module", ""),
+    ],
+)
+def test_configurations(project: Project, name: str, parameters: str, expected: str) -> None:
+    nets = CONFIGURED.format(name=name, parameters=parameters)
+    project.write(f"src/{project.package}/__init__.py", nets)
+    notes = [way.note for way in project.ways(name)]
+    assert notes == ([f"built with the defaults of its configuration {expected}"] if expected else [])
+    if expected:
+        if "None" not in parameters:  # it is built without one
+            request = RecordingRequest(f"{project.package}.{name}")
+            assert record(request, [project.package], is_trial=True).info.notes[0] == notes[0]
+        assert [way.grade for way in project.ways(name)] == ["names" if "suggest" in expected else "model"]
+
+
+def test_a_configuration_that_a_test_shows_comes_first(project: Project) -> None:
+    project.write(f"src/{project.package}/__init__.py", CONFIGURED.format(name="Net", parameters="config: NetConfig"))
+    project.write("tests/test_net.py", "from PKG import Net, NetConfig\nNet(NetConfig(pieces=7))")
+    assert [way.note for way in project.ways()][:2] == [
+        "built as in tests/test_net.py:2: Net(NetConfig(pieces=7))",
+        "built with the defaults of its configuration alone: Net(config=NetConfig())",
+    ]
+
+
+def test_a_configuration_that_fails_is_advised_of(project: Project) -> None:
+    nets = CONFIGURED.format(name="Strange", parameters="config: StrangeConfig")
+    project.write(f"src/{project.package}/__init__.py", nets)
+    with pytest.raises(TargetBuildFailed, match="write a function of three lines"):
+        project.graph("Strange")
+
+
+def test_what_is_set_before_the_call_is_set_again(project: Project) -> None:
+    net = """
+        class Timed(Net):
+            def __init__(self, pieces):
+                super().__init__(pieces)
+                self.now = None
+
+            def set_timestep(self, timestep):
+                self.now = timestep
+
+            def set_nothing(self):
+                raise RuntimeError("never")
+
+            def forward(self, x):
+                return super().forward(x) + self.now
+    """
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + dedent(net))
+    test = """
+        import torch
+        from PKG import Timed
+        def test():
+            timed = Timed(7)
+            timed.set_nothing()
+            timed.set_timestep(timestep=torch.randint(0, 9, size=(1, 1)))
+            timed.set_unread(somewhere.read())
+            timed(torch.rand(1, 7))
+            timed.set_timestep(None)
+    """
+    project.write("tests/test_net.py", test)
+    graph = project.graph("Timed")
+    assert graph.info.notes[0] == "built as in tests/test_net.py:5: Timed(7), then set_nothing(…), then set_timestep(…)"
+    assert shapes(graph) == [(1, 7)]

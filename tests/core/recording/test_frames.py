@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import json
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +15,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from tests.core.recording.nets import Net, record
-from torchrecorder.graph import Graph, to_json
+from torchrecorder.errors import FormatError
+from torchrecorder.graph import Graph, from_json, to_json
 
 X = torch.ones(2, 4)
 
@@ -221,3 +223,24 @@ def test_no_absolute_path_is_written() -> None:
     text = to_json(record(Attention(), X))
     assert "recording/test_frames.py:" in text
     assert '"/' not in text
+
+
+def test_a_call_keeps_the_statement_that_called_it() -> None:
+    """Of a part of a container there is none: torch's code calls it."""
+    model = nn.Sequential(Attention(), nn.ReLU())
+    graph = record(model, X)
+    at = Attention.forward.__code__.co_firstlineno + 1
+    assert {call.module: call.source for call in graph.calls} == {
+        "": None,
+        "0": None,
+        "0.q": f"{__name__.replace('.', '/')}.py:{at}",
+        "0.k": f"{__name__.replace('.', '/')}.py:{at}",
+        "1": None,
+    }
+    assert from_json(to_json(graph)) == graph
+    before = json.loads(to_json(graph))
+    assert before.pop("called")["places"] == [f"{__name__.replace('.', '/')}.py:{at}"]
+    assert {call.source for call in from_json(json.dumps(before)).calls} == {None}, "as an earlier version wrote it"
+    for wrong in ({"places": [], "calls": [0] * 5}, {"places": [3], "calls": [0] * 5}, {"calls": []}):
+        with pytest.raises(FormatError):
+            from_json(json.dumps({**before, "called": wrong}))

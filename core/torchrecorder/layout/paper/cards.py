@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchrecorder.labels.labels import Label, Labels
+from torchrecorder.labels.labels import Labels
+from torchrecorder.labels.op_words import Label
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Rect
@@ -186,7 +187,7 @@ class Cards:
         alike = {name: [node for node, other in names.items() if other == name] for name in names.values()}
         taken = Counter(names.values())
         # a reader looks for the other end of a line in all of the picture
-        others = [self._label(node).name for node in self._view.nodes if node.id not in names] if ends else []
+        others = [self._label(node).name for node in self._view.nodes if node.id not in names]
         for name in alike:
             begin = name.rstrip("…")
             taken[name] += sum(other.startswith(begin) if begin != name else other == name for other in others)

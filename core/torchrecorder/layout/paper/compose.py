@@ -84,7 +84,9 @@ class Composer:
         keys = self._panels.by_box[None].keys
         boxes = [key.id for key in keys if key.kind == "box"]
         are_ends = all(nodes[key.id].kind in ("input", "output") for key in keys if key.kind == "node")
-        return boxes[0] if len(boxes) == 1 and are_ends and all(not nodes[n].box for n in self._panels.hubs) else None
+        are_ends &= all("box" in (part.tail.kind, part.head.kind) for part in self._panels.by_box[None].segments)
+        are_ends &= all(nodes[n].box is not None for n in self._panels.hubs)
+        return boxes[0] if len(boxes) == 1 and are_ends else None
 
     def _only_u(self) -> int | None:
         """The box of a U, if there is nothing around it but an input and an output."""

@@ -104,8 +104,10 @@ class Panels:
         """The nodes that each edge joins, by its position in the View."""
         self.beside: dict[int, list[int]] = defaultdict(list)  # by reader the nodes that are drawn beside it
         self.hubs = self._hubs(flows)
-        aside = [flow for flow in flows if flow.tail in self.hubs or flow.position in named]
-        flows = self._set_aside(flows, self.hubs)
+        fed = Counter(flow.head for flow in flows)
+        led = [flow for flow in flows if flow.tail in self.hubs and fed[flow.head] == 1]  # a name alone feeds nothing
+        aside = [flow for flow in flows if (flow.tail in self.hubs or flow.position in named) and flow not in led]
+        flows = sorted([*self._set_aside([flow for flow in flows if flow not in led], self.hubs), *led])
         self.named: dict[int, list[NamedEnd]] = defaultdict(list)
         """By node the ends of lines at it that have names for the rest."""
         for flow in (flow for flow in flows if flow.position in named):

@@ -52,8 +52,8 @@ class Tracks:
         low, high = sorted((before, after))
         level = self._levels.setdefault(user, _Level(low, high, [], []))
         level.low, level.high = min(level.low, low), max(level.high, high)
-        level.before.append(before)
-        level.after.append(after)
+        for x, known in ((before, level.before), (after, level.after)):  # what several lines share is one
+            known += [x] if all(abs(x - other) > _AT for other in known) else []
         level.settle.append(settle)
 
     def settle(self) -> int:

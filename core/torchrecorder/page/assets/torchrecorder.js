@@ -146,7 +146,9 @@
     let current, isPinned, timer, pointer, kept;
 
     const panel = make("div", { className: "torchrecorder-panel", hidden: true, tabIndex: -1, id: views.id + "?", role: "region", ariaLabel: _("Details") });
-    const describe = ([path = "", Class, Settings, Parameters, FLOPs, Output, into, Source, times, Parts, Notes]) => {
+    const code = JSON.parse(views.dataset.code ?? "{}");
+    const describe = ([path = "", Class, Settings, Parameters, FLOPs, Output, into, at, times, Parts, Notes]) => {
+      const Source = code[at] ? make("a", { href: code[at] }, at) : at;
       const [name, In] = path.split("/").reverse(), list = make("dl"), Input = Class && (into || Output), Repeats = times && "×" + times;
       const facts = { In, Class, Settings, Parameters, FLOPs, Input, Output, Source, Repeats, Parts, Notes };
       for (const fact in facts) if (facts[fact]) list.append(make("dt", {}, _(fact)), make("dd", {}, facts[fact]));

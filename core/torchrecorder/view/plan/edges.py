@@ -84,6 +84,8 @@ class Ends:
         given: dict[str, tuple[int, ...]] = {path: (value,) for path, value in self.graph.calls[call].outputs.items()}
         if call == self.plan.visible.root:
             return given
+        passed = self.plan.visible.passed(call)  # around it that is drawn from where it comes
+        given = {path: values for path, values in given.items() if values[0] not in passed}
         is_read = self.plan.visible.is_read_outside
         return {path: values for path, values in given.items() if is_read(values[0], call)} or given
 

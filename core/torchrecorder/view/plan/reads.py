@@ -107,6 +107,9 @@ class Reads:
                 for value in op.outputs:
                     if value not in self.twins:
                         self.origin[value] = self.origin[source]
+            elif holder is not None and (passed := self.plan.visible.passed(holder)):
+                for value in (value for value in op.outputs if value in passed):
+                    self.origin[value] = self.origin[passed[value]]
 
     def _twins(self, call: int, head: int) -> dict[int, int]:
         """By value of a repeat the one that the drawn call makes in its place."""

@@ -7,7 +7,7 @@ Changes of shape and copies hand on the data of one argument, so they are drawn 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -76,6 +76,7 @@ class Visibility:
         for call in self.asked:
             self.opened.update(around.id for around in graph.around(call))
         self.collapsed = frozenset(self.matching(options.collapse))
+        self._passed: dict[int, dict[int, int]] = {}
         self.is_roomy = False
         """Whether a picture has room for patches of arithmetic, op by op."""
         self.strict: set[int] = set()
@@ -161,6 +162,27 @@ class Visibility:
                 pending += op.outputs if is_handed else ()
         return False
 
+    def passed(self, call: int) -> Mapping[int, int]:
+        """What a call gives back as it got it, perhaps in another shape, beside what it makes: by value what it got."""
+        if call not in self._passed:
+            self._passed[call] = dict(self._given_back(call))
+        return self._passed[call]
+
+    def _given_back(self, call: int) -> Iterator[tuple[int, int]]:
+        outputs, inside = {*self.graph.calls[call].outputs.values()}, {*self.tree.all_ops_of(call)}
+        if len(outputs) < 2:
+            return
+        got: dict[int, int] = {}
+        for op in sorted(inside):
+            source = self.handed[op]
+            is_outside = source is not None and self.graph.values[source].producer not in inside
+            if source is not None and (is_outside or source in got):
+                got.update(dict.fromkeys(self.graph.ops[op].outputs, got.get(source, source)))
+        if any(self.graph.values[value].producer in inside for value in outputs - got.keys()):
+            for value in sorted(outputs & got.keys()):
+                if not any(reader.id in inside for reader in self.readers.get(value, ())):
+                    yield value, got[value]
+
     @cached_property
     def readers(self) -> dict[int, list[Op]]:
         readers: dict[int, list[Op]] = {}
@@ -222,7 +244,7 @@ def _is_born_empty(graph: Graph, value: int) -> bool:
 def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
     """Value whose data the op only gives another shape, type or place, or a part of; None if it does more."""
     if not op.inputs or op.mutates:
-        return None
+        return op.inputs[0] if op.inputs and not is_all and _changes_nothing(op) else None
     if not is_all and _is_part(op):
         return op.inputs[0]
     if op.name in SHAPING or (op.name == "getitem" and _ALL_OF_IT.fullmatch(op.attrs.get("1", ""))):
@@ -257,9 +279,13 @@ def _put_together(graph: Graph) -> Iterator[tuple[int, int | None]]:
 
 
 def _is_part(op: Op) -> bool:
-    name, other = op.name.removesuffix("_"), op.attrs.get("1") or op.attrs.get("other", "")
     if op.name == "getitem":
+        other = op.attrs.get("1") or op.attrs.get("other", "")
         return len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other) or _STRETCH.fullmatch(other))
+    return op.name in PIECES or _changes_nothing(op)
+
+
+def _changes_nothing(op: Op) -> bool:
+    name, other = op.name.removesuffix("_"), op.attrs.get("1") or op.attrs.get("other", "")
     is_turned = is_reflected(op) and name in ("sub", "div")  # `1 / x`
-    is_same = len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()) and not is_turned
-    return op.name in PIECES or is_same
+    return len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()) and not is_turned

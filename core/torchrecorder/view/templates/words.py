@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from torchrecorder.view import tuning
 from torchrecorder.view.facts import frames_around
-from torchrecorder.view.node_kinds import SYMBOLS, plain
+from torchrecorder.view.node_kinds import plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, SUMS
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.tree import Item, counted
@@ -224,8 +224,8 @@ class _Compared:
         if not more and not less:
             pairs = zip(map(self._reads, here), map(self._reads, there), strict=True)
             turned = [op for op, (x, y) in zip(here, pairs, strict=True) if x != y and sorted(x) == sorted(y)]
-            names = [self._sign(op) for op in turned if plain(self.graph.ops[op].name) not in _SYMMETRIC]
-            swapped = {("with", f"inputs of {name} swapped"): None for name in names}
+            signs = [self._sign(op) for op in turned if plain(self.graph.ops[op].name) not in _SYMMETRIC]
+            swapped = {("with", f"inputs of {name} swapped"): None for name in signs}
         for some, ops, names, pair in ((more, here, self._more, (a, b)), (less, there, self._less, (b, a))):
             functions, layers = self._only_in(*pair), alone[0] if ops is here else alone[1]
             given = {value for child in layers for value in self.graph.calls[child].outputs.values()}
@@ -249,8 +249,7 @@ class _Compared:
         return [op - at if at is not None and at >= first else -1 - elsewhere.index(value) for value, at in pairs]
 
     def _sign(self, op: int) -> str:
-        name = plain(self.graph.ops[op].name)
-        return SYMBOLS.get(name, name)
+        return spoken(plain(self.graph.ops[op].name))
 
     def _named(self, ops: Sequence[int], word: str, functions: Mapping[Item, str]) -> str:
         """Name of ops that one of two calls has: their function, a `skip` or a `mask`; else the word itself."""

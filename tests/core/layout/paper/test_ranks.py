@@ -56,6 +56,28 @@ def test_what_only_a_hub_feeds_stands_below_it() -> None:
     assert named(picture, "output 1")[1] == named(picture, "output 0")[1]
 
 
+def test_a_line_leads_to_what_only_a_hub_feeds() -> None:
+    picture = paper(detector("postprocess_detections"), depth="all")
+    n_tags = sum(words == "postprocess…" for words, _ in picture.labels)
+    assert n_tags == 3  # at what something else feeds, too
+    assert sum(ends[0] == "1" for ends in picture.ends) - n_tags == 3  # `cat`, `neg` and the output
+
+
+def test_a_hub_that_another_layer_has_the_name_of_has_a_number() -> None:
+    net = Net("Autoencoder")
+    x = net.input("x", 1, 8)
+    with net.call("encoder", "Encoder", params=10):
+        z = net.layer("encoder.conv_out", "Linear", net.layer("encoder.conv_in", "Linear", x))
+    with net.call("decoder", "Decoder", params=10):
+        x = net.layer("decoder.first", "Linear", z)
+        for i in range(4):
+            x = net.layer(f"decoder.up{i}", "Linear", net.op("norm", x, z))
+        x = net.layer("decoder.conv_out", "Linear", x)
+    words = [words for words, _ in paper(net.graph(x), depth="all").labels]
+    assert words.count("conv_out #1") == 5
+    assert words.count("conv_out") == 1
+
+
 def test_a_tag_is_the_name_of_its_hub_cut_at_the_end() -> None:
     picture = paper(detector("postprocess_detections"), depth="all")
     assert {words for words, _ in picture.labels if "…" in words} == {"postprocess…"}

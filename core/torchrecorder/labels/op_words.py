@@ -1,0 +1,82 @@
+"""The words on ops: signs, indices with the names of what they index by, and what is written where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from torchrecorder.graph import Graph, Op
+from torchrecorder.labels.names import clean
+from torchrecorder.labels.summaries import among, setting
+from torchrecorder.view import Span
+from torchrecorder.view.differences import values_of
+from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
+
+MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
+_MAX_INDEX = 20
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+_TENSOR = re.compile(r"\btensor\b")
+
+
+class Label(NamedTuple):
+    """The lines of a node; a single one if the second would repeat it."""
+
+    name: str
+    line: str = ""
+    is_sign: bool = False
+    """Whether it is drawn in a circle."""
+
+
+def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
+    """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place."""
+    name = plain(op.name)
+    if names := values_of(spans, ""):
+        return Label(clean(among([*map(spoken, names)]), MAX_NAME))
+    if name == "getitem" and len(spans) == 1:
+        axes = zip(*(_bare(value).split(", ") for value in spans[0].values), strict=False)
+        return Label(f"[{clean(', '.join(' … '.join(dict.fromkeys((of[0], of[-1]))) for of in axes), _MAX_INDEX)}]")
+    if spans:
+        facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
+        return Label(spoken(name), clean(" · ".join(facts), MAX_LINE))
+    if name in SYMBOLS:
+        # a sign, with the number if the op's other side is one
+        sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
+        if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
+            return Label(sign, is_sign=True)
+        text = f"{float(number):.4g}"
+        is_turned = name in ("sub", "div") and is_reflected(op)  # `1 - x`
+        return Label(f"{text} {sign}" if "0" in op.attrs or is_turned else f"{sign} {text}")
+    if name in ("getitem", "setitem"):
+        number = op.attrs.get("2", "")
+        what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""
+        return Label(f"{what}[{clean(_index(graph, op), _MAX_INDEX)}]")
+    return Label(clean(f"{spoken(name)} {_power(op)}".strip(), MAX_NAME), clean(_weight(graph, op), MAX_LINE))
+
+
+def _power(op: Op) -> str:
+    return op.attrs.get("1", "") if plain(op.name) == "pow" else ""
+
+
+def _weight(graph: Graph, op: Op) -> str:
+    """The sizes of the weight of a linear op, `8→16`, and the kind of an attention."""
+    if op.name == "scaled_dot_product_attention":
+        return "scaled dot-product"
+    meta = graph.values[op.inputs[1]].meta if plain(op.name) == "linear" and len(op.inputs) > 1 else None
+    return f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
+
+
+def _index(graph: Graph, op: Op) -> str:
+    """`:, 0` for the index `(:, 0)`, with names for the tensors in it: `:, context`."""
+    given, names = op.inputs[1:] if plain(op.name) == "getitem" else op.inputs[1:-1] or op.inputs[1:], list[str]()
+    for value in given:
+        row = graph.values[value]
+        maker = "" if row.producer is None else graph.variable(graph.ops[row.producer])
+        names.append(maker or (row.name or "").rpartition(".")[2] or "…")
+    text = _bare(op.attrs.get("1", "")) or ", ".join(["tensor"] * len(names[:1]))
+    rest: Iterator[str] = iter(names)
+    return _TENSOR.sub(lambda _: next(rest, "…"), text) or "…"
+
+
+def _bare(text: str) -> str:
+    return text[1:-1].rstrip(",") if text.startswith("(") else text

@@ -1,0 +1,115 @@
+"""What a closed layer only gives back is drawn from where it comes, not as something that the layer made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.core.view.seeing import edges
+from torchrecorder.graph import Graph
+from torchrecorder.proof import faults
+from torchrecorder.recording import capture
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import View, make_view
+
+
+class Remembering(nn.Module):
+    """Gives back its input, to be remembered, and what it makes of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.detach().view(-1, 4, 8), self.second(self.first(x).relu())
+
+
+class Memories(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Linear(8, 8)
+        self.layers = nn.ModuleList(Remembering() for _ in range(2))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, list[Tensor]]:
+        x, kept = self.embed(x), []
+        for layer in self.layers:
+            memory, x = layer(x)
+            kept.append(memory)
+        return x, kept
+
+
+def recorded(model: nn.Module, *args: Tensor) -> Graph:
+    with torch.no_grad():
+        return capture(model, args, {})
+
+
+def from_layers(view: View) -> list[str]:
+    return [edge for edge in edges(view) if "output" in edge]
+
+
+@pytest.mark.parametrize("depth", [1, 2, "auto"])
+def test_a_memory_comes_from_where_the_layer_has_it_from(depth: int | str) -> None:
+    view = make_view(recorded(Memories(), torch.randn(2, 4, 8)), DrawingOptions(depth=depth, fold=False))  # type: ignore[arg-type]
+    assert "embed > output:1.0" in from_layers(view)
+    assert not any("embed" in edge for edge in from_layers(view) if not edge.endswith("1.0"))
+    assert faults(view) == ()
+
+
+def test_an_inset_does_not_give_what_it_gets() -> None:
+    view = make_view(recorded(Memories(), torch.randn(2, 4, 8)))
+    for inset in view.insets:
+        inputs = {node.id for node in inset.view.nodes if node.kind == "input"}
+        outputs = {node.id for node in inset.view.nodes if node.kind == "output"}
+        assert not any(edge.tail in inputs and edge.head in outputs for edge in inset.view.edges)
+    assert faults(view) == ()
+
+
+def test_a_memory_that_is_drawn_as_made_by_the_layer_is_a_fault() -> None:
+    view = make_view(recorded(Memories(), torch.randn(2, 4, 8)), DrawingOptions(depth=1, fold=False))
+    (edge,) = [edge for edge in view.edges if view.nodes[edge.head].name == "1.0"]
+    layer = next(node.id for node in view.nodes if node.kind == "call" and node.id > edge.tail)
+    moved = replace(view, edges=tuple(replace(e, tail=layer) if e is edge else e for e in view.edges))
+    assert any(fault.kind == "flow" for fault in faults(moved))
+
+
+class Patches(nn.Module):
+    """Only gives its input another shape, in two outputs."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.view(-1, 2, 2, 8), x.mT
+
+
+class Shaped(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches, self.a, self.b = Patches(), nn.Linear(8, 8), nn.Linear(4, 8)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        windows, turned = self.patches(x)
+        return self.a(windows), self.b(turned)
+
+
+def test_a_layer_that_does_nothing_else_stays_where_it_is() -> None:
+    view = make_view(recorded(Shaped(), torch.randn(2, 4, 8)), DrawingOptions(depth=1))
+    assert not any(edge.startswith("input:x > a") for edge in edges(view))
+    assert faults(view) == ()
+
+
+def test_a_product_in_place_with_one_changes_nothing() -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+            low, high = self.a(x), self.b(x)
+            low = low * scale
+            high *= scale
+            return low, high
+
+    view = make_view(recorded(Scaled(), torch.randn(2, 8)))
+    assert not any("mul" in edge for edge in edges(view))
+    assert faults(view) == ()
