@@ -260,7 +260,7 @@ _NAMES = {
     "getitem": AxisRule(_item),
     "view_as reshape_as expand expand_as broadcast_to repeat repeat_interleave zeros ones empty full rand randn arange "
     "randint new_zeros new_ones new_empty new_full permute transpose swapaxes swapdims movedim t T mT select unbind "
-    "unsqueeze squeeze split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn "
+    "unsqueeze squeeze split tensor_split chunk narrow index_select gather outer pad topk fft ifft rfft irfft fftn "
     "ifftn": AxisRule(_larger),
 }
 _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}
