@@ -152,6 +152,12 @@ def _stacked(call: Called) -> Axes:
     return Axes(frozenset(axis + (axis >= dim) for axis in first.batch), first.is_all)
 
 
+def _crossed(call: Called) -> Axes:
+    """An axis of each of two vectors."""
+    pair = [call.of(vector) for vector in call.args]
+    return Axes(frozenset(axis for axis, own in enumerate(pair) if own.batch), all(own.is_all for own in pair))
+
+
 def _lettered(call: Called) -> Axes | Sequence[Axes]:
     """The axes whose letters stand for the batch in an equation."""
     given, _, result = call.args[0].replace(" ", "").partition("->")
@@ -253,14 +259,15 @@ _NAMES = {
         _reduced, lambda *args, **kwargs: _alone(_summed_over(*args, **kwargs))
     ),
     "cat concat concatenate": AxisRule(_joined),
-    # On tensors without data, these three need torch's compiler, which is not loaded for that.
+    # On tensors without data, these need torch's compiler, which is not loaded for that.
     "stack": AxisRule(_stacked),
+    "outer": AxisRule(_crossed),
     "glu": AxisRule(_kept),
     "one_hot": AxisRule(_counted),
     "getitem": AxisRule(_item),
     "view_as reshape_as expand expand_as broadcast_to repeat repeat_interleave zeros ones empty full rand randn arange "
     "randint new_zeros new_ones new_empty new_full permute transpose swapaxes swapdims movedim t T mT select unbind "
-    "unsqueeze squeeze split tensor_split chunk narrow index_select gather outer pad topk fft ifft rfft irfft fftn "
+    "unsqueeze squeeze split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn "
     "ifftn": AxisRule(_larger),
 }
 _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}
