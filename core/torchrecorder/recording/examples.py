@@ -15,30 +15,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from inspect import isabstract
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from time import thread_time
 from types import ModuleType
 from typing import Any
 
+import torch
 from torch import nn
 
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.configurations import classes_around, configured
+from torchrecorder.recording.inputs import make_tensor
 from torchrecorder.recording.shared_names import usual
 from torchrecorder.recording.written.reader import Reader
 from torchrecorder.recording.written.values import (
     Call,
     Example,
     Made,
+    Prepared,
     call_text,
     is_given,
     is_read,
     items_in,
     made,
+    mapped,
     value_text,
 )
-from torchrecorder.request import Target
+from torchrecorder.request import InputSpec, Target
 from torchrecorder.request.callables import docstrings, needed_arguments, parameters_of, required
 from torchrecorder.trace.allowed import refused_argument
 from torchrecorder.trace.mentions import Place
@@ -74,6 +78,9 @@ class Way:
     calls: tuple[Call, ...] = ()
     """Arguments with which the object is called there, each with its line."""
 
+    prepared: tuple[Prepared, ...] = ()
+    """What is set in the object there before."""
+
     cls: type | None = None
     """For which the project was searched in vain before."""
 
@@ -86,8 +93,17 @@ class Way:
             depend_on_search(self.cls)
 
     def called(self, builder: Callable[..., object]) -> object:
-        """The result of calling the builder, with the objects among the arguments made anew."""
-        return builder(*made(self.args), **{name: made(value) for name, value in self.kwargs.items()})
+        """The result of calling the builder, with the objects among the arguments made anew, and prepared."""
+        built = builder(*made(self.args), **{name: made(value) for name, value in self.kwargs.items()})
+        generator = torch.Generator().manual_seed(0)
+
+        def tensor(value: Any) -> Any:
+            return make_tensor(value, generator) if isinstance(value, InputSpec) else made(value)
+
+        for name, args, kwargs in self.prepared:
+            with suppress(Exception):  # it may be meant for other devices; without it, the forward says what it wants
+                getattr(built, name)(*mapped(args, tensor), **mapped(kwargs, tensor))
+        return built
 
 
 def ways(
@@ -134,15 +150,20 @@ def arguments_found(cls: type) -> Iterator[Way]:
     """Arguments that may build a class, the most trusted first; each is looked for when it is asked for."""
     seen: set[str] = set()
     place = _place(cls)
-    for kind in (_written, _of_sibling, _in_package, _configured, _as_near_and_by_names, _by_names):
+    near = tee(_as_near(cls, place))
+    kinds = (
+        *(_written(cls, place), _of_sibling(cls, near[0]), _in_package(cls, place), _configured(cls)),
+        *(_as_near_and_by_names(cls, near[1]), _by_names(cls)),
+    )
+    for kind in kinds:
         with suppress(Exception):  # classes of others may answer any question with an exception
-            yield from islice(_new(kind(cls, place), cls, seen), _OF_A_KIND)
+            yield from islice(_new(kind, cls, seen), _OF_A_KIND)
 
 
 def _new(ways: Iterable[Way], cls: type, seen: set[str]) -> Iterator[Way]:
     """Those that were not given before, and that read no files and fetch nothing."""
     for way in ways:
-        text = call_text("", way.args, way.kwargs)
+        text = call_text("", way.args, way.kwargs) + "".join(name for name, *_ in way.prepared)
         if text not in seen and not refused_argument(Target("", None, way.args, {**way.kwargs}), cls):
             seen.add(text)
             yield way
@@ -252,7 +273,9 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
         text += f", without {', '.join(left_out)}" if left_out else ""
         at = f"{shown}:{example.line}" if example.line and path else shown
         note = f"built as in {at}: {text}" if path else f"built as in an example of its docstring: {text}"
-        way = Way(example.args, kwargs, note, "declared", at, path, tuple(example.calls))
+        prepared = tuple({it[0]: it for it in example.prepared}.values())
+        note += "".join(f", then {name}(…)" for name, *_ in prepared)
+        way = Way(example.args, kwargs, note, "declared", at, path, tuple(example.calls), prepared)
         is_silent = not any(is_given([*it[1:]]) for it in example.calls)
         wants_weights = any(value and re.search("pretrain|weights|checkpoint", name) for name, value in kwargs.items())
         found.append((bool(left_out) or wants_weights, is_silent, way))
@@ -270,7 +293,7 @@ def _siblings(cls: type) -> list[type]:
     return sorted(own, key=lambda it: (it.__module__ != cls.__module__, it.__module__, it.__qualname__))
 
 
-def _of_sibling(cls: type, place: Place | None) -> Iterator[Way]:
+def _of_sibling(cls: type, near: Iterable[Way]) -> Iterator[Way]:
     """What one class of the package takes by default for all that is needed, or one near it is built with."""
     needed = {it.name for it in required(parameters_of(cls))}
     for sibling in _siblings(cls) if needed else ():
@@ -278,7 +301,7 @@ def _of_sibling(cls: type, place: Place | None) -> Iterator[Way]:
         if {*defaults} == needed and all(_is_plain(it) for it in defaults.values()):
             text = call_text(cls.__name__, (), defaults)
             yield Way((), defaults, f"built with what {sibling.__name__} takes by default: {text}", "model", cls=cls)
-    for way in _as_near(cls, place):
+    for way in near:
         if {*way.kwargs} == needed:
             yield way
 
@@ -298,9 +321,9 @@ def _as_near(cls: type, place: Place | None) -> Iterator[Way]:
             )
 
 
-def _as_near_and_by_names(cls: type, place: Place | None) -> Iterator[Way]:
+def _as_near_and_by_names(cls: type, near: Iterable[Way]) -> Iterator[Way]:
     """Arguments of classes near one, with usual values for the other parameters, by their names."""
-    for way in _as_near(cls, place):
+    for way in near:
         left = [it for it in required(parameters_of(cls)) if it.name not in way.kwargs]
         found = usual(left)
         if way.kwargs and left and len(found) == len(left):
@@ -309,7 +332,7 @@ def _as_near_and_by_names(cls: type, place: Place | None) -> Iterator[Way]:
             yield replace(way, kwargs={**way.kwargs, **found}, note=note, grade="names")
 
 
-def _configured(cls: type, _: Place | None) -> Iterator[Way]:
+def _configured(cls: type) -> Iterator[Way]:
     """A configuration with its defaults, where its class is known, and what the names of other parameters suggest."""
     configs = configured(cls)
     left = [it for it in required(parameters_of(cls)) if it.name not in configs]
@@ -329,7 +352,7 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, (int, float, str))
 
 
-def _by_names(cls: type, _: Place | None) -> Iterator[Way]:
+def _by_names(cls: type) -> Iterator[Way]:
     """What the names of parameters usually stand for, in the package or else in the field."""
     needed = required(parameters_of(cls))
     found = usual(needed)

@@ -15,6 +15,7 @@ from torch import nn
 
 from torchrecorder.errors import InputError, TargetBuildFailed
 from torchrecorder.graph import Graph
+from torchrecorder.recording import examples
 from torchrecorder.recording.examples import Way, arguments_found
 from torchrecorder.recording.written.values import LARGEST
 from torchrecorder.request import RecordingRequest
@@ -385,6 +386,21 @@ def test_functions_given_to_functions_are_not_searched(project: Project) -> None
     assert calls < 100_000  # 25,000; their scope holds them all, so that each is in itself
 
 
+def test_classes_near_one_are_looked_at_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    wants = "\nclass Wants(Net):\n    def __init__(self, pieces, mystery):\n        super().__init__(pieces)\n"
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + wants)
+    project.write("tests/test_net.py", "from PKG import Net\nNet(7)")
+    asked: list[str] = []
+    written = examples._written
+    monkeypatch.setattr(
+        examples,
+        "_written",
+        lambda cls, place: asked.append(cls.__name__) or written(cls, place),  # type: ignore[func-returns-value]
+    )
+    assert project.ways("Wants") == []
+    assert asked == ["Wants", "Net"]
+
+
 def test_what_holds_itself_is_not_given(project: Project) -> None:
     project.write("tests/test_net.py", "from PKG import Net\nx = []\nx.append(x)\nx.append(x)\nNet(x)\nNet(7)")
     assert project.notes() == ["built as in tests/test_net.py:6: Net(7)"]
@@ -522,3 +538,37 @@ def test_a_configuration_that_fails_is_advised_of(project: Project) -> None:
     project.write(f"src/{project.package}/__init__.py", nets)
     with pytest.raises(TargetBuildFailed, match="write a function of three lines"):
         project.graph("Strange")
+
+
+def test_what_is_set_before_the_call_is_set_again(project: Project) -> None:
+    net = """
+        class Timed(Net):
+            def __init__(self, pieces):
+                super().__init__(pieces)
+                self.now = None
+
+            def set_timestep(self, timestep):
+                self.now = timestep
+
+            def set_nothing(self):
+                raise RuntimeError("never")
+
+            def forward(self, x):
+                return super().forward(x) + self.now
+    """
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + dedent(net))
+    test = """
+        import torch
+        from PKG import Timed
+        def test():
+            timed = Timed(7)
+            timed.set_nothing()
+            timed.set_timestep(timestep=torch.randint(0, 9, size=(1, 1)))
+            timed.set_unread(somewhere.read())
+            timed(torch.rand(1, 7))
+            timed.set_timestep(None)
+    """
+    project.write("tests/test_net.py", test)
+    graph = project.graph("Timed")
+    assert graph.info.notes[0] == "built as in tests/test_net.py:5: Timed(7), then set_nothing(…), then set_timestep(…)"
+    assert shapes(graph) == [(1, 7)]

@@ -338,6 +338,8 @@ class Expressions:
         return UNREAD
 
     def _method(self, base: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if isinstance(base, Example) and name.startswith("set_") and is_given([args, kwargs]):
+            base.prepared += [(name, args, kwargs)] if not base.calls else []
         if isinstance(base, InputSpec) and name in CASTS:
             return cast(base, CASTS[name])
         if name in _SAME and isinstance(base, (InputSpec, Example, torch.Tensor, dict, list)):

@@ -46,6 +46,10 @@ Call = tuple[int, tuple[Any, ...], dict[str, Any]]
 """Arguments that something is called with, and the line."""
 
 
+Prepared = tuple[str, tuple[Any, ...], dict[str, Any]]
+"""A method that sets something in what was built, `net.set_timestep(t)`, with its arguments."""
+
+
 @dataclass(eq=False)
 class Example:
     """One call of a class."""
@@ -55,6 +59,7 @@ class Example:
     line: int
     calls: list[Call] = field(default_factory=list)
     """Calls of what was built, each with its line."""
+    prepared: list[Prepared] = field(default_factory=list)
 
 
 def items_in(value: Any, deepest: int = _DEEPEST) -> Iterator[Any]:
