@@ -241,6 +241,7 @@ def test_a_call_keeps_the_statement_that_called_it() -> None:
     before = json.loads(to_json(graph))
     assert before.pop("called")["places"] == [f"{__name__.replace('.', '/')}.py:{at}"]
     assert {call.source for call in from_json(json.dumps(before)).calls} == {None}, "as an earlier version wrote it"
-    for wrong in ({"places": [], "calls": [0] * 5}, {"places": [3], "calls": [0] * 5}, {"calls": []}):
+    wrongs: list[dict[str, Any]] = [{"places": [], "calls": [0] * 5}, {"places": [3], "calls": [0] * 5}, {"calls": []}]
+    for wrong in wrongs:
         with pytest.raises(FormatError):
             from_json(json.dumps({**before, "called": wrong}))
