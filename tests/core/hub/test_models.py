@@ -70,6 +70,13 @@ def test_a_configuration_alone_is_drawn(name: str) -> None:
     assert from_json(to_json(graph)).info.sheet == graph.info.sheet
 
 
+@pytest.mark.usefixtures("here")
+def test_parts_that_were_not_called_are_named() -> None:
+    notes = drawn("multimodal-llava-7b").info.notes
+    assert "not called with these inputs, and not drawn: model.vision_tower, model.multi_modal_projector" in notes
+    assert not [note for note in drawn("moe-deepseek-v2-lite").info.notes if "not called" in note]
+
+
 SMALL = {
     "architectures": ["BertModel"],
     "model_type": "bert",

@@ -165,7 +165,55 @@ class Kernels(nn.Module):
         return found
 
 
+class Stream(nn.Module):
+    """A block of two streams, the second of which reads a state that is empty before the first step."""
+
+    def __init__(self, d: int = 8) -> None:
+        super().__init__()
+        self.norm, self.look, self.tell, self.out = nn.LayerNorm(d), nn.Linear(d, d), nn.Linear(d, d), nn.Linear(d, d)
+
+    def forward(self, x: Tensor, u: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
+        u = u + torch.tanh(self.look(torch.cat([held, self.norm(x)])))
+        return x + self.tell(self.norm(x)) * torch.sigmoid(self.out(u)), u
+
+
+class Streams(nn.Module):
+    """Such blocks in a row, of which only the second stream is read in the end."""
+
+    def __init__(self, n: int = 3, d: int = 8) -> None:
+        super().__init__()
+        self.first, self.second, self.end = nn.Linear(4, d), nn.Linear(4, d), nn.Linear(d, 2)
+        self.steps = nn.ModuleList(Stream(d) for _ in range(n))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x, u, held = self.first(x), self.second(x), torch.empty(0, 8)
+        for step in self.steps:
+            x, u = step(x, u, held)
+        found: Tensor = self.end(u)
+        return found
+
+
+def _placed(x: Tensor, kinds: Tensor) -> Tensor:
+    """What a function of whole numbers decides alone."""
+    first = kinds[0].tolist()
+    return (x * len(first)).exp()
+
+
+class Kinds(nn.Module):
+    """A function that only checks one of the inputs, beside data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.end = nn.Linear(4, 8), nn.Linear(8, 2)
+
+    def forward(self, x: Tensor, kinds: Tensor) -> Tensor:
+        found: Tensor = self.end(_placed(self.enter(x), kinds))
+        return found
+
+
 FOLDED = (
+    Entry("streams", Streams, given(numbers(2, 4))),
+    Entry("kinds", Kinds, given(numbers(2, 4), ones(1, 3, dtype=torch.int64))),
     Entry("fields", Fields, given(ones(2, 6, dtype=torch.int64))),
     Entry("scales", Scales, given(numbers(1, 3, 16, 16))),
     Entry("neighbours", Neighbours, given(numbers(5, 3), numbers(5, 2))),

@@ -25,7 +25,7 @@ from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, Views
 
 NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN, *FOLDED, *PARTS)}
-PLAINER = {"neural_ode", "variants"}
+PLAINER = {"neural_ode", "variants", "streams"}
 """Nets of which the planned view does not say all that differs, so that it is drawn in a plainer way."""
 
 
@@ -46,6 +46,20 @@ def test_a_picture_is_proved(name: str, depth: Depth) -> None:
     view = proved(recorded(name), DrawingOptions(depth=depth))
     assert faults(view) == ()
     assert not view.weakened or name in PLAINER
+
+
+def test_a_block_whose_turns_cannot_be_shown_is_opened_beside() -> None:
+    view = proved(recorded("streams"))
+    assert view.weakened
+    (inset,) = view.insets
+    assert len(inset.calls) == 3
+    assert {"look", "tell", "out"} <= {name.rpartition(".")[2] for name in shown(inset.view)}
+
+
+def test_an_input_that_a_function_only_checks_is_named() -> None:
+    view = proved(recorded("kinds"))
+    assert "function" in {node.kind for node in view.nodes}
+    assert any("kinds" in note for note in view.notes)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,11 @@ def merge_functions(draft: Draft, facts: Facts, asked: Set[int]) -> None:
         if not in_gaps.isdisjoint(ops):
             continue
         done.update(ids)
+        shown = {value for node in draft.nodes.values() if node.kind == "input" for value in node.values}
+        read = dict.fromkeys(
+            value for op in ops for value in graph.ops[op].inputs if graph.values[value].kind == "input"
+        )
+        draft.aside += tuple(value for value in read if value not in shown and value not in draft.aside)
         name = graph.frames[frame].short
         decides = any(node.decides for node in group)
         draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))

@@ -164,8 +164,8 @@ class Choice:
                 is_first = self.opened[kind].call == node.calls[0]
                 # one of those that take turns is drawn for calls that are not at its node
                 is_alone = uses[kind] == 1 and node.box == 0 and node.repetition == "series"
-                structures = {self.kinds.structure[call] for call in node.calls}
-                is_alone &= len(structures) == 1 or self.interiors.visible.strict.isdisjoint(node.calls)
+                # in a box ×N the proof asks for what goes from one to the next; an inset shows one of them
+                is_alone &= len(node.calls) == 1 or self.interiors.visible.strict.isdisjoint(node.calls)
                 if is_alone and is_first:
                     in_place[node.calls[0]] = node.calls
                 elif self.beside:
