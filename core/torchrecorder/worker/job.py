@@ -152,15 +152,16 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
     failed: tuple[Callable[[float], Graph] | None, InputError | ForwardError] | None = None
     arguments = partial(ways, is_common=request.is_common, is_trial=is_trial)
     patience_s = PATIENCE_S if "(" in request.target else _FOR_ONE_S
-    until = thread_time() + (_FOR_A_TRIAL_S if is_trial else math.inf)
+    left_s = _FOR_A_TRIAL_S if is_trial else math.inf
     for model, way in models(request.target, request.seed, allow, arguments):
         recorded = partial(_of_model, request, model, way, allow)
+        start = thread_time()
         try:
-            graph = recorded(min(patience_s, until - thread_time()))
+            graph = recorded(min(patience_s, left_s))
         except (InputError, ForwardError) as error:
             failed = failed or (recorded if isinstance(error, InputError) and error.ran_out_of_time else None, error)
             _let_go(model, error)
-            if thread_time() > until:
+            if (left_s := left_s - (thread_time() - start)) <= 0:
                 break
             continue
         if graph.info.grade != "names":
