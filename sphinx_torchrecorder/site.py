@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,15 +84,17 @@ class _Site(Site[Asked]):
             return super().address_of_line(place, module, file, line)
         from torchrecorder.site import names_at
 
-        names, resolve = names_at(file, line), getattr(self.app.config, "linkcode_resolve", None)
-        for name in names:
-            if callable(resolve) and (address := resolve("py", {"module": module, "fullname": name})):
-                return _LINES.sub(f"#L{line}", str(address))
+        names, builder = names_at(file, line), self.app.builder
+        resolve: Any = getattr(self.app.config, "linkcode_resolve", None)
+        for name in names if callable(resolve) else ():
+            with suppress(Exception):  # it is asked for what is not documented, too
+                if address := resolve("py", {"module": module, "fullname": name}):
+                    return _LINES.sub(f"#L{line}", str(address))
         shown: Any = getattr(self.app.env, "_viewcode_modules", {}).get(module)
-        for name in names:
+        for name in names if builder.name in ("html", "dirhtml") else ():  # of others it writes no pages
             if shown and name in shown[2]:
                 page = f"_modules/{module.replace('.', '/')}"
-                return f"{self.app.builder.get_relative_uri(place.docname, page)}#{name}"
+                return f"{builder.get_relative_uri(place.docname, page)}#{name}"
         return ""
 
 

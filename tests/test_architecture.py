@@ -28,10 +28,11 @@ LIGHT = [
     "torchrecorder.renderer",
     "torchrecorder.renderer.base",
     "torchrecorder.request",
+    "torchrecorder.hub.files",
     "sphinx_torchrecorder",
     "mkdocs_torchrecorder",
 ]
-HEAVY = ("torch", "numpy", "graphviz")
+HEAVY = ("torch", "numpy", "graphviz", "huggingface_hub", "transformers")
 
 
 def loaded_by(statement: str) -> set[str]:

@@ -70,12 +70,23 @@ def test_linkcode_says_where_the_definition_is(docs: Project) -> None:
     assert code(docs.build("html").ok()) == {f"pkg/nets.py:{FORWARD}": address}
 
 
+def test_a_linkcode_that_does_not_know_a_name_is_asked_for_the_next(docs: Project) -> None:
+    known = (
+        "def linkcode_resolve(domain, info):\n    return {'Net': 'https://forge.example/net.py#L3'}[info['fullname']]\n"
+    )
+    docs.write("docs/conf.py", CONF + LINKCODE.partition("def")[0] + known)
+    address = f"https://forge.example/net.py#L{FORWARD}"
+    assert code(docs.build("html").ok()) == {f"pkg/nets.py:{FORWARD}": address}
+
+
 def test_viewcode_shows_the_definition(docs: Project) -> None:
     docs.write("docs/conf.py", CONF + VIEWCODE)
     docs.write("docs/index.rst", PAGE + API)
     built = docs.build("html").ok()
     assert code(built) == {f"pkg/nets.py:{FORWARD}": "_modules/pkg/nets.html#Net.forward"}
     assert 'id="Net.forward"' in built.text("_modules/pkg/nets.html")
+    assert code(docs.build("dirhtml").ok()) == {f"pkg/nets.py:{FORWARD}": "_modules/pkg/nets/#Net.forward"}
+    assert code(docs.build("singlehtml").ok()) == {}, "it has no such page"
 
 
 @pytest.mark.parametrize(

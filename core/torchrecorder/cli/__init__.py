@@ -105,24 +105,11 @@ def _of(module: str, add: str = "add_to") -> Callable[[Commands], None]:
     return add_loaded
 
 
-def _of_projects(name: str) -> Callable[[Commands], None]:
-    """The command for the documentation that it names, or else for pictures in files."""
-
-    def in_files(arguments: argparse.Namespace) -> int:
-        status: int = getattr(import_module("torchrecorder.cli.pictures"), name)(arguments)
-        return status
-
-    def add_loaded(commands: Commands) -> None:
-        getattr(import_module("torchrecorder.cli.projects"), f"add_{name}")(commands, in_files)
-
-    return add_loaded
-
-
 _COMMANDS: dict[str, Callable[[Commands], None]] = {
     "draw": _of("draw"),
     "diff": _of("diff"),
-    "update": _of_projects("update"),
-    "check": _of_projects("check"),
+    "update": _of("pictures", "add_update"),
+    "check": _of("pictures", "add_check"),
     "gc": _add_gc,
     "stamp": _add_stamp,
     "doctor": _of("doctor"),

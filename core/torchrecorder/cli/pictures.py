@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from torchrecorder.cli import projects
 from torchrecorder.cli.projects import Checked, checked
-from torchrecorder.cli.shared import FAILED, cache_remarks, print_json, said, show_progress
+from torchrecorder.cli.shared import FAILED, Commands, cache_remarks, print_json, said, show_progress
 from torchrecorder.errors import OptionError, OutOfDate, TorchRecorderError
 from torchrecorder.files.contents import content, pictures_of
 from torchrecorder.files.kept import Kept, State
@@ -21,6 +22,14 @@ from torchrecorder.request import DiagramRequest, RecordingRequest, is_pattern, 
 
 _Names = Mapping[str, Mapping[str, str]]
 """By pattern, the models that match it, each with why it cannot be drawn by its name alone."""
+
+
+def add_update(commands: Commands) -> None:
+    projects.add_update(commands, update)
+
+
+def add_check(commands: Commands) -> None:
+    projects.add_check(commands, check)
 
 
 def check(arguments: argparse.Namespace) -> int:

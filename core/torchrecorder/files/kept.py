@@ -11,8 +11,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +26,8 @@ from torchrecorder.request import RecordingRequest
 from torchrecorder.trace.digests import source_digest, text_digest
 from torchrecorder.trace.finder import ModuleFinder
 
+Row = list[str]
+"""Digest of a text, digest of what it shows, and the version that drew it."""
 BY = f"{__version__} {REVISION}"
 """The version that draws: what another one drew is true, but may look better now."""
 
@@ -71,13 +72,15 @@ class Kept:
         now, written = self.now(part), self._written(part.file)
         if now is None or not now.strip():
             return State(part, "missing", "it was never written", shows)
-        known = written.get(source_digest(now.strip()))
-        if known is None:
+        digest = source_digest(now.strip())
+        known = [row for row in written if row[0] == digest]
+        if not known:
             why = "it was edited since it was written" if written else "torchrecorder has not written it"
             return State(part, "edited", f"{why}; torchrecorder update --force overwrites it", shows)
-        if known[0] != shows:
+        by = [row[2] for row in known if row[1] == shows]
+        if not by:
             return State(part, "stale", "something else is asked for now, or the model has changed since", shows)
-        return State(part, "fresh", "", shows, known[1] != BY)
+        return State(part, "fresh", "", shows, BY not in by)
 
     def now(self, part: FilePart) -> bytes | None:
         """What stands in a file, or between the comments of a part, now; None if there is no file."""
@@ -90,10 +93,8 @@ class Kept:
 
     def is_ours(self, part: FilePart, text: bytes) -> bool:
         """Whether a text takes the place of nothing, of itself, or of what was written here before."""
-        now, digest = self.now(part), source_digest
-        return (
-            now is None or not now.strip() or digest(now.strip()) in {digest(text.strip()), *self._written(part.file)}
-        )
+        now, ours = self.now(part), {source_digest(text.strip()), *(row[0] for row in self._written(part.file))}
+        return now is None or not now.strip() or source_digest(now.strip()) in ours
 
     def write(self, file: str, made: Mapping[FilePart, tuple[str, bytes]], parts: Iterable[FilePart]) -> bool:
         """Write new contents of parts of a file, each given with what it shows, and remember them.
@@ -108,35 +109,30 @@ class Kept:
         before = self._written(file)
         data = next(iter(made.values()))[1]
         texts: list[tuple[Block, str]] = []
-        written: dict[str, Sequence[str]] = {}
+        written: list[Row] = []
         for part in parts:
             if part in made:
                 shows, text = made[part]
-                written[source_digest(text.strip())] = [shows, BY]
+                written.append([source_digest(text.strip()), shows, BY])
                 texts += [(part.block, text.decode())] if part.block is not None else []
-            elif (digest := source_digest((self.now(part) or b"").strip())) in before:
-                written.setdefault(digest, before[digest])
+            else:
+                digest = source_digest((self.now(part) or b"").strip())
+                written += [row for row in before if row[0] == digest and row not in written]
         path = self._root / file
         if texts:
             if path.read_bytes() != self._contents[file]:
                 raise OptionError((f"{file} has changed while models were recorded; run the command again",))
             data = spliced(self._contents[file], texts)
-        with suppress(FileNotFoundError):
-            if path.read_bytes() == data:
-                self._remember(file, written)
-                return False
-        _replace(path, data)
-        self._remember(file, written)
-        return True
+        is_other = not path.exists() or path.read_bytes() != data
+        if is_other:
+            _replace(path, data)
+        self.store.put_entry("file", _key(file), {"file": file, "written": sorted(written), "object": ""})
+        return is_other
 
-    def _written(self, file: str) -> dict[str, Sequence[str]]:
+    def _written(self, file: str) -> list[Row]:
         entry = self.store.entry("file", _key(file)) or {}
-        written = entry.get("written") if entry.get("file") == file else None
-        rows = written.items() if isinstance(written, dict) else ()
-        return {digest: row for digest, row in rows if isinstance(row, list) and len(row) == 2}
-
-    def _remember(self, file: str, written: Mapping[str, Sequence[str]]) -> None:
-        self.store.put_entry("file", _key(file), {"file": file, "written": dict(written), "object": ""})
+        rows = entry.get("written") if entry.get("file") == file else None
+        return [row for row in rows if isinstance(row, list) and len(row) == 3] if isinstance(rows, list) else []
 
 
 def _key(file: str) -> str:

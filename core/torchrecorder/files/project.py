@@ -351,8 +351,7 @@ class _ProjectReader:
         if (request := self._request(target, options, _FORMS["picture"], _SVG, place, own)) is None:
             return
         light = options.get("file") or f"{os.path.dirname(file)}/{FOLDER}/{file_name(target)}.svg".lstrip("/")
-        usual = f"{light.removesuffix('.svg')}-dark.svg" if light.endswith(".svg") else "no"
-        dark = options.get("dark") or usual
+        dark = options.get("dark") or f"{light.removesuffix('.svg')}-dark.svg"
         names = [light] if dark.lower() in ("no", "false") else [light, dark]
         asks = (target, self._asked(options, _FORMS["picture"]))
         files = [self._file(name, place) for name in names]
@@ -360,17 +359,11 @@ class _ProjectReader:
         # The width of a page is that of the picture in it; in a file of its own it would be one of print.
         plain = replace(request, figure=FigureOptions())
         for name, is_dark in zip(files, (False, True), strict=False):
-            if not name:
-                continue
-            try:
-                kind = type_of(Path(name))
-            except OptionError as error:
-                self._say(place, " ".join(error.problems))
-                continue
-            if kind.name not in ("svg", "png") or (is_dark and kind.name != "svg"):
+            if name and not name.endswith(".svg"):
                 self._say(place, f"{name} cannot be shown here; write a name that ends with .svg")
-            dark_too = ("dark",) if is_dark else ()
-            self._add(FilePart(place, name, kind, ("shown", target, drawn, *dark_too), plain, dark=is_dark))
+            elif name:
+                asked = ("shown", target, drawn, *(("dark",) if is_dark else ()))
+                self._add(FilePart(place, name, _SVG, asked, plain, dark=is_dark))
         self._add(FilePart(place, file, "picture", (*asks, files), request, block=block, links=tuple(files)))
 
 

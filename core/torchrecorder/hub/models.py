@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import nn
 
-from torchrecorder.errors import HubFailed
+from torchrecorder.errors import HubFailed, listed
+from torchrecorder.graph import Graph
 from torchrecorder.hub.files import Repository
 from torchrecorder.hub.sheet import Sheet, components, sheet
 from torchrecorder.request.callables import parameters_of
@@ -24,13 +26,31 @@ _CHOOSES_CODE = ("attn_implementation", "experts_implementation", "quantization_
 _OF_STEPS = {"timestep", "timesteps", "t"}
 """What the forward of the part of a pipeline takes that is called in each step."""
 _LIBRARIES = ("transformers", "diffusers")
+_LISTED = 3
+"""Modules that a note names."""
 _told: list[tuple[nn.Module, Sheet, tuple[str, ...]]] = []
 """The models that this process built from the hub, with what is to be said of them."""
 
 
-def said_of(model: nn.Module) -> tuple[Sheet, tuple[str, ...]]:
-    """Fact sheet of a model and notes on it; empty for one that is not from here."""
-    return next(((facts, notes) for one, facts, notes in _told if one is model), ({}, ()))
+def with_facts(graph: Graph, model: nn.Module) -> Graph:
+    """The Graph of a model with its fact sheet and notes; as it is, for a model that is not from here."""
+    found = next(((facts, notes) for one, facts, notes in _told if one is model), None)
+    if found is None:
+        return graph
+    facts, notes = found
+    idle = [*_idle(graph, model)]
+    notes += (f"not called with these inputs, and not drawn: {listed(idle, _LISTED)}",) if idle else ()
+    return replace(graph, info=replace(graph.info, sheet=facts, notes=(*notes, *graph.info.notes)))
+
+
+def _idle(graph: Graph, model: nn.Module) -> Iterator[str]:
+    """The outermost modules with parameters of which the forward used nothing."""
+    used = {*graph.modules, *(value.name for value in graph.values if value.name)}
+    busy = {path for name in used for path in accumulate(name.split("."), "{}.{}".format)}
+    for path, module in model.named_modules():
+        is_outermost = path.rpartition(".")[0] in {"", *busy}
+        if path and path not in busy and is_outermost and any(True for _ in module.parameters()):
+            yield path
 
 
 def from_hub(name: str, revision: str = "") -> nn.Module:

@@ -25,7 +25,7 @@ _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _DIGIT_HEIGHT = 0.72  # height of a digit as a part of the size; shapes have no signs that are higher or reach lower
 _BELOW = 0.22  # how far a comma or a bracket reaches below its base line, as a part of the size
 _STRAIGHT = 0.5  # points that a straight part may be off
-_LATE = (0.85, 0.78, 0.7, 0.6, 0.92, 0.5, 0.4, 0.3)  # parts of a line's length for what it carries
+_LATE = (0.85, 0.78, 0.7, 0.6, 0.92, 1.0, 0.5, 0.4, 0.3)  # parts of a line's length for what it carries
 _HIGH = (_DIGIT_HEIGHT + 0.18) * tuning.SMALL  # height of a word, with air
 
 
@@ -166,7 +166,7 @@ def _at_reader(line: Line) -> Iterator[Rect]:
                 for left in (x + off, x - off - wide):
                     yield Rect(left, middle - high / 2, left + wide, middle + high / 2)
         elif not is_down and long >= tuning.RADIUS:
-            for near in (x, (x + to_x - way * wide) / 2, to_x - way * wide):
+            for near in (x + way, (x + to_x - way * wide) / 2, to_x - way * (wide + 1.0)):
                 left = min(near, near + way * wide)
                 for top in (y - off - high, y + off):
                     yield Rect(left, top, left + wide, top + high)

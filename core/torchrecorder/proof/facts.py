@@ -171,7 +171,8 @@ class GraphFacts:
                 producer = self.graph.values[source].producer
             if source != value and producer not in inside:
                 moved[value] = source
-        made = [value for value in outputs if value not in moved and self.graph.values[value].producer in inside]
+        others = (value for value in outputs if value not in moved and not self.is_side[value])
+        made = [value for value in others if self.graph.values[value].producer in inside]
         is_read = {value: any(reader in inside for reader in self.readers[value]) for value in moved}
         return {value: source for value, source in moved.items() if made and not is_read[value]}
 

@@ -307,7 +307,10 @@ class FlowProof:
             inside = {node.id for node in self.view.nodes if row in boxes_around(self.view.boxes, node.box)}
             leaves = any(t == tail and h not in inside for t, h in drawn)
             enters = any(h == head and t not in inside for t, h in drawn)
+            loose = ("param", "buffer", "const")
+            entered = (h for t, h in drawn if h in inside and t not in inside and self.view.nodes[t].kind not in loose)
             is_through = steps == 1 and leaves and enters and not self._are_in_a_row(box, inside, drawn)
+            is_through &= not row.around or (box, 1, tail, min(entered, default=head)) in self.across
             if is_through or row.differs:
                 continue
             words = f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it"

@@ -130,7 +130,7 @@ class _Parts:
     def _traced(self, value: int, most: int = -1) -> tuple[int, _Part]:
         """The tensor that a node gives, and which part of it the value is; through so many cuts if there is a limit."""
         cuts: list[_Cut] = []
-        while value not in self._given and len(cuts) != most:
+        while value not in self._given:
             made = self._graph.values[value].producer
             if made is None or (most < 0 and (made in self._owner or self._graph.ops[made].call not in self._span)):
                 break
@@ -140,6 +140,8 @@ class _Parts:
             if source is None:
                 break
             if cut := self._cut(op, source, value):
+                if len(cuts) == most:
+                    break
                 cuts.append(cut)
             value = source
         return value, tuple(reversed(cuts))
@@ -170,8 +172,8 @@ class _Parts:
         if len(inputs) != len(op.inputs):
             return _said(part)
         origin, again = self._traced(inputs[op.inputs.index(value)], len(part))
-        is_like = self._maker(origin) == self._maker(self._traced(value)[0])
-        return _said(again if is_like or len(again) == len(part) else part)
+        is_like = self._maker(origin) == self._maker(self._traced(value, len(part))[0])
+        return _said(again if is_like or _pattern(_said(again)) == _pattern(_said(part)) else part)
 
     def _maker(self, value: int) -> str:
         made = self._graph.values[value].producer
@@ -222,9 +224,13 @@ def _said(part: _Part) -> str:
     return " ".join(cut.words for cut in part)
 
 
+def _pattern(words: str) -> str:
+    return _NUMBER.sub("#", words)
+
+
 def _span(turns: Sequence[str]) -> str:
     """The words of what is read in several turns: `[:, :36…288]`; empty if they differ in more than numbers."""
-    if len({_NUMBER.sub("#", text) for text in turns}) > 1:
+    if len({*map(_pattern, turns)}) > 1:
         return ""
     numbers = zip(*map(_NUMBER.findall, turns), strict=True)
     spans = iter([of[0] if len({*of}) == 1 else f"{of[0]}…{of[-1]}" for of in numbers])

@@ -28,7 +28,7 @@ from torchrecorder.errors import (
 )
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
-from torchrecorder.hub.models import said_of
+from torchrecorder.hub.models import with_facts
 from torchrecorder.recording.examples import Way, ways
 from torchrecorder.recording.guess.advice import advice_on_shapes
 from torchrecorder.recording.guess.search import PATIENCE_S, record_guessed
@@ -189,10 +189,8 @@ def _of_model(
     request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], patience_s: float
 ) -> Graph:
     graph = _on_inputs(request, model, way, allow, patience_s)
-    sheet, notes = said_of(model)
-    graph = replace(graph, info=replace(graph.info, sheet=sheet)) if sheet else graph
-    own = (way.note,) if way is not None and way.note else ()
-    return _with_notes(graph, (*own, *notes))
+    graph = with_facts(graph, model)
+    return _with_notes(graph, [way.note]) if way is not None and way.note else graph
 
 
 def _on_inputs(

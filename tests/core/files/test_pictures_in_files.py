@@ -447,6 +447,19 @@ def test_a_list_of_models_stands_in_a_comment_of_more_lines(bare: Path) -> None:
     assert "| Model | Parameters | Tags |\n|---|---:|---|\n| four \\| wide | 16 |  |\n| Wide | 64 | large |\n" in text
 
 
+def test_two_comments_may_have_the_same_text(bare: Path) -> None:
+    comment = "<!-- torchrecorder: filed.nets.Net shape=1,3 as=mermaid{} -->\n<!-- /torchrecorder -->\n"
+    write({"pyproject.toml": "", "README.md": comment.format("") + comment.format(" depth=auto")})
+    assert main(["update"]) == 0
+    first, second = Path("README.md").read_text().split("<!-- /torchrecorder -->\n")[:2]
+    assert first.partition("-->")[2] == second.partition("-->")[2]
+    assert main(["check"]) == 0
+    write({"README.md": Path("README.md").read_text().replace("depth=auto", "depth=0")})
+    assert main(["check"]) == 1
+    assert main(["update"]) == 0
+    assert main(["check"]) == 0
+
+
 def test_rows_of_one_target_have_a_picture_each(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = "filed.nets.Net shape=1,3"
     table = f'table = ["{row}", "{row} title=deep depth=0"], pictures = "img"'

@@ -293,3 +293,17 @@ def test_a_long_class_never_hides_how_often_it_is_drawn(options: DrawingOptions)
     labels = Labels(view)
     texts = [*map(labels.box, view.boxes), *(labels.node(node).line for node in view.nodes)]
     assert [text for text in texts if "… ×4 · 1 k params each" in text]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("controlnet_cond_embedding.blocks.0.conv", "controlnet_cond_embedding.blocks.0.conv"),
+        ("a_very_long_name_of_a_part.another_long_name.conv", "…another_long_name.conv"),
+    ],
+)
+def test_a_path_is_whole_as_far_as_there_is_room(path: str, name: str) -> None:
+    net = Net()
+    x = net.layer("enter", "Linear", net.input("x", 1, 4), params=8)
+    x = net.layer(path, "Conv1d", net.op("cumsum", x), params=8)
+    assert name in labels(net.graph(net.op("cumprod", x)))

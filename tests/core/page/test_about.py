@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import torchrecorder
+from tests.core.proof.part_nets import Gated
 from torchrecorder.page import about, words
 from torchrecorder.page.figure import CopyNumbers
 from torchrecorder.request import FigureOptions
@@ -56,10 +57,11 @@ def deep() -> nn.Module:
 @pytest.mark.parametrize(
     ("make", "shape", "used", "unused"),
     [
-        (Small, (1, 3, 8, 8), ["N", "3→8", "3×3 /2", "params"], ["×4", "loop", "+", "a line in colour"]),
+        (Small, (1, 3, 8, 8), ["N", "3→8", "3×3 /2", "params"], ["×4", "loop", "+", "a line in colour", "2nd half"]),
         (Tied, (1, 8), ["N", "8→8", "loop", "a line back"], ["3×3 /2", "6 in parallel", "a diamond"]),
         (Residual, (1, 8), ["8→16", "+", "a line in colour", "a diamond"], ["×4", "A", "called 4 times · shared"]),
         (deep, (1, 8), ["×4", "a line in colour"], ["called 4 times · shared", "loop"]),
+        (Gated, (2, 3, 4), ["2nd half", "params"], ["2 of 5 · shared"]),
     ],
 )
 def test_only_signs_that_the_picture_uses(

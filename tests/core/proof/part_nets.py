@@ -140,6 +140,37 @@ class Steps(nn.Module):
         return found
 
 
+class Halves(nn.Module):
+    """A loop that goes through two halves of what is also read as a whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.step, self.back = nn.Linear(4, 4), nn.Linear(2, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.embed(x)
+        h = y.sigmoid()
+        for half in y.chunk(2, 1):
+            h = torch.tanh(self.step(half) + self.back(h))
+        found: Tensor = h
+        return found
+
+
+class Carried(nn.Module):
+    """The first layer takes the first three, each later one what is left of what the one before gave."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.layers = nn.Linear(4, 4), nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.stem(x)
+        last, y = y[:, 5:].sum(1, keepdim=True), y[:, :5]
+        for layer in self.layers.children():
+            y = (layer(y).relu() * last)[:, 1:]
+        return y.sum(1)
+
+
 class AllOfIt(nn.Module):
     """Parts that need no word: all of them for one reader, new axes, a smaller image, all turns of a loop."""
 
@@ -163,6 +194,8 @@ PARTS = [
     Entry("latent", Latent, given(numbers(2, 8))),
     Entry("heads", Heads, given(numbers(2, 3, 4))),
     Entry("steps", Steps, given(numbers(2, 3, 4))),
+    Entry("halves", Halves, given(numbers(2, 4))),
+    Entry("carried", Carried, given(numbers(2, 6, 4))),
     Entry("all_of_it", AllOfIt, given(numbers(2, 3, 4))),
 ]
 """Each net with what it is called with."""

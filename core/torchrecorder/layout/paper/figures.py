@@ -148,7 +148,7 @@ class Figures:
         look = frozenset(filter(None, ("skip" if wire.is_skip else "", "back" if is_back else "", mark)))
         path = _Path(wire.source, points, (look, style), is_end, begins_at_port, ends, wire.word)
         path.at = wire.at and self._at(wire.at[0] + x, wire.at[1] + y)
-        if (is_end and wire.head.card is not None) or wire.is_open:
+        if is_end:
             parts = {edge.part for edge in edges}
             path.part = parts.pop() if len(parts) == 1 else ""
         if wire.tail.key.kind != "in" and wire.head.key.kind != "out" and not wire.is_skip:

@@ -42,6 +42,7 @@ class RowItem:
     row: int = 0
     last: int = 0  # the row that it ends in; a high one beside the spine takes several
     is_hooked: bool = False  # whether a line back begins or ends there
+    exits: dict[int, float] = field(default_factory=dict)  # of a node, where its outputs leave it
     word: float = 0.0  # room along the flow for words at a line to what reads it; 0 without
     said: float = 0.0  # the same at a line that comes to it
 
@@ -73,7 +74,7 @@ class RowItem:
         return self.piece.entries.get(source, 0.0) if self.piece else 0.0
 
     def exit(self, source: int) -> float:
-        return self.piece.exits.get(source, 0.0) if self.piece else 0.0
+        return (self.piece.exits if self.piece else self.exits).get(source, 0.0)
 
     @property
     def top(self) -> float:

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import edges_back
+from torchrecorder.layout.paper.outputs import outputs
 from torchrecorder.view import View
 
 LOOSE = ("param", "buffer", "const", "from")  # kinds of nodes that give data without being fed
@@ -42,7 +43,7 @@ def resolution(view: View, edge: int) -> int:
 
 class Key(NamedTuple):
     kind: Literal["node", "box", "in", "out"]
-    id: int  # of a port, the node whose data passes it; of several nodes, if they are bundled, -1 less their reader
+    id: int  # of a port, its source: a node and which of its outputs, or, if several are bundled, -1 less their reader
 
     @property
     def is_port(self) -> bool:
@@ -51,7 +52,7 @@ class Key(NamedTuple):
 
 @dataclass(slots=True)
 class Segment:
-    """The data of one node on its way through one panel."""
+    """One output of a node on its way through one panel."""
 
     tail: Key
     head: Key
@@ -124,6 +125,8 @@ class Panels:
         for node in view.nodes:
             if node.id not in self._dropped and node.id not in self.single:
                 self.by_box[node.box].keys.append(Key("node", node.id))
+        self.given: dict[int, list[int]] = defaultdict(list)
+        """By node the sources of the lines that leave it: one for each of its outputs, and those of bundles."""
         self._cut(flows)
         self.back = edges_back(view)  # edges to the next turn of a loop; they say nothing about what is above what
         self.hooked = {end for edge in view.edges if edge.back for end in (edge.tail, edge.head)}
@@ -156,7 +159,11 @@ class Panels:
 
     def order(self, key: Key) -> int:
         """Place in the forward."""
-        return self.first.get(key.id, 0) if key.kind == "box" else key.id
+        return self.first.get(key.id, 0) if key.kind == "box" else self.node_of(key.id)
+
+    def node_of(self, source: int) -> int:
+        """The node whose data a source is."""
+        return source % len(self.view.nodes) if source >= 0 else source
 
     @property
     def has_late(self) -> bool:
@@ -256,8 +263,12 @@ class Panels:
         nodes = self.view.nodes
         bundled = {head for head, n in into.items() if n > tuning.BUNDLED and nodes[head].kind == "output"}
         segments: dict[tuple[int | None, Key, Key, int], Segment] = {}
+        output = outputs(self.view, [(flow.tail, flow.position) for flow in flows])
         for flow in flows:
-            source = -1 - flow.head if flow.head in bundled else flow.tail
+            source = flow.tail + output.get(flow.position, 0) * len(nodes)
+            source = -1 - flow.head if flow.head in bundled else source
+            if source not in self.given[flow.tail]:
+                self.given[flow.tail].append(source)
             for box, tail, head in self._passed(flow, source):
                 at = segments.get((box, tail, head, source))
                 if at is None:

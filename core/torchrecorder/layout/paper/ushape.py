@@ -99,11 +99,10 @@ def early_exits(
     for segment in bridges:
         if segment.tail.kind != "box":
             continue
-        boxes = panels.around(panels.view.nodes[segment.source].box)
+        node = panels.node_of(segment.source)
+        boxes = panels.around(panels.view.nodes[node].box)
         inner = [box for box in boxes[boxes.index(segment.tail.id) :] if box is not None]
-        for box, below in zip(
-            inner, [*(Key("box", box) for box in inner[1:]), Key("node", segment.source)], strict=True
-        ):
+        for box, below in zip(inner, [*(Key("box", box) for box in inner[1:]), Key("node", node)], strict=True):
             (row,) = (row for row in rows[box] if below in row)
             exits.append((box, segment.source) if row[-1] == below and len(row) == 1 else None)
     return exits

@@ -163,7 +163,7 @@ class Visibility:
         return False
 
     def passed(self, call: int) -> Mapping[int, int]:
-        """What a call gives back as it got it, perhaps in another shape, beside what it makes: by value what it got."""
+        """What a call gives back in some shape, beside features that it makes: by value what it got."""
         if call not in self._passed:
             self._passed[call] = dict(self._given_back(call))
         return self._passed[call]
@@ -178,7 +178,8 @@ class Visibility:
             is_outside = source is not None and self.graph.values[source].producer not in inside
             if source is not None and (is_outside or source in got):
                 got.update(dict.fromkeys(self.graph.ops[op].outputs, got.get(source, source)))
-        if any(self.graph.values[value].producer in inside for value in outputs - got.keys()):
+        made = outputs - got.keys() - self.facts.aside
+        if any(self.graph.values[value].producer in inside for value in made):
             for value in sorted(outputs & got.keys()):
                 if not any(reader.id in inside for reader in self.readers.get(value, ())):
                     yield value, got[value]

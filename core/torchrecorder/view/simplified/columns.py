@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -105,13 +105,19 @@ def _whole(facts: Facts, columns: Sequence[Sequence[Node]]) -> Node:
     return replace(main, parts=parts if len(parts) > 1 else ())
 
 
+def _is_stream(draft: Draft, drawn: Mapping[int, int], tail: int) -> bool:
+    """Whether data come from outside of the turns."""
+    return tail not in drawn and draft.nodes[tail].kind not in ("param", "buffer", "const")
+
+
 def box_turns(
     draft: Draft, stretch: Sequence[Node], period: int, repetition: Repetition = "series", *, is_row: bool = False
 ) -> None:
     """Put the first turn of a stretch into a box, and take the others out: the first gives what the last gave.
 
     What goes from turn to turn is drawn as an edge back, unless it enters the first and leaves the last; that too if
-    the layers of the turns stand in a row, so that what enters them is read by each.
+    the layers of the turns stand in a row, so that what enters them is read by each, or if something else enters a
+    turn before it, which would be taken for what goes through.
     """
     parts = [part for node in stretch for part in (node.parts or (node,))]
     calls = tuple(call for part in parts for call in part.calls)
@@ -122,10 +128,15 @@ def box_turns(
     drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
     leaving = {drawn[node.id] for node in stretch[-period:] if not drawn.keys() >= draft.heads[node.id].keys()}
     entered = {node.id for node in stretch[:period] if not drawn.keys() >= draft.tails[node.id].keys()}
+    streams = (node.id for node in stretch[:period] if any(_is_stream(draft, drawn, t) for t in draft.tails[node.id]))
+    first_entered = next(streams, None)
+    going_on = {
+        t for node in stretch[period : 2 * period] if drawn[node.id] == first_entered for t in draft.tails[node.id]
+    }
     for node in stretch[period : 2 * period]:
         for tail, value in draft.tails[node.id].items():
             is_before = drawn.get(tail) == tail  # in the first turn
-            is_through = not is_row and tail in leaving and drawn[node.id] in entered
+            is_through = not is_row and tail in leaving and drawn[node.id] in entered and tail in going_on
             if is_before and not is_through:
                 draft.backs[tail, drawn[node.id]] = value
     for i, node in enumerate(stretch):

@@ -113,3 +113,27 @@ def test_a_product_in_place_with_one_changes_nothing() -> None:
     view = make_view(recorded(Scaled(), torch.randn(2, 8)))
     assert not any("mul" in edge for edge in edges(view))
     assert faults(view) == ()
+
+
+class Reducing(nn.Module):
+    """Puts steps together, and says how many are left, which is no feature."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        return x.reshape(x.shape[0], -1, 2 * x.shape[2]), lengths // 2
+
+
+class Reduced(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.reduction, self.last = nn.Linear(8, 8), Reducing(), nn.Linear(16, 8)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        x, lengths = self.reduction(self.first(x), lengths)
+        return self.last(x), lengths
+
+
+def test_a_layer_that_counts_beside_moving_stays_in_the_stream() -> None:
+    graph = recorded(Reduced(), torch.randn(2, 4, 8), torch.tensor([4, 3]))
+    view = make_view(graph, DrawingOptions(depth=1))
+    assert {"first > reduction", "reduction > last"} <= {*edges(view)}
+    assert faults(view) == ()
