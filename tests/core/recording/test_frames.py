@@ -247,6 +247,11 @@ def test_a_call_keeps_the_statement_that_called_it() -> None:
     bare = json.dumps(before, ensure_ascii=False, separators=(",", ":")).encode()
     assert digest_without_lines(text, "") == hashlib.sha256(bare).hexdigest()
     assert digest_without_lines(bare, "whole") == "whole"
-    for wrong in ({"places": [], "calls": [0] * 5}, {"places": [3], "calls": [0] * 5}, {"calls": []}):
+    damaged: list[dict[str, list[int]]] = [
+        {"places": [], "calls": [0] * 5},
+        {"places": [3], "calls": [0] * 5},
+        {"calls": []},
+    ]
+    for wrong in damaged:
         with pytest.raises(FormatError):
             from_json(json.dumps({**before, "called": wrong}))
