@@ -247,11 +247,7 @@ def test_a_call_keeps_the_statement_that_called_it() -> None:
     bare = json.dumps(before, ensure_ascii=False, separators=(",", ":")).encode()
     assert digest_without_lines(text, "") == hashlib.sha256(bare).hexdigest()
     assert digest_without_lines(bare, "whole") == "whole"
-    damaged: list[dict[str, list[int]]] = [
-        {"places": [], "calls": [0] * 5},
-        {"places": [3], "calls": [0] * 5},
-        {"calls": []},
-    ]
-    for wrong in damaged:
+    wrongs: list[dict[str, Any]] = [{"places": [], "calls": [0] * 5}, {"places": [3], "calls": [0] * 5}, {"calls": []}]
+    for wrong in wrongs:
         with pytest.raises(FormatError):
             from_json(json.dumps({**before, "called": wrong}))
