@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,7 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
     for shown, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
         sentences += _misplaced(shown, letter, figures)
         known |= {f"{letter}{node.id}" for node in shown.nodes} | {f"{letter}b{box.id}" for box in shown.boxes}
-        for ends, part in _edges(shown, letter, figures):
+        for ends, part in _edges(shown, letter, figures, {line.ends for line in layout.lines}):
             edges[ends] = edges.get(ends) or part
         sentences += _wrong_numbers(shown, letter, said)
         sentences += shapes.faults(shown, letter, layout)
@@ -97,10 +97,12 @@ def _may_be_open(node: Node, letter: str) -> bool:
     return bool(letter) and node.kind in ("input", "output")
 
 
-def _edges(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[tuple[_Edge, str]]:
+def _edges(
+    view: View, letter: str, figures: Mapping[str, Figure], drawn: Collection[_Edge]
+) -> Iterator[tuple[_Edge, str]]:
     """Edges to be drawn, each with the part of its data that it carries.
 
-    Those cut may be in one piece again, outputs at one open end are the first of them.
+    Those cut may be in one piece again; outputs of one node that have no open end of their own are the first of them.
     """
     ends: dict[int, str] = {}
     for edge in view.edges:
@@ -109,7 +111,8 @@ def _edges(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[t
             tail = view.nodes[tail.links[0]]
         key = f"{letter}{head.id}"
         if key not in figures and _may_be_open(head, letter):
-            key = ends.setdefault(tail.id, key)
+            first = ends.setdefault(tail.id, key)
+            key = key if (f"{letter}{tail.id}", key) in drawn else first
         if head.kind != "to" or key in figures:
             yield (f"{letter}{tail.id}", key), edge.part
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -165,7 +166,8 @@ def test_a_sequential_says_what_is_in_it() -> None:
             self.short, self.long = short, long
 
         def forward(self, x: Tensor) -> Tensor:
-            return self.long(self.short(x).cumsum(0))
+            out: Tensor = self.long(self.short(x).cumsum(0))
+            return out
 
     said = labels(capture(Heads().eval(), (torch.rand(4, 3),)), depth=1)
     assert said["short"].startswith("Linear · BatchNorm · ReLU · Linear · ")
@@ -179,7 +181,7 @@ def test_a_mask_that_is_none_is_no_other_setting() -> None:
             self.project, self.says = nn.Linear(3, 3), says
 
         def forward(self, x: Tensor) -> Tensor:
-            given = {"attn_mask": None} if self.says else {}
+            given: dict[str, Any] = {"attn_mask": None} if self.says else {}
             q = self.project(x)
             return x + nn.functional.scaled_dot_product_attention(q, q, q, is_causal=False, **given)
 
