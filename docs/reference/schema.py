@@ -53,9 +53,10 @@ MkDocs and Zensical have these too; Sphinx keeps what it records beside its doct
 
 `enabled: false`, in MkDocs only, leaves fences as code.
 
-For [pictures in files](../howto/pictures-in-files.md) they are keys of `[tool.torchrecorder]` in `pyproject.toml`, under the names of
-MkDocs and without those of pages; there `cache` is `diagrams` and `path` the folder and its `src` if nothing is written, and two
-keys are their own: `pictures`, the files with what is drawn in each, and `markdown`, the files whose comments are read.
+For [pictures in files](../howto/pictures-in-files.md) they are keys of `[tool.torchrecorder]` in `pyproject.toml`,
+under the names of MkDocs and without those of pages; there `cache` is `diagrams` and `path` the folder and its `src` if
+nothing is written, and two keys are their own: `pictures`, the files with what is drawn in each, and `markdown`, the
+files whose comments are read.
 """
 
 

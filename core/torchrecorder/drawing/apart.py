@@ -41,8 +41,8 @@ class Apart:
         self._process: LineProcess | None = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
-    def order(self, digest: str, graph: bytes, options: DrawingOptions) -> None:
-        """Have a Graph drawn; `digest` names the drawing."""
+    def order(self, digest: str, graph: bytes, name: str, options: DrawingOptions) -> None:
+        """Have a Graph drawn; `digest` is that of the drawing's key, `name` names it in its page."""
         if self.has(digest):
             return
         with suppress(OSError):
@@ -51,7 +51,7 @@ class Apart:
                 folder = Path(self._scratch.name)
                 command = [sys.executable, "-P", "-m", __name__, str(folder), self._engine]
                 self._process = LineProcess(command, environment("", folder), folder / "log")
-            Path(self._scratch.name, digest).write_bytes(pickle.dumps((graph, options)))
+            Path(self._scratch.name, digest).write_bytes(pickle.dumps((graph, name, options)))
             self._waiting.append(digest)
             self.advance()
 
@@ -132,9 +132,11 @@ def main() -> None:
         digest = json.loads(line)["digest"]
         said.texts.clear()
         try:
-            graph, options = pickle.loads((folder / digest).read_bytes())  # the build wrote it, in a folder of its own
+            graph, name, options = pickle.loads(
+                (folder / digest).read_bytes()
+            )  # the build wrote it, in a folder of its own
             (folder / digest).unlink(missing_ok=True)
-            (made,) = draw([DrawJob(from_json(graph), digest, options)], engine)
+            (made,) = draw([DrawJob(from_json(graph), name, options)], engine)
         except Exception as error:
             made = error if isinstance(error, TorchRecorderError) else unforeseen("a drawing", error)
         if isinstance(made, Drawing):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,10 +34,17 @@ def content(part: FilePart, drawn: Mapping[DiagramRequest, Outcome]) -> bytes:
         raise outcome.error
     assert outcome.diagram is not None
     if isinstance(part.kind, FileType):
-        return part.kind.write(replace(outcome.diagram, dark=part.dark))
+        data = part.kind.write(replace(outcome.diagram, dark=part.dark))
+        return _with_own_ids(data, outcome.diagram.drawing.uid.encode())
     if part.kind == "mermaid":
         return b"```mermaid\n" + file_type("mmd").write(outcome.diagram) + b"```"
     return "\n".join(_picture(part, outcome)).encode()
+
+
+def _with_own_ids(data: bytes, uid: bytes) -> bytes:
+    """A file whose ids follow from what it shows: those of a drawing change with the lines of the code, too."""
+    own = hashlib.sha256(data.replace(uid, b"")).hexdigest()[: len(uid) - len(b"tr-")]
+    return data.replace(uid, f"tr-{own}".encode())
 
 
 def _picture(part: FilePart, outcome: Outcome) -> Iterator[str]:

@@ -208,7 +208,7 @@ class Drawings:
                 from torchrecorder.drawing.apart import Apart  # a build that draws little does not wait for it
 
                 self._apart = Apart(self._setting)
-            self._apart.order(key.digest(), graph, key.options)
+            self._apart.order(key.digest(), graph, _name(key, graph), key.options)
 
     def close(self) -> None:
         if self._apart is not None:
@@ -233,7 +233,7 @@ class Drawings:
 
                     diffs[key] = Diff(olds[key].graph(), recording.graph())
                 job = diffs[key].job if key in diffs else partial(DrawJob, recording.graph())
-                orders[key] = job(key.digest(), key.options)
+                orders[key] = job(_name(key, recording.text or b""), key.options)
             except TorchRecorderError as error:
                 done[key] = error
         modules: dict[str, Mapping[str, str]] = {}
@@ -268,6 +268,13 @@ class Drawings:
         cache.put_entry("drawing", digest, entry, data)
         made = Drawing.from_bytes(data) if isinstance(drawing, bytes) else drawing
         return self.index.find(named) or made or FormatError("a drawing", "another process wrote something else")
+
+
+def _name(key: RenderKey, graph: bytes) -> str:
+    """Name of a picture in its page, which stays when only lines of the code move."""
+    from torchrecorder.graph.codec import digest_without_lines
+
+    return key._replace(graph=digest_without_lines(graph, key.graph)).digest()
 
 
 def source_of(styler: str, finder: ModuleFinder) -> str:

@@ -152,6 +152,12 @@ def _stacked(call: Called) -> Axes:
     return Axes(frozenset(axis + (axis >= dim) for axis in first.batch), first.is_all)
 
 
+def _crossed(call: Called) -> Axes:
+    """An axis of each of two vectors."""
+    pair = [call.of(vector) for vector in call.args]
+    return Axes(frozenset(axis for axis, own in enumerate(pair) if own.batch), all(own.is_all for own in pair))
+
+
 def _lettered(call: Called) -> Axes | Sequence[Axes]:
     """The axes whose letters stand for the batch in an equation."""
     given, _, result = call.args[0].replace(" ", "").partition("->")
@@ -253,8 +259,9 @@ _NAMES = {
         _reduced, lambda *args, **kwargs: _alone(_summed_over(*args, **kwargs))
     ),
     "cat concat concatenate": AxisRule(_joined),
-    # On tensors without data, these three need torch's compiler, which is not loaded for that.
+    # On tensors without data, these need torch's compiler, which is not loaded for that.
     "stack": AxisRule(_stacked),
+    "outer": AxisRule(_crossed),
     "glu": AxisRule(_kept),
     "one_hot": AxisRule(_counted),
     "getitem": AxisRule(_item),

@@ -196,9 +196,8 @@ def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
     """Spans of what is not the same in all; of several classes that alone, since their settings are others."""
     names = dict.fromkeys(name for own in settings for name in own)
     for name in names:
-        unsaid = _UNSAID.get(name, "None")
-        values = tuple(dict.fromkeys(own.get(name, unsaid).replace("None", "none") for own in settings))
-        if len(values) > 1:
+        values = tuple(dict.fromkeys(own.get(name, _UNSAID.get(name, "none")) for own in settings))
+        if len(values) > 1 and {*values} != {"none", "None"}:
             yield Span(name, values)
             if name == CLASS:
                 return

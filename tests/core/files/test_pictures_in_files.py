@@ -178,6 +178,15 @@ def test_update_writes_only_what_changed(project: Path, capsys: pytest.CaptureFi
     assert main(["check"]) == 0
 
 
+def test_a_picture_that_shows_the_same_has_the_same_bytes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lines have moved and a constant is new, so the model is recorded again, but nothing of it has changed."""
+    write({"src/filed/nets.py": f"WIDTH = 8\n# a remark\n{NETS.replace('width=8', 'width=WIDTH')}"})
+    assert main(["check"]) == 1
+    assert main(["update"]) == 0
+    assert "wrote" not in capsys.readouterr().out.partition("to be written")[2]
+    assert main(["check"]) == 0
+
+
 def test_a_new_model_and_another_option_are_out_of_date(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write({"src/filed/models.py": MODELS + "\nclass Deep(Net):\n    pass\n"})
     write({"pyproject.toml": CONFIGURATION.replace("grey = true", "grey = false")})

@@ -215,6 +215,19 @@ def test_a_picture_in_a_file_is_of_the_hub(hub: Hub, tmp_path: Path) -> None:
     assert run(tmp_path, hub, "torchrecorder", "check", "--hub")[0] == 0
 
 
+def test_of_a_pipeline_configurations_alone_are_asked_for(hub: Hub, tmp_path: Path) -> None:
+    parts = {"first": ["transformers", "BertModel"], "second": ["transformers", "BertModel"], "words": [None, None]}
+    index = {"_class_name": "Pair", **parts, "tokenizer": ["transformers", "BertTokenizer"]}
+    files = {f"{part}/config.json": json.dumps(SMALL) for part in ("first", "second")}
+    hub.files = {"owner/pair": {"model_index.json": json.dumps(index), **files}}
+    status, said = run(tmp_path, hub, "torchrecorder", "draw", "hf:owner/pair@v1")
+    assert status == 0, said
+    assert "of Pair this is `first`; the other parts are `hf:owner/pair/second@v1`" in said
+    assert "first 27.5 k, second 27.5 k" in said
+    asked = {line.partition(f"/{FIRST}/")[2] or line.partition("/v1/")[2] for line in hub.asked}
+    assert asked == {"config.json", "model_index.json", "first/config.json", "second/config.json"}
+
+
 def test_the_command_draws_and_says_what_a_wrong_name_lacks(hub: Hub, tmp_path: Path) -> None:
     status, said = run(tmp_path, hub, "torchrecorder", "draw", "hf:owner/net", "hf:owner/none", "-o", "out/")
     assert status == 1

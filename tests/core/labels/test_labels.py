@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -165,7 +166,8 @@ def test_a_sequential_says_what_is_in_it() -> None:
             self.short, self.long = short, long
 
         def forward(self, x: Tensor) -> Tensor:
-            return self.long(self.short(x).cumsum(0))
+            out: Tensor = self.long(self.short(x).cumsum(0))
+            return out
 
     said = labels(capture(Heads().eval(), (torch.rand(4, 3),)), depth=1)
     assert said["short"].startswith("Linear · BatchNorm · ReLU · Linear · ")
@@ -179,7 +181,7 @@ def test_a_mask_that_is_none_is_no_other_setting() -> None:
             self.project, self.says = nn.Linear(3, 3), says
 
         def forward(self, x: Tensor) -> Tensor:
-            given = {"attn_mask": None} if self.says else {}
+            given: dict[str, Any] = {"attn_mask": None} if self.says else {}
             q = self.project(x)
             return x + nn.functional.scaled_dot_product_attention(q, q, q, is_causal=False, **given)
 
@@ -293,3 +295,17 @@ def test_a_long_class_never_hides_how_often_it_is_drawn(options: DrawingOptions)
     labels = Labels(view)
     texts = [*map(labels.box, view.boxes), *(labels.node(node).line for node in view.nodes)]
     assert [text for text in texts if "… ×4 · 1 k params each" in text]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("controlnet_cond_embedding.blocks.0.conv", "controlnet_cond_embedding.blocks.0.conv"),
+        ("a_very_long_name_of_a_part.another_long_name.conv", "…another_long_name.conv"),
+    ],
+)
+def test_a_path_is_whole_as_far_as_there_is_room(path: str, name: str) -> None:
+    net = Net()
+    x = net.layer("enter", "Linear", net.input("x", 1, 4), params=8)
+    x = net.layer(path, "Conv1d", net.op("cumsum", x), params=8)
+    assert name in labels(net.graph(net.op("cumprod", x)))

@@ -20,7 +20,8 @@ class Net(nn.Module):
         self.enter, self.leave, self.middle = nn.Linear(6, 8), nn.Linear(width, 3), middle
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.leave(self.middle(self.enter(x)))
+        out: Tensor = self.leave(self.middle(self.enter(x)))
+        return out
 
 
 def heads(x: Tensor) -> Tensor:

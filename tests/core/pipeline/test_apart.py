@@ -117,14 +117,14 @@ def test_a_few_are_drawn_by_the_build(site: Site, here: list[str], monkeypatch: 
 
 def test_an_engine_that_is_not_there_ends_the_process_and_no_more(tmp_path: Path) -> None:
     apart = Apart(str(tmp_path / "no-engine"))
-    apart.order("0" * 64, b"{}", ask("pip_nets.net.Net").drawing)
+    apart.order("0" * 64, b"{}", "0" * 64, ask("pip_nets.net.Net").drawing)
     assert list(apart.made()) == []
     apart.close()
 
 
 def test_what_is_no_graph_is_an_error_of_that_drawing() -> None:
     apart = Apart("auto")
-    apart.order("0" * 64, b"{}", ask("pip_nets.net.Net").drawing)
+    apart.order("0" * 64, b"{}", "0" * 64, ask("pip_nets.net.Net").drawing)
     ((digest, made),) = apart.made()
     assert digest == "0" * 64
     assert isinstance(made, TorchRecorderError)

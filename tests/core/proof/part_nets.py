@@ -168,7 +168,8 @@ class Carried(nn.Module):
         last, y = y[:, 5:].sum(1, keepdim=True), y[:, :5]
         for layer in self.layers.children():
             y = (layer(y).relu() * last)[:, 1:]
-        return y.sum(1)
+        out: Tensor = y.sum(1)
+        return out
 
 
 class AllOfIt(nn.Module):

@@ -256,3 +256,12 @@ def test_sizes_on_a_line_may_be_those_before_or_behind_a_change_of_axes() -> Non
     for word, n in (("1×8", 0), ("1×2×4", 0), ("1×6", 1)):
         lines = [it._replace(word=word) if i == at else it for i, it in enumerate(layout.lines)]
         assert len(faults(view, replace(layout, lines=lines))) == n, word
+
+
+def test_a_tag_counts_what_a_gap_holds() -> None:
+    view = view_of(hub(5))
+    (at,) = {edge.tail for edge in view.edges if sum(other.tail == edge.tail for other in view.edges) > 4}
+    gap = replace(view.nodes[at], kind="gap", size=15)
+    view = replace(view, nodes=(*view.nodes[:at], gap, *view.nodes[at + 1 :]))
+    tags = [figure.words[0].text for figure in paper(view).nodes if not figure.key]
+    assert tags == ["15 more steps"] * 5

@@ -63,6 +63,7 @@ class TestSizes:
             (lambda self, x: F.scaled_dot_product_attention(x, x, x), "N×5×8"),
             (lambda self, x: F.scaled_dot_product_attention(query=x, key=x, value=x), "N×5×8"),
             (lambda self, x: x.repeat_interleave(2, dim=-1), "N×5×16"),
+            (lambda self, x: torch.outer(x[:, 0, 0], torch.ones(4)), "N×4"),
             (lambda self, x: torch.einsum("bij,bkj->bik", x, x), "N×5×5"),
             (lambda self, x: x.sum(), ""),
         ],

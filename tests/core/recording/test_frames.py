@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import hashlib
 import json
 import weakref
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from tests.core.recording.nets import Net, record
 from torchrecorder.errors import FormatError
 from torchrecorder.graph import Graph, from_json, to_json
+from torchrecorder.graph.codec import digest_without_lines
 
 X = torch.ones(2, 4)
 
@@ -241,6 +243,11 @@ def test_a_call_keeps_the_statement_that_called_it() -> None:
     before = json.loads(to_json(graph))
     assert before.pop("called")["places"] == [f"{__name__.replace('.', '/')}.py:{at}"]
     assert {call.source for call in from_json(json.dumps(before)).calls} == {None}, "as an earlier version wrote it"
-    for wrong in ({"places": [], "calls": [0] * 5}, {"places": [3], "calls": [0] * 5}, {"calls": []}):
+    text = to_json(graph).encode()
+    bare = json.dumps(before, ensure_ascii=False, separators=(",", ":")).encode()
+    assert digest_without_lines(text, "") == hashlib.sha256(bare).hexdigest()
+    assert digest_without_lines(bare, "whole") == "whole"
+    wrongs: list[dict[str, Any]] = [{"places": [], "calls": [0] * 5}, {"places": [3], "calls": [0] * 5}, {"calls": []}]
+    for wrong in wrongs:
         with pytest.raises(FormatError):
             from_json(json.dumps({**before, "called": wrong}))

@@ -181,6 +181,7 @@ class Cards:
         names: dict[int, str] = {}
         for node in sorted({*hubs, *ends}):
             name = self._label(self._view.nodes[node]).name
+            name = name if node in ends else name.removeprefix("… ")  # `15 more steps`
             while width(name, tuning.SMALL) > (tuning.TAG_WIDE if node in hubs else tuning.END_WIDE):
                 name = name.rstrip("…")[:-1].rstrip("._ ") + "…"
             names[node] = name

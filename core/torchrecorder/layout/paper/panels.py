@@ -130,11 +130,11 @@ class Panels:
         self._cut(flows)
         self.back = edges_back(view)  # edges to the next turn of a loop; they say nothing about what is above what
         self.hooked = {end for edge in view.edges if edge.back for end in (edge.tail, edge.head)}
-        fed = {segment.head for panel in self.by_box.values() for segment in panel.segments}
+        heads = {segment.head for panel in self.by_box.values() for segment in panel.segments}
         self.below: dict[int | None, list[Segment]] = defaultdict(list)
         """Things fed by a name alone, as segments that are not drawn."""
         for panel, tail, head in (next(self._passed(flow, flow.tail)) for flow in aside):
-            if head not in fed and not self._leads(panel, head, tail):
+            if head not in heads and not self._leads(panel, head, tail):
                 self.below[panel].append(Segment(tail, head, tail.id))
         self.all_from_above = False
         self.not_late: set[tuple[int, int]] = set()

@@ -68,9 +68,9 @@ class Choice:
         calls: defaultdict[str, set[int]] = defaultdict(set)
         for node in (node for view in (overview, *views.values()) for node in view.nodes):
             calls[node.inset].update(node.calls)
-        shown = ((letter, tuple(sorted(calls[letter])), view) for letter, view in views.items() if calls[letter])
+        of_letter = {letter: tuple(sorted(calls[letter])) for letter in views if calls[letter]}
         visible = self.interiors.visible
-        insets = (Inset(letter, of, with_entrances(view, of, visible)) for letter, of, view in shown)
+        insets = (Inset(letter, of, with_entrances(views[letter], of, visible)) for letter, of in of_letter.items())
         return replace(overview, insets=tuple(insets))
 
     def _best(self) -> tuple[int, float, Interior] | None:

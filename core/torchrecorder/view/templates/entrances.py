@@ -97,7 +97,7 @@ def _named(
 ) -> list[str]:
     """Arguments of a call that gets each of the groups as another one; else the name of the source with numbers."""
     for placed in others:
-        paths = {value: path for path, value in reversed(visible.graph.calls[placed.call].inputs.items())}
+        paths = {value: path for path, value in reversed([*visible.graph.calls[placed.call].inputs.items()])}
         values = ((placed.value(read, slots[read[0]]) for read in group) for group in groups)
         names = [next((paths.get(v, "") for v in of_group if v is not None), "") for of_group in values]
         if all(names) and len({*names}) == len(groups):

@@ -116,7 +116,8 @@ class Joining(nn.Module):
 
     def forward(self, feature_map: Tensor, skip_connection_of_encoder: Tensor) -> Tensor:
         x = torch.cat([self.first(feature_map), skip_connection_of_encoder], -1)
-        return self.second(x).relu()
+        out: Tensor = self.second(x).relu()
+        return out
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ class Inverted(nn.Module):
         self.conv = nn.Sequential(*first, nn.Sequential(conv(), nn.BatchNorm1d(8), nn.ReLU6()), conv(1))
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + self.conv(x)
+        out: Tensor = x + self.conv(x)
+        return out
 
 
 class Stage(nn.Module):
@@ -63,7 +64,8 @@ class Residual(nn.Module):
         self.a, self.b = conv(), conv()
         self.shortcut = nn.Identity() if plain else conv(1)
         self.drop = nn.Identity() if plain else nn.Dropout()
-        self.extra, self.norm = (conv(1), nn.BatchNorm1d(8)) if more else (None, None)
+        self.extra: nn.Module | None = conv(1) if more else None
+        self.norm: nn.Module | None = nn.BatchNorm1d(8) if more else None
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.drop(self.b(self.a(x).relu()))
@@ -79,7 +81,8 @@ class Mixer(nn.Module):
         self.mix: nn.Module = nn.Linear(4, 4) if wide else conv()
 
     def forward(self, x: Tensor) -> Tensor:
-        return x * self.mix(self.first(x).sin())
+        out: Tensor = x * self.mix(self.first(x).sin())
+        return out
 
 
 class Biased(nn.Module):
@@ -127,5 +130,6 @@ def test_what_differs_is_named_as_it_is_drawn(make: Callable[[], nn.Module], sai
         graph = capture(make().eval(), (torch.ones(2, 8, 16),))
     view = ProvedViews(Views(graph, DrawingOptions())).view()
     assert not view.weakened
-    words = {word for thing in (*view.nodes, *view.boxes) for word in thing.differs}
+    words = {word for node in view.nodes for word in node.differs}
+    words |= {word for box in view.boxes for word in box.differs}
     assert words == {said}, [(node.name, node.differs, node.inset) for node in view.nodes]
