@@ -149,11 +149,7 @@ class Figures:
         path = _Path(wire.source, points, (look, style), is_end, begins_at_port, ends, wire.word)
         path.at = wire.at and self._at(wire.at[0] + x, wire.at[1] + y)
         if is_end:
-            path.part = edges[0].part
-        if is_end and len({edge.part for edge in edges}) > 1:  # of an inset: several outputs at one end of a line
-            heads = {self._view.nodes[edge.head].name: edge.part for edge in edges if edge.tail == edges[0].tail}
-            path.part = ", ".join(f"{name}: {part}" if part else name for name, part in heads.items())
-            path.word = ""
+            path.part = wire.part or (edges[0].part if len({edge.part for edge in edges}) == 1 else "")
         if wire.tail.key.kind != "in" and wire.head.key.kind != "out" and not wire.is_skip:
             words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges]
             word = next(filter(None, words), "")
