@@ -24,6 +24,7 @@ VARIABLE = "TORCHRECORDER_TEST_HOSTS"
 
 IMPORTED = {
     "torchrecorder.worker.server": ("torchrecorder", "torch", "numpy"),
+    "torchrecorder.drawing.apart": ("torchrecorder",),
     "torchrecorder.cache.remote_process": ("torchrecorder", "fsspec", "aiohttp"),
     "sphinx": ("sphinx_torchrecorder", "torchrecorder", "sphinx", "docutils"),
     "mkdocs": ("mkdocs", "markdown"),

@@ -41,12 +41,18 @@ def _mkdocs() -> None:
     importlib.import_module("mkdocs.commands.build")
 
 
+def _apart() -> None:
+    for name in ("drawing.draw", "drawing.model", "engine", "graph"):
+        importlib.import_module(f"torchrecorder.{name}")
+
+
 def _remote() -> None:
     importlib.import_module("fsspec.implementations.http")
 
 
 IMPORTS: dict[str, Callable[[], None]] = {
     "torchrecorder.worker.server": _worker,
+    "torchrecorder.drawing.apart": _apart,
     "torchrecorder.cache.remote_process": _remote,
     "sphinx": _sphinx,
     "mkdocs": _mkdocs,

@@ -206,6 +206,8 @@ class _Update:
         names = self.looked.names(self._pipeline, asks=True)
         obstacles = {name: why for each in names.values() for name, why in each.items() if why}
         self.remarks |= {f"note: {name} is left out: {why}" for name, why in obstacles.items()}
+        states: list[State] = []
+        wrong: list[State] = []
         for _ in range(2):  # only what was recorded has a picture in a table of all that match a pattern
             states = self.looked.states(names)
             wrong = [it for it in states if (it.verdict != "fresh" or it.is_old) and not self._is_refused(it)]

@@ -242,12 +242,14 @@ class _ProjectReader:
         known = {option.name for option in OPTIONS}
         before, asked = len(self.problems), self._asked(written, heeds)
         for name in written:
-            if name in own or (name not in known and (near := near_miss(name, own))):
+            near = "" if name in own or name in known else near_miss(name, own)
+            if name in own or near:
                 del asked[name]
-                if name not in own:
+                if near:
                     self._say(place, f"unknown option {name!r}, did you mean {near!r}?")
             elif name in known and name not in heeds and name not in _RECORDING:
                 self._say(place, f"{name} changes nothing in {kind.name if heeds is kind.heeds else 'Markdown'}")
+        request: DiagramRequest | None = None
         try:
             request = Body("pkg.Net" if is_pattern(target) else target, asked).request()
         except OptionError as error:

@@ -154,8 +154,8 @@ class _Made:
         if "auto_map" in config:
             text = "its repository has code of its own, which was not run: this is the class that transformers has"
             self.notes.append(text)
-        fits = cls is not None and isinstance(read, cls.config_class)
-        made: nn.Module = cls(read) if fits else transformers.AutoModel.from_config(read)
+        made_by = cls if cls is not None and isinstance(read, cls.config_class) else transformers.AutoModel.from_config
+        made: nn.Module = made_by(read)
         return made
 
     def _of_diffusers(self, diffusers: Any, config: Mapping[str, Any]) -> nn.Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from dataclasses import replace
 from functools import cached_property
 
 from torchrecorder.graph import symbolic
@@ -21,7 +22,8 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
 
     An edge says the shape if it differs, in resolution or channels, from what its tail got: once for each end and
     shape, and once for steps alike in a box, such as those of queries and keys. Inputs, outputs and constants say
-    theirs themselves. Where the batch got lost on the way, as in tensors of chosen places, a size may hold it, so
+    theirs themselves. If a layer gets several things by one edge, the edge says the names of its arguments instead.
+    Where the batch got lost on the way, as in tensors of chosen places, a size may hold it, so
     none is said; nor is one of a single number, which would not be taken for a shape.
     """
     carried = _Carried(view)
@@ -31,6 +33,9 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
     for edge in sorted(view.edges, key=lambda edge: (edge.head, edge.tail)):
         got.setdefault(edge.head, [_shape(view, value, show) for value in carried.known(edge)])
     for edge in sorted(view.edges, key=lambda edge: (edge.tail, edge.skip, edge.head)):
+        if names := carried.names(edge):
+            texts[edge.tail, edge.head] = ", ".join(names)
+            continue
         value = carried.value(edge)
         shape = "" if value is None or value in carried.lost else _shape(view, value, show)
         values = view.nodes[edge.tail].values
@@ -81,6 +86,21 @@ class _Carried:
         given, read = self.ends(edge)
         is_whole = given is not None and self._n_elements(given) == self._n_elements(read)
         return [value for value in {given, read if is_whole or given is None else None} if value is not None]
+
+    def names(self, edge: Edge) -> list[str]:
+        """The arguments of a layer that an edge carries, if they are several; entries of one list are one."""
+        head, tail = self._view.nodes[edge.head], self._view.nodes[edge.tail]
+        if edge.back or head.kind != "call" or head.parts or tail.kind not in ("call", "op", "function"):
+            return []
+        made, names = self._made_by(tail), dict[int, str]()
+        for path, value in self._graph.calls[head.calls[0]].inputs.items():
+            meta = self._graph.values[value].meta
+            given, _ = self.ends(replace(edge, value=value))
+            is_made = given is not None and self._graph.values[given].producer in made
+            if is_made and meta is not None and meta.dtype != "bool":
+                names.setdefault(value, path.partition(".")[0])
+        several = [*dict.fromkeys(names.values())]
+        return several if len(several) > 1 and not any(name.isdigit() for name in several) else []
 
     def _n_elements(self, value: int) -> int:
         return math.prod(size for size in self._graph.values[value].shape if isinstance(size, int))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -41,15 +41,14 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
             sentences.append(f"{_said(figure.key)} is drawn twice")
         if figure.key:
             figures[figure.key] = figure
-    edges: dict[_Edge, dict[str, str]] = {}
-    """By ends what each line carries, by the names of what gets it."""
+    edges: dict[_Edge, str] = {}
     known: set[str] = set()
     said = _words_of(layout)
     for shown, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
         sentences += _misplaced(shown, letter, figures)
         known |= {f"{letter}{node.id}" for node in shown.nodes} | {f"{letter}b{box.id}" for box in shown.boxes}
-        for ends, name, part in _edges(shown, letter, figures):
-            edges.setdefault(ends, {})[name] = part
+        for ends, part in _edges(shown, letter, figures, {line.ends for line in layout.lines}):
+            edges[ends] = edges.get(ends) or part
         sentences += _wrong_numbers(shown, letter, said)
         sentences += shapes.faults(shown, letter, layout)
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
@@ -98,10 +97,12 @@ def _may_be_open(node: Node, letter: str) -> bool:
     return bool(letter) and node.kind in ("input", "output")
 
 
-def _edges(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[tuple[_Edge, str, str]]:
-    """Edges to be drawn, each with the name of its head and the part of its data that it carries.
+def _edges(
+    view: View, letter: str, figures: Mapping[str, Figure], drawn: Collection[_Edge]
+) -> Iterator[tuple[_Edge, str]]:
+    """Edges to be drawn, each with the part of its data that it carries.
 
-    Those cut may be in one piece again, outputs at one open end are the first of them.
+    Those cut may be in one piece again; outputs of one node that have no open end of their own are the first of them.
     """
     ends: dict[int, str] = {}
     for edge in view.edges:
@@ -110,24 +111,17 @@ def _edges(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[t
             tail = view.nodes[tail.links[0]]
         key = f"{letter}{head.id}"
         if key not in figures and _may_be_open(head, letter):
-            key = ends.setdefault(tail.id, key)
+            first = ends.setdefault(tail.id, key)
+            key = key if (f"{letter}{tail.id}", key) in drawn else first
         if head.kind != "to" or key in figures:
-            yield (f"{letter}{tail.id}", key), head.name, edge.part
-
-
-def _together(parts: Mapping[str, str]) -> str:
-    """Words for what a line carries, with the names of what it ends at if these get different parts."""
-    if len({*parts.values()}) == 1:
-        return next(iter(parts.values()))
-    return ", ".join(f"{name}: {part}" if part else name for name, part in parts.items())
+            yield (f"{letter}{tail.id}", key), edge.part
 
 
 class _Lines:
     """The lines of a layout as ways from node to node."""
 
-    def __init__(self, layout: Layout, figures: Mapping[str, Figure], edges: Mapping[_Edge, Mapping[str, str]]) -> None:
-        self.lines, self.figures, self.edges = layout.lines, figures, set(edges)
-        self.parts = {ends: _together(parts) for ends, parts in edges.items()}
+    def __init__(self, layout: Layout, figures: Mapping[str, Figure], parts: Mapping[_Edge, str]) -> None:
+        self.lines, self.figures, self.edges, self.parts = layout.lines, figures, set(parts), parts
         self.said = {(line.ends, line.part) for line in layout.lines if line.part}
         """Edges with what their words say that they carry."""
         self.tags = [figure for figure in layout.nodes if not figure.key]

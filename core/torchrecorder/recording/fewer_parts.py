@@ -52,7 +52,9 @@ _FEWER = (
 )
 _ONLY_CALLS = "from the calls of its modules only: no operation between them is seen"
 
-_PASSES_ON = re.compile(r"(func|original|function|dispatch|execute|next|self\.model|mode\.dispatch|list\(islice)\(")
+_PASSES_ON = re.compile(
+    r"(func|original|function|dispatch|execute|next|self\.model|(type\(mode\)|mode)\.dispatch|list\(islice)\("
+)
 """How a line begins with which we call what is not ours: a function of torch's, or the user's."""
 
 

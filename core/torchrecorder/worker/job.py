@@ -50,8 +50,8 @@ _FOR_ONE_S = 5.0
 """Seconds of refused guesses for one way to build a model, if there may be others: an example may show its inputs."""
 
 _FOR_A_TRIAL_S = 8.0
-"""The same for all ways together to build a class that is only tried; of 150 that got pictures none took so long, and
-those that find nothing take all the time that they get."""
+"""The same for all ways together to build a class that is only tried: of those with a picture the slowest of a sample
+took five with all else, and those that find nothing take all that they get."""
 
 _stat = os.stat
 """Bound when it is imported: a model's code may put another one there."""
@@ -152,15 +152,16 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
     failed: tuple[Callable[[float], Graph] | None, InputError | ForwardError] | None = None
     arguments = partial(ways, is_common=request.is_common, is_trial=is_trial)
     patience_s = PATIENCE_S if "(" in request.target else _FOR_ONE_S
-    until = thread_time() + (_FOR_A_TRIAL_S if is_trial else math.inf)
+    left_s = _FOR_A_TRIAL_S if is_trial else math.inf
     for model, way in models(request.target, request.seed, allow, arguments):
         recorded = partial(_of_model, request, model, way, allow)
+        start = thread_time()
         try:
-            graph = recorded(min(patience_s, until - thread_time()))
+            graph = recorded(min(patience_s, left_s))
         except (InputError, ForwardError) as error:
             failed = failed or (recorded if isinstance(error, InputError) and error.ran_out_of_time else None, error)
             _let_go(model, error)
-            if thread_time() > until:
+            if (left_s := left_s - (thread_time() - start)) <= 0:
                 break
             continue
         if graph.info.grade != "names":

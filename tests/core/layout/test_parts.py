@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from dataclasses import replace
 
@@ -48,8 +47,7 @@ def parts(view: View) -> Counter[str]:
 def written(drawing: Drawing) -> Counter[str]:
     """The words beside lines, and what stands behind the names of nodes at their readers."""
     tags = (word.text.rpartition(" · ")[2] for node in drawing.layout.nodes if not node.key for word in node.words)
-    beside = (text for word in drawing.layout.words for text in re.split(r"(?:^|, )\d: ", word.text))
-    return Counter([*beside, *tags])
+    return Counter([*(word.text for word in drawing.layout.words), *tags])
 
 
 def paper(view: View) -> Layout:
@@ -89,11 +87,6 @@ def test_a_layout_without_the_word_is_not_proved(net: str) -> None:
             for part in ("", "7 of 8"):
                 lines = [*layout.lines[:i], line._replace(part=part), *layout.lines[i + 1 :]]
                 assert faults(view, replace(layout, lines=lines)) != ()
-
-
-def test_outputs_at_one_end_say_each_its_part() -> None:
-    layout = finished(paper(view_of("adas")), uid="p1", title="", desc="")
-    assert "1: 3 of 4, 2: 4 of 4" in [word.text for word in layout.words]
 
 
 def test_mermaid_has_the_part_behind_the_shape() -> None:

@@ -211,7 +211,32 @@ class Kinds(nn.Module):
         return found
 
 
+def _picked(x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
+    """Features at the beginning of each edge, and where it ends."""
+    ends = edges[1]
+    return x.index_select(0, edges[0]).tanh(), ends
+
+
+def _gathered(x: Tensor, ends: Tensor) -> Tensor:
+    """Sums over what ends at one node."""
+    return torch.zeros(5, 8).index_add(0, ends, x.exp())
+
+
+class Ends(nn.Module):
+    """A part of an input that one function cuts out and another one reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.mid, self.end = nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        x, ends = _picked(self.enter(x), edges)
+        found: Tensor = self.end(_gathered(self.mid(x), ends))
+        return found
+
+
 FOLDED = (
+    Entry("ends", Ends, given(numbers(5, 4), ones(2, 3, dtype=torch.int64))),
     Entry("streams", Streams, given(numbers(2, 4))),
     Entry("kinds", Kinds, given(numbers(2, 4), ones(1, 3, dtype=torch.int64))),
     Entry("fields", Fields, given(ones(2, 6, dtype=torch.int64))),

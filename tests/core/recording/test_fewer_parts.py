@@ -157,6 +157,21 @@ def test_what_the_user_raises_is_raised_at_once(raises: str) -> None:
     assert len(runs) == 1
 
 
+@pytest.mark.parametrize("run", ["real", "fake", "meta"])
+def test_a_refused_shape_is_raised_at_once_however_it_runs(run: Any) -> None:
+    runs = 0
+
+    class Refuses(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            nonlocal runs
+            runs += 1
+            return (x * 2).view(4, 4)
+
+    with pytest.raises(ForwardError, match="invalid for input of size 6"):
+        capture(Refuses(), (X,), run=run, guessed="2,3")
+    assert runs == 1
+
+
 def test_what_torch_raises_in_its_own_code_is_asked_of_a_plain_forward_once() -> None:
     net, runs = counted(lambda self, x: self.fc.load_state_dict({}))
     with pytest.raises(ForwardError, match="Missing key"):

@@ -110,10 +110,10 @@ class Composer:
         nodes = self._panels.view.nodes
         n = len({*piece.entries, *piece.late})
         named, ends = {-1}, {*piece.items}  # without the ports of columns
-        for wire in piece.wires:
-            if wire.head.key.kind == "out" and wire.head in ends:
-                self._say_parts(wire, piece)
-        piece.height += tuning.SMALL if any(wire.part for wire in piece.wires) else 0.0
+        given = [
+            edge for wire in piece.wires if wire.head.key.kind == "out" and wire.head in ends for edge in wire.edges
+        ]
+        piece.height += tuning.SMALL if any(self._panels.view.edges[edge].part for edge in given) else 0.0
         for wire in piece.wires:
             if wire.tail.key.kind == "in" and wire.tail in ends and not wire.is_late:
                 wire.points[0] = (wire.points[0][0], piece.band)
@@ -124,7 +124,7 @@ class Composer:
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
                 heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
                 heads = heads if len(heads) < tuning.NAMED else [heads[0], "…", heads[-1]]
-                wire.word = ", ".join(heads) if len(piece.exits) > 1 and not wire.part else ""
+                wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
         segments = self._panels.by_box[None].segments
         around = {segment.source: segment.edges for segment in segments if segment.head.kind == "box"}
         for source, side in piece.late.items():
@@ -150,15 +150,6 @@ class Composer:
                 piece.left = max(piece.left, long - side.ends[LEFT])
             else:
                 piece.right = max(piece.right, side.ends[RIGHT] + long)
-
-    def _say_parts(self, wire: Wire, piece: Piece) -> None:
-        """Says what each output at the end of a line carries, with room beside it, if that is not the same."""
-        edges = [self._panels.view.edges[edge] for edge in wire.edges]
-        parts = {self._panels.view.nodes[edge.head].name: edge.part for edge in edges if edge.tail == edges[0].tail}
-        if len({*parts.values()}) > 1:
-            wire.part = ", ".join(f"{name}: {part}" if part else name for name, part in parts.items())
-            x, long = wire.points[-1][0], width(wire.part, tuning.SMALL) + tuning.WORD_FROM_LINE + tuning.BOX_MARGIN / 2
-            piece.right = max(piece.right, x + long)
 
     def _room(self, box: int | None) -> float:
         return self._towers.room(box) if self._towers is not None else math.inf

@@ -149,7 +149,7 @@ class Figures:
         path = _Path(wire.source, points, (look, style), is_end, begins_at_port, ends, wire.word)
         path.at = wire.at and self._at(wire.at[0] + x, wire.at[1] + y)
         if is_end:
-            path.part = wire.part or (edges[0].part if len({edge.part for edge in edges}) == 1 else "")
+            path.part = edges[0].part if len({edge.part for edge in edges}) == 1 else ""
         if wire.tail.key.kind != "in" and wire.head.key.kind != "out" and not wire.is_skip:
             words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges]
             word = next(filter(None, words), "")

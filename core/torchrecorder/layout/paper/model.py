@@ -109,7 +109,6 @@ class Wire:
     shift: float = 0.0  # distance of its end from the middle of the side
     is_open: bool = False  # whether it ends at the border of an inset
     word: str = ""
-    part: str = ""  # what of their parts stands behind the names of several outputs at its end
     at: Point | None = None  # the middle of the word, if settled
     points: list[Point] = field(default_factory=list)
 

@@ -24,7 +24,9 @@ def outputs(view: View, flows: Sequence[tuple[int, int]]) -> dict[int, int]:
     for tail, position in flows:
         node = view.nodes[tail]
         if node.kind in _GIVING and len(values[tail]) > 1:
-            known, output = given.setdefault(tail, []), _output(view.graph, node, view.edges[position].value)
+            edge = view.edges[position]
+            part = edge.part if view.nodes[edge.head].kind == "output" else ""  # each part has an end of its own
+            known, output = given.setdefault(tail, []), (_output(view.graph, node, edge.value), part)
             known += [output] if output not in known else []
             numbers[position] = known.index(output)
     return numbers

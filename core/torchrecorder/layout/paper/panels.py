@@ -247,6 +247,7 @@ class Panels:
             and tail not in fed
             and len(heads) == 1
             and tail not in self.hubs
+            and tail not in self.named
             and nodes[tail].box == nodes[min(heads)].box
         }
 

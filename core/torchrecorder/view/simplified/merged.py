@@ -15,15 +15,16 @@ from torchrecorder.view.facts import Facts, frames_around
 from torchrecorder.view.model import Box, Marks, Node
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import DROPOUTS, JOINS, SUMS
+from torchrecorder.view.plan.visibility import Visibility
 
 
-def merge_functions(draft: Draft, facts: Facts, asked: Set[int]) -> None:
+def merge_functions(draft: Draft, visible: Visibility, asked: Set[int]) -> None:
     """Draw the ops of one function of the user's as one: `apply_rotary_pos_emb` for its sixteen steps.
 
     Functions that call a layer with parameters are looked through; of several in one another the outermost stands for
     all. One op says more than its function's name. A box that was asked for is not one function alone.
     """
-    graph = draft.graph
+    graph, facts = draft.graph, visible.facts
     groups: dict[tuple[int | None, int], list[Node]] = {}
     size = Counter([*(node.box for node in draft.nodes.values()), *(box.parent for box in draft.boxes.values())])
     whole = {box.id for box in draft.boxes.values() if not asked.isdisjoint(box.calls)}
@@ -40,7 +41,7 @@ def merge_functions(draft: Draft, facts: Facts, asked: Set[int]) -> None:
         if len(group) < 2 or not n_ops or is_all or not done.isdisjoint(ids) or not draft.is_convex(ids):
             continue
         drawn = {op for node in group for op in facts.ops_of(node)}
-        ops = tuple(op for op in facts.ran_in[frame] if op in drawn or facts.aside.issuperset(graph.ops[op].outputs))
+        ops = tuple(op for op in facts.ran_in[frame] if op in drawn or _is_inner(visible, frame, op))
         if not in_gaps.isdisjoint(ops):
             continue
         done.update(ids)
@@ -52,6 +53,15 @@ def merge_functions(draft: Draft, facts: Facts, asked: Set[int]) -> None:
         name = graph.frames[frame].short
         decides = any(node.decides for node in group)
         draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))
+
+
+def _is_inner(visible: Visibility, frame: int, op: int) -> bool:
+    """Whether an op is aside, and no part of an input that is handed on to others, as the ends of edges are."""
+    outputs, inside = visible.graph.ops[op].outputs, visible.facts.ran_in[frame]
+    if not visible.facts.aside.issuperset(outputs):
+        return False
+    read = (reader.id for value in outputs for reader in visible.readers.get(value, ()))
+    return visible.handed[op] is None or all(reader in inside for reader in read)
 
 
 def _frames(graph: Graph, node: Node) -> list[int]:

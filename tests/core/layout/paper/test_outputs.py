@@ -8,11 +8,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.core.drawing.engines import laid_out
 from tests.core.drawing.looking import Seen, crossings, faults, merging
 from tests.core.layout.paper.test_paper import paper
 from torchrecorder.graph import Graph
-from torchrecorder.layout.paper import panels
+from torchrecorder.layout.paper import PaperLayout, panels
+from torchrecorder.proof import layout as proof
 from torchrecorder.recording import capture
+from torchrecorder.view import make_view
 
 
 class Recurrent(nn.Module):
@@ -74,3 +77,62 @@ def test_one_output_that_several_read_is_one_line() -> None:
     picture = paper(graph(Branches()), depth=1)
     starts = {points[0] for points, (tail, _) in zip(picture.lines, picture.ends, strict=True) if tail == "1"}
     assert len(starts) == 1
+
+
+class Gated(nn.Module):
+    """Gives the parts of what one layer makes, as adaptive normalisation does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.linear = nn.Linear(8, 8), nn.Linear(8, 24)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        shift, scale, gate = self.linear(self.first(x).relu()).chunk(3, -1)
+        return x * scale + shift, gate, scale
+
+
+class Recalling(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm, self.linear = nn.LSTM(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        y, (h, c) = self.lstm(self.linear(x).relu())
+        return y, h.mean(0), c.mean(0)
+
+
+class Twice(nn.Module):
+    """Two layers of a class whose three outputs are all read."""
+
+    def __init__(self, layer: type[nn.Module]) -> None:
+        super().__init__()
+        self.one, self.norm, self.other = layer(), nn.LayerNorm(8), layer()
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, b, c = self.one(x)
+        d, e, f = self.other(self.norm(a + b * c))
+        return d + e * f  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("layer", [Gated, Recalling])
+def test_an_inset_has_an_end_for_each_output(layer: type[nn.Module]) -> None:
+    view = make_view(graph(Twice(layer)))
+    assert view.insets
+    layout = PaperLayout(view)
+    placed = layout.place([laid_out(dot) for dot in layout.dots])
+    assert placed is not None, layout.reason
+    assert proof.faults(view, placed) == ()
+    (inset,) = view.insets
+    outputs = {f"{inset.letter}{node.id}" for node in inset.view.nodes if node.kind == "output"}
+    assert outputs == {head for _, head in (line.ends for line in placed.lines)} & outputs
+
+
+def test_an_end_of_an_inset_without_its_line_is_a_fault() -> None:
+    view = make_view(graph(Twice(Gated)))
+    layout = PaperLayout(view)
+    placed = layout.place([laid_out(dot) for dot in layout.dots])
+    assert placed is not None
+    (inset,) = view.insets
+    first = next(f"{inset.letter}{node.id}" for node in inset.view.nodes if node.kind == "output")
+    without = replace(placed, lines=[line for line in placed.lines if line.ends[1] != first])
+    assert any("is not drawn" in words for words in proof.faults(view, without))

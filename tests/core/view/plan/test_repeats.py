@@ -172,7 +172,7 @@ def shrinking(n: int) -> Graph:
 
 def test_equal_layers_whose_sizes_change_say_so() -> None:
     view = make_view(shrinking(5), DrawingOptions(depth=1))
-    assert words(view) == ["b | Sequential ×5 · 64→2 · 72 params each"]
+    assert words(view) == ["b | Conv · ReLU ×5 · 64→2 · 72 params each"]
     assert boxes(make_view(shrinking(5), DrawingOptions(depth="all")))[1:] == ["b.0 x5"]
     assert len(make_view(shrinking(2), DrawingOptions(depth=1)).nodes) == 4
 

@@ -458,3 +458,51 @@ def test_a_letter_in_a_stack_speaks_of_all_repeats() -> None:
     assert boxes(view)[1:] == ["encoder.0 x3", "decoder.0 x3"]
     found = [node.differs for node in view.nodes if node.inset]
     assert found == [("2 without downsample",), ()] * 2
+
+
+def with_gate(cls: str, params: int) -> View:
+    """A net of 17 layers with a gate among them: a twentieth of the parameters, or none."""
+    net = Net(params=2000)
+    x = net.input("x", 1, 8)
+    for i in range(17):
+        x = net.op("roll", x) if i % 2 else net.layer(f"part{i}", f"Part{i}", x, params=100)
+    with net.call("gate", "Gate", params=params):
+        a = net.layer("gate.a", "Linear", x, params=params // 2)
+        b = net.op("add", net.op("tanh", a), net.layer("gate.b", "Tanh", x))
+        out = net.op("mul", x, net.layer("gate.c", "Conv2d", b, params=params // 2))
+    net.modules["gate"] = replace(net.modules["gate"], cls=cls)
+    return make_view(net.graph(net.layer("head", "Linear", out, params=8)))
+
+
+def test_layers_of_the_models_own_code_have_more_room() -> None:
+    assert "gate.a" in " ".join(shown(with_gate("pkg.Gate", 100)))
+    assert "gate.a" not in " ".join(shown(with_gate("other.layers.Gate", 100)))
+
+
+def test_layers_without_parameters_are_opened_in_small_pictures_only() -> None:
+    assert "gate.b" not in " ".join(shown(with_gate("pkg.Gate", 0)))
+    net = Net(params=100)
+    x = net.layer("enter", "Linear", net.input("x", 1, 8), params=50)
+    with net.call("gate", "Gate"):
+        out = net.op("mul", x, net.op("add", net.op("tanh", x), net.layer("gate.b", "Tanh", x)))
+    view = make_view(net.graph(net.layer("head", "Linear", out, params=50)))
+    assert "gate" in " ".join(boxes(view))
+
+
+def rows_of_three(cls: str) -> View:
+    """Blocks of three layers in a row, of which the middle one is another, at two places."""
+    net = Net(params=3000)
+    x = net.input("x", 1, 8)
+    for name in ("left", "right"):
+        with net.call(name, "Attention", params=400):
+            y = net.layer(f"{name}.first", "Linear", x, params=100)
+            y = net.layer(f"{name}.mid", "Conv2d", y, params=100)
+            y = net.layer(f"{name}.last", "Linear", y, params=200)
+        net.modules[name] = replace(net.modules[name], cls=cls)
+        x = net.op("roll", y)
+    return make_view(net.graph(net.layer("head", "Linear", x, params=8)))
+
+
+def test_a_row_of_three_different_layers_tells_something() -> None:
+    assert [inset.letter for inset in rows_of_three("pkg.Attention").insets] == ["A"]
+    assert rows_of_three("other.Attention").insets == ()
