@@ -105,6 +105,27 @@ class GraphFacts:
                 for value in op.outputs:
                     self.is_side[value] = True
 
+        self._features_beside()
+
+    def _features_beside(self) -> None:
+        """Numbers of the user's that an op puts beside features are features: the action that a model was given."""
+        given = {*self.graph.inputs.values()}
+        for op in self.graph.ops:
+            if op.name not in _LIKE and not given.isdisjoint(op.inputs):
+                given.update(op.outputs)
+        pending = [
+            value
+            for op in self.graph.ops
+            if op.name in _JOINS and not all(self.is_side[read] for read in op.inputs)
+            for value in op.inputs
+        ]
+        while pending:
+            value = pending.pop()
+            if self.is_side[value] and value in given:
+                self.is_side[value] = False
+                producer = self.graph.values[value].producer
+                pending += () if producer is None else self.graph.ops[producer].inputs
+
     def ops_of(self, calls: Iterable[int]) -> list[int]:
         return [op for call in calls for inner in range(call, self.end[call]) for op in self.ops_in[inner]]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import cached_property
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import NodeKinds
-from torchrecorder.view.op_families import RANDOM, SHAPED_LIKE
+from torchrecorder.view.op_families import JOINS, RANDOM, SHAPED_LIKE
 from torchrecorder.view.tree import CallTree
 
 _NO_FEATURES = ("int", "uint", "bool")
@@ -35,7 +36,23 @@ class Facts:
             is_known = op.name in SHAPED_LIKE or all(value in aside for value in op.inputs)
             if is_known and not op.name.startswith(RANDOM):
                 aside.update(op.outputs)
-        return aside
+        return aside - self._joined(aside)
+
+    def _joined(self, aside: Set[int]) -> set[int]:
+        """Values of inputs, and made of them, that are put beside features, as the number of an action may be."""
+        graph, fed = self.graph, {value.id for value in self.graph.values if value.kind == "input"}
+        for op in graph.ops:
+            if not fed.isdisjoint(op.inputs) and op.name not in SHAPED_LIKE:
+                fed.update(op.outputs)
+        joins = (op.inputs for op in graph.ops if op.name in JOINS and not aside.issuperset(op.inputs))
+        joined, pending = set[int](), [value for inputs in joins for value in inputs if value in aside & fed]
+        while pending:
+            if (value := pending.pop()) not in joined:
+                joined.add(value)
+                producer = graph.values[value].producer
+                made_of = () if producer is None else graph.ops[producer].inputs
+                pending += [read for read in made_of if read in aside & fed]
+        return joined
 
     @cached_property
     def blank(self) -> set[int]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from functools import cached_property
 
-from torchrecorder.errors import OptionError
+from torchrecorder.errors import OptionError, listed
 from torchrecorder.graph.model import Graph
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import tuning
@@ -220,10 +220,23 @@ class Views:
             read = {value for op in self.graph.ops for value in op.inputs} if hidden else set()
             checked = [path for path, value in hidden.items() if value in read]
             unused = [path for path in hidden if path not in checked]
+            yield from self._unread(view)
             if checked:
                 yield "the forward only checks " + ", ".join(checked)
             if unused:
                 yield "the forward does not use " + ", ".join(unused)
+
+
+    def _unread(self, view: View) -> Iterator[str]:
+        """Layers that lead nowhere, most often since there was nothing for them to do: a head without detections."""
+        read, given = {edge.tail for edge in view.edges}, {edge.head: edge.value for edge in view.edges}
+        idle = [node for node in view.nodes if node.kind == "call" and node.id not in read and node.calls[0]]
+        idle = [node for node in idle if self.visible.tree.n_params(node.calls[0])]
+        if idle and self.graph.info.failure is None:
+            names = listed([self.graph.calls[node.calls[0]].module for node in idle], tuning.NAMED)
+            is_empty = all(0 in self.graph.values[given[node.id]].shape for node in idle if node.id in given)
+            why = ", which got a tensor of no elements" if is_empty else ""
+            yield f"nothing reads the output of {names}{why}"
 
 
 def _is_apart(view: View, calls: Set[int]) -> bool:

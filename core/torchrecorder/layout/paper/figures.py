@@ -151,7 +151,7 @@ class Figures:
         if is_end:
             path.part = edges[0].part if len({edge.part for edge in edges}) == 1 else ""
         if wire.tail.key.kind != "in" and wire.head.key.kind != "out" and not wire.is_skip:
-            words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges]
+            words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges[:1]]  # a branch says its own
             word = next(filter(None, words), "")
             if word and (wire.source, word) not in self._said:
                 self._said.add((wire.source, word))
