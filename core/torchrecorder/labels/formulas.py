@@ -46,6 +46,8 @@ def in_short(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
 
 def formula(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
     """Formula of the last of some ops, in terms of what they read; empty if it is longer than the limit."""
+    if len(ops) > limit:  # each takes a character at least, and the writer follows them from one to the next
+        return ""
     text, _ = _FormulaWriter(graph, ops, limit).of_op(graph.ops[last])
     return text if len(text) <= limit else ""
 

@@ -67,21 +67,22 @@ def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> tupl
     A shape without room is left out, since it is said again further down. What part of its data a line carries is said
     nowhere else: it gets a place first, and one on a line rather than none.
     """
-    in_the_way = Rects([*_obstacles(layout), *taken], is_wide=layout.is_wide)
+    in_the_way = Rects([*_obstacles(layout), *taken, *_borders(layout)], is_wide=layout.is_wide)
+    solid = Rects([*_obstacles(layout), *taken], is_wide=layout.is_wide)
     is_paper = layout.titles is not None
     words, gaps = list[Word](), list[Rect]()
 
     def put(text: str, rect: Rect, below: float) -> None:
         in_the_way.add(rect)
+        solid.add(rect)
         words.append(Word((rect.left + rect.right) / 2, rect.bottom - below * tuning.SMALL, tuning.SMALL, text))
 
-    def has_room(rect: Rect) -> bool:
-        return rect.left >= 0 and rect.right <= layout.width and not in_the_way.meeting(rect)
+    def has_room(rect: Rect, among: Rects = in_the_way) -> bool:
+        return rect.left >= 0 and rect.right <= layout.width and not among.meeting(rect)
 
-    for line in layout.lines:
-        places = (
-            [*filter(has_room, _at_reader(line) if is_paper else _places(line, line.part, _LATE))] if line.part else []
-        )
+    for line in (line for line in layout.lines if line.part):
+        tried = [*(_at_reader(line) if is_paper else _places(line, line.part, _LATE))]
+        places = [*filter(has_room, tried)] or [rect for rect in tried if has_room(rect, solid)]
         if places:
             rect = min(places, key=curves.through)
             gaps += [rect] if curves.through(rect) else []
@@ -96,7 +97,7 @@ def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> tupl
 
 
 def _obstacles(layout: Layout) -> Iterator[Rect]:
-    """The nodes, with the sheets behind them, the bands of titles that have their places, and the lines of boxes."""
+    """The nodes, with the sheets behind them, and the bands of titles that have their places."""
     for node in layout.nodes:
         left, top, right, bottom = node.rect
         sheets = tuning.STACK if "repeat" in node.flags else 0.0
@@ -106,6 +107,9 @@ def _obstacles(layout: Layout) -> Iterator[Rect]:
         if title.key in around:
             left, top, right, _ = around[title.key]
             yield Rect(left, top, right, title.rect.bottom)
+
+
+def _borders(layout: Layout) -> Iterator[Rect]:
     for left, top, right, bottom in (box.rect for box in layout.boxes):
         yield from (Rect(left, y - tuning.WORD_FROM_BORDER, right, y + tuning.WORD_FROM_BORDER) for y in (top, bottom))
         yield from (Rect(x - tuning.WORD_FROM_BORDER, top, x + tuning.WORD_FROM_BORDER, bottom) for x in (left, right))

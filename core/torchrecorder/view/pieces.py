@@ -49,8 +49,12 @@ _Read = tuple[int, int]
 """Ids of a value and of the node that reads it."""
 
 
-def edges_with_parts(view: View, visible: Visibility, alike: Callable[[int, Node], Iterable[int]]) -> tuple[Edge, ...]:
-    """The edges of a view with the parts that they carry; `alike` gives the ops at the place of one in other turns."""
+_Alike = Callable[[int, Node], Iterable[int]]
+"""The ops in other turns at the place of one that a node shows."""
+
+
+def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Edge, ...]:
+    """The edges of a view with the parts that they carry."""
     return _Parts(view, visible).edges(alike)
 
 
@@ -70,7 +74,7 @@ class _Parts:
         self._others: dict[_Read, dict[str, None]] = {}
         """The words of what it takes in other turns, where these are others."""
 
-    def edges(self, alike: Callable[[int, Node], Iterable[int]]) -> tuple[Edge, ...]:
+    def edges(self, alike: _Alike) -> tuple[Edge, ...]:
         for node, value, op in self._reads():
             origin, part = self._traced(value)
             if self._graph.values[origin].kind in _LOOSE or self._tail(origin) == node.id:
@@ -79,7 +83,7 @@ class _Parts:
             if op is None or not part:
                 continue
             for other in alike(op.id, node):
-                if (said := self._there(op, value, part, other)) != _said(part):
+                if (said := self._there(op, value, part, other, alike)) != _said(part):
                     self._others.setdefault((origin, node.id), {})[said] = None
         words = dict(self._told())
         if not any(words.values()):
@@ -166,18 +170,22 @@ class _Parts:
     def _shape(self, value: int) -> list[int]:
         return [size if isinstance(size, int) else _NAMED for size in self._graph.values[value].shape]
 
-    def _there(self, op: Op, value: int, part: _Part, other: int) -> str:
+    def _there(self, op: Op, value: int, part: _Part, other: int, alike: _Alike) -> str:
         """The words of what stands in the place of an op in another turn and reads there, if that is comparable."""
         inputs = self._graph.ops[other].inputs
         if len(inputs) != len(op.inputs):
             return _said(part)
         origin, again = self._traced(inputs[op.inputs.index(value)], len(part))
-        is_like = self._maker(origin) == self._maker(self._traced(value, len(part))[0])
-        return _said(again if is_like or _pattern(_said(again)) == _pattern(_said(part)) else part)
+        own, _ = self._traced(value, len(part))
+        return _said(again if self._is_like(own, origin, other, alike) else part)
 
-    def _maker(self, value: int) -> str:
-        made = self._graph.values[value].producer
-        return "" if made is None else self._graph.ops[made].name
+    def _is_like(self, own: int, origin: int, other: int, alike: _Alike) -> bool:
+        """Whether a value is one in another turn: the same of outside, or made by what stands for its maker."""
+        if own == origin or (own in self._given and self._graph.ops[other].call not in self._span):
+            return True
+        made, there = (self._graph.values[value].producer for value in (own, origin))
+        node = self._tail(own)
+        return made is not None and node is not None and there in {*alike(made, self._view.nodes[node])}
 
     def _words(self, parts: set[_Part]) -> str:
         if self._is_all(parts):

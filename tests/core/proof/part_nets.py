@@ -172,6 +172,34 @@ class Carried(nn.Module):
         return out
 
 
+class Ada(nn.Module):
+    """Gives what is normalised and scaled, and two gates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.linear = nn.LayerNorm(4), nn.Linear(4, 16)
+
+    def forward(self, x: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        scale, shift, gate, last = self.linear(c.relu())[:, None].chunk(4, -1)
+        return self.norm(x) * (1 + scale) + shift, gate, last
+
+
+class Adas(nn.Module):
+    """Blocks of four such layers each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = (nn.ModuleList(Ada() for _ in range(2)) for _ in range(2))
+        self.mix = nn.ModuleList(nn.Linear(4, 4) for _ in range(4))
+
+    def forward(self, x: Tensor, c: Tensor) -> Tensor:
+        for i, ada in enumerate([*self.first.children(), *self.second.children()]):
+            y, gate, last = ada(x, c)
+            x = x * gate + self.mix[i](y) * last.tanh()
+            x = x.sin() if i % 2 else x.cos()
+        return x
+
+
 class AllOfIt(nn.Module):
     """Parts that need no word: all of them for one reader, new axes, a smaller image, all turns of a loop."""
 
@@ -197,6 +225,7 @@ PARTS = [
     Entry("steps", Steps, given(numbers(2, 3, 4))),
     Entry("halves", Halves, given(numbers(2, 4))),
     Entry("carried", Carried, given(numbers(2, 6, 4))),
+    Entry("adas", Adas, given(numbers(2, 3, 4), numbers(2, 4))),
     Entry("all_of_it", AllOfIt, given(numbers(2, 3, 4))),
 ]
 """Each net with what it is called with."""

@@ -58,6 +58,7 @@ def gated(n: int, *, after: int = 0) -> Graph:
 
 def test_a_long_patch_says_which_of_its_ops_tell_what_it_does() -> None:
     assert words(make_view(formula(16)))[1] == "exp | 16 operations: exp ×16"
+    assert words(make_view(formula(400), DrawingOptions(depth=1)))[1] == "exp | 400 operations: exp ×400"
     assert words(make_view(gated(7, after=17)))[1].startswith("log1p | log1p(log1p(")
 
 

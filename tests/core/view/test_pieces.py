@@ -33,6 +33,11 @@ SAID = {
     "steps": {"embed > step: [0…2]"},
     "halves": set[str](),
     "carried": {"stem > sum: [:, 5:]", "stem > layers.0: [:, :5]", "mul > sum: [:, 1:]"},
+    "adas": {
+        "A first.0.linear > mul: 1–2 of 4",
+        "A first.0.linear > output:1: 3 of 4",
+        "A first.0.linear > output:2: 4 of 4",
+    },
     "all_of_it": set[str](),
 }
 

@@ -110,6 +110,10 @@ class Composer:
         nodes = self._panels.view.nodes
         n = len({*piece.entries, *piece.late})
         named, ends = {-1}, {*piece.items}  # without the ports of columns
+        given = [
+            edge for wire in piece.wires if wire.head.key.kind == "out" and wire.head in ends for edge in wire.edges
+        ]
+        piece.height += tuning.SMALL if any(self._panels.view.edges[edge].part for edge in given) else 0.0
         for wire in piece.wires:
             if wire.tail.key.kind == "in" and wire.tail in ends and not wire.is_late:
                 wire.points[0] = (wire.points[0][0], piece.band)

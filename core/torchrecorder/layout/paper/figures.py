@@ -149,8 +149,7 @@ class Figures:
         path = _Path(wire.source, points, (look, style), is_end, begins_at_port, ends, wire.word)
         path.at = wire.at and self._at(wire.at[0] + x, wire.at[1] + y)
         if is_end:
-            parts = {edge.part for edge in edges}
-            path.part = parts.pop() if len(parts) == 1 else ""
+            path.part = edges[0].part if len({edge.part for edge in edges}) == 1 else ""
         if wire.tail.key.kind != "in" and wire.head.key.kind != "out" and not wire.is_skip:
             words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges[:1]]  # a branch says its own
             word = next(filter(None, words), "")
