@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from functools import cached_property
 
 from torchrecorder.graph.model import Graph
@@ -38,7 +37,7 @@ class Facts:
                 aside.update(op.outputs)
         return aside - self._joined(aside)
 
-    def _joined(self, aside: Set[int]) -> set[int]:
+    def _joined(self, aside: set[int]) -> set[int]:
         """Values of inputs, and made of them, that are put beside features, as the number of an action may be."""
         graph, fed = self.graph, {value.id for value in self.graph.values if value.kind == "input"}
         for op in graph.ops:

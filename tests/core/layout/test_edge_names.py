@@ -5,7 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from tests.core.drawing.engines import laid_out
 from torchrecorder.layout.edge_shapes import edge_shapes
+from torchrecorder.layout.paper import PaperLayout
+from torchrecorder.proof import layout as proof
 from torchrecorder.recording import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
@@ -75,3 +78,29 @@ def test_two_arguments_by_one_edge_are_named() -> None:
 
 def test_the_entries_of_a_list_are_one_thing() -> None:
     assert "," not in words(Listing()).get(("giving", "joining"), "")
+
+
+class Rebuilding(nn.Module):
+    """Compares what it makes with patches of its input, which two layers read in different shapes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(12, 12), nn.Linear(12, 12)
+        self.stem = nn.Conv2d(3, 3, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        made = self.second(self.first(self.stem(x).flatten(2).mean(-1).repeat(1, 4)).relu())
+        return (made - x.reshape(x.shape[0], 16, 12).mean(1)).square()
+
+
+def test_the_word_at_a_line_is_of_the_edge_that_it_is_drawn_for() -> None:
+    with torch.no_grad():
+        view = make_view(capture(Rebuilding(), (torch.randn(2, 3, 8, 8),), {}), DrawingOptions(depth=1))
+    said = edge_shapes(view, ("shapes",))
+    layout = PaperLayout(view)
+    placed = layout.place([laid_out(dot) for dot in layout.dots])
+    assert placed is not None, layout.reason
+    for line in placed.lines:
+        tail, head = map(int, line.ends)
+        assert line.word in ("", said.get((tail, head), ""))
+    assert proof.faults(view, placed) == ()

@@ -194,8 +194,7 @@ class Composer:
                     strip.wanted[wire.head] = min(at, strip.wanted.get(wire.head, at))
             strip.is_tower = ranked is not self._rows[box]
             strip.over_entries = tuning.NAMED_ENTRY if is_frame and self._named_entries(panel) else 0.0
-            strip.is_turned = box in self._turned
-            strip.is_bound = i == 0 and self._panels.are_entries_shared(box)
+            strip.is_turned, strip.is_bound = box in self._turned, i == 0 and self._panels.are_entries_shared(box)
             strip.compose(box, self._orders)
             if box is None and self._lifted is not None:
                 lift(strip)

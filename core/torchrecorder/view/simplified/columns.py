@@ -105,9 +105,15 @@ def _whole(facts: Facts, columns: Sequence[Sequence[Node]]) -> Node:
     return replace(main, parts=parts if len(parts) > 1 else ())
 
 
-def _is_stream(draft: Draft, drawn: Mapping[int, int], tail: int) -> bool:
-    """Whether data come from outside of the turns."""
-    return tail not in drawn and draft.nodes[tail].kind not in ("param", "buffer", "const")
+def _going_on(draft: Draft, two: Sequence[Node], drawn: Mapping[int, int]) -> set[int]:
+    """What the second of two turns reads where data first enter the first: that goes through them to the eye."""
+
+    def is_stream(tail: int) -> bool:
+        return tail not in drawn and draft.nodes[tail].kind not in ("param", "buffer", "const")
+
+    first, second = two[: len(two) // 2], two[len(two) // 2 :]
+    entered = next((node.id for node in first if any(map(is_stream, draft.tails[node.id]))), None)
+    return {tail for node in second if drawn[node.id] == entered for tail in draft.tails[node.id]}
 
 
 def box_turns(
@@ -128,11 +134,7 @@ def box_turns(
     drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
     leaving = {drawn[node.id] for node in stretch[-period:] if not drawn.keys() >= draft.heads[node.id].keys()}
     entered = {node.id for node in stretch[:period] if not drawn.keys() >= draft.tails[node.id].keys()}
-    streams = (node.id for node in stretch[:period] if any(_is_stream(draft, drawn, t) for t in draft.tails[node.id]))
-    first_entered = next(streams, None)
-    going_on = {
-        t for node in stretch[period : 2 * period] if drawn[node.id] == first_entered for t in draft.tails[node.id]
-    }
+    going_on = _going_on(draft, stretch[: 2 * period], drawn)
     for node in stretch[period : 2 * period]:
         for tail, value in draft.tails[node.id].items():
             is_before = drawn.get(tail) == tail  # in the first turn
