@@ -226,7 +226,6 @@ class Views:
             if unused:
                 yield "the forward does not use " + ", ".join(unused)
 
-
     def _unread(self, view: View) -> Iterator[str]:
         """Layers that lead nowhere, most often since there was nothing for them to do: a head without detections."""
         read, given = {edge.tail for edge in view.edges}, {edge.head: edge.value for edge in view.edges}
