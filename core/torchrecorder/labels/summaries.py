@@ -6,7 +6,9 @@ A rule per family of torch's own layers picks the two or three numbers that a re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
 
 from torchrecorder.view import Span
 from torchrecorder.view.node_kinds import spoken
@@ -168,10 +170,20 @@ def _recurrent(args: ReprArguments) -> list[str]:
     return ["→".join(args.unnamed[:2]), depth, both]
 
 
-def _pool(args: ReprArguments) -> list[str]:
+def _pool(args: ReprArguments, axes: int) -> list[str]:
     window = args.get(0, "kernel_size")
     step = args.get(1, "stride", window)
-    return [_window(window, 2), "" if _sizes(step) == _sizes(window) else f"/{_common(step)}"]
+    return [_window(window, axes), "" if _sizes(step) == _sizes(window) else f"/{_common(step)}"]
+
+
+def _adaptive_pool(args: ReprArguments, axes: int) -> list[str]:
+    return [f"→ {_window(args.get(0, 'output_size'), axes)}"]
+
+
+def _pools() -> Iterator[tuple[str, _Rule]]:
+    """The rules of pools; one number of theirs holds for each axis."""
+    for axes, kind in product((1, 2, 3), ("Max", "Avg", "LP", "AdaptiveAvg", "AdaptiveMax")):
+        yield f"{kind}Pool{axes}d", partial(_adaptive_pool if kind.startswith("Adaptive") else _pool, axes=axes)
 
 
 def _dropout(args: ReprArguments) -> list[str]:
@@ -204,14 +216,7 @@ _RULES: dict[str, _Rule] = {
     "Embedding": _embedding,
     "EmbeddingBag": _embedding,
     **dict.fromkeys(("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"), _recurrent),
-    **dict.fromkeys(
-        ("MaxPool1d", "AvgPool1d", "LPPool1d"),
-        lambda args: [text.partition("×")[0] for text in _pool(args)],
-    ),
-    **dict.fromkeys(("MaxPool2d", "MaxPool3d", "AvgPool2d", "AvgPool3d", "LPPool2d"), _pool),
-    **dict.fromkeys(
-        ("AdaptiveAvgPool1d", "AdaptiveMaxPool1d"), lambda args: [f"→ {_window(args.get(0, 'output_size'))}"]
-    ),
+    **dict(_pools()),
     "GroupNorm": lambda args: [f"{args.get(0, 'num_groups')} groups"],
     **dict.fromkeys(("Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"), _resize),
     **dict.fromkeys(("PixelShuffle", "PixelUnshuffle"), _resize),
@@ -225,7 +230,6 @@ _RULES: dict[str, _Rule] = {
 _FAMILIES: dict[str, _Rule] = {
     "Conv": _conv,
     "LazyConv": _conv,
-    "Adaptive": lambda args: [f"→ {_window(args.get(0, 'output_size'), 2)}"],
     "Dropout": _dropout,
 }
 """By how the names of classes begin."""
