@@ -126,12 +126,14 @@ class _Numberless(TorchFunctionMode):
             if isinstance(written, Tensor) and written.numel() >= _LEFT_EMPTY:
                 self._empty[id(written)] = weakref.ref(written)
                 return written
+        if not (self._empty and any(map(self._is_empty, tensors_in((*args, *(kwargs or {}).values()), [])))):
+            return func(*args, **(kwargs or {}))
+        is_torch = sys._getframe(1).f_globals.get("__name__") == nn.init.__name__
+        if is_torch and name == "__bool__":  # `trunc_normal_` draws until nothing is outside, and nothing is drawn
+            return False
         result = func(*args, **(kwargs or {}))
-        if self._empty and any(map(self._is_empty, tensors_in((*args, *(kwargs or {}).values()), []))):
-            # `trunc_normal_` looks at what it has drawn
-            is_torch = sys._getframe(1).f_globals.get("__name__") == nn.init.__name__
-            self.were_read = self.were_read or (name in _LEAVES and not is_torch)
-            self._empty |= {id(tensor): weakref.ref(tensor) for tensor in tensors_in((result,), [])}
+        self.were_read = self.were_read or (name in _LEAVES and not is_torch)
+        self._empty |= {id(tensor): weakref.ref(tensor) for tensor in tensors_in((result,), [])}
         return result
 
     def _is_empty(self, tensor: Tensor) -> bool:

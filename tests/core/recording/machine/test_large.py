@@ -111,6 +111,23 @@ def test_a_constructor_that_reads_its_weights_gets_them(cls: type[Net]) -> None:
     assert net.by_hand.std() > 0.5
 
 
+class Garbage(Net):
+    """What its memory held before is outside of what may be drawn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_hand = nn.Parameter(torch.full((1024, 1024), 100.0))
+        nn.init.trunc_normal_(self.by_hand)
+        nn.init.trunc_normal_(self.by_hand, a=1.0, b=2.0)
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_weights_that_torch_draws_again_and_again_are_left_as_they_are() -> None:
+    with torch.random.fork_rng(devices=()):
+        net = built(Garbage, 0)
+    assert is_numberless(net)
+
+
 def test_one_that_turns_out_to_be_no_larger_has_all_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "_SMALL", 1 << 10)
     with torch.random.fork_rng(devices=()):
