@@ -55,7 +55,7 @@ def hub() -> Iterator[Hub]:
 
 def asked(hub: Hub, cache: Path, *targets: str, timeout_s: float = 10.0, **environment: str) -> list[Any]:
     command = [sys.executable, "-c", ASK, str(timeout_s), *targets]
-    given = {"HF_ENDPOINT": hub.address, "HF_HOME": str(cache), **environment}
+    given = {"HF_ENDPOINT": hub.address, "HF_HOME": str(cache), "HF_HUB_OFFLINE": "0", **environment}
     done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, cwd=cache, check=False)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

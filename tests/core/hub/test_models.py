@@ -149,7 +149,12 @@ def hub() -> Iterator[Hub]:
 
 
 def run(folder: Path, hub: Hub, *command: str) -> tuple[int, str]:
-    given = {"HF_ENDPOINT": hub.address, "HF_HOME": str(folder / "home"), "PYTHONWARNINGS": "ignore"}
+    given = {
+        "HF_ENDPOINT": hub.address,
+        "HF_HOME": str(folder / "home"),
+        "HF_HUB_OFFLINE": "0",
+        "PYTHONWARNINGS": "ignore",
+    }
     done = subprocess.run(
         [sys.executable, "-m", *command],
         env={**os.environ, **given},
