@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from functools import cached_property
-from itertools import groupby
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
@@ -33,13 +33,12 @@ _ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
 
 
 def in_short(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
-    """Formula of ops that are drawn as one; if it is too long, `10 operations: softmax, bmm, max, softmax, bmm`."""
+    """Formula of ops that are drawn as one; if it is too long, `10 operations: softmax ×2, bmm ×2, max`."""
     written = formula(graph, ops, last, limit)
     if written and "…" not in written:
         return written
-    names_of = (plain(graph.ops[op].name) for op in sorted(ops))
-    runs = ((name, len([*run])) for name, run in groupby(name for name in names_of if name not in _ARITHMETIC))
-    telling = [f"{name} ×{n}" if n > 1 else name for name, n in runs]
+    counted = Counter(plain(graph.ops[op].name) for op in sorted(ops))
+    telling = [f"{name} ×{n}" if n > 1 else name for name, n in counted.items() if name not in _ARITHMETIC]
     text = f"{len(ops)} operations"
     return clean(f"{text}: {', '.join(telling)}", limit) if telling else text
 
