@@ -126,6 +126,7 @@ def test_weights_that_torch_draws_again_and_again_are_left_as_they_are(monkeypat
     monkeypatch.setattr(torch, "empty_like", lambda tensor: torch.full_like(tensor, 100.0))
     with torch.random.fork_rng(devices=()):
         net = built(Garbage, 0)
+    assert isinstance(net, Net)
     assert is_numberless(net)
 
 
