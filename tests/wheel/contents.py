@@ -29,7 +29,7 @@ NEEDED = {
 """Files that are no modules, so that nothing misses them before a user does."""
 FONT_LICENSE = "licenses/core/torchrecorder/write/fonts/OFL.txt"
 FACTS = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", FONT_LICENSE}
-EXTRAS = {"all", "dask", "mkdocs", "png", "remote", "scio", "sphinx", "torch", "wasm"}
+EXTRAS = {"all", "dask", "hub", "mkdocs", "png", "remote", "scio", "sphinx", "torch", "wasm"}
 
 
 RELATIVE = re.compile(r"""(?:\]\(|src="|srcset="|href=")(?!https?:|#)([^)"]+)""")
