@@ -115,7 +115,7 @@ class RSSM(nn.Module):
 
     @staticmethod
     def get_feat(state: State) -> Tensor:
-        """What heads look at."""
+        """Features for the heads: both parts of the state, joined."""
         return torch.cat([state["stoch"], state["deter"]], -1)
 
 
@@ -140,7 +140,7 @@ class WorldModel(nn.Module):
         return 0.5 * dyn.mean() + 0.1 * rep.mean()
 
     def forward(self, data: dict[str, Tensor]) -> dict[str, Tensor]:
-        """What the heads say, and the loss of the state."""
+        """Outputs of the heads, and the loss of the state."""
         embed = self.encoder(data["image"] - 0.5)
         post, prior = self.dynamics.observe(embed, data["action"], data["is_first"])
         feat = self.dynamics.get_feat(post)
@@ -236,7 +236,7 @@ class BatchLinear(nn.Sequential):
 
 
 class CrossAttender(nn.Module):
-    """What the context says about each target."""
+    """Summary of the context for each target."""
 
     def __init__(self, d_x: int, d: int, heads: int = 4) -> None:
         super().__init__()
@@ -526,7 +526,7 @@ class EvoformerBlock(nn.Module):
         self.pair_transition = transition(d_pair)
 
     def outer_product_mean(self, msa: Tensor) -> Tensor:
-        """What two columns have in common."""
+        """Outer product of each two columns, its mean over the sequences."""
         a, b = self.outer_proj(self.outer_norm(msa)).chunk(2, dim=-1)
         return self.outer_out(torch.einsum("bsic,bsjd->bijcd", a, b).flatten(-2) / msa.shape[1])
 
@@ -648,7 +648,7 @@ class VarianceAdaptor(nn.Module):
         return nn.utils.rnn.pad_sequence(expanded, batch_first=True), lengths
 
     def forward(self, x: Tensor, mask: Tensor, duration: Tensor | None = None) -> tuple[Tensor, Tensor, Any]:
-        """What the decoder reads, its lengths, and the predictions."""
+        """Input of the decoder, its lengths, and the predictions."""
         log_duration = self.duration_predictor(x, mask)
         pitch = self.pitch_predictor(x, mask)
         x = x + self.pitch_embedding(torch.bucketize(pitch, self.pitch_bins))

@@ -266,7 +266,7 @@ class NeRF(nn.Module):
 
     @staticmethod
     def raw2outputs(raw: Tensor, z_vals: Tensor, rays_d: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What a camera sees."""
+        """Colours, depths and weights along rays, as a camera sees them."""
         dists = z_vals[..., 1:] - z_vals[..., :-1]
         dists = torch.cat([dists, torch.full_like(dists[..., :1], 1e10)], -1) * rays_d.norm(dim=-1, keepdim=True)
         rgb, alpha = torch.sigmoid(raw[..., :3]), 1.0 - torch.exp(-F.relu(raw[..., 3]) * dists)
