@@ -22,6 +22,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from tests.forking.client import divert  # a fork may have no path to it
+
 
 def _worker() -> None:
     for name in ("torch", "torchrecorder.worker.serving"):
@@ -162,12 +164,11 @@ def _become(job: dict[str, Any], path: list[str]) -> None:
     first = [] if "-P" in options else [job["cwd"]]
     sys.path[:] = [*first, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *path]
     importlib.invalidate_caches()
-    sys.modules.pop("sitecustomize", None)
+    for name in ("sitecustomize", "tests", "tests.forking", "tests.forking.client"):  # a project may have its own
+        sys.modules.pop(name, None)
     if importlib.util.find_spec("sitecustomize"):
         importlib.import_module("sitecustomize")
     if module in ("sphinx", "mkdocs"):
-        from tests.forking.client import divert
-
         divert(None)
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
