@@ -31,7 +31,7 @@ from torchrecorder.graph import Graph, to_json
 from torchrecorder.hub.models import with_facts
 from torchrecorder.recording.examples import Way, ways
 from torchrecorder.recording.guess.advice import advice_on_shapes
-from torchrecorder.recording.guess.search import PATIENCE_S, record_guessed
+from torchrecorder.recording.guess.search import PATIENCE_S, leaves_weights, record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.machine.large import forget
@@ -146,7 +146,8 @@ def record(request: RecordingRequest, allow: Sequence[str] = (), *, is_trial: bo
 def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> Graph:
     """The recording of the first way to build the model with which it succeeds.
 
-    One on inputs guessed from names alone counts if no other way has a better one.
+    One on inputs guessed from names alone, or whose forward read no weights of a model that has some, counts if no
+    other way has a better one.
     """
     guessed: Graph | None = None
     failed: tuple[Callable[[float], Graph] | None, InputError | ForwardError] | None = None
@@ -164,7 +165,8 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
             if (left_s := left_s - (thread_time() - start)) <= 0:
                 break
             continue
-        if graph.info.grade != "names":
+        is_idle = not (request.inputs or request.shape) and leaves_weights(model, graph)
+        if graph.info.grade != "names" and not is_idle:
             if way is not None:
                 way.depend()
             return graph

@@ -146,7 +146,7 @@ class _Search:
             self._accepted = inputs, guess
             return None
         graph = _graded(graph, guess)
-        if _is_idle(self._model, graph):
+        if len(graph.ops) < 2 and leaves_weights(self._model, graph):
             self._is_idle = True
             return "with it the forward computes nothing"
         if any(graph.outputs.values()):
@@ -179,11 +179,11 @@ def _graded(graph: Graph, guess: Guess) -> Graph:
     return replace(graph, info=replace(graph.info, grade=guess.grade))
 
 
-def _is_idle(model: nn.Module, graph: Graph) -> bool:
-    """A forward that did without all layers of its model, and without more than one operation."""
+def leaves_weights(model: nn.Module, graph: Graph) -> bool:
+    """Whether a forward read no weights of a model that has some."""
     used = {value for op in graph.ops for value in op.inputs}
     is_used = any(graph.values[value].kind == "param" for value in used)
-    return len(graph.ops) < 2 and not is_used and any(True for _ in model.parameters())
+    return not is_used and any(True for _ in model.parameters())
 
 
 def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:

@@ -130,8 +130,11 @@ class Expressions:
                 self._bind(each, items[i] if is_plain else UNREAD)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
             self._scope.maps[:2][-1][f"self.{target.attr}"] = value  # of the class, for its other methods
-        elif isinstance(target, ast.Subscript) and isinstance(holder := self.value(target.value), (dict, list)):
-            holder[self.value(target.slice)] = value
+        elif isinstance(target, ast.Subscript) and isinstance(
+            holder := self.value(target.value), (dict, list, InputSpec)
+        ):
+            if not isinstance(holder, InputSpec):  # other numbers of a tensor have the same shape
+                holder[self.value(target.slice)] = value
         elif (
             isinstance(target, ast.Attribute)
             and isinstance(holder := self.value(target.value), dict)
