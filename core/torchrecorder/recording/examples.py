@@ -77,7 +77,7 @@ class Way:
     """The file and line, as `tests/test_net.py:12`, if it is from one."""
     file: Path | None = None
     calls: tuple[Call, ...] = ()
-    """Arguments with which the object is called there, each with its line."""
+    """Arguments with which the object is called there."""
 
     prepared: tuple[Prepared, ...] = ()
     """What is set in the object there before."""
@@ -302,7 +302,8 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
         note = f"built as in {at}: {text}" if path else f"built as in an example of its docstring: {text}"
         prepared = tuple({it[0]: it for it in example.prepared}.values())
         note += "".join(f", then {name}(…)" for name, *_ in prepared)
-        way = Way(example.args, kwargs, note, "declared", at, path, tuple(example.calls), prepared)
+        calls = tuple((f"{shown}:{line}" if path else "", *given) for line, *given in example.calls)
+        way = Way(example.args, kwargs, note, "declared", at, path, calls, prepared)
         is_silent = not any(is_given([*it[1:]]) for it in example.calls)
         wants_weights = any(value and re.search("pretrain|weights|checkpoint", name) for name, value in kwargs.items())
         found.append((bool(left_out) or wants_weights, is_silent, way))
@@ -346,6 +347,16 @@ def _as_near(cls: type, place: Place | None) -> Iterator[Way]:
             yield replace(
                 way, args=(), kwargs=kwargs, note=f"built as in {where}: {text}", grade="model", calls=(), cls=cls
             )
+
+
+def called_near(cls: type) -> Iterator[Call]:
+    """Arguments that classes of the package with the same forward are called with: first those it derives from."""
+    place, forward = _place(cls), getattr(cls, "forward", None)
+    same = sorted((it for it in _siblings(cls) if it.forward is forward), key=lambda it: it not in cls.__mro__)
+    for near in islice(same, _OF_A_KIND) if place is not None else ():
+        depend_on_search(near)
+        for way in islice(_written(near, place), _OF_A_KIND):
+            yield from way.calls
 
 
 def _as_near_and_by_names(cls: type, near: Iterable[Way]) -> Iterator[Way]:

@@ -512,6 +512,27 @@ def test_inputs_of_a_class_that_needs_no_arguments(project: Project) -> None:
     assert (graph.info.grade, shapes(graph)) == ("declared", [(2, 5)])
 
 
+def test_inputs_of_a_class_with_the_same_forward(project: Project) -> None:
+    nets = """
+        class Any(nn.Module):
+            def forward(self, x):
+                return (x * 2).sum(1)
+
+        class Same(Any):
+            pass
+
+        class Other(Any):
+            def forward(self, x):
+                return (x * 3).sum(2)
+    """
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + dedent(nets))
+    project.write("tests/test_any.py", "import torch\nfrom PKG import Any\nAny()(torch.rand(2, 5))")
+    same, other = project.graph("Same"), project.graph("Other")
+    assert (same.info.grade, shapes(same)) == ("model", [(2, 5)])
+    assert same.info.guessed == "x=2,5, from tests/test_any.py:3"
+    assert other.info.grade == "names"
+
+
 def test_an_example_whose_forward_refuses_is_no_answer(project: Project) -> None:
     text = dedent(NETS).replace("return self.leave", "raise RuntimeError('never')\n        return self.leave")
     project.write(f"src/{project.package}/__init__.py", text)

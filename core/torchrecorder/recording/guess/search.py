@@ -79,7 +79,7 @@ def record_guessed(
     """
     if not has_forward(model):
         raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
-    guesses = Guesses(model, 2 if mode == "train" else 1, shown(model, way.place, way.calls) if way else ())
+    guesses = Guesses(model, 2 if mode == "train" else 1, shown(model, way.calls) if way else ())
     return _Search(model, record, guesses, run=run, seed=seed).result(patience_s)
 
 

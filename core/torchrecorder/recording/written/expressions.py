@@ -23,7 +23,7 @@ from torchrecorder.recording.written.values import (
     SHAPES,
     TENSORS,
     UNREAD,
-    Call,
+    CallAt,
     Example,
     Made,
     cast,
@@ -86,7 +86,7 @@ class Expressions:
 
     def __init__(self, cls: type | None = None, known: Mapping[str, Any] | None = None) -> None:
         self.examples: list[Example] = []
-        self.calls: list[Call] = []
+        self.calls: list[CallAt] = []
         self._cls = cls
         self._name, self._top = ("", "") if cls is None else (cls.__name__, cls.__module__.partition(".")[0])
         self._scope: Scope = ChainMap({"torch": torch, "nn": nn, "math": math, **(known or {})})
