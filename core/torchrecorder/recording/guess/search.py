@@ -38,10 +38,9 @@ PATIENCE_S = 60.0
 
 Those that this thread computed, here and below, so that a loaded machine finds the same inputs.
 """
-_SLOW_S = 30.0
+SLOW_S = 30.0
 """Seconds of computing a guess after which only its shapes are followed: others may want smaller inputs."""
-_SLOW = f"the inputs were guessed, and with them it takes more than {_SLOW_S:.0f} s"
-_NOT_COMPUTED = f"the forward ran on fake tensors: {_SLOW} on real ones"
+_SLOW = "the inputs were guessed, and with them it takes more than"
 _MOST_EMPTY = 4
 """Guesses with which the forward gives no tensor, after which the first of them is kept: it may never give any."""
 _LISTED = 12
@@ -61,6 +60,7 @@ def record_guessed(
     mode: Mode = "eval",
     way: Way | None = None,
     patience_s: float = PATIENCE_S,
+    slow_s: float = SLOW_S,
 ) -> Graph:
     """The Graph of the first guess with which `record` succeeds: the recording itself is what proves a guess.
 
@@ -72,6 +72,7 @@ def record_guessed(
         mode: Whether layers such as batch norm need two examples, as in training.
         way: The example that the model was built as in; what it is called with there comes first.
         patience_s: Seconds of refused guesses, after which no other is tried.
+        slow_s: Seconds of computing one, after which only its shapes are followed.
 
     Raises:
         InputError: No guess was accepted.
@@ -80,7 +81,7 @@ def record_guessed(
     if not has_forward(model):
         raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
     guesses = Guesses(model, 2 if mode == "train" else 1, shown(model, way.calls) if way else ())
-    return _Search(model, record, guesses, run=run, seed=seed).result(patience_s)
+    return _Search(model, record, guesses, run=run, seed=seed, slow_s=slow_s).result(patience_s)
 
 
 _EMPTY = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
@@ -97,8 +98,10 @@ def has_forward(model: nn.Module) -> bool:
 
 
 class _Search:
-    def __init__(self, model: nn.Module, record: _Record, guesses: Guesses, *, run: Run, seed: int) -> None:
-        self._model, self._record, self._seed = model, record, seed
+    def __init__(
+        self, model: nn.Module, record: _Record, guesses: Guesses, *, run: Run, seed: int, slow_s: float
+    ) -> None:
+        self._model, self._record, self._seed, self._slow_s = model, record, seed, slow_s
         self._run: Run = run
         self._first: Run = "fake" if run == "auto" and not is_small(model) else run
         self._guesses = guesses
@@ -130,7 +133,7 @@ class _Search:
         inputs = Inputs()
         try:
             inputs = _guessed(self._model, guess, self._seed)
-            graph = _recorded(self._record, inputs, guess, self._first)
+            graph = _recorded(self._record, inputs, guess, self._first, self._slow_s)
         except InputError as error:
             return error.reason
         except ForwardError as error:
@@ -186,7 +189,7 @@ def leaves_weights(model: nn.Module, graph: Graph) -> bool:
     return not is_used and any(True for _ in model.parameters())
 
 
-def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
+def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run, slow_s: float) -> Graph:
     """Large inputs are computed only if shapes alone do not say enough, and not for longer than a build should wait."""
     if run != "auto":
         return record(inputs, run)
@@ -196,17 +199,17 @@ def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
         except ForwardError as error:
             if not says("shapes do not say", error.cause):
                 raise
-    until = thread_time() + _SLOW_S
+    until, slow = thread_time() + slow_s, f"{_SLOW} {slow_s:.0f} s"
 
     def check(*_: object) -> None:
         if thread_time() > until:
-            raise TimeoutError(_SLOW)
+            raise TimeoutError(slow)
 
     handle = register_module_forward_pre_hook(check)
     try:
         return record(inputs, run)
     except ForwardError as error:
-        if _SLOW not in error.cause:
+        if slow not in error.cause:
             raise
     finally:
         handle.remove()
@@ -216,7 +219,8 @@ def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
         if says("shapes do not say", error.cause):  # a detector, say: it takes as long as it takes
             return record(inputs, run)
         raise
-    return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, _NOT_COMPUTED)))
+    note = f"the forward ran on fake tensors: {slow} on real ones"
+    return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, note)))
 
 
 def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:

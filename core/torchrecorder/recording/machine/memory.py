@@ -17,6 +17,15 @@ _FIRST_LOOK = 64 << 20
 """Bytes that are made before it is worth to look for the first time; most forwards make less."""
 _MIB = 1 << 20  # bytes
 _ROOT = Path("/")
+_OF_ITS_OWN = 3 / 4
+"""Of what a trial may fill: a forward ends there, before the process is ended, and is followed by shape instead."""
+_bounds: list[int] = []
+"""Bytes that this process may fill, if it may not fill what there is."""
+
+
+def bound(resident: int) -> None:
+    """Have this process count as left only what it may fill; 0 for all that there is."""
+    _bounds[:] = [int(resident * _OF_ITS_OWN)] if resident else []
 
 
 class Room:
@@ -46,7 +55,12 @@ class Room:
 
 def left() -> int:
     """The memory that is left for this process, where that can be said."""
-    return min(_of_addresses(), _of_machine(_ROOT), *_of_groups(_ROOT))
+    return min(_of_addresses(), _of_machine(_ROOT), *_of_groups(_ROOT), *(most - _resident() for most in _bounds))
+
+
+def most() -> int:
+    """The memory that this process may fill, as far as it is bounded by us."""
+    return min(_bounds, default=sys.maxsize)
 
 
 def _pages(column: int) -> int:
