@@ -287,13 +287,19 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
     needed = {it.name for it in required(taken)}
     places = [it.name for it in taken if it.kind in (it.POSITIONAL_ONLY, it.POSITIONAL_OR_KEYWORD)]
     is_open = any(it.kind is it.VAR_KEYWORD for it in taken)
-    found: list[tuple[bool, bool, Way]] = []
+    found: dict[str, tuple[bool, bool, Way]] = {}
     for example in examples:
         kwargs = {name: it for name, it in example.kwargs.items() if is_read(it)}
         left_out = [name for name in example.kwargs if name not in kwargs]
         is_known = is_open or {*kwargs} <= {it.name for it in taken}
         covered = {*places[: len(example.args)], *kwargs}
         if not is_known or not needed <= covered or not is_read(example.args) or (not example.line and not needed):
+            continue
+        key = call_text(cls.__name__, example.args, kwargs) + "".join(name for name, *_ in example.prepared)
+        calls = tuple((f"{shown}:{line}" if path else "", *given) for line, *given in example.calls)
+        if key in found:  # the same object, called with something else
+            *order, way = found[key]
+            found[key] = *order, replace(way, calls=(*way.calls, *calls))
             continue
         text = call_text(cls.__name__, example.args, kwargs)
         text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
@@ -302,12 +308,11 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
         note = f"built as in {at}: {text}" if path else f"built as in an example of its docstring: {text}"
         prepared = tuple({it[0]: it for it in example.prepared}.values())
         note += "".join(f", then {name}(…)" for name, *_ in prepared)
-        calls = tuple((f"{shown}:{line}" if path else "", *given) for line, *given in example.calls)
         way = Way(example.args, kwargs, note, "declared", at, path, calls, prepared)
         is_silent = not any(is_given([*it[1:]]) for it in example.calls)
         wants_weights = any(value and re.search("pretrain|weights|checkpoint", name) for name, value in kwargs.items())
-        found.append((bool(left_out) or wants_weights, is_silent, way))
-    yield from (way for *_, way in sorted(found, key=lambda it: it[:2]))
+        found[key] = bool(left_out) or wants_weights, is_silent, way
+    yield from (way for *_, way in sorted(found.values(), key=lambda it: it[:2]))
 
 
 def _siblings(cls: type) -> list[type]:

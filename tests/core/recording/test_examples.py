@@ -498,8 +498,9 @@ def test_an_example_that_reads_weights_comes_before_one_that_does_not(project: P
     call = "import torch\nfrom PKG import Asked\nAsked(7)(torch.rand(2, 7))\n"
     project.write("tests/test_net.py", call)
     assert len(project.graph("Asked").inputs) == 1
-    project.write("tests/test_net.py", f"{call}Asked(pieces=7)(torch.rand(2, 7), classes=torch.rand(2, 2))\n")
-    assert len(project.graph("Asked").inputs) == 2
+    for other in ("pieces=7", "7"):  # built otherwise, or only called otherwise
+        project.write("tests/test_net.py", f"{call}Asked({other})(torch.rand(2, 7), classes=torch.rand(2, 2))\n")
+        assert len(project.graph("Asked").inputs) == 2
     assert len(record(RecordingRequest(f"{project.package}.Asked(7)", shape="2,7"), [project.package]).inputs) == 1
 
 

@@ -41,8 +41,9 @@ Those that this thread computed, here and below, so that a loaded machine finds 
 SLOW_S = 30.0
 """Seconds of computing a guess after which only its shapes are followed: others may want smaller inputs."""
 _SLOW = "the inputs were guessed, and with them it takes more than"
-_MOST_EMPTY = 4
-"""Guesses with which the forward gives no tensor, after which the first of them is kept: it may never give any."""
+_MOST_POOR = 4
+"""Guesses with which the forward gives no tensor, or reads no weights, after which the first of them is kept: it may
+never do."""
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
@@ -107,7 +108,7 @@ class _Search:
         self._guesses = guesses
         self._accepted: tuple[Inputs, Guess] | None = None
         """The first inputs that the forward takes, though it cannot go on with them on shapes alone."""
-        self._without_tensors: list[Graph] = []
+        self._poor: list[Graph] = []
         self._is_idle = False
         """Whether a forward ran in which nothing was computed."""
         self._tried: list[str] = []
@@ -149,21 +150,23 @@ class _Search:
             self._accepted = inputs, guess
             return None
         graph = _graded(graph, guess)
-        if len(graph.ops) < 2 and leaves_weights(self._model, graph):
+        is_idle = leaves_weights(self._model, graph)
+        if is_idle and len(graph.ops) < 2:
             self._is_idle = True
             return "with it the forward computes nothing"
-        if any(graph.outputs.values()):
+        if any(graph.outputs.values()) and not is_idle:
             return graph
-        self._without_tensors.append(graph)
-        return None if len(self._without_tensors) == _MOST_EMPTY else "what it gives holds no tensor"
+        self._poor.append(graph)
+        reason = "with it the forward reads no weights" if is_idle else "what it gives holds no tensor"
+        return None if len(self._poor) == _MOST_POOR else reason
 
     def _last_resort(self) -> Graph:
         """A recording of what was at least not refused for its sizes."""
         if self._accepted is not None:
             inputs, guess = self._accepted
             return _graded(self._record(inputs, self._run), guess)
-        if self._without_tensors:
-            return self._without_tensors[0]
+        if self._poor:
+            return self._poor[0]
         furthest = self._guesses.furthest
         if self._first != self._run and furthest is not None:
             with suppress(ForwardError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 OWN = 4096
@@ -18,14 +19,16 @@ _FIRST_LOOK = 64 << 20
 _MIB = 1 << 20  # bytes
 _ROOT = Path("/")
 _OF_ITS_OWN = 3 / 4
-"""Of what a trial may fill: a forward ends there, before the process is ended, and is followed by shape instead."""
+"""Of what a trial may fill: a forward ends there, before the process is ended, and is followed by shape instead. It has
+a quarter for itself, whatever has been imported."""
 _bounds: list[int] = []
 """Bytes that this process may fill, if it may not fill what there is."""
 
 
 def bound(resident: int) -> None:
     """Have this process count as left only what it may fill; 0 for all that there is."""
-    _bounds[:] = [int(resident * _OF_ITS_OWN)] if resident else []
+    with suppress(OSError):  # a jail without /proc
+        _bounds[:] = [max(int(resident * _OF_ITS_OWN), _resident() + resident // 4)] if resident else []
 
 
 class Room:
