@@ -79,22 +79,25 @@ def _address(file: str, part: FilePart) -> str:
 def _table(part: FilePart, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Lines of a table of Markdown, without the models of a pattern that cannot be drawn."""
     from torchrecorder.comparison.report import escaped  # loads all that compares, which no picture needs
-    from torchrecorder.page.models import ModelRow
+    from torchrecorder.page.models import ModelRow, line_of_inputs
 
     numbers = ("parameters", "trainable", "flops", "memory", "depth")
     yield f"| {' | '.join(COLUMNS[name] for name in part.columns)} |"
     yield f"|{'|'.join('---:' if name in numbers else '---' for name in part.columns)}|"
     pictures = [picture.file for picture in pictures_of(part)] if part.links else [""] * len(outcomes)
+    rows: list[ModelRow] = []
     for listed, outcome, file in zip(part.models, outcomes, pictures, strict=True):
         if outcome.error is not None:
             if outcome.is_skipped:
                 continue
             raise outcome.error
-        row = ModelRow(listed, outcome)
+        rows.append(row := ModelRow(listed, outcome))
         cells = [
             _image(_address(file, part), outcome) if it == "picture" else escaped(row.cell(it)) for it in part.columns
         ]
         yield f"| {' | '.join(cells)} |"
+    if said := line_of_inputs(rows, part.columns):
+        yield from ("", f"*{escaped(said)}*")
 
 
 def _image(address: str, outcome: Outcome) -> str:
