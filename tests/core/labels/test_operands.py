@@ -102,7 +102,7 @@ def test_two_lines_need_no_words() -> None:
             super().__init__()
             self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x: Tensor) -> Any:
             return (self.a(x) + self.b(x)).cumsum(-1)
 
     assert "+" in names(record(Sum(), TOKENS))
@@ -113,7 +113,7 @@ class Masked(nn.Module):
         super().__init__()
         self.up, self.down = nn.Linear(8, 16), nn.Linear(16, 8)
 
-    def forward(self, x: Tensor, keep: Tensor) -> Tensor:
+    def forward(self, x: Tensor, keep: Tensor) -> Any:
         return x + self.down(self.up(x).relu()).masked_fill(~keep, 0.0)
 
 
