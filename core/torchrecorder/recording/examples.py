@@ -355,9 +355,17 @@ def _as_near(cls: type, place: Place | None) -> Iterator[Way]:
 
 
 def called_near(cls: type) -> Iterator[Call]:
-    """Arguments that classes of the package with the same forward are called with: first those it derives from."""
+    """Arguments that classes of the package with the same forward are called with: first those it derives from.
+
+    The forward of a container, which is built of any parts, says nothing of inputs.
+    """
     place, forward = _place(cls), getattr(cls, "forward", None)
-    same = sorted((it for it in _siblings(cls) if it.forward is forward), key=lambda it: it not in cls.__mro__)
+    owner = next((it for it in cls.__mro__ if vars(it).get("forward") is forward), cls)
+    is_container = owner.__init__ is not nn.Module.__init__ and any(
+        it.kind is it.VAR_POSITIONAL for it in parameters_of(owner) or ()
+    )
+    same = [] if is_container else [it for it in _siblings(cls) if it.forward is forward]
+    same.sort(key=lambda it: it not in cls.__mro__)
     for near in islice(same, _OF_A_KIND) if place is not None else ():
         depend_on_search(near)
         for way in islice(_written(near, place), _OF_A_KIND):

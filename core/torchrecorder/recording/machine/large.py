@@ -24,7 +24,7 @@ from torchrecorder.recording.machine.memory import most
 from torchrecorder.running.nested import tensors_in
 from torchrecorder.running.restore import start_random_numbers
 
-_LARGE = 300_000_000
+LARGE = 300_000_000
 """Parameters above which a model is not computed unless asked: it takes seconds and gigabytes for one picture."""
 _BYTES = 8
 """Of the memory that a trial may fill, for each parameter: its number, and as much for what is computed with it."""
@@ -50,7 +50,7 @@ _builders: dict[int, tuple[nn.Module, Callable[[], object], int]] = {}
 
 def largest() -> int:
     """Parameters of the largest model that is computed here unless asked."""
-    return min(_LARGE, most() // _BYTES)
+    return min(LARGE, most() // _BYTES)
 
 
 def built(build: Callable[[], object], seed: int) -> object:

@@ -45,7 +45,6 @@ class Decides(Net):
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "LARGE", 1 << 20)
     monkeypatch.setattr(large, "_SMALL", 0)
-    monkeypatch.setattr("torchrecorder.recording.run.LARGE", 1 << 20)
 
 
 def test_a_small_model_is_built_as_ever() -> None:
