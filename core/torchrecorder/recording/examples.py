@@ -202,10 +202,10 @@ def _near(cls: type) -> str:
 
 
 def _written(cls: type, place: Place | None) -> Iterator[Way]:
-    """How its docstring and its project build it: first where it is called, too, with inputs that are written out."""
+    """How its docstring and its project build it: first where it is used, too, with what is written out."""
     others: list[Way] = []
     for way in _shown(cls, place):
-        if any(is_given([args, kwargs]) for _, args, kwargs in way.calls):
+        if way.prepared or any(is_given([args, kwargs]) for _, args, kwargs in way.calls):
             yield way
         else:
             others.append(way)
@@ -309,7 +309,7 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
         prepared = tuple({it[0]: it for it in example.prepared}.values())
         note += "".join(f", then {name}(…)" for name, *_ in prepared)
         way = Way(example.args, kwargs, note, "declared", at, path, calls, prepared)
-        is_silent = not any(is_given([*it[1:]]) for it in example.calls)
+        is_silent = not prepared and not any(is_given([*it[1:]]) for it in example.calls)
         wants_weights = any(value and re.search("pretrain|weights|checkpoint", name) for name, value in kwargs.items())
         found[key] = bool(left_out) or wants_weights, is_silent, way
     yield from (way for *_, way in sorted(found.values(), key=lambda it: it[:2]))

@@ -683,5 +683,20 @@ def test_what_is_set_before_the_call_is_set_again(project: Project) -> None:
     """
     project.write("tests/test_net.py", test)
     graph = project.graph("Timed")
+    inner = """
+        import torch
+        from PKG import Timed, compare
+        def test():
+            timed, now = Timed(7), torch.rand(1, 1)
+            def again(x):
+                timed.set_timestep(timestep=now)
+                def never():
+                    again(x)
+                return old(x)
+            old, timed.forward = timed.forward, again
+            compare(timed)
+    """
+    project.write("tests/test_net.py", inner)
+    assert project.graph("Timed").info.notes == ("built as in tests/test_net.py:5: Timed(7), then set_timestep(…)",)
     assert graph.info.notes[0] == "built as in tests/test_net.py:5: Timed(7), then set_nothing(…), then set_timestep(…)"
     assert shapes(graph) == [(1, 7)]

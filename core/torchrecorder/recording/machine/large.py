@@ -44,6 +44,8 @@ _LEAVES = {
     *("item", "tolist", "numpy", "is_nonzero", "equal"),
 }
 """Functions by which a constructor gets to know numbers."""
+_LEFT = {"empty", "empty_like", "new_empty", "empty_strided"}
+"""Functions that give tensors without numbers."""
 _builders: dict[int, tuple[nn.Module, Callable[[], object], int]] = {}
 """Of the large models of this process, which records one, by id; a user's class may refuse to be a key."""
 
@@ -64,7 +66,7 @@ def built(build: Callable[[], object], seed: int) -> object:
     counting = register_module_parameter_registration_hook(counted)
     numberless = _Numberless(counted)
     try:
-        with numberless:
+        with _Filled(), numberless:
             model = build()
     except Exception:
         if counted.numbers <= _SMALL:
@@ -76,7 +78,8 @@ def built(build: Callable[[], object], seed: int) -> object:
         _builders[id(model)] = model, build, seed
     elif counted.numbers > _SMALL:
         start_random_numbers(seed)
-        model = build()
+        with _Filled():
+            model = build()
     return model
 
 
@@ -109,6 +112,22 @@ class _Counted:
     def __call__(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
         if parameter is not None and not is_lazy(parameter):
             self.numbers += parameter.numel()
+
+
+class _Filled(TorchFunctionMode):
+    """Has integers that a constructor leaves to weights be 0, which any table has a row for, and not what is there."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if getattr(func, "__name__", "") in _LEFT and isinstance(result, Tensor) and not result.dtype.is_floating_point:
+            result.zero_()
+        return result
 
 
 class _Numberless(TorchFunctionMode):
