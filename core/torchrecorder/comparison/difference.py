@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from torchrecorder.comparison.changes import NUMBER, Change, counted, folded, of_classes, of_settings, pattern
-from torchrecorder.comparison.flow import Flow
-from torchrecorder.comparison.layers import Layer, Setting, changed_settings, described
-from torchrecorder.comparison.matching import Matching
-from torchrecorder.comparison.wiring import WiringChanges
+from torchrecorder.comparison.flow import Flow, WiringChanges
+from torchrecorder.comparison.layers import Layer, Matching, Setting, changed_settings, described
 from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, batch_size, symbolic
 from torchrecorder.labels.names import shape
