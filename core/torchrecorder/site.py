@@ -38,6 +38,7 @@ from torchrecorder.request import (
 )
 from torchrecorder.request.header import read_header
 from torchrecorder.request.settings import Settings
+from torchrecorder.trace.digests import note_traced
 
 if TYPE_CHECKING:
     from torchrecorder.page.code import names_at as names_at
@@ -280,8 +281,6 @@ class Site(Generic[Place]):
 
     def watch(self, files: Iterable[Path]) -> None:
         """Note the files that pages depend on, for `torchrecorder stamp`."""
-        from torchrecorder.trace.stamped import note_traced  # for tools alone that watch only what they are given
-
         note_traced(self.settings.cache, files)
 
     def warn(self, text: str, kind: str, place: str = "", details: str = "") -> None:

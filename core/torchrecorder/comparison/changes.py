@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from os.path import commonprefix
 
 from torchrecorder.comparison.layers import Layer, Setting
 from torchrecorder.errors import listed
@@ -139,7 +138,9 @@ def of_classes(renamed: Sequence[tuple[Layer, Layer]], position: dict[Layer, int
 
 def _parts_that_differ(old: str, new: str) -> tuple[str, str]:
     """The beginnings of two names without the end that they share: `Bert` and `Roberta`."""
-    shared = len(commonprefix([old[::-1], new[::-1]]))
+    shared = 0
+    while shared < min(len(old), len(new)) and old[-1 - shared] == new[-1 - shared]:
+        shared += 1
     tail = re.search(r"[A-Z].*", old[len(old) - shared :])  # whole words: not the `rt` of both
     size = len(tail[0]) if tail else 0
     return (old[: len(old) - size], new[: len(new) - size]) if size else (old, new)

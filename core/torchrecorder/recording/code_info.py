@@ -12,7 +12,6 @@ import dis
 import inspect
 import linecache
 import os
-import sysconfig
 import tempfile
 import textwrap
 import tokenize
@@ -28,14 +27,12 @@ import torch.utils.checkpoint
 
 from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
-from torchrecorder.running.objects import ByIdentity
+from torchrecorder.running.nested import ByIdentity
+from torchrecorder.trace.ownership import is_stdlib
 
 # With a separator: the folder of torchvision begins like torch's.
 _TORCH = str(Path(torch.__file__).parent) + os.sep
 _OURS = str(Path(__file__).parent.parent) + os.sep
-_STDLIB = sysconfig.get_path("stdlib") + os.sep
-_INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(Path(_STDLIB, "site-packages")))
-"""Folders of packages, which may lie in that of the standard library."""
 _MACHINERY = ("<frozen", "<string>")
 _SESSION, _CONTROL_FLOW = (str(Path(__file__).with_name(name)) for name in ("session.py", "control_flow.py"))
 _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -68,15 +65,6 @@ def user_traceback(error: BaseException) -> str:
 def is_user_file(filename: str) -> bool:
     """Whether the file is part of neither torch nor torchrecorder nor the import machinery."""
     return not filename.startswith((_TORCH, _OURS, *_MACHINERY))
-
-
-def is_stdlib(filename: str) -> bool:
-    return filename.startswith(_STDLIB) and not filename.startswith(_INSTALLED)
-
-
-def is_of_library(filename: str) -> bool:
-    """Whether the file belongs to a package that was installed."""
-    return filename.startswith(_INSTALLED)
 
 
 def import_path(filename: str, namespace: Mapping[str, object]) -> str:

@@ -25,9 +25,8 @@ import torch
 from torch import nn
 
 from torchrecorder.graph.model import Grade
-from torchrecorder.recording.configurations import classes_around, configured
 from torchrecorder.recording.inputs import make_tensor
-from torchrecorder.recording.shared_names import usual
+from torchrecorder.recording.shared_names import classes_around, configured, usual
 from torchrecorder.recording.written.reader import Reader
 from torchrecorder.recording.written.values import (
     Call,

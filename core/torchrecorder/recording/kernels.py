@@ -17,7 +17,7 @@ from torch import Tensor
 from torchrecorder.recording.control_flow import is_control_flow
 from torchrecorder.recording.names import OpName, kernel_name
 from torchrecorder.running import torch_private
-from torchrecorder.running.objects import ByIdentity
+from torchrecorder.running.nested import ByIdentity
 
 Rule = Callable[..., int]
 

@@ -166,13 +166,8 @@ class Worker(AbstractContextManager["Worker"]):
         counted = Counter(request.root_module() for request in requests)
         self._shared = frozenset(package for package, count in counted.items() if count > 1)
 
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        """Record one request; whatever happens to the process becomes the answer's error."""
-        ((_, answer),) = self.record_all({request: timeout_s})
-        return answer
-
-    def ask(self, request: StylerRequest, *, timeout_s: float) -> Answer:
-        """Ask a styler; whatever happens to the process becomes the answer's error."""
+    def record(self, request: Request, *, timeout_s: float) -> Answer:
+        """The answer to one request; whatever happens to the process becomes its error."""
         ((_, answer),) = self.record_all({request: timeout_s})
         return answer
 

@@ -94,9 +94,8 @@ class _ThreadWorker:
     """Ends its worker when it is collected or the process ends, however that was started."""
 
     def __init__(self, key: tuple[object, ...], worker: Worker) -> None:
-        from multiprocessing.util import (
-            Finalize,
-        )  # `weakref.finalize` needs atexit, which children of multiprocessing skip
+        # `weakref.finalize` needs atexit, which children of multiprocessing skip.
+        from multiprocessing.util import Finalize
 
         self.key = key
         self.worker = worker
