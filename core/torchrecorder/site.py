@@ -130,8 +130,7 @@ class Site(Generic[Place]):
         self.warnings: list[str] = []
         """Of the last drawing, each with its place."""
         self._requests: dict[Place, DiagramRequest | Outcome] = {}
-        opened = None if open_worker is None else lambda _: open_worker(self.settings)
-        self._pipeline = Pipeline(self.settings, opened, retries=retries, is_alone=is_alone)
+        self._pipeline = Pipeline(self.settings, open_worker, retries=retries, is_alone=is_alone)
         self.is_collecting = bool(self._pipeline.collects_into)
         """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
         for name, problems in wrong.items():

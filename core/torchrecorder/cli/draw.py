@@ -30,7 +30,7 @@ from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import OPTIONS, DiagramRequest, RecordingRequest, is_pattern, read_request
 from torchrecorder.request.requests import TIMEOUT_S
 from torchrecorder.worker.client import Worker
-from torchrecorder.worker.lasting import worker_of_thread
+from torchrecorder.worker.lasting import PersistentWorker
 
 _HEEDED = frozenset[str]().union(*(kind.heeds for kind in FILE_TYPES))
 _OFFERED = [option for option in OPTIONS if option.stage == "recording" or option.name in _HEEDED]
@@ -141,9 +141,8 @@ def _unclear_places(arguments: argparse.Namespace, wanted: FileType) -> Iterator
 
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_here(arguments)
-    open_worker = worker_of_thread(settings)
-    pipeline = Pipeline(settings, open_worker, retries=True)
-    with open_worker(settings.path) as worker:
+    pipeline = Pipeline(settings, PersistentWorker.of_thread, retries=True)
+    with PersistentWorker.of_thread(settings) as worker:
         targets = dict.fromkeys(name for target in arguments.targets for name in _names(target, worker))
     if not targets:
         raise OptionError(

@@ -17,6 +17,7 @@ import textwrap
 import tokenize
 import traceback
 from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePath
 from types import CodeType, FrameType
@@ -115,7 +116,10 @@ def _deciding_statement(frame: FrameType) -> Statement:
         source = textwrap.dedent("".join(inspect.getblock(block)))
         tree = ast.parse(source)
     except (SyntaxError, tokenize.TokenError):  # a lambda or comprehension in the middle of a statement
-        return Statement(" ".join("".join(lines[line - 1 : line]).split()), line, _conditions_in_file(lines, line))
+        spans: tuple[Span, ...] = ()
+        with suppress(SyntaxError):  # of a notebook, say
+            spans = tuple(span for span in _conditions(ast.parse("".join(lines))) if span[0][0] <= line <= span[1][0])
+        return Statement(" ".join("".join(lines[line - 1 : line]).split()), line, spans)
     above = code.co_firstlineno - 1
     around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno + above <= line <= _end(n)[0] + above]
     statement = max(around, key=lambda node: node.lineno, default=None)
@@ -127,14 +131,6 @@ def _deciding_statement(frame: FrameType) -> Statement:
     conditions = tuple(_conditions(statement, above, left))
     text = f"{type(statement).__name__.lower()} {text}:" if head else text
     return Statement(text, statement.lineno + above, conditions)
-
-
-def _conditions_in_file(lines: Sequence[str], line: int) -> tuple[Span, ...]:
-    try:
-        tree = ast.parse("".join(lines))
-    except SyntaxError:  # of a notebook, say
-        return ()
-    return tuple((start, end) for start, end in _conditions(tree) if start[0] <= line <= end[0])
 
 
 def _conditions(tree: ast.AST, above: int = 0, left: int = 0) -> Iterator[Span]:

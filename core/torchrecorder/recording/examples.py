@@ -210,7 +210,7 @@ def _in_package(cls: type, place: Place | None) -> Iterator[Way]:
     if place is None:
         return
     by_file = {vars(it).get("__file__"): it for it in list(sys.modules.values()) if isinstance(it, ModuleType)}
-    for path, text in place.sources(cls.__name__, _near(cls)):
+    for path, text in place.examples(cls.__name__, _near(cls), is_source=True):
         if (module := by_file.get(str(path))) is not None:
             yield from _ways(cls, _in_text(cls, path, text, vars(module)), path, place.shown(path))
 

@@ -14,7 +14,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -75,28 +75,22 @@ def script_copy(program: torch.jit.ScriptModule) -> torch.jit.ScriptModule:
 
     It announces its layers, as far as it can be saved. What cannot be copied either serves as it is.
     """
+    with suppress(Exception):  # an attribute that cannot be saved, a graph of another kind
+        if torch_private.SCRIPT_TENSORS.get() is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # torch asks the user to leave TorchScript
+                file = io.BytesIO()
+                torch.jit.save(program, file)
+                file.seek(0)
+                copied: torch.jit.ScriptModule = torch.jit.load(file)  # type: ignore[no-untyped-call]
+            _mark(copied, "forward", set())
+            for module in copied.modules():
+                module.__dict__[MARKED] = True
+            return copied
     try:
-        return _marked_copy(program) or copy.deepcopy(program)
+        return copy.deepcopy(program)
     except Exception:  # a class in C++ without a copy
         return program
-
-
-def _marked_copy(program: torch.jit.ScriptModule) -> torch.jit.ScriptModule | None:
-    if torch_private.SCRIPT_TENSORS.get() is None:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch asks the user to leave TorchScript
-            file = io.BytesIO()
-            torch.jit.save(program, file)
-            file.seek(0)
-            copied: torch.jit.ScriptModule = torch.jit.load(file)  # type: ignore[no-untyped-call]
-        _Marks().mark(copied)
-    except Exception:  # an attribute that cannot be saved, a graph of another kind
-        return None
-    for module in copied.modules():
-        module.__dict__[MARKED] = True
-    return copied
 
 
 def script_note(program: torch.jit.ScriptModule) -> str:
@@ -108,29 +102,23 @@ def script_note(program: torch.jit.ScriptModule) -> str:
     return f"{what}, and layers that give back what they were given are left out" if has_layers else ""
 
 
-class _Marks:
-    """Puts operators into the code of a program, once for each method of each class."""
-
-    def __init__(self) -> None:
-        self._done: set[tuple[str, str]] = set()
-
-    def mark(self, module: nn.Module, method: str = "forward") -> None:
-        """Mark what a method calls, and what that calls."""
-        key = torch_private.SCRIPT_CLASS.get()(module), method
-        if key in self._done:
-            return
-        self._done.add(key)
-        graph = getattr(module, method).graph
-        for node in graph.findAllNodes("prim::CallMethod"):
-            called, *given = node.inputs()
-            path = _path(called, next(iter(graph.inputs())))
-            if path is None:
-                continue
-            inner, name = layer(module, path), node.s("name")
-            self.mark(inner, name)
-            if path and _FORWARD.fullmatch(name):
-                names = [argument.name for argument in getattr(inner, name).schema.arguments[1:]]
-                _put(graph, node, path, names, given)
+def _mark(module: nn.Module, method: str, done: set[tuple[str, str]]) -> None:
+    """Put operators around what a method calls, and what that calls, once for each method of each class."""
+    key = torch_private.SCRIPT_CLASS.get()(module), method
+    if key in done:
+        return
+    done.add(key)
+    graph = getattr(module, method).graph
+    for node in graph.findAllNodes("prim::CallMethod"):
+        called, *given = node.inputs()
+        path = _path(called, next(iter(graph.inputs())))
+        if path is None:
+            continue
+        inner, name = layer(module, path), node.s("name")
+        _mark(inner, name, done)
+        if path and _FORWARD.fullmatch(name):
+            names = [argument.name for argument in getattr(inner, name).schema.arguments[1:]]
+            _put(graph, node, path, names, given)
 
 
 def _path(value: Any, program: Any) -> str | None:

@@ -89,21 +89,18 @@ def answer(job: Job, trace: Trace | None = None) -> Answer:
 
 
 def answer_line(job: Job, trace: Trace | None = None) -> bytes:
+    target = job.request.target
     try:
         answered = answer(job, trace)
         if isinstance(answered.error, FailedInside) and (broken := _broken()):
-            crash = WorkerCrashed(job.request.target, broken, answered.error.traceback)
-            answered = replace(answered, error=crash)
+            answered = replace(answered, error=WorkerCrashed(target, broken, answered.error.traceback))
         return line_of(answered)
     except BaseException as error:  # what is left is our own fault, the model's, or a KeyboardInterrupt
-        if broken := _broken():
-            crash = WorkerCrashed(job.request.target, broken, "".join(traceback.format_exception(error)))
-            return line_of(Answer(error=crash, job=job.number))
-        if isinstance(error, Exception) and is_own(error):
-            return line_of(Answer(error=failed_inside(job.request.target, error), job=job.number))
-        how = f"{type(error).__name__}: {error}"
-        trace_text = "".join(traceback.format_exception(error))
-        return line_of(Answer(error=WorkerCrashed(job.request.target, how, trace_text), job=job.number))
+        how = _broken() or f"{type(error).__name__}: {error}"
+        failed: TorchRecorderError = WorkerCrashed(target, how, "".join(traceback.format_exception(error)))
+        if isinstance(error, Exception) and is_own(error) and not _broken():
+            failed = failed_inside(target, error)
+        return line_of(Answer(error=failed, job=job.number))
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
@@ -122,8 +119,7 @@ _THEN = {what: of() for what, of in _GROUND.items()}
 
 def _broken() -> str:
     """Ground that the model's code took away from us; empty if all is there, so that a fault is our own."""
-    now = (what for what, of in _GROUND.items() if of() != _THEN[what])
-    return next((f"its code {what}" for what in now), "")
+    return next((f"its code {what}" for what, of in _GROUND.items() if of() != _THEN[what]), "")
 
 
 def record(request: RecordingRequest, allow: Sequence[str] = (), *, is_trial: bool = False) -> Graph:
