@@ -35,7 +35,8 @@ from torchrecorder.errors import (
 )
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.examples import Way
-from torchrecorder.recording.machine.weights import advice_on_weights, built
+from torchrecorder.recording.machine.large import built
+from torchrecorder.recording.machine.weights import advice_on_weights
 from torchrecorder.recording.saved import why_not_loaded
 from torchrecorder.request import Target, parse_target
 from torchrecorder.request.callables import example_of, needed_arguments, parameters_of

@@ -34,7 +34,8 @@ from torchrecorder.recording.guess.advice import advice_on_shapes
 from torchrecorder.recording.guess.search import PATIENCE_S, record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
-from torchrecorder.recording.machine.weights import forget, refuse_downloads, weights_note
+from torchrecorder.recording.machine.large import forget
+from torchrecorder.recording.machine.weights import refuse_downloads, weights_note
 from torchrecorder.recording.matching import matching_models, wants
 from torchrecorder.recording.run import Run, capture, wants_memory
 from torchrecorder.recording.target import load_arguments, models

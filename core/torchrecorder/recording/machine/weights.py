@@ -1,14 +1,9 @@
-"""Weights that no picture needs: pretrained ones are not fetched, and those of large models get no numbers.
+"""Pretrained weights are not fetched for a picture: what asks for them gets an answer without the network.
 
 Constructors download their weights, which a builder without network waits for in vain, and one with it does at every
 cold build. A picture needs none: the random weights of the constructor stay, and a note says so. In place of what was
 to be fetched, code gets an empty dictionary that loading passes over. Only a process that records one model calls this,
 since nothing is put back.
-
-A forward that is followed by shape reads no weights, and two billion random ones take a minute and the memory of the
-machine. Tensors that nothing was written to take addresses only. The meta device would save no more, and lose what
-constructors compute: tables of positions, masks, rates of their layers. Where a number decides after all,
-`with_numbers` builds the model again.
 """
 
 from __future__ import annotations
@@ -19,9 +14,8 @@ import re
 import socket
 import sys
 import urllib.error
-import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import PurePosixPath
@@ -29,17 +23,12 @@ from typing import Any
 from urllib.parse import urlparse
 
 import torch
-from torch import Tensor, nn
-from torch.nn.modules.module import register_module_parameter_registration_hook
-from torch.nn.parameter import is_lazy
-from torch.overrides import TorchFunctionMode
+from torch import nn
 
 from torchrecorder.errors import chain, listed
 from torchrecorder.request import Target
 from torchrecorder.request.callables import parameters_of
 from torchrecorder.running.handles import OnImport
-from torchrecorder.running.nested import tensors_in
-from torchrecorder.running.restore import start_random_numbers
 
 _FILES = re.compile(r"\.(safetensors|bin|pt|pth|ckpt|h5|msgpack|onnx|gguf|npz|tar|pkl)$")
 _SWITCHES = re.compile(r"pretrain|download|checkpoint|ckpt", re.IGNORECASE)
@@ -196,111 +185,3 @@ _OF_LIBRARIES: dict[str, tuple[str, Callable[..., Any]]] = {
 def _patch(name: str) -> None:
     module, (function, changed) = sys.modules[name], _OF_LIBRARIES[name]
     setattr(module, function, changed(getattr(module, function)))
-
-
-LARGE = 300_000_000
-"""Parameters above which a model is not computed unless asked: it takes seconds and gigabytes for one picture."""
-_SMALL = 30_000_000
-"""Parameters up to which all are given their numbers at once; they take a quarter of a second."""
-_LEFT_EMPTY = 1 << 20
-"""Numbers of a tensor from which on it stays empty: a smaller one costs nothing, and its constructor may read it."""
-_WRITES = {
-    *("normal_", "uniform_", "trunc_normal_", "kaiming_normal_", "kaiming_uniform_"),
-    *("xavier_normal_", "xavier_uniform_"),
-    *("constant_", "orthogonal_", "bernoulli_", "exponential_", "random_", "fill_", "zero_", "copy_", "erfinv_"),
-    *("add_", "sub_", "mul_", "div_", "clamp_", "clip_"),
-}
-"""Functions with which constructors write weights in place."""
-_LEAVES = {
-    *("__bool__", "__float__", "__int__", "__index__", "__array__"),
-    *("item", "tolist", "numpy", "is_nonzero", "equal"),
-}
-"""Functions by which a constructor gets to know numbers."""
-_builders: dict[int, tuple[nn.Module, Callable[[], object], int]] = {}
-"""Of the large models of this process, which records one, by id; a user's class may refuse to be a key."""
-
-
-def built(build: Callable[[], object], seed: int) -> object:
-    """Result of a builder, whose random numbers start at a seed; a large model has none in its large weights.
-
-    Whether it is large is known in the end: from some size on, weights are left empty, and if that is all of it, it is
-    built again.
-    """
-    start_random_numbers(seed)
-    numberless = _Numberless()
-    counting = register_module_parameter_registration_hook(numberless.count)
-    try:
-        with numberless:
-            model = build()
-    except Exception:
-        if numberless.counted <= _SMALL:
-            raise
-        model = None  # it may have read its weights
-    finally:
-        counting.remove()
-    if isinstance(model, nn.Module) and numberless.counted > LARGE and not numberless.were_read:
-        _builders[id(model)] = model, build, seed
-    elif numberless.counted > _SMALL:
-        start_random_numbers(seed)
-        model = build()
-    return model
-
-
-def is_numberless(model: nn.Module) -> bool:
-    return id(model) in _builders
-
-
-def with_numbers(model: nn.Module) -> nn.Module:
-    """The same model with all its numbers, as its builder makes it; itself, if it has them."""
-    if not is_numberless(model):
-        return model
-    _, build, seed = _builders[id(model)]
-    with torch.random.fork_rng(devices=()):
-        start_random_numbers(seed)
-        again = build()
-    return again if isinstance(again, nn.Module) else model
-
-
-def forget(model: nn.Module) -> None:
-    """Let a model go that is not recorded in the end."""
-    _builders.pop(id(model), None)
-
-
-class _Numberless(TorchFunctionMode):
-    """Leaves large tensors empty, once so many parameters were counted, and sees whether a constructor reads them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counted = 0
-        """Numbers in the parameters that modules were given."""
-        self._empty: dict[int, weakref.ref[Tensor]] = {}
-        """Tensors that nothing was written to, and what was computed of them, by id."""
-        self.were_read = False
-
-    def count(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-        if parameter is not None and not is_lazy(parameter):
-            self.counted += parameter.numel()
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        name = getattr(func, "__name__", "")
-        if self.counted > _SMALL and name in _WRITES:
-            written = args[0] if args else (kwargs or {}).get("tensor")
-            if isinstance(written, Tensor) and written.numel() >= _LEFT_EMPTY:
-                self._empty[id(written)] = weakref.ref(written)
-                return written
-        given = tensors_in((*args, *(kwargs or {}).values()), []) if self._empty else ()
-        if not any((kept := self._empty.get(id(tensor))) is not None and kept() is tensor for tensor in given):
-            return func(*args, **(kwargs or {}))
-        is_torch = sys._getframe(1).f_globals.get("__name__") == nn.init.__name__
-        if is_torch and name == "__bool__":  # `trunc_normal_` draws until nothing is outside, and nothing is drawn
-            return False
-        result = func(*args, **(kwargs or {}))
-        self.were_read = self.were_read or (name in _LEAVES and not is_torch)
-        self._empty |= {id(tensor): weakref.ref(tensor) for tensor in tensors_in((result,), [])}
-        return result

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from torchrecorder.errors import TorchRecorderError
 from torchrecorder.recording import capture
-from torchrecorder.recording.machine import weights
-from torchrecorder.recording.machine.weights import built, is_numberless, with_numbers
+from torchrecorder.recording.machine import large
+from torchrecorder.recording.machine.large import built, is_numberless, with_numbers
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Worker
 
@@ -43,8 +43,8 @@ class Decides(Net):
 
 @pytest.fixture
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "LARGE", 1 << 20)
-    monkeypatch.setattr(weights, "_SMALL", 0)
+    monkeypatch.setattr(large, "LARGE", 1 << 20)
+    monkeypatch.setattr(large, "_SMALL", 0)
     monkeypatch.setattr("torchrecorder.recording.run.LARGE", 1 << 20)
 
 
@@ -131,7 +131,7 @@ def test_weights_that_torch_draws_again_and_again_are_left_as_they_are(monkeypat
 
 
 def test_one_that_turns_out_to_be_no_larger_has_all_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "_SMALL", 1 << 10)
+    monkeypatch.setattr(large, "_SMALL", 1 << 10)
     with torch.random.fork_rng(devices=()):
         net = built(Net, 3)
         torch.manual_seed(3)
