@@ -216,8 +216,7 @@ _LINE_ENDS = re.compile("[\t-\r\u2028\u2029]+")
 
 def as_text(difference: Difference, names: tuple[str, str]) -> str:
     """All changes, a line for each, without the names of the files."""
-    rows = [f"{name:<11} {old} → {new}  {delta}".rstrip() for name, old, new, delta in totals(difference)]
-    rows += [f"{row.place:<11} {row.old or 'none'} → {row.new or 'none'}" for row in ends(difference)]
+    rows = (f"{name:<11} {old} → {new}  {delta}".rstrip() for name, old, new, delta in _numbers(difference))
     lines = [_title(difference, names), *rows]
     if difference.is_empty:
         return _joined((*lines, "nothing that the model computes has changed"))
@@ -240,9 +239,7 @@ def as_markdown(difference: Difference, names: tuple[str, str]) -> str:
     lines = [f"### {escaped(_title(difference, names))}", ""]
     if difference.is_empty:
         return _joined((*lines, "Nothing that the model computes has changed."))
-    inputs = ((row.place, row.old or "none", row.new or "none", "") for row in ends(difference))
-    rows = [*totals(difference), *inputs]
-    if rows:
+    if rows := [*_numbers(difference)]:
         lines += ["| | before | after | Δ |", "|---|---:|---:|---:|"]
         lines += [f"| {' | '.join(map(escaped, row))} |" for row in rows] + [""]
     for change in difference.changes[:_MOST]:
@@ -277,8 +274,8 @@ def _title(difference: Difference, names: tuple[str, str]) -> str:
     return old if old == new else f"{old} → {new}"
 
 
-def totals(difference: Difference) -> Iterator[tuple[str, str, str, str]]:
-    """Parameters and FLOPs of both, and by how much they differ; only what does."""
+def _numbers(difference: Difference) -> Iterator[tuple[str, str, str, str]]:
+    """Parameters and FLOPs of both, and by how much they differ, then inputs and outputs; only what does."""
     both = difference.old, difference.new
     params = [graph.modules[""].params for graph in both]
     pairs = [("parameters", [it.total for it in params])]
@@ -291,14 +288,10 @@ def totals(difference: Difference) -> Iterator[tuple[str, str, str, str]]:
             share = f" ({share})" if share.strip("+−0. %") else ""
             delta = _signed(new - old).replace("B", "G") if name == "FLOPs" else _signed(new - old)
             yield name, f"{old:,}", f"{new:,}", f"{delta}{share}"
-
-
-def ends(difference: Difference) -> list[ShapeChange]:
-    """The inputs and outputs that differ; the last row says how many more do."""
     rows = [*difference.inputs, *difference.outputs]
+    yield from ((row.place, row.old or "none", row.new or "none", "") for row in rows[:_MOST_ENDS])
     if (more := len(rows) - _MOST_ENDS) > 0:
-        rows[_MOST_ENDS:] = [ShapeChange(f"{more} more", "…", "…")]
-    return rows
+        yield f"{more} more", "…", "…", ""
 
 
 def _signed(number: int) -> str:

@@ -156,7 +156,11 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
             graph = recorded(min(patience_s, left_s))
         except (InputError, ForwardError) as error:
             failed = failed or (recorded if isinstance(error, InputError) and error.ran_out_of_time else None, error)
-            _let_go(model, error)
+            # Frames of the error hold the memory of the refused model, and so do parts that know their parents.
+            forget(model)
+            for raised in chain(error):
+                traceback.clear_frames(raised.__traceback__)
+            gc.collect()
             if (left_s := left_s - (thread_time() - start)) <= 0:
                 break
             continue
@@ -172,14 +176,6 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
     if go_on is not None and "(" not in request.target and not is_trial:
         return go_on(PATIENCE_S)
     raise first
-
-
-def _let_go(model: nn.Module, error: BaseException) -> None:
-    """Free the memory of a refused model, which frames of the error hold, and parts that know their parents."""
-    forget(model)
-    for raised in chain(error):
-        traceback.clear_frames(raised.__traceback__)
-    gc.collect()
 
 
 def _of_model(

@@ -6,10 +6,10 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from torchrecorder.cache.index import Stamp, stamp_of
+from torchrecorder.cache.index import stamp_of
 from torchrecorder.request.settings import Settings
 from torchrecorder.worker.client import Worker
 
@@ -30,7 +30,8 @@ class PersistentWorker:
     @contextmanager
     def open(self, settings: Settings) -> Iterator[Worker]:
         made_of = settings.path, settings.python, settings.memory_bytes, settings.jobs, settings.allow
-        now = made_of, _stamps([*settings.path, *sys.path])
+        folders = [folder for folder in (*settings.path, *sys.path) if folder.rstrip(os.sep).endswith("-packages")]
+        now = made_of, {folder: stamp_of(folder) for folder in folders if os.path.isdir(folder)}
         if not self._held or not self._held[0].is_running or now != self._made_for:
             self.close()
             self._held.append(Worker.of(settings))
@@ -80,8 +81,3 @@ _here = threading.local()
 def _close(held: list[Worker]) -> None:
     while held:
         held.pop().close()
-
-
-def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:
-    installed = [folder for folder in path if folder.rstrip(os.sep).endswith("-packages") and os.path.isdir(folder)]
-    return {folder: stamp_of(folder) for folder in installed}
