@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -28,28 +28,16 @@ class Handle(Protocol):
         """Take the hook off; doing so twice does no harm."""
 
 
-class Handles(AbstractContextManager["Handles"]):
+class Handles(ExitStack):
     """The handles of hooks that belong together; a context manager that removes them, also after an exception."""
 
-    def __init__(self) -> None:
-        self._handles: list[Handle] = []
-
     def add(self, *handles: Handle) -> None:
-        self._handles += handles
+        for handle in handles:
+            self.callback(handle.remove)
 
     def remove(self) -> None:
         """Take all hooks off, the last first; there are none left then."""
-        while self._handles:
-            self._handles.pop().remove()
-
-    def __exit__(self, *exception: object) -> None:
-        self.remove()
-
-    def __len__(self) -> int:
-        return len(self._handles)
-
-    def __iter__(self) -> Iterator[Handle]:
-        return iter(self._handles)
+        self.close()
 
 
 _ABSENT = object()
