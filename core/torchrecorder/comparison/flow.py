@@ -239,10 +239,7 @@ class WiringChanges:
             yield "changed", text
 
     def _differs(self, was: Item, item: Item, old: int, new: int) -> tuple[set[_Source], set[_Source]]:
-        """The sources, in the new Graph, that it no longer reads, and those that it reads now.
-
-        There are none if something between that is new or gone explains it.
-        """
+        """The sources, in the new Graph, that it no longer reads and reads now, if nothing new or gone explains it."""
         known = [self._known(value, old) for value in self.old.reads(was)]
         before, now = {*filter(None, known)}, {_source(self.new, value, new) for value in self.new.reads(item)}
         if None in known or any(it.giver and it.giver not in self.new.other for it in now - before):
@@ -325,10 +322,7 @@ class WiringChanges:
         return frame is None or forward.graph.frames[frame].name in others
 
     def _what(self, forward: Forward, item: Item, call: int, others: set[str]) -> str:
-        """A reader's name for an op: a residual connection that it closes, or a function of one model only.
-
-        Else it is its name, perhaps with the function that both have.
-        """
+        """A reader's name for an op: a residual connection that it closes, or a function of one model, or its own."""
         op = forward.graph.ops[item.id]
         if op.frame is not None:
             name = f"{forward.graph.frames[op.frame].name.rpartition('.')[2]}()"
