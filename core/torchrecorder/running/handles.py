@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -28,16 +28,22 @@ class Handle(Protocol):
         """Take the hook off; doing so twice does no harm."""
 
 
-class Handles(ExitStack):
+class Handles(AbstractContextManager["Handles"]):
     """The handles of hooks that belong together; a context manager that removes them, also after an exception."""
 
+    def __init__(self) -> None:
+        self._handles: list[Handle] = []  # no `ExitStack`, since recorders with their handles are pickled
+
     def add(self, *handles: Handle) -> None:
-        for handle in handles:
-            self.callback(handle.remove)
+        self._handles += handles
 
     def remove(self) -> None:
         """Take all hooks off, the last first; there are none left then."""
-        self.close()
+        while self._handles:
+            self._handles.pop().remove()
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
 
 
 _ABSENT = object()
