@@ -54,7 +54,7 @@ _OTHERWISE = {
     *("diffusers/SD3Transformer2DModel", "diffusers/UNet2DConditionModel", "diffusers/UNet2DModel"),
     *("torch_geometric/models.GAT", "torch_geometric/models.GCN", "torch_geometric/models.GraphSAGE"),
     *(f"monai/{name}.{d}d" for name in ("AttentionUnet", "SegResNet", "UNETR", "UNet") for d in (2, 3)),
-    *("torchaudio/Conformer", "torchaudio/ConvTasNet", "torchaudio/Emformer"),
+    *("torchaudio/Conformer", "torchaudio/ConvTasNet", "torchaudio/conv_tasnet_base", "torchaudio/Emformer"),
     "speechbrain/lobes.models.ECAPA_TDNN.ECAPA_TDNN",
 }
 """Models of those lists under names of their own, as the zoo calls them. The first list did not know of them."""
