@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby, takewhile
 
@@ -138,8 +139,9 @@ class Labels:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
         parts_of = [self.graph.calls[call].module for part in node.parts for call in part.calls]
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box, parts_of)
-        name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
         layer = self.kinds.layers.get(call.id)
+        name, kind = _shortened(name), self.kind(node)
+        cls = kind_name(module) if layer is None else layer.name or kind_name(module)
         before, behind = self._lights(node)
         lights = [*(() if layer is None else layer.made), *self._tied(node), *behind]
         if (module.native and kind != "block") or layer is not None:
@@ -240,7 +242,9 @@ class Labels:
             module = self._module(part.calls[0]) if part.calls else None
             if module is not None and class_name(module) in DROPOUTS:
                 continue
-            classes = values_of(part.spans, "class") or ((class_name(module),) if module is not None else ())
+            layer = self.kinds.layers.get(part.calls[0]) if part.calls else None
+            own = (layer.name if layer is not None else "") or ("" if module is None else class_name(module))
+            classes = values_of(part.spans, "class") or ((own,) if own else ())
             classes_of_parts.append(among([*map(bare, classes)]) or self.node(part).name)
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
@@ -259,9 +263,11 @@ class Labels:
                     words = with_operands(self.graph.ops[first.op or 0], {at: named}, words)
                 continue
             for part in parts:
-                is_step = part.kind == "op" or (part.kind == "call" and self.kind(part) in ("act", "norm"))
+                is_layer = part.kind == "call" and self.kind(part) in ("act", "norm")
                 name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
-                words += f" · {name}" if is_step else f" {name}"
+                (_, behind) = self._lights(replace(node, parts=(part,))) if is_layer else ((), [name])
+                name = name if _letters(name) in map(_letters, behind) else behind[-1]  # `act` is a ReLU
+                words += f" · {name}" if part.kind == "op" or is_layer else f" {name}"
         is_whole = first.kind == "function" and len(words) > MAX_NAME  # its name says more than half of a weight's
         return self.node(first, node).name if is_whole else words
 
