@@ -38,7 +38,7 @@ def _chosen(graph: Graph, call: int) -> set[str]:
 
 
 def _unread(graph: Graph) -> int:
-    """Parameters of the model that are no input of any op."""
+    """Number of the parameters that no op reads."""
     read = {graph.values[value].name: value for op in graph.ops for value in op.inputs}
     sizes = (graph.values[value].shape for value in read.values() if graph.values[value].kind == "param")
     return graph.modules[""].params.total - sum(math.prod(int(size) for size in shape) for shape in sizes)
