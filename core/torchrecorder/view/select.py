@@ -54,12 +54,13 @@ class Views:
         self.options = options
         self.visible = Visibility(self.graph, options, contract=contract, marks=marks)
         self.max_depth = self.visible.max_depth
+        self._fewer = self._n_opened = 0
 
     def view(self, *, beside: bool = True) -> View:
         """As `make_view`; without insets if nothing can stand beside the picture."""
         depth = self.options.depth
         if depth == "auto":
-            chosen = self._chosen(self.visible.root, beside=beside)
+            chosen = self._chosen(self.visible.root, beside=beside, fewer=self._fewer)
             return self._finished(self._uniform() if chosen is None else chosen)
         return self._finished(self._at(self.max_depth if depth == "all" else min(max(depth, 0), self.max_depth)))
 
@@ -67,6 +68,11 @@ class Views:
         """Draw less as one in some calls from now on; False if nothing is left to weaken."""
         self.__dict__.pop("_interiors", None)
         return self.visible.weaken(calls)
+
+    def open_fewer(self) -> bool:
+        """Leave closed from now on what the view opened last; False if it opened nothing of its own accord."""
+        self._fewer += bool(self._n_opened)
+        return bool(self._n_opened)
 
     def plainer(self) -> Views | None:
         """The views without folds, then without contraction, where each call and op is drawn for itself; then none."""
@@ -115,13 +121,15 @@ class Views:
     def _interiors(self) -> Interiors:
         return Interiors(self.visible)
 
-    def _chosen(self, call: int, *, beside: bool = True) -> View | None:
+    def _chosen(self, call: int, *, beside: bool = True, fewer: int = 0) -> View | None:
         """The view of a call that opens each kind of layer once; None if none is right for it."""
         is_modern = self.graph.info.recorder != "classic"
         is_flat = max(self.visible.tree.level) <= tuning.MAX_LEVELS
         if not self.options.fold or not is_modern or not is_flat or not self.visible.can_open(call):
             return None
-        view = self._roomy(call, Choice(self._interiors, call, beside=beside).view(), beside=beside)
+        choice = Choice(self._interiors, call, beside=beside, fewer=fewer)
+        self._n_opened = len(choice.opened) if call == self.visible.root else self._n_opened
+        view = choice.view() if fewer else self._roomy(call, choice.view(), beside=beside)
         if view_size(view) > tuning.WHOLE and not self.visible.asked:
             return None
         insets = tuple(replace(inset, view=shortened(with_skips(inset.view))) for inset in view.insets)

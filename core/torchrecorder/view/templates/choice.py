@@ -27,7 +27,7 @@ def view_size(view: View) -> int:
 
 
 class Choice:
-    def __init__(self, interiors: Interiors, root: int, *, beside: bool = True) -> None:
+    def __init__(self, interiors: Interiors, root: int, *, beside: bool = True, fewer: int = 0) -> None:
         self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
         self.beside = beside
         """Whether layers are opened beside the picture, too."""
@@ -43,6 +43,8 @@ class Choice:
                 self.closed.append(kind)
             else:
                 self.opened[kind] = interior
+        for _ in range(min(fewer, len(self.opened))):
+            self.closed.append(self.opened.popitem()[0])
 
     def view(self) -> View:
         view = self._composed()
