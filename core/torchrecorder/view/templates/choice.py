@@ -36,13 +36,19 @@ class Choice:
         self.opened: dict[int, Interior] = {}
         self.closed: list[int] = []
         """Kinds that would tell something, if there was room."""
+        self.score: float = 0.0
+        """Sum of the scores of what is opened."""
+        self.hides_own = False
+        """Whether a layer of the model's own is closed for want of room."""
         while (best := self._best()) is not None:
             kind, score, interior = best
             room = min(tuning.AUTO_NODES, tuning.ROOM + score * tuning.ROOM_OF_ALL)
             if self._count() + len(interior.nodes) - 1 > room:
                 self.closed.append(kind)
+                self.hides_own |= self._weight(interior.call) > 1
             else:
                 self.opened[kind] = interior
+                self.score += score
 
     def view(self) -> View:
         view = self._composed()

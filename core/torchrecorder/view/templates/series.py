@@ -114,11 +114,12 @@ class _Series:
             return False
         if self.kinds.visible.is_block(a):
             # `encoder_layer_0` and `encoder_layer_1`, but not `self_attention` and `cross_attention`
+            is_entry = entry(paths[0]) == entry(paths[1]) or _are_in_entries(*paths)
             is_solid = self.tree.is_solid(a) and self.tree.is_solid(b)
             around = self.graph.calls[a].parent
             if not self.kinds.visible.strict.isdisjoint((a, b, -1 if around is None else around)):
                 is_solid &= self.kinds.structure[a] == self.kinds.structure[b]
-            return is_solid and self.kinds.of[a] == self.kinds.of[b] and entry(paths[0]) == entry(paths[1])
+            return is_solid and self.kinds.of[a] == self.kinds.of[b] and is_entry
         said = self.kinds.visible.facts.kinds.said
         is_same_size = self._is_long or said(a) == said(b)
         return is_same_size and without_numbers(paths[0]) == without_numbers(paths[1])
@@ -153,6 +154,12 @@ class _Series:
         )
         ops = tuple(op for node in run for op in node.ops)
         return replace(first, calls=calls, parts=parts, ops=ops, differs=(*_channels(self.graph, calls), *differs))
+
+
+def _are_in_entries(a: str, b: str) -> bool:
+    """Whether two layers have one place in two entries of one list, as `blocks.0.mixer` and `blocks.1.mixer`."""
+    parts = [*zip(a.split("."), b.split("."), strict=False)]
+    return without_numbers(a) == without_numbers(b) and sum(x != y for x, y in parts) == 1
 
 
 def resolution(graph: Graph, call: int) -> tuple[int | str, ...]:
