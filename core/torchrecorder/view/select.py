@@ -140,15 +140,16 @@ class Views:
         if usual.hides_own or view_size(view) > tuning.WHOLE:
             tight = self._choice(call, "tight", beside=beside)
             folded = tight.view()
-            is_more = tight.score > usual.score or view_size(view) > tuning.WHOLE >= view_size(folded)
-            return folded if is_more else view
+            is_less = tight.score < usual.score or view_size(folded) > tuning.WHOLE >= view_size(view)
+            return view if is_less else folded
         if not n_more or view_size(view) + n_more > tuning.AUTO_NODES:
             return view
         roomy = self._choice(call, "roomy", beside=beside).view()
         return roomy if view_size(roomy) <= tuning.AUTO_NODES else view
 
     def _choice(self, call: int, folding: Folding, *, beside: bool) -> Choice:
-        return Choice(Interiors(self.visible, folding, self._interiors.kinds), call, beside=beside)
+        limit = tuning.WHOLE if folding == "tight" else tuning.AUTO_NODES
+        return Choice(Interiors(self.visible, folding, self._interiors.kinds), call, beside=beside, limit=limit)
 
     def _uniform(self) -> View:
         """The deepest view that shows few enough nodes; where none does, one with gaps."""

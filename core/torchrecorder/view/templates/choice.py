@@ -27,10 +27,12 @@ def view_size(view: View) -> int:
 
 
 class Choice:
-    def __init__(self, interiors: Interiors, root: int, *, beside: bool = True) -> None:
+    def __init__(self, interiors: Interiors, root: int, *, beside: bool = True, limit: int = tuning.AUTO_NODES) -> None:
         self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
         self.beside = beside
         """Whether layers are opened beside the picture, too."""
+        self._limit = limit
+        """Nodes that the picture has at most."""
         file = interiors.graph.modules[""].cls.rpartition(".")[0]
         self._home = file.rpartition(".")[0] or file
         self.opened: dict[int, Interior] = {}
@@ -42,7 +44,7 @@ class Choice:
         """Whether a layer of the model's own is closed for want of room."""
         while (best := self._best()) is not None:
             kind, score, interior = best
-            room = min(tuning.AUTO_NODES, tuning.ROOM + score * tuning.ROOM_OF_ALL)
+            room = min(limit, tuning.ROOM + score * tuning.ROOM_OF_ALL)
             if self._count() + len(interior.nodes) - 1 > room:
                 self.closed.append(kind)
                 self.hides_own |= self._weight(interior.call) > 1
@@ -52,7 +54,7 @@ class Choice:
 
     def view(self) -> View:
         view = self._composed()
-        while self.opened and view_size(view) > tuning.AUTO_NODES:
+        while self.opened and view_size(view) > self._limit:
             self.closed.append(self.opened.popitem()[0])
             view = self._composed()
         names = self._names_of_closed(view)

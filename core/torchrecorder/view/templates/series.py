@@ -18,7 +18,7 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.model import Node
-from torchrecorder.view.plan.repeats import sizes
+from torchrecorder.view.plan.repeats import place, sizes
 from torchrecorder.view.simplified.columns import box_turns
 from torchrecorder.view.templates.kinds import Kinds, without_numbers
 from torchrecorder.view.templates.words import entry
@@ -209,13 +209,20 @@ class _Turns:
                 continue
             while stop < len(nodes) and self._alike(nodes[stop - period], nodes[stop]):
                 stop += 1
-            times = (stop - at) // period
+            times, n_behind = divmod(stop - at, period)
+            if n_behind and self._is_elsewhere(nodes[at], nodes[at + period]):  # it only looks like what ends a turn
+                continue
             turns = [nodes[at + period * i : at + period * (i + 1)] for i in range(times)]
             while len(turns) > 1 and not self._is_series(turns):
                 turns.pop()
             if len(turns) > 1 and self._is_of_lists(turns):
                 return period, len(turns)
         return 1, 1
+
+    def _is_elsewhere(self, upper: Node, lower: Node) -> bool:
+        """Whether two ops ran at different places of the code."""
+        ops = [self.graph.ops[node.op] for node in (upper, lower) if node.op is not None]
+        return len(ops) == 2 and ops[0].offset is not None and place(self.graph, ops[0]) != place(self.graph, ops[1])
 
     def _is_of_lists(self, turns: Sequence[Sequence[Node]]) -> bool:
         """Whether they run entries of lists, or at least a few times layers whose names count, as `q_0`, `q_1`."""
