@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from torchrecorder.graph.model import Graph
+from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import NodeKinds
-from torchrecorder.view.op_families import JOINS, RANDOM, SHAPED_LIKE
+from torchrecorder.view.op_families import JOINS, RANDOM, SHAPED_LIKE, SHAPING
 from torchrecorder.view.tree import CallTree
 
 _NO_FEATURES = ("int", "uint", "bool")
@@ -32,7 +32,7 @@ class Facts:
         aside = {value.id for value in graph.values if value.kind in ("const", "buffer")}
         aside |= {value.id for value in graph.values if value.kind == "input" and is_no_feature(graph, value.id)}
         for op in graph.ops:
-            is_known = op.name in SHAPED_LIKE or all(value in aside for value in op.inputs)
+            is_known = op.name in SHAPED_LIKE or all(value in aside for value in _data(op))
             if is_known and not op.name.startswith(RANDOM):
                 aside.update(op.outputs)
         return aside - self._joined(aside)
@@ -58,7 +58,7 @@ class Facts:
         """Values without any data, such as `new_zeros`: shapes and constants of the code decide them."""
         blank = {value.id for value in self.graph.values if value.kind == "const"}
         for op in self.graph.ops:
-            is_known = op.name in SHAPED_LIKE or all(value in blank for value in op.inputs)
+            is_known = op.name in SHAPED_LIKE or all(value in blank for value in _data(op))
             if is_known and not op.name.startswith(RANDOM):
                 blank.update(op.outputs)
         return blank
@@ -90,6 +90,11 @@ class Facts:
 
     def ops_of(self, node: Node) -> list[int]:
         return [op for call in node.calls for op in self.tree.all_ops_of(call)] + [*node.own_ops]
+
+
+def _data(op: Op) -> tuple[int, ...]:
+    """What an op reads numbers of; of the other argument of `expand_as` it takes the shape alone."""
+    return op.inputs[:1] if op.name in SHAPING else op.inputs
 
 
 def is_no_feature(graph: Graph, value: int) -> bool:

@@ -14,7 +14,7 @@ from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, frames_around
 from torchrecorder.view.model import Box, Marks, Node
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import DROPOUTS, JOINS, SUMS
+from torchrecorder.view.op_families import DROPOUTS, JOINS, SHAPED_LIKE, SUMS
 from torchrecorder.view.plan.visibility import Visibility
 
 
@@ -56,12 +56,17 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int]) -> None:
 
 
 def _is_inner(visible: Visibility, frame: int, op: int) -> bool:
-    """Whether an op is aside, and no part of an input that is handed on to others, as the ends of edges are."""
+    """Whether an op is aside, and no part of an input that is handed on to others, as the ends of edges are.
+
+    What only gives its shape to what is aside has no node either.
+    """
     outputs, inside = visible.graph.ops[op].outputs, visible.facts.ran_in[frame]
+    read = [reader for value in outputs for reader in visible.readers.get(value, ())]
+    is_near = all(reader.id in inside for reader in read)
     if not visible.facts.aside.issuperset(outputs):
-        return False
-    read = (reader.id for value in outputs for reader in visible.readers.get(value, ()))
-    return visible.handed[op] is None or all(reader in inside for reader in read)
+        names = {reader.name for reader in read}
+        return is_near and visible.handed[op] is None and bool(names) and names <= SHAPED_LIKE
+    return is_near or visible.handed[op] is None
 
 
 def _frames(graph: Graph, node: Node) -> list[int]:

@@ -31,26 +31,31 @@ class Choice:
         self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
         self.beside = beside
         """Whether layers are opened beside the picture, too."""
-        self._limit = limit
+        self._limit = tuning.AUTO_NODES
         """Nodes that the picture has at most."""
         file = interiors.graph.modules[""].cls.rpartition(".")[0]
         self._home = file.rpartition(".")[0] or file
         self.opened: dict[int, Interior] = {}
         self.closed: list[int] = []
         """Kinds that would tell something, if there was room."""
-        self.score: float = 0.0
-        """Sum of the scores of what is opened."""
+        self._scores: dict[int, float] = {}
         self.hides_own = False
         """Whether a layer of the model's own is closed for want of room."""
         while (best := self._best()) is not None:
-            kind, score, interior = best
-            room = min(limit, tuning.ROOM + score * tuning.ROOM_OF_ALL)
-            if self._count() + len(interior.nodes) - 1 > room:
+            kind, score, interior, is_own = best
+            wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_own else 1)
+            size = self._count() + len(interior.nodes) - 1
+            if size > min(limit if is_own else tuning.AUTO_NODES, wanted):
                 self.closed.append(kind)
                 self.hides_own |= self._weight(interior.call) > 1
             else:
-                self.opened[kind] = interior
-                self.score += score
+                self.opened[kind], self._scores[kind] = interior, score
+                self._limit = limit if size > self._limit else self._limit
+
+    @property
+    def score(self) -> float:
+        """Sum of the scores of what is opened."""
+        return sum(self._scores[kind] for kind in self.opened)
 
     def view(self) -> View:
         view = self._composed()
@@ -81,7 +86,8 @@ class Choice:
         insets = (Inset(letter, of, with_entrances(views[letter], of, visible)) for letter, of in of_letter.items())
         return replace(overview, insets=tuple(insets))
 
-    def _best(self) -> tuple[int, float, Interior] | None:
+    def _best(self) -> tuple[int, float, Interior, bool] | None:
+        """The kind with the best score, its inside, and whether it is the model's own and stands in the overview."""
         places: defaultdict[int, int] = defaultdict(int)
         calls: defaultdict[int, list[int]] = defaultdict(list)
         level: dict[int, int] = {}
@@ -91,7 +97,7 @@ class Choice:
                 places[kind] += 1
                 calls[kind] += node.calls
                 level[kind] = min(depth, level.get(kind, depth))
-        best: tuple[int, float, Interior] | None = None
+        best: tuple[int, float, Interior, bool] | None = None
         is_small = self._count() < tuning.ROOMY
         for kind, of_kind in calls.items():
             interior = self.richest(of_kind)
@@ -105,7 +111,8 @@ class Choice:
             score *= tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1
             score *= self._weight(interior.call)
             if best is None or score > best[1]:
-                best = kind, score, interior
+                is_own = not level[kind] and self._weight(interior.call) > 1
+                best = kind, score, interior, is_own
         return best
 
     def _information(self, interior: Interior, share: float) -> int:
