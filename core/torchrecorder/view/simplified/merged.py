@@ -235,7 +235,7 @@ class _Chains:
             return "other"
         if node.kind == "op" and node.op is not None:
             name = plain(self.graph.ops[node.op].name)
-            if name.endswith("dropout"):
+            if name.endswith("dropout") or (name == "masked_fill" and len(self.draft.tails[node.id]) == 1):
                 return "drop"
             if name in SUMS or name in JOINS:
                 return "join"

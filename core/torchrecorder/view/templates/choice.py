@@ -31,8 +31,8 @@ class Choice:
         self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
         self.beside = beside
         """Whether layers are opened beside the picture, too."""
-        self._limit = tuning.AUTO_NODES
-        """Nodes that the picture has at most."""
+        self._most: dict[int, int] = {}
+        """By kind the nodes that the picture may have at most if it is the last that was opened."""
         file = interiors.graph.modules[""].cls.rpartition(".")[0]
         self._home = file.rpartition(".")[0] or file
         self.opened: dict[int, Interior] = {}
@@ -44,13 +44,18 @@ class Choice:
         while (best := self._best()) is not None:
             kind, score, interior, is_own = best
             wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_own else 1)
-            size = self._count() + len(interior.nodes) - 1
-            if size > min(limit if is_own else tuning.AUTO_NODES, wanted):
+            most = limit if is_own and self._is_shut(kind) else tuning.AUTO_NODES
+            if self._count() + len(interior.nodes) - 1 > min(most, wanted):
                 self.closed.append(kind)
                 self.hides_own |= self._weight(interior.call) > 1
             else:
                 self.opened[kind], self._scores[kind] = interior, score
-                self._limit = limit if size > self._limit else self._limit
+                self._most[kind] = most
+
+    def _is_shut(self, kind: int) -> bool:
+        """Whether a kind is much of the model, and less than half of it is open."""
+        share, *others = (self.interiors.share(self.kinds.members[each]) for each in (kind, *self.opened))
+        return share > tuning.LARGE_LIST and sum(others) < tuning.MOST
 
     @property
     def score(self) -> float:
@@ -59,7 +64,7 @@ class Choice:
 
     def view(self) -> View:
         view = self._composed()
-        while self.opened and view_size(view) > self._limit:
+        while self.opened and view_size(view) > self._most[[*self.opened][-1]]:
             self.closed.append(self.opened.popitem()[0])
             view = self._composed()
         names = self._names_of_closed(view)

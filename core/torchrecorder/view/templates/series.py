@@ -197,12 +197,13 @@ class _Turns:
         self.draft, self.graph, self.kinds = draft, draft.graph, kinds
 
     def at(self, nodes: Sequence[Node], at: int) -> tuple[int, int]:
-        """Nodes in a turn from a position on, and number of turns; `1, 1` if there are none.
+        """Nodes in a turn from a position on, and number of turns; `1, 1` if there are none. What folds most is taken.
 
         Arguments may change from turn to turn, as the number of an expert does: what differs is said at the node.
         """
+        best = 1, 1
         if nodes[at].kind not in ("call", "op", "function"):
-            return 1, 1
+            return best
         for period in range(2, min(tuning.MAX_PERIOD_OF_TURNS, (len(nodes) - at) // 2) + 1):
             stop = at + period
             if not any(node.calls for node in nodes[at:stop]):
@@ -215,9 +216,10 @@ class _Turns:
             turns = [nodes[at + period * i : at + period * (i + 1)] for i in range(times)]
             while len(turns) > 1 and not self._is_series(turns):
                 turns.pop()
-            if len(turns) > 1 and self._is_of_lists(turns):
-                return period, len(turns)
-        return 1, 1
+            is_more = len(turns) > 1 and period * len(turns) > best[0] * best[1]
+            if is_more and self._is_of_lists(turns):
+                best = period, len(turns)
+        return best
 
     def _is_elsewhere(self, upper: Node, lower: Node) -> bool:
         """Whether two ops ran at different places of the code."""
