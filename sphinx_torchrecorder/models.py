@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build, env: BuildEnvironment) -> None:
     """Put the table or the grid in place of the placeholder; outside of HTML it is a table without pictures."""
-    from torchrecorder.site import FEWEST_MODELS, ModelList, ModelRow, rows_of
+    from torchrecorder.site import FEWEST_MODELS, ModelList, ModelRow, line_of_inputs, rows_of
 
     site = build.made
     assert site is not None
@@ -40,10 +40,11 @@ def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build, en
     outcomes = map(site.shown, places)
     rows = [ModelRow(*row, named.get(row[1].request.recording, "")) for row in rows_of(shown, outcomes)]
     writer = _ModelsWriter(shown, env, asked.docname, has_pictures=build.form == "inline")
-    if shown.is_grid and build.form == "inline":
-        placeholder.replace_self(nodes.bullet_list("", *map(writer.card, rows), classes=["torchrecorder-grid"]))
-        return
-    placeholder.replace_self(writer.table(rows))
+    is_grid = shown.is_grid and build.form == "inline"
+    cards = nodes.bullet_list("", *map(writer.card, rows), classes=["torchrecorder-grid"]) if is_grid else None
+    said = line_of_inputs(rows, writer.columns, figure._)
+    below = [_paragraph(nodes.Text(said), classes=["torchrecorder-remark"])] if said else []
+    placeholder.replace_self([cards or writer.table(rows), *below])
 
 
 def _named_figures(results: Mapping[Asked, Outcome], env: BuildEnvironment, docname: str) -> dict[object, str]:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from torchrecorder.page.figure import CopyNumbers as CopyNumbers
     from torchrecorder.page.figure import data_address as data_address
     from torchrecorder.page.models import ModelRow as ModelRow
+    from torchrecorder.page.models import line_of_inputs as line_of_inputs
     from torchrecorder.page.models import models_html as models_html
     from torchrecorder.page.models import rows_of as rows_of
     from torchrecorder.request.models import COLUMNS as COLUMNS
@@ -74,6 +75,7 @@ __all__ = [
     "completed",
     "data_address",
     "facts_line",
+    "line_of_inputs",
     "models_html",
     "names_at",
     "names_of_class",
@@ -87,7 +89,7 @@ __all__ = [
 
 _HOMES = {
     **{"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "data_address": "page.figure"},
-    **{"ModelRow": "page.models", "models_html": "page.models", "rows_of": "page.models"},
+    **dict.fromkeys(("ModelRow", "line_of_inputs", "models_html", "rows_of"), "page.models"),
     "names_at": "page.code",
     **dict.fromkeys(("ModelList", "read_list", "COLUMNS", "FEWEST_MODELS"), "request.models"),
 }

@@ -24,6 +24,7 @@ from torchrecorder.labels.names import (
     times,
 )
 from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME, Label, op_label
+from torchrecorder.labels.operands import Operands, with_operands
 from torchrecorder.labels.summaries import among, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
@@ -88,7 +89,8 @@ class Labels:
         parts = _fitting([f"{letter}{EN_SPACE}{cls}", *facts], cls, MAX_TITLE)
         return clean(" · ".join(parts), MAX_TITLE)
 
-    def node(self, node: Node) -> Label:
+    def node(self, node: Node, whole: Node | None = None) -> Label:
+        """The lines of a node, or of the part of a whole one."""
         if node.kind == "call":
             return self._call(node)
         if node.kind in ("op", "function") and node.parts:
@@ -101,7 +103,7 @@ class Labels:
             return Label(clean(name, MAX_NAME), clean(" · ".join((*facts, *settings(node.spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
-            label = op_label(self.graph, op, node.spans)
+            label = op_label(self.graph, op, node.spans, self._operands.said(whole or node, op))
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             return Label(label.name, " · ".join(filter(None, (label.line, *self._tied(node), work))), label.is_sign)
         if node.kind == "gap":
@@ -247,17 +249,21 @@ class Labels:
         if is_scale_and_shift(self.graph, node):
             return "scale · shift"
         first, *others = node.parts
-        words = self.node(first).name
-        for is_data, parts in groupby(others, lambda part: part.kind in ("param", "buffer")):
+        words = sign = self.node(first, node).name
+        for is_data, group in groupby(others, lambda part: part.kind in ("param", "buffer")):
+            parts = [*group]
             if is_data:
-                words += f" {entries([self.node(part).name for part in parts])}"
+                named = entries([self.node(part).name for part in parts])
+                if named not in words:  # `[relative_position_index]`
+                    at = self._operands.position(first, parts[0]) if words == sign else 1
+                    words = with_operands(self.graph.ops[first.op or 0], {at: named}, words)
                 continue
             for part in parts:
                 is_step = part.kind == "op" or (part.kind == "call" and self.kind(part) in ("act", "norm"))
                 name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
                 words += f" · {name}" if is_step else f" {name}"
         is_whole = first.kind == "function" and len(words) > MAX_NAME  # its name says more than half of a weight's
-        return self.node(first).name if is_whole else words
+        return self.node(first, node).name if is_whole else words
 
     @cached_property
     def _heads(self) -> dict[int, str]:
@@ -289,6 +295,10 @@ class Labels:
         text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
         is_first = thing in self._things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
+
+    @cached_property
+    def _operands(self) -> Operands:
+        return Operands(self.view, self._tree)
 
     @cached_property
     def _tree(self) -> CallTree:

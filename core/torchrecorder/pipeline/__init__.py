@@ -161,7 +161,7 @@ class Pipeline:
             return self._run(wanted, on_progress)
         self._looked, self._keeps_worker = self._looked or self.recordings(), True
         lists = {it: self._list(self._looked, it) for it in patterns}
-        models = [one for listed in lists.values() for one in _models(listed)]
+        models = [one for each in lists.values() for one in _models(each)]
         outcomes = self._run([*(it for it in wanted if it not in lists), *models], on_progress)
         return {it: lists[it].with_models(outcomes) if it in lists else outcomes[it] for it in wanted}
 
@@ -171,13 +171,13 @@ class Pipeline:
         for request in [it for it in each if is_pattern(it.recording.target)]:
             kept = recordings.names_kept(request.recording)
             if kept is not None:
-                each += _models(_listed(request, kept))
+                each += _models(listed(request, kept))
         return tuple(dict.fromkeys(each))
 
     def _list(self, recordings: Recordings, request: DiagramRequest) -> Outcome:
         """Outcome of a pattern with the requests of its models, none of which is recorded yet."""
         try:
-            return _listed(request, recordings.names(request.recording, request.timeout_s))
+            return listed(request, recordings.names(request.recording, request.timeout_s))
         except Exception as error:  # a cache or a file system that no check foresees ends no build
             return Outcome(request, None, unforeseen(request.recording.target, error))
 
@@ -253,8 +253,12 @@ class Pipeline:
         return LayeredCache(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
 
 
-def _listed(request: DiagramRequest, recording: Recording) -> Outcome:
-    """Outcome of a pattern, with one for each name that it means; those that can be drawn are still to be."""
+def listed(request: DiagramRequest, recording: Recording) -> Outcome:
+    """Outcome of a pattern, with one for each name that it means: `LeftOut`, or `NotDrawn` if it is still to be drawn.
+
+    Raises:
+        FormatError: The recording has no names.
+    """
     models: list[Outcome] = []
     for name, obstacle in () if recording.error else recording.names().items():
         named = replace(request.recording, target=name)

@@ -57,6 +57,11 @@ class Choice:
         share, *others = (self.interiors.share(self.kinds.members[each]) for each in (kind, *self.opened))
         return share > tuning.LARGE_LIST and sum(others) < tuning.MOST
 
+    def close(self, n: int) -> None:
+        """Close again what was opened last."""
+        for _ in range(min(n, len(self.opened))):
+            self.closed.append(self.opened.popitem()[0])
+
     @property
     def score(self) -> float:
         """Sum of the scores of what is opened."""
