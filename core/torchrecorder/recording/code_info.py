@@ -297,7 +297,8 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
 def _is_named_function(code: CodeType, namespace: Mapping[str, object]) -> bool:
     """Whether it is a function whose name says what it does, and that is one frame from beginning to end.
 
-    A forward is a call, and so is the `__call__` of a module; that of another object is a function. What a decorator puts around a function is a closure over `*args`; the name is its own.
+    A forward is a call, and so is the `__call__` of a module; that of another object is a function. What a decorator
+    puts around a function is a closure over `*args`; the name is its own.
     """
     name, flags = code.co_name, code.co_flags
     is_wrapper = bool(code.co_freevars) and bool(flags & inspect.CO_VARARGS)

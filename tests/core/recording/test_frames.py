@@ -180,7 +180,14 @@ def decorated(x: Tensor) -> Tensor:
         (lambda self, x: decorated(x), ["mul|decorated", "add|"]),
         (lambda self, x: torch.func.vmap(halves)(x), ["chunk|halves", "neg|halves", "cat|halves"]),
     ],
-    ids=["comprehension", "generator expression", "generator", "__call__ of any function", "decorator", "a function torch calls"],
+    ids=[
+        "comprehension",
+        "generator expression",
+        "generator",
+        "__call__ of any function",
+        "decorator",
+        "a function torch calls",
+    ],
 )
 def test_what_is_no_named_function_is_left_out(body: Any, expected: list[str]) -> None:
     assert [f"{name}|{path}" for name, path in chains(record(Net(body), X))] == expected

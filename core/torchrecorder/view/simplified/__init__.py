@@ -31,9 +31,7 @@ from torchrecorder.view.simplified.merged import (
 from torchrecorder.view.simplified.patches import Folding, merge_patches
 
 
-def simplified(
-    draft: Draft, visible: Visibility, asked: Set[int] = frozenset(), folding: Folding = "usual"
-) -> Draft:
+def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset(), folding: Folding = "usual") -> Draft:
     """A Draft with fewer nodes that say as much; `asked` are calls that stay open even around one node."""
     options, facts, info = visible.options, visible.facts, draft.graph.info
     if options.depth == "all" or not visible.contract or info.recorder == "classic" or info.failure is not None:
@@ -53,7 +51,7 @@ def simplified(
         merge_asked(draft, facts)
         merge_columns(draft, facts)
         if visible.marks is None:  # in a comparison, each op has a fate of its own
-            merge_patches(draft, facts, folding)
+            merge_patches(draft, facts, folding, shows_weights="weights" in options.show)
     draft.settle()
     return draft
 

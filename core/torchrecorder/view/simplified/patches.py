@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from torchrecorder.graph.model import Graph, Op
+from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts
@@ -22,7 +22,7 @@ _LAYERS = ("conv", "linear", "pool", "attention")
 """Kinds of ops that stand for layers."""
 
 
-def merge_patches(draft: Draft, facts: Facts, how: Folding) -> None:
+def merge_patches(draft: Draft, facts: Facts, how: Folding, *, shows_weights: bool) -> None:
     """Draw a connected patch of many ops as one node, named by its function or by its last op.
 
     Nothing leads out of a patch and back into it. It has one end, and at most one more op that something else reads.
@@ -42,9 +42,13 @@ def merge_patches(draft: Draft, facts: Facts, how: Folding) -> None:
             continue
         end = next(node for node in nodes if group.isdisjoint(draft.heads[node.id]))
         op = draft.graph.ops[facts.ops_of((end.parts or (end,))[-1])[-1]]
-        name = _name(draft.graph, op)
+        name = _name(facts, op)
         whole = replace(nodes[0], kind="function", op=op.id, ops=ops, parts=(), name=name)
         draft.merge([node.id for node in nodes], replace(whole, decides=any(node.decides for node in nodes)))
+        for tail in [*draft.tails[nodes[0].id]]:
+            is_named = draft.nodes[tail].kind in ("param", "buffer") and not draft.is_looped(tail)
+            if is_named and draft.heads[tail].keys() == {nodes[0].id} and not shows_weights:  # the formula has its name
+                draft.drop(tail)
 
 
 def _cut(draft: Draft, patch: set[int], how: Folding) -> Iterator[set[int]]:
@@ -64,10 +68,13 @@ def _cut(draft: Draft, patch: set[int], how: Folding) -> Iterator[set[int]]:
             yield from _cut(draft, {node for node in patch if leads_to[node] == ends}, how)
 
 
-def _name(graph: Graph, op: Op) -> str:
-    """The function that an op ran in, the variable that gets it, unless that is a letter, or its own name."""
+def _name(facts: Facts, op: Op) -> str:
+    """The function without layers that an op ran in, the variable that gets it, unless that is a letter, or its own."""
+    graph = facts.graph
     function = "" if op.frame is None else graph.frames[op.frame].short
-    return function or (graph.variable(op) if len(graph.variable(op)) > 1 else plain(op.name))
+    variable = graph.variable(op) if len(graph.variable(op)) > 1 else ""
+    names = (function, variable) if op.frame in facts.opaque else (variable, function)
+    return next(filter(None, names), plain(op.name))
 
 
 class _Patches:
