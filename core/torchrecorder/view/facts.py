@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 from torchrecorder.graph.model import Graph, Op
@@ -66,13 +67,20 @@ class Facts:
     @cached_property
     def opaque(self) -> set[int]:
         """The frames in which no layer with parameters is called."""
+        return self._frames_without(self.tree.n_params)
+
+    @cached_property
+    def light(self) -> set[int]:
+        """The frames in which no layer with parameters is called but normalisations."""
+        return self._frames_without(lambda call: self.tree.n_params(call) and self.kinds.of_call(call) != "norm")
+
+    def _frames_without(self, is_heavy: Callable[[int], object]) -> set[int]:
         graph = self.graph
-        opaque = {frame.id for frame in graph.frames}
+        frames = {frame.id for frame in graph.frames}
         for call in graph.calls:
-            module = graph.modules.get(call.module)
-            if call.frame is not None and (module is None or module.params.total):
-                opaque.difference_update(frames_around(graph, call.frame))
-        return opaque
+            if call.frame is not None and (self.tree.module(call.id) is None or is_heavy(call.id)):
+                frames.difference_update(frames_around(graph, call.frame))
+        return frames
 
     @cached_property
     def ran_in(self) -> dict[int, list[int]]:

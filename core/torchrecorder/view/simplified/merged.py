@@ -18,11 +18,11 @@ from torchrecorder.view.op_families import DROPOUTS, JOINS, SHAPED_LIKE, SUMS
 from torchrecorder.view.plan.visibility import Visibility
 
 
-def merge_functions(draft: Draft, visible: Visibility, asked: Set[int]) -> None:
+def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: Set[int]) -> None:
     """Draw the ops of one function of the user's as one: `apply_rotary_pos_emb` for its sixteen steps.
 
-    Functions that call a layer with parameters are looked through; of several in one another the outermost stands for
-    all. One op says more than its function's name. A box that was asked for is not one function alone.
+    Of the frames in `closed`, which call no layer with parameters, or no heavy one, the outermost stands for those in
+    it. One op says more than its function's name. A box that was asked for is not one function alone.
     """
     graph, facts = draft.graph, visible.facts
     groups: dict[tuple[int | None, int], list[Node]] = {}
@@ -30,7 +30,7 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int]) -> None:
     whole = {box.id for box in draft.boxes.values() if not asked.isdisjoint(box.calls)}
     for node in draft.nodes.values() if graph.frames else ():
         for frame in _frames(graph, node):
-            if frame in facts.opaque:
+            if frame in closed:
                 groups.setdefault((node.box, frame), []).append(node)
     in_gaps = {op for node in draft.nodes.values() if node.kind == "gap" for op in node.ops}
     done: set[int] = set()
