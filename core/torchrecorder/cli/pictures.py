@@ -240,8 +240,10 @@ class _Update:
             self._fail(part.place, f"{old or said(error)}; what was there stays")
             return None
         for request in part.requests:
-            if (failed := self._drawn[request].error) is not None:
-                self.remarks.add(f"note: {request.recording.target} is left out: {failed.summary()}")
+            outcome = self._drawn[request]
+            if outcome.error is not None:
+                self.remarks.add(f"note: {request.recording.target} is left out: {outcome.error.summary()}")
+            self.remarks |= {f"note: {outcome.info}"} if outcome.info else set()
         if self._overwrites or self.looked.kept.is_ours(part, text):
             return text
         what = "it" if part.block else part.file

@@ -24,6 +24,8 @@ _KINDS = 3
 """Classes of layers that a cell names, the most frequent ones."""
 _OF_INPUTS = ("flops", "memory", "input", "output")
 """Columns that follow from the inputs of a model."""
+_ENDS = 3
+"""Inputs and outputs that a cell shows: a decoder gives its keys and values, too, two tensors for each layer."""
 _NAMED = 5
 """Models that the line below a table names; of more it says how many they are."""
 
@@ -46,10 +48,12 @@ class ModelRow:
 
     @property
     def name(self) -> str:
-        """Its title, else what it is called in its module: one class may be built by many functions."""
+        """Its title, else what it is called in its module or on the hub: one class may be built by many functions."""
+        target = self.outcome.request.recording.target
         if self.listed.title or self.outcome.diagram is None:
-            return self.listed.title or self.outcome.request.recording.target.partition("(")[0]
-        return parse_target(self.outcome.request.recording.target).dotted.rpartition(".")[2]
+            return self.listed.title or target.partition("(")[0]
+        called = parse_target(target)
+        return called.short.partition(":")[2].removeprefix("./") or called.dotted.rpartition(".")[2]
 
     def address(self, column: str) -> str:
         """Where the text of a cell leads; empty for nowhere."""
@@ -77,7 +81,8 @@ class ModelRow:
             written = flops if column == "flops" else count
             return written(int(number.replace(",", ""))).replace(" ", _TOGETHER) if number else ""
         if column in ("input", "output"):
-            return facts.get(column, "")
+            ends = facts.get(column, "").split(", ")
+            return ", ".join(ends[:_ENDS]) + (f" … +{len(ends) - _ENDS}" if len(ends) > _ENDS else "")
         return _OF_GRAPH[column](diagram.graph) if column in _OF_GRAPH else ""
 
     def facts(self, columns: Iterable[str], translate: Translate = in_english) -> str:

@@ -183,6 +183,8 @@ class _Differences:
             settings = {CLASS: module.cls.rpartition(".")[2]} | read(self._said(call)).by_name()
             if settings.get("groups", "1") != "1" and settings["groups"] == settings.get(SIZES, "").partition(",")[0]:
                 settings["groups"] = "depthwise"  # as many as channels, however many these are
+            if {*settings.get("kernel_size", "").strip("()").split(", ")} == {"1"}:
+                settings.pop("dilation", None)  # of one place
             self._settings[module.fqn] = settings
         return self._settings[module.fqn]
 
