@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -111,7 +112,7 @@ class Scaled(nn.Module):
         scale = torch.sigmoid(torch.tanh(self.norm(x) * self.weight).exp().sin() + self.gain)
         return x * scale, (x - scale).cos()
 
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+    def forward(self, x: Tensor, y: Tensor) -> Any:
         return x + (y * self.gain).tanh()
 
 
@@ -127,8 +128,9 @@ class Deep(nn.Module):
     def _twice(layer: nn.Module) -> list[nn.Module]:
         return [nn.LayerNorm(8), layer]
 
-    def forward(self, x: Tensor) -> Tensor:
-        for scaled, norm, layer in self.layers:
+    def forward(self, x: Tensor) -> Any:
+        layers: Any = self.layers
+        for scaled, norm, layer in layers:
             inner, rest = scaled.prepare(x)
             x = scaled(rest, layer(norm(inner)))
         return x
@@ -141,7 +143,7 @@ def test_a_function_that_calls_but_a_normalisation_folds_before_steps_are_left_o
 
 
 def test_what_gives_only_its_shape_inside_a_function_is_a_part_of_it() -> None:
-    def summed(x: Tensor) -> Tensor:
+    def summed(x: Tensor) -> Any:
         total, seen = torch.zeros_like(x[:, 0]), torch.ones_like(x[:, 0])
         for i in range(3):
             total, seen = total + x[:, i] * seen, seen * x[:, i].exp()
@@ -152,7 +154,7 @@ def test_what_gives_only_its_shape_inside_a_function_is_a_part_of_it() -> None:
             super().__init__()
             self.enter, self.leave = nn.Linear(8, 8), nn.Linear(8, 8)
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x: Tensor) -> Any:
             return self.leave(summed(self.enter(x)))
 
     assert shown(proved(capture(Sums(), torch.randn(2, 3, 8))))[1:4] == ["enter", "function:summed", "leave"]
@@ -179,7 +181,7 @@ class Matcher(nn.Module):
         self.layers = nn.ModuleList(nn.Bilinear(8, 8, 8) for _ in range(n))
         self.enter, self.leave = nn.Linear(8, 8), nn.Linear(8, 8)
 
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+    def forward(self, x: Tensor, y: Tensor) -> Any:
         x, y = x + self.enter(x), y + self.enter(y)
         for i, layer in enumerate(self.layers):
             a, b = (y, x) if i % 2 else (x, y)
@@ -207,7 +209,7 @@ def test_the_step_of_a_number_that_an_embedding_reads_is_said() -> None:
             super().__init__()
             self.embedding, self.cell, self.leave = nn.Embedding(9, 8), nn.GRUCell(8, 8), nn.Linear(8, 9)
 
-        def forward(self, words: Tensor) -> Tensor:
+        def forward(self, words: Tensor) -> Any:
             state, given = torch.zeros(len(words), 8), []
             for i in range(words.shape[1]):
                 state = self.cell(self.embedding(words[:, i]), state)
@@ -227,7 +229,7 @@ def test_a_mask_that_is_not_drawn_joins_the_layer_that_it_hides_parts_of() -> No
             super().__init__()
             self.norm, self.leave = nn.LayerNorm(8), nn.Linear(8, 8)
 
-        def forward(self, x: Tensor, padding: Tensor) -> Tensor:
+        def forward(self, x: Tensor, padding: Tensor) -> Any:
             return self.leave(torch.sin(self.norm(x).masked_fill(padding, 0)))
 
     view = proved(capture(Masked(), (torch.randn(2, 8), torch.zeros(2, 8, dtype=torch.bool))))
@@ -241,7 +243,7 @@ def test_an_index_in_the_shape_of_the_data_is_an_index() -> None:
             super().__init__()
             self.enter, self.leave = nn.Linear(8, 8), nn.Linear(8, 8)
 
-        def forward(self, x: Tensor, index: Tensor) -> Tensor:
+        def forward(self, x: Tensor, index: Tensor) -> Any:
             x = self.enter(x)
             index = (index * 2 + 1).clamp(max=3)
             return self.leave(x.new_zeros(4, 8).scatter_add_(0, index[:, None].expand_as(x), x))
