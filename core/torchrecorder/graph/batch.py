@@ -28,6 +28,27 @@ def symbolic(graph: Graph, value: int) -> TensorMeta | None:
     )
 
 
+def lost(graph: Graph) -> set[int]:
+    """The values that are made of some which follow the batch, and of which it is not known whether they do."""
+    batch, values = graph.batch, set[int]()
+    for op in graph.ops:
+        if any(value in batch or value in values for value in op.inputs):
+            values.update(value for value in op.outputs if value not in batch)
+    return values
+
+
+def of_later_turns(graph: Graph) -> dict[int, int]:
+    """By value that a loop makes of constants in its first turn one that follows the batch, made at the same place."""
+    known: dict[object, int] = {}
+    for op in graph.ops:
+        for index, value in enumerate(op.outputs):
+            if value in graph.batch:
+                known[op.name, op.source, op.offset, index, graph.values[value].shape] = value
+    rows = ((op, index, value) for op in graph.ops for index, value in enumerate(op.outputs) if op.offset is not None)
+    keys = (((op.name, op.source, op.offset, i, graph.values[value].shape), value) for op, i, value in rows)
+    return {value: known[key] for key, value in keys if value not in graph.batch and key in known}
+
+
 def _symbol(size: int, batch: int) -> str:
     """A multiple of the batch as `N`, `2N`; half of it as `N/2`."""
     if size % batch:

@@ -195,8 +195,9 @@ class Frame:
 
     @property
     def short(self) -> str:
-        """Its name in a picture: `split_heads`."""
-        return self.name.rpartition(".")[2].strip("_")
+        """Its name in a picture: `split_heads`; that of the class for `__init__` and `__call__`."""
+        *around, last = self.name.split(".")
+        return (around[-1] if around and last in ("__init__", "__call__") else last).strip("_")
 
 
 @dataclass(frozen=True, slots=True)

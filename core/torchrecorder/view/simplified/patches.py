@@ -47,7 +47,7 @@ def merge_patches(draft: Draft, facts: Facts, *, is_roomy: bool) -> None:
 
 def _name(graph: Graph, op: Op) -> str:
     """The function that an op ran in, the variable that gets it, unless that is a letter, or its own name."""
-    function = "" if op.frame is None else graph.frames[op.frame].name.rpartition(".")[2].strip("_")
+    function = "" if op.frame is None else graph.frames[op.frame].short
     return function or (graph.variable(op) if len(graph.variable(op)) > 1 else plain(op.name))
 
 
