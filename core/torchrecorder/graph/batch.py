@@ -40,13 +40,16 @@ def lost(graph: Graph) -> set[int]:
 def of_later_turns(graph: Graph) -> dict[int, int]:
     """By value that a loop makes of constants in its first turn one that follows the batch, made at the same place."""
     known: dict[object, int] = {}
+    unknown: list[tuple[object, int]] = []
     for op in graph.ops:
+        module = graph.calls[op.call].module
         for index, value in enumerate(op.outputs):
+            key = op.name, op.source, op.offset, module, index, graph.values[value].shape
             if value in graph.batch:
-                known[op.name, op.source, op.offset, index, graph.values[value].shape] = value
-    rows = ((op, index, value) for op in graph.ops for index, value in enumerate(op.outputs) if op.offset is not None)
-    keys = (((op.name, op.source, op.offset, i, graph.values[value].shape), value) for op, i, value in rows)
-    return {value: known[key] for key, value in keys if value not in graph.batch and key in known}
+                known[key] = value
+            elif module or op.offset is not None:
+                unknown.append((key, value))
+    return {value: known[key] for key, value in unknown if key in known}
 
 
 def _symbol(size: int, batch: int) -> str:

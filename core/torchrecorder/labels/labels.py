@@ -11,7 +11,7 @@ from math import prod
 
 from torchrecorder.graph import Module, symbolic
 from torchrecorder.graph.batch import batch_size, lost
-from torchrecorder.labels.formulas import in_short
+from torchrecorder.labels.formulas import in_short, last_telling, of_all
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -33,7 +33,7 @@ from torchrecorder.labels.summaries import among, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
 from torchrecorder.view.differences import values_of
-from torchrecorder.view.node_kinds import Kind, NodeKinds, plain, spoken
+from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
@@ -103,9 +103,12 @@ class Labels:
             differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
-            name = f"{node.name}()" if node.op is None else spoken(node.name)
-            facts = () if node.op is None else (in_short(self.graph, node.ops, node.op, MAX_LINE),)
-            return Label(clean(name, MAX_NAME), clean(" · ".join((*facts, *settings(node.spans))), MAX_LINE))
+            if node.op is None:
+                return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
+            text, spans = of_all(in_short(self.graph, node.ops, node.op, MAX_LINE), node.spans)
+            is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
+            name = last_telling(self.graph, node.ops) if is_sign else spoken(node.name)
+            return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op, node.spans, self._operands.said(whole or node, op))

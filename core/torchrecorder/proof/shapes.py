@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from torchrecorder.graph import Graph, symbolic
+from torchrecorder.graph import Graph, Op, symbolic
 
 if TYPE_CHECKING:
     from torchrecorder.layout.model import Layout
@@ -53,12 +53,16 @@ def _carried(view: View, edge: Edge) -> set[int]:
 
 def _of_other_turns(graph: Graph, carried: Collection[int]) -> Iterator[str]:
     """Shapes of what the same line of code gives elsewhere, of as many elements on each axis."""
-    makers = {op: value for value in carried if (op := graph.values[value].producer) is not None}
-    places = {(graph.ops[op].source, graph.ops[op].offset): graph.values[v].shape for op, v in makers.items()}
+    makers = ((op, value) for value in carried if (op := graph.values[value].producer) is not None)
+    places = {_place(graph, graph.ops[op]): graph.values[value].shape for op, value in makers}
     for op in graph.ops:
-        for value in op.outputs if places.get((op.source, op.offset)) else ():
-            if graph.values[value].shape == places[op.source, op.offset]:
+        for value in op.outputs if places.get(_place(graph, op)) else ():
+            if graph.values[value].shape == places[_place(graph, op)]:
                 yield _shape(graph, value)
+
+
+def _place(graph: Graph, op: Op) -> tuple[object, ...]:
+    return op.source, op.offset, graph.calls[op.call].module
 
 
 def _shape(graph: Graph, value: int) -> str:
