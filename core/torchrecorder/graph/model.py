@@ -195,9 +195,9 @@ class Frame:
 
     @property
     def short(self) -> str:
-        """Its name in a picture: `split_heads`; that of the class for `__init__` and `__call__`."""
-        *around, last = self.name.split(".")
-        return (around[-1] if around and last in ("__init__", "__call__") else last).strip("_")
+        """Its name in a picture: `split_heads`; of an object that is made or called, its class."""
+        owner, _, name = self.name.rpartition(".")
+        return owner.rpartition(".")[2] if owner and name in ("__init__", "__call__") else name.strip("_")
 
 
 @dataclass(frozen=True, slots=True)

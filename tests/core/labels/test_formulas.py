@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from torchrecorder.labels.formulas import formula, of_all
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.view import Span
 
 
