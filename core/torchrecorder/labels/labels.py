@@ -252,7 +252,7 @@ class Labels:
             layer = self.kinds.layers.get(part.calls[0]) if part.calls else None
             own = (layer.name if layer is not None else "") or ("" if module is None else class_name(module))
             classes = values_of(part.spans, "class") or ((own,) if own else ())
-            classes_of_parts.append(among([*map(bare, classes)]) or self.node(part).name)
+            classes_of_parts.append(among([*map(bare, classes)]) or self.node(part, node).name)
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
@@ -271,7 +271,7 @@ class Labels:
                 continue
             for part in parts:
                 is_layer = part.kind == "call" and self.kind(part) in ("act", "norm")
-                name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
+                name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part, node).name
                 (_, behind) = self._lights(replace(node, parts=(part,))) if is_layer else ((), [name])
                 name = name if _letters(name) in map(_letters, behind) else behind[-1]  # `act` is a ReLU
                 words += f" · {name}" if part.kind == "op" or is_layer else f" {name}"

@@ -55,10 +55,9 @@ def _of_other_turns(graph: Graph, carried: Collection[int]) -> Iterator[str]:
     """Shapes of what the same line of code gives elsewhere, of as many elements on each axis."""
     makers = ((op, value) for value in carried if (op := graph.values[value].producer) is not None)
     places = {_place(graph, graph.ops[op]): graph.values[value].shape for op, value in makers}
-    for op in graph.ops:
-        for value in op.outputs if places.get(_place(graph, op)) else ():
-            if graph.values[value].shape == places[_place(graph, op)]:
-                yield _shape(graph, value)
+    for row in graph.ops:
+        shape = places.get(_place(graph, row))
+        yield from (_shape(graph, value) for value in row.outputs if shape and graph.values[value].shape == shape)
 
 
 def _place(graph: Graph, op: Op) -> tuple[object, ...]:

@@ -86,7 +86,7 @@ class Asking(nn.Module):
         self.q, self.k = nn.Linear(8, 4), nn.Linear(8, 4)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        return self.q(query) @ self.k(key).mT @ value
+        return self.q(query) @ self.k(key).mT @ value  # type: ignore[no-any-return]
 
 
 class Future(nn.Module):
@@ -124,7 +124,7 @@ class Caching(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         cache = [x, x, x]
         x = self.first(x, cache)
-        return self.second(x, cache).sum()
+        return self.second(x, cache).sum()  # type: ignore[no-any-return]
 
 
 def test_a_cache_that_goes_along_is_not_named() -> None:
