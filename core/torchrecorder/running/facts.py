@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -32,30 +32,6 @@ def describe_module(module: nn.Module, path: str, inside: Parameters, aliases: t
     cls = class_of(module)
     is_leaf = is_native(cls) and not hides_layers(module)
     return _module(path, cls, is_leaf, inside.of(module), _extra_repr(module), aliases)
-
-
-def describe_modules(every_path: NamedModules, wanted: Collection[str]) -> dict[str, Module]:
-    """The facts of a model's modules by path, of those only that are wanted, in registration order."""
-    paths: dict[int, list[str]] = {}
-    for path, module in every_path:
-        paths.setdefault(id(module), []).append(path)
-    modules = dict(every_path)
-    inside = Parameters(every_path)
-    return {
-        first: describe_module(modules[first], first, inside, tuple(aliases))
-        for first, *aliases in paths.values()
-        if first in wanted
-    }
-
-
-def with_holders(paths: Iterable[str]) -> set[str]:
-    """The paths, and those of everything that holds them."""
-    wanted = {""}
-    for path in paths:
-        while path and path not in wanted:
-            wanted.add(path)
-            path = path.rpartition(".")[0]
-    return wanted
 
 
 def named_modules(model: nn.Module, prefix: str = "") -> NamedModules:
