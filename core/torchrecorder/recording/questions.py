@@ -65,7 +65,7 @@ class Questions:
 
     def _are_fixed(self, args: Sequence[object]) -> bool:
         """Whether tensors hold what operations made of nothing, as `torch.arange(n)` does; not random numbers."""
-        values = self._values.read_all(filter(self._values.is_known, innermost(tensors_in(args, []))))
+        values = self._values.read_all([*filter(self._values.is_known, innermost(tensors_in(args, [])))])
         waiting = [*values]
         for value in waiting:
             producer = self._values.rows[value].producer
