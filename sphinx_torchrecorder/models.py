@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from sphinx.builders import Builder
 from sphinx.environment import BuildEnvironment
 from sphinx.util.osutil import relative_uri
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build, env: BuildEnvironment) -> None:
     """Put the table or the grid in place of the placeholder; outside of HTML it is a table without pictures."""
-    from torchrecorder.site import FEWEST_MODELS, ModelList, ModelRow, rows_of
+    from torchrecorder.site import FEWEST_MODELS, ModelList, ModelRow, line_of_inputs, rows_of
 
     site = build.made
     assert site is not None
@@ -36,19 +37,19 @@ def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build, en
             return
     else:
         shown = ModelList.of(asked.body)
-    named = _named_figures(site.results, env, asked.docname)
+    named = _named_figures(site.results, site.app.builder, asked.docname)
     outcomes = map(site.shown, places)
     rows = [ModelRow(*row, named.get(row[1].request.recording, "")) for row in rows_of(shown, outcomes)]
-    writer = _ModelsWriter(shown, env, asked.docname, has_pictures=build.form == "inline")
-    if shown.is_grid and build.form == "inline":
-        placeholder.replace_self(nodes.bullet_list("", *map(writer.card, rows), classes=["torchrecorder-grid"]))
-        return
-    placeholder.replace_self(writer.table(rows))
+    writer = _ModelsWriter(shown, env, site.app.builder, asked.docname, has_pictures=build.form == "inline")
+    is_grid = shown.is_grid and build.form == "inline"
+    cards = nodes.bullet_list("", *map(writer.card, rows), classes=["torchrecorder-grid"]) if is_grid else None
+    said = line_of_inputs(rows, writer.columns, figure._)
+    below = [_paragraph(nodes.Text(said), classes=["torchrecorder-remark"])] if said else []
+    placeholder.replace_self([cards or writer.table(rows), *below])
 
 
-def _named_figures(results: Mapping[Asked, Outcome], env: BuildEnvironment, docname: str) -> dict[object, str]:
+def _named_figures(results: Mapping[Asked, Outcome], builder: Builder, docname: str) -> dict[object, str]:
     """Addresses of the figures with names, seen from a document, by what they record."""
-    builder = env.app.builder
     addresses: dict[object, str] = {}
     for place, outcome in results.items():
         if name := outcome.request.figure.name:
@@ -58,8 +59,10 @@ def _named_figures(results: Mapping[Asked, Outcome], env: BuildEnvironment, docn
 
 
 class _ModelsWriter:
-    def __init__(self, shown: ModelList, env: BuildEnvironment, docname: str, *, has_pictures: bool) -> None:
-        self.env, self.docname = env, docname
+    def __init__(
+        self, shown: ModelList, env: BuildEnvironment, builder: Builder, docname: str, *, has_pictures: bool
+    ) -> None:
+        self.env, self.builder, self.docname = env, builder, docname
         self.columns = [name for name in shown.columns if name != "picture" or has_pictures]
 
     def table(self, rows: list[ModelRow]) -> nodes.table:
@@ -107,7 +110,7 @@ class _ModelsWriter:
         shown.attributes |= {"alt": row.outcome.title(figure._), "loading": "lazy"}
         for name in ("width", "height"):
             shown.attributes.pop(name, None)
-        folder = relative_uri(self.env.app.builder.get_target_uri(self.docname), "_images")
+        folder = relative_uri(self.builder.get_target_uri(self.docname), "_images")
         address = row.url or posixpath.join(folder, posixpath.basename(shown["uri"]))
         return nodes.reference("", "", shown, refuri=address, internal=True)
 

@@ -24,6 +24,11 @@ class Bad:
     made: str = ""
     imports: str = ""
 
+    @property
+    def timeout_s(self) -> int:
+        """The time that it may take: on a busy machine much, but for what never ends."""
+        return 4 if TIMEOUT in self.words else 60
+
     def text(self) -> str:
         """The text of its module."""
         text = net(4, self.imports)

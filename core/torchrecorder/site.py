@@ -38,12 +38,14 @@ from torchrecorder.request import (
 )
 from torchrecorder.request.header import read_header
 from torchrecorder.request.settings import Settings
+from torchrecorder.trace.digests import note_traced
 
 if TYPE_CHECKING:
     from torchrecorder.page.code import names_at as names_at
     from torchrecorder.page.figure import CopyNumbers as CopyNumbers
     from torchrecorder.page.figure import data_address as data_address
     from torchrecorder.page.models import ModelRow as ModelRow
+    from torchrecorder.page.models import line_of_inputs as line_of_inputs
     from torchrecorder.page.models import models_html as models_html
     from torchrecorder.page.models import rows_of as rows_of
     from torchrecorder.request.models import COLUMNS as COLUMNS
@@ -74,6 +76,7 @@ __all__ = [
     "completed",
     "data_address",
     "facts_line",
+    "line_of_inputs",
     "models_html",
     "names_at",
     "names_of_class",
@@ -87,7 +90,7 @@ __all__ = [
 
 _HOMES = {
     **{"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "data_address": "page.figure"},
-    **{"ModelRow": "page.models", "models_html": "page.models", "rows_of": "page.models"},
+    **dict.fromkeys(("ModelRow", "line_of_inputs", "models_html", "rows_of"), "page.models"),
     "names_at": "page.code",
     **dict.fromkeys(("ModelList", "read_list", "COLUMNS", "FEWEST_MODELS"), "request.models"),
 }
@@ -129,8 +132,7 @@ class Site(Generic[Place]):
         self.warnings: list[str] = []
         """Of the last drawing, each with its place."""
         self._requests: dict[Place, DiagramRequest | Outcome] = {}
-        opened = None if open_worker is None else lambda _: open_worker(self.settings)
-        self._pipeline = Pipeline(self.settings, opened, retries=retries, is_alone=is_alone)
+        self._pipeline = Pipeline(self.settings, open_worker, retries=retries, is_alone=is_alone)
         self.is_collecting = bool(self._pipeline.collects_into)
         """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
         for name, problems in wrong.items():
@@ -280,8 +282,6 @@ class Site(Generic[Place]):
 
     def watch(self, files: Iterable[Path]) -> None:
         """Note the files that pages depend on, for `torchrecorder stamp`."""
-        from torchrecorder.trace.stamped import note_traced  # for tools alone that watch only what they are given
-
         note_traced(self.settings.cache, files)
 
     def warn(self, text: str, kind: str, place: str = "", details: str = "") -> None:

@@ -25,7 +25,7 @@ def test_each_bad_model_costs_its_own_diagram(tmp_path: Path, monkeypatch: pytes
     site = Site(tmp_path / "site", nets, tmp_path / "cache")
     fence = "```torchrecorder {}\n:shape: 1,3\n{}```\n\n"
     for width, (name, module) in enumerate(modules.items(), 4):
-        bad = fence.format(f"{module}.Net", ":run: real\n:timeout: 4\n")
+        bad = fence.format(f"{module}.Net", f":run: real\n:timeout: {BAD[name].timeout_s}\n")
         site.write(f"{module}.md", f"# {name}\n\n{bad}{fence.format(f'soak_good.Good({width})', '')}")
     site.write("index.md", "# Site\n")
     built = site.build(use_directory_urls=False)

@@ -73,8 +73,10 @@ def test_outside_of_html_it_is_a_plain_table(project: Project, builder: str) -> 
 
 
 def test_an_edited_model_changes_its_row(project: Project) -> None:
-    project.write("docs/index.rst", ".. torchrecorder-models::\n   :shape: 4,3\n\n   nets.Net\n")
-    assert cells(project.build().text("index.html"))[1][2] == "50"
+    project.write("docs/index.rst", ".. torchrecorder-models::\n\n   nets.Net\n")
+    page = project.build().text("index.html")
+    assert cells(page)[1][2] == "50"
+    assert '<p class="torchrecorder-remark">FLOPs, Input, Output: for an example input.</p>' in page
     nets = project.root / "src" / "nets.py"
     nets.write_text(nets.read_text(encoding="utf-8").replace("width=8", "width=16"), encoding="utf-8")
     assert cells(project.build().text("index.html"))[1][2] == "98"

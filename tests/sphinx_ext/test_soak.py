@@ -21,10 +21,10 @@ def test_each_bad_model_costs_its_own_diagram(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("SOAK_MARK", mark := f"soak-sphinx-{os.getpid()}")
     project = Project(tmp_path)
     modules = write_models(tmp_path / "src")
-    bad = ".. torchrecorder:: {}.Net\n   :shape: 1,3\n   :run: real\n   :timeout: 4\n\n"
+    bad = ".. torchrecorder:: {}.Net\n   :shape: 1,3\n   :run: real\n   :timeout: {}\n\n"
     good = ".. torchrecorder:: soak_good.Good({})\n   :shape: 1,3\n\n"
     for width, (name, module) in enumerate(modules.items(), 4):
-        text = f"{name}\n{'=' * len(name)}\n\n" + bad.format(module) + good.format(width)
+        text = f"{name}\n{'=' * len(name)}\n\n" + bad.format(module, BAD[name].timeout_s) + good.format(width)
         project.write(f"docs/{module}.rst", text)
     project.write("docs/index.rst", "Site\n====\n\n.. toctree::\n   :glob:\n\n   soak_*\n")
     built = project.build()

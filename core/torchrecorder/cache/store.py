@@ -200,19 +200,7 @@ class Store:
         for part in file.relative_to(self.folder).parents:
             if str(part) != "." and (self.folder / part).is_symlink():
                 raise OSError(f"{part} in it is a symbolic link, which may point outside of it")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile lets only the owner read it
-        try:
-            with name.open("xb") as new:
-                new.write(data)
-                new.flush()
-                if is_lasting:  # an index that is lost in a crash of the machine is made again
-                    os.fsync(new.fileno())
-            os.replace(name, file)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
+        write_whole(file, data, is_lasting=is_lasting)
 
     def _make_folder(self) -> None:
         """Make the folder, with the files by which git and backup programs ignore it, and a README."""
@@ -223,6 +211,29 @@ class Store:
         keeps = [(".gitattributes", "* -text\n")]  # other line ends would not hash to the names
         for name, text in (*(hides if self._is_hidden else keeps), ("README", _README)):
             (self.folder / name).write_text(text, encoding="utf-8")
+
+
+def write_whole(file: Path, data: bytes, *, is_lasting: bool = True) -> None:
+    """Write a file, and the folders above it, so that a reader, or a machine that stops, sees the old or the new one.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile lets only the owner read it
+    try:
+        with name.open("xb") as new:
+            new.write(data)
+            new.flush()
+            if is_lasting:  # an index that is lost in a crash of the machine is made again
+                os.fsync(new.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(name, stat.S_IMODE(os.stat(file).st_mode) | stat.S_IRUSR)  # or it would never be read again
+        os.replace(name, file)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
 
 
 def entry_name(kind: Kind, key: str) -> str:

@@ -22,15 +22,14 @@ from torchrecorder.cli.shared import (
     write,
     written,
 )
-from torchrecorder.errors import OptionError, TorchRecorderError, listed
+from torchrecorder.errors import LeftOut, OptionError, TorchRecorderError
+from torchrecorder.errors import listed as some_of
 from torchrecorder.page import Outcome
 from torchrecorder.page.files import FILE_TYPES, FileType, file_name, file_type, type_of
 from torchrecorder.page.printed import outcome_for_print, requests_for_print, why_no_file
-from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline import Pipeline, listed
 from torchrecorder.request import OPTIONS, DiagramRequest, RecordingRequest, is_pattern, read_request
-from torchrecorder.request.requests import TIMEOUT_S
-from torchrecorder.worker.client import Worker
-from torchrecorder.worker.lasting import worker_of_thread
+from torchrecorder.worker.lasting import PersistentWorker
 
 _HEEDED = frozenset[str]().union(*(kind.heeds for kind in FILE_TYPES))
 _OFFERED = [option for option in OPTIONS if option.stage == "recording" or option.name in _HEEDED]
@@ -141,10 +140,8 @@ def _unclear_places(arguments: argparse.Namespace, wanted: FileType) -> Iterator
 
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_here(arguments)
-    open_worker = worker_of_thread(settings)
-    pipeline = Pipeline(settings, open_worker, retries=True)
-    with open_worker(settings.path) as worker:
-        targets = dict.fromkeys(name for target in arguments.targets for name in _names(target, worker))
+    pipeline = Pipeline(settings, PersistentWorker.of_thread, retries=True)
+    targets = dict.fromkeys(name for target in arguments.targets for name in _names(target, pipeline))
     if not targets:
         raise OptionError(
             ("none of the models that match can be drawn; name one with its arguments: pkg.Net(width=64)",)
@@ -180,21 +177,24 @@ def _put(outcome: Outcome, wanted: FileType, output: str, number: int, count: in
     return outcome.error is None
 
 
-def _names(target: str, worker: Worker) -> Iterator[str]:
+def _names(target: str, pipeline: Pipeline) -> Iterator[str]:
     """A target, or those that match it."""
     is_module = target.isidentifier()
     if not is_module and not is_pattern(target):
         yield target
         return
-    answer = worker.record(RecordingRequest(f"{target}.*" if is_module else target), timeout_s=TIMEOUT_S)
-    if answer.error is not None:
-        raise answer.error
+    request, recordings = RecordingRequest(f"{target}.*" if is_module else target), pipeline.recordings()
+    found = listed(DiagramRequest(request), recordings.names(request))
+    recordings.save_indexes()
+    if found.error is not None:
+        raise found.error
     if is_module:
-        names = listed([*(answer.names or ())], _LISTED)
+        names = some_of([it.request.recording.target for it in found.models], _LISTED)
         raise OptionError((f"{target} is a module; write one of its classes: {names}, or '{target}.*' for all",))
-    for name, obstacle in (answer.names or {}).items():
-        if obstacle:
-            print(f"torchrecorder: note: {name} is left out: {obstacle}", file=sys.stderr)
+    for model in found.models:
+        name = model.request.recording.target
+        if isinstance(model.error, LeftOut):
+            print(f"torchrecorder: note: {name} is left out: {model.error.reason}", file=sys.stderr)
         else:
             yield name
 

@@ -11,17 +11,15 @@ from pathlib import Path
 from torchrecorder.cli import projects
 from torchrecorder.cli.projects import Checked, checked
 from torchrecorder.cli.shared import FAILED, Commands, cache_remarks, print_json, said, show_progress
-from torchrecorder.errors import OptionError, OutOfDate, TorchRecorderError
+from torchrecorder.errors import LeftOut, OptionError, OutOfDate, TorchRecorderError
 from torchrecorder.files.contents import content, pictures_of
 from torchrecorder.files.kept import Kept, State
 from torchrecorder.files.project import FilePart, Project, read_project
 from torchrecorder.page.outcome import Outcome
-from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline import Pipeline, listed
 from torchrecorder.pipeline.collecting import Collected
 from torchrecorder.request import DiagramRequest, RecordingRequest, is_pattern, place
-
-_Names = Mapping[str, Mapping[str, str]]
-"""By pattern, the models that match it, each with why it cannot be drawn by its name alone."""
+from torchrecorder.request.models import ListedModel
 
 
 def add_update(commands: Commands) -> None:
@@ -36,8 +34,8 @@ def check(arguments: argparse.Namespace) -> int:
     project = read_project(Path.cwd())
     project.settings = replace(project.settings, remote="")
     looked = _Looked(project, asks_hub=arguments.hub)
-    names = looked.names(Pipeline(project.settings, writes_committed=True), asks=False)
-    states = looked.states(names, verify=arguments.verify)
+    looked.look_for_models(Pipeline(project.settings, writes_committed=True), asks=False)
+    states = looked.states(verify=arguments.verify)
     wrong = [state for state in states if state.verdict != "fresh"]
     if arguments.json:
         print_json({"files": [_row(it) for it in states], "out_of_date": len(wrong), "remarks": looked.remarks})
@@ -71,6 +69,8 @@ class _Looked:
     project: Project
     kept: Kept = field(init=False)
     remarks: list[str] = field(default_factory=list)
+    models: dict[str, tuple[Outcome, ...]] = field(default_factory=dict)
+    """By pattern, the models that match it."""
     refused: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Verdict and reason of patterns whose models are not known."""
     asks_hub: bool = False
@@ -78,18 +78,14 @@ class _Looked:
     def __post_init__(self) -> None:
         self.kept = Kept(self.project)
 
-    @property
-    def patterns(self) -> list[str]:
+    def look_for_models(self, pipeline: Pipeline, *, asks: bool) -> None:
+        """Look up the models of each pattern; `asks` has those recorded anew of which there may be others now."""
         rows = (row.body.target for part in self.project.parts for row in part.models)
-        return [*dict.fromkeys(target for target in rows if is_pattern(target))]
-
-    def names(self, pipeline: Pipeline, *, asks: bool) -> _Names:
-        """Models of each pattern, as they were found last; `asks` looks for those of which there may be others now."""
-        names: dict[str, Mapping[str, str]] = {}
-        if not self.patterns:
-            return names
+        patterns = dict.fromkeys(target for target in rows if is_pattern(target))
+        if not patterns:
+            return
         recordings = pipeline.recordings()
-        for request in map(RecordingRequest, self.patterns):
+        for request in map(RecordingRequest, patterns):
             try:
                 recording = recordings.names(request) if asks else recordings.names_kept(request)
                 if recording is None:
@@ -98,14 +94,13 @@ class _Looked:
                 elif recording.error is not None:
                     raise recording.error
                 else:
-                    names[request.target] = recording.names()
+                    self.models[request.target] = listed(DiagramRequest(request), recording).models
             except TorchRecorderError as error:
                 self.refused[request.target] = "failed", said(error)
         recordings.save_indexes()
-        return names
 
-    def states(self, names: _Names, *, verify: bool = False) -> list[State]:
-        parts = [each for part in self.project.parts for each in self._expanded(part, names)]
+    def states(self, *, verify: bool = False) -> list[State]:
+        parts = [each for part in self.project.parts for each in self._expanded(part)]
         self._refuse_twins(parts)
         known = [part for part in parts if not self.refusal(part)[1]]
         asked = [request for part in known for request in part.requests]
@@ -130,23 +125,24 @@ class _Looked:
         self.remarks += [remark for remark in remarks if remark not in self.remarks]
         return rows
 
-    def _expanded(self, part: FilePart, names: _Names) -> Iterator[FilePart]:
+    def _expanded(self, part: FilePart) -> Iterator[FilePart]:
         """The part, its patterns made into the models that match them, and the pictures that it shows."""
         if not part.models or self.refusal(part)[1]:
             yield part
             return
-        rows = []
-        for row in part.models:
-            if not is_pattern(row.body.target):
-                rows.append(row)
-                continue
-            for name, obstacle in names.get(row.body.target, {}).items():
-                body = replace(row.body, target=name, is_tried=True, is_listed=False)
-                rows += [] if obstacle else [replace(row, body=body)]
-        part = replace(part, models=tuple(rows))
+        part = replace(part, models=tuple(each for row in part.models for each in self._rows(row)))
         yield part
         if part.links:
             yield from pictures_of(part)
+
+    def _rows(self, row: ListedModel) -> Iterator[ListedModel]:
+        """A row, or one for each model of its pattern that can be drawn."""
+        if not is_pattern(row.body.target):
+            yield row
+        for model in self.models.get(row.body.target, ()):
+            if not isinstance(model.error, LeftOut):
+                target = model.request.recording.target
+                yield replace(row, body=replace(row.body, target=target, is_tried=True, is_listed=False))
 
     def refusal(self, part: FilePart) -> tuple[str, str]:
         return next((self.refused[it.body.target] for it in part.models if it.body.target in self.refused), ("", ""))
@@ -189,7 +185,7 @@ def update(arguments: argparse.Namespace) -> int:
 
 class _Update:
     def __init__(self, project: Project, *, retries: bool, overwrites: bool, asks_hub: bool) -> None:
-        from torchrecorder.worker.lasting import worker_of_thread
+        from torchrecorder.worker.lasting import PersistentWorker
 
         self.looked = _Looked(project, asks_hub=asks_hub)
         self.written: list[str] = []
@@ -198,22 +194,21 @@ class _Update:
         self.remarks: set[str] = set()
         self._overwrites = overwrites
         asked = {"retries": retries, "asks_hub": asks_hub}
-        self._pipeline = Pipeline(project.settings, worker_of_thread(project.settings), writes_committed=True, **asked)
+        self._pipeline = Pipeline(project.settings, PersistentWorker.of_thread, writes_committed=True, **asked)
         self._drawn: dict[DiagramRequest, Outcome] = {}
 
     def run(self) -> int:
         """Write what is missing or out of date; the number of places that ask for a picture or a table."""
-        names = self.looked.names(self._pipeline, asks=True)
-        obstacles = {name: why for each in names.values() for name, why in each.items() if why}
-        self.remarks |= {f"note: {name} is left out: {why}" for name, why in obstacles.items()}
-        states: list[State] = []
-        wrong: list[State] = []
-        for _ in range(2):  # only what was recorded has a picture in a table of all that match a pattern
-            states = self.looked.states(names)
+        self.looked.look_for_models(self._pipeline, asks=True)
+        left_out = [it.error for models in self.looked.models.values() for it in models]
+        self.remarks |= {f"note: {it.target} is left out: {it.reason}" for it in left_out if isinstance(it, LeftOut)}
+        while True:  # what is newly recorded says what a part is to show, and has a picture in a table of a pattern
+            states = self.looked.states()
             wrong = [it for it in states if (it.verdict != "fresh" or it.is_old) and not self._is_refused(it)]
             asked = dict.fromkeys(request for state in wrong for request in state.part.requests)
-            if asked.keys() - self._drawn.keys():
-                self._drawn |= self._pipeline.run(asked.keys() - self._drawn.keys(), show_progress)
+            if not (new := [request for request in asked if request not in self._drawn]):
+                break
+            self._drawn |= self._pipeline.run(new, show_progress)
         self._write(wrong, [state.part for state in states])
         self.remarks |= {*self.looked.remarks, *cache_remarks(self._pipeline)}
         return len({state.part.place for state in states})
@@ -245,8 +240,10 @@ class _Update:
             self._fail(part.place, f"{old or said(error)}; what was there stays")
             return None
         for request in part.requests:
-            if (failed := self._drawn[request].error) is not None:
-                self.remarks.add(f"note: {request.recording.target} is left out: {failed.summary()}")
+            outcome = self._drawn[request]
+            if outcome.error is not None:
+                self.remarks.add(f"note: {request.recording.target} is left out: {outcome.error.summary()}")
+            self.remarks |= {f"note: {outcome.info}"} if outcome.info else set()
         if self._overwrites or self.looked.kept.is_ours(part, text):
             return text
         what = "it" if part.block else part.file

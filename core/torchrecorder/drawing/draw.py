@@ -43,6 +43,7 @@ _MAX_PATH = 200  # characters of a path or class in a text
 _POINT = 0.75  # points in a CSS pixel
 _PAPER = "layered, since the layout of a paper has faults: {}; please report it"
 _LAYERED = "a layered layout with faults: {}; please report it"
+_GIVEN_UP = 4  # kinds of layers that are closed again at most, one after another: a limit of time
 _LOG = logging.getLogger(__name__)
 
 
@@ -100,32 +101,66 @@ def _drawn(
     open_worker: OpenWorker | None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
 ) -> list[Drawing | TorchRecorderError]:
-    made: dict[int, Drawing | TorchRecorderError] = {}
-    pictures: dict[int, list[_Picture]] = {}
-    for position, job in enumerate(jobs):
-        try:
-            pictures[position] = _pictures(job)
-        except Exception as error:  # a path to focus on that the model does not have, or our fault
-            made[position] = _error(job, error)
-    _style([picture for of_job in pictures.values() for picture in of_job], open_worker, on_modules)
-    for position in [*pictures]:
-        try:
-            for picture in pictures[position]:
-                picture.plan()
-        except Exception as error:
-            made[position] = _error(jobs[position], error)
-            del pictures[position]
-    _lay_out([picture for of_job in pictures.values() for picture in of_job], engine)
-    for position, of_job in pictures.items():
-        try:
-            made[position] = _drawing(of_job)
-        except Exception as error:
-            made[position] = _error(jobs[position], error)
-    return [made[position] for position in range(len(jobs))]
+    pages = [_Sheet(job) for job in jobs]
+    pending = pages
+    while pending:
+        for page in pending:
+            page.begin()
+        _style([picture for page in pending for picture in page.tried], open_worker, on_modules)
+        for page in pending:
+            page.plan()
+        _lay_out([picture for page in pending for picture in page.tried], engine)
+        pending = [page for page in pending if page.gives_up()]
+    _in_layers([picture for page in pages for picture in page.pictures if picture.layout is None], engine)
+    return [page.drawing() for page in pages]
 
 
 def _error(job: DrawJob, error: Exception) -> TorchRecorderError:
     return unforeseen(class_name(job.graph.modules[""]), error)
+
+
+class _Sheet:
+    """The picture of a job and those of layers that are closed in it; plainer ones are tried for poor ones."""
+
+    def __init__(self, job: DrawJob) -> None:
+        self._job = job
+        self._views: ProvedViews | None = None
+        self._left = _GIVEN_UP
+        self._error: TorchRecorderError | None = None
+        self.pictures: list[_Picture] = []
+        self.tried: list[_Picture] = []
+
+    def begin(self) -> None:
+        job = self._job
+        try:
+            self._views = self._views or views_of(job.graph, job.options, job.marks)
+            self.tried = _pictures(job, self._views)
+        except Exception as error:  # a path to focus on that the model does not have, or our fault
+            self._error, self.tried = _error(job, error), []
+
+    def plan(self) -> None:
+        try:
+            for picture in self.tried:
+                picture.plan()
+        except Exception as error:
+            self._error, self.tried = _error(self._job, error), []
+
+    def gives_up(self) -> bool:
+        """Whether another try, with less opened, may be easier to read than what is there."""
+        if self.tried and (not self.pictures or not self.tried[0].is_poor):
+            self.pictures = self.tried
+        self._left -= 1
+        is_poor = bool(self.tried) and self.pictures[0].is_poor
+        return is_poor and self._left >= 0 and self._views is not None and self._views.open_fewer()
+
+    def drawing(self) -> Drawing | TorchRecorderError:
+        try:
+            if self.pictures:
+                return _drawing(self.pictures)
+        except Exception as error:
+            self._error = _error(self._job, error)
+        assert self._error is not None  # else there are pictures
+        return self._error
 
 
 class _Picture:
@@ -174,14 +209,35 @@ class _Picture:
             if self.paper is not None:
                 layout = self.paper.place(answers)
                 self.layout = None if layout is None or self._has_faults(layout, _PAPER) else layout
-            elif isinstance(answers[0], EngineError):
-                self.layout = answers[0]
             else:
-                self.layout = layout = arranged(answers[0])
-                if not _is_as_before(self.job):
-                    self._has_faults(layout, _LAYERED)
+                self.layout = self._layered(answers[0])
         except Exception as error:  # output that is not Graphviz's concerns this picture only
             self.layout = _error(self.job, error)
+
+    def read_layered(self, answer: str | EngineError) -> None:
+        """Sets the layout where that of a paper does not do; one that is only hard to read is compared."""
+        paper, self.paper = self.paper, None
+        self.read([answer])
+        other = paper.doubtful if paper is not None else None
+        if paper is None or other is None or self._has_faults(other, _PAPER):
+            return
+        if not isinstance(self.layout, Layout) or paper.is_cheaper(other, self.layout):
+            self.layout = other
+
+    def _layered(self, answer: str | EngineError) -> Layout | TorchRecorderError:
+        if isinstance(answer, EngineError):
+            return answer
+        layout = arranged(answer)
+        if not _is_as_before(self.job):
+            self._has_faults(layout, _LAYERED)
+        return layout
+
+    @property
+    def is_poor(self) -> bool:
+        """Whether the layout of a paper does not do, or is wide or tangled."""
+        if self.paper is None or not isinstance(self.layout, Layout):
+            return self.layout is None
+        return self.paper.is_hard_to_read(self.layout)
 
     def _has_faults(self, layout: Layout, said: str) -> bool:
         wrong = faults(self.view, layout)
@@ -190,15 +246,16 @@ class _Picture:
 
 
 def _lay_out(pictures: Sequence[_Picture], engine: Engine) -> None:
-    """Lays out all in one run of the engine, and those for which the paper layout does not do in a second one."""
+    """Lays out all in one run of the engine; leaves those for which the paper layout does not do."""
     answers = iter(engine.layout([dot for picture in pictures for dot in picture.dots]))
     for picture in pictures:
         picture.read([*islice(answers, len(picture.dots))])
-    pending = [picture for picture in pictures if picture.layout is None]
-    again = engine.layout([picture.dot for picture in pending]) if pending else ()
-    for picture, answer in zip(pending, again, strict=True):
-        picture.paper = None
-        picture.read([answer])
+
+
+def _in_layers(pictures: Sequence[_Picture], engine: Engine) -> None:
+    answers = engine.layout([picture.dot for picture in pictures]) if pictures else ()
+    for picture, answer in zip(pictures, answers, strict=True):
+        picture.read_layered(answer)
 
 
 def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> ProvedViews:
@@ -207,8 +264,7 @@ def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) 
     return ProvedViews(Views(autograd_graph(graph) if is_classic else graph, options, marks=marks))
 
 
-def _pictures(job: DrawJob) -> list[_Picture]:
-    views = views_of(job.graph, job.options, job.marks)
+def _pictures(job: DrawJob, views: ProvedViews) -> list[_Picture]:
     view = views.view(beside=_is_paper(job.options))
     pictures = [_Picture(job, view), *(() if _is_as_before(job) else _nested(job, views, view))]
     if (marks := job.marks) is not None:

@@ -8,7 +8,10 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from typing import TYPE_CHECKING
 
+from torchrecorder.files import rest
+from torchrecorder.files.comments import REST
 from torchrecorder.files.project import FilePart
 from torchrecorder.page.files import FileType, file_name, file_type
 from torchrecorder.page.outcome import Outcome
@@ -16,7 +19,13 @@ from torchrecorder.page.printed import outcome_for_print
 from torchrecorder.request import DiagramRequest
 from torchrecorder.request.models import COLUMNS
 
-_MADE = "<!-- written by `torchrecorder update`, as pyproject.toml asks; edit that -->\n\n"
+if TYPE_CHECKING:
+    from torchrecorder.page.models import ModelRow
+
+_MADE = "written by `torchrecorder update`, as pyproject.toml asks; edit that"
+
+
+_THUMBNAIL_PX = 120
 
 
 def content(part: FilePart, drawn: Mapping[DiagramRequest, Outcome]) -> bytes:
@@ -28,7 +37,8 @@ def content(part: FilePart, drawn: Mapping[DiagramRequest, Outcome]) -> bytes:
     outcomes = [drawn[request] for request in part.requests]
     if part.request is None:
         table = "\n".join(_table(part, outcomes))
-        return (table if part.block else f"{_MADE}{table}\n").encode()
+        made = f".. {_MADE}" if part.file.endswith(REST) else f"<!-- {_MADE} -->"
+        return (table if part.block else f"{made}\n\n{table}\n").encode()
     outcome = outcome_for_print(part.request, outcomes) if part.block is None else outcomes[0].loaded()
     if outcome.error is not None:
         raise outcome.error
@@ -54,6 +64,9 @@ def _picture(part: FilePart, outcome: Outcome) -> Iterator[str]:
     light, *dark = (_address(file, part) for file in part.links)
     shown = {"src": light, "alt": options.alt or diagram.alt}
     wide, high = options.size(diagram.size[0])
+    if part.file.endswith(REST):
+        yield from rest.image(light, {"alt": shown["alt"], "width": wide, "height": high, "align": options.align})
+        return
     shown |= {"width": _attribute(wide), "height": _attribute(high)}
     is_centred = options.align == "center"
     shown |= {"align": "" if is_centred else options.align}
@@ -77,28 +90,42 @@ def _address(file: str, part: FilePart) -> str:
 
 
 def _table(part: FilePart, outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Lines of a table of Markdown, without the models of a pattern that cannot be drawn."""
-    from torchrecorder.comparison.report import escaped  # loads all that compares, which no picture needs
-    from torchrecorder.page.models import ModelRow
+    """Lines of a table, without the models of a pattern that cannot be drawn."""
+    from torchrecorder.comparison.compared import escaped  # loads all that compares, which no picture needs
+    from torchrecorder.page.models import ModelRow, line_of_inputs
 
-    numbers = ("parameters", "trainable", "flops", "memory", "depth")
-    yield f"| {' | '.join(COLUMNS[name] for name in part.columns)} |"
-    yield f"|{'|'.join('---:' if name in numbers else '---' for name in part.columns)}|"
     pictures = [picture.file for picture in pictures_of(part)] if part.links else [""] * len(outcomes)
+    rows: list[ModelRow] = []
     for listed, outcome, file in zip(part.models, outcomes, pictures, strict=True):
         if outcome.error is not None:
             if outcome.is_skipped:
                 continue
             raise outcome.error
-        row = ModelRow(listed, outcome)
-        cells = [
-            _image(_address(file, part), outcome) if it == "picture" else escaped(row.cell(it)) for it in part.columns
-        ]
+        rows.append(ModelRow(listed, outcome, picture=_address(file, part) if file else ""))
+    said, heads = line_of_inputs(rows, part.columns), [COLUMNS[name] for name in part.columns]
+    if part.file.endswith(REST):
+        yield from rest.table(heads, ([_rest_cell(row, name) for name in part.columns] for row in rows), said)
+        return
+    numbers = ("parameters", "trainable", "flops", "memory", "depth")
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'|'.join('---:' if name in numbers else '---' for name in part.columns)}|"
+    for row in rows:
+        cells = (_image(row) if name == "picture" else escaped(row.cell(name)) for name in part.columns)
         yield f"| {' | '.join(cells)} |"
+    if said:
+        yield from ("", f"*{escaped(said)}*")
 
 
-def _image(address: str, outcome: Outcome) -> str:
-    return f'<a href="{address}"><img src="{address}" width="120" alt="{escape(outcome.title())}"></a>'
+def _image(row: ModelRow) -> str:
+    alt = escape(row.outcome.title())
+    return f'<a href="{row.picture}"><img src="{row.picture}" width="{_THUMBNAIL_PX}" alt="{alt}"></a>'
+
+
+def _rest_cell(row: ModelRow, column: str) -> list[str]:
+    if column != "picture":
+        return [rest.escaped(row.cell(column))]
+    shown = {"alt": row.outcome.title(), "width": f"{_THUMBNAIL_PX}px", "target": row.picture}
+    return [*rest.image(row.picture, shown)]
 
 
 def pictures_of(table: FilePart) -> list[FilePart]:

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from torchrecorder import __version__
-from torchrecorder.cache.store import Store
+from torchrecorder.cache.store import Store, write_whole
 from torchrecorder.drawing import REVISION
 from torchrecorder.errors import OptionError
 from torchrecorder.files.comments import Block, spliced
@@ -125,7 +121,10 @@ class Kept:
             data = spliced(self._contents[file], texts)
         is_other = not path.exists() or path.read_bytes() != data
         if is_other:
-            _replace(path, data)
+            try:
+                write_whole(path.resolve(), data)  # a link to a file stays one
+            except OSError as error:
+                raise OptionError((f"cannot write {file}: {error.strerror or error}",)) from error
         self.store.put_entry("file", _key(file), {"file": file, "written": sorted(written), "object": ""})
         return is_other
 
@@ -137,20 +136,3 @@ class Kept:
 
 def _key(file: str) -> str:
     return hashlib.sha256(file.encode()).hexdigest()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file whole, so that a reader, or a machine that stops, sees the old one or the new one."""
-    path = Path(os.path.realpath(path))
-    new = path.parent / f".new-{secrets.token_hex(8)}"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            new.write_bytes(data)
-            if path.exists():
-                shutil.copymode(path, new)
-            os.replace(new, path)
-        finally:
-            new.unlink(missing_ok=True)
-    except OSError as error:
-        raise OptionError((f"cannot write {path.name}: {error.strerror or error}",)) from error

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from torchrecorder.errors import OptionError, did_you_mean, near_miss
-from torchrecorder.files.comments import Block, blocks
+from torchrecorder.files.comments import REST, Block, blocks
 from torchrecorder.page.files import FileType, file_name, file_type, type_of
 from torchrecorder.page.printed import requests_for_print, why_no_file
 from torchrecorder.request import OPTIONS, Body, DiagramRequest, FigureOptions, Settings, is_pattern
@@ -28,7 +28,7 @@ from torchrecorder.request.settings import read_settings
 CONFIGURATION = "pyproject.toml"
 FOLDER = "diagrams"
 """Where recordings are committed, and pictures of a Markdown file beside it, if nothing else is said."""
-_MARKDOWN = ["*.md"]
+_MARKDOWN = ["*.md", "*.rst"]
 _OWN = ("pictures", "markdown")
 _TARGET = ("target", "table", "dark")
 _OF_PAGES = ("autodoc", "autodoc_place", "autodoc_summary", "code", "on_error", "on_stale")
@@ -199,8 +199,11 @@ class _ProjectReader:
             near = next((f"; did you mean {it}, not {key}?" for key in written if (it := near_miss(key, _TARGET))), "")
             self._say(place, f'{name}: name one model, target = "pkg.Net", or write table = "pkg.models.*"{near}')
         elif listed is not None:
-            if not file.endswith(".md"):
-                self._say(place, f"{name}: a table is Markdown; write a name that ends with .md")
+            if not file.endswith((".md", REST)):
+                self._say(
+                    place,
+                    f"{name}: a table is Markdown, or reStructuredText; write a name that ends with .md or {REST}",
+                )
             self._table(file, listed if isinstance(listed, list) else [str(listed)], written, place)
         else:
             self._drawn(file, target, written, dark, place)
@@ -311,7 +314,7 @@ class _ProjectReader:
         except OSError as error:
             self._say(file, f"it cannot be read: {error.strerror or error}")
             return
-        found, problems = blocks(data)
+        found, problems = blocks(data, path.suffix)
         if found and not self._file(file, file):  # a link that leads out of the project
             return
         if found and (other := self._by_file.get(file)):
@@ -340,6 +343,8 @@ class _ProjectReader:
             self._table(file, [line for line in lines if line.strip()] or [body.target], options, place, block)
         elif is_list:
             self._say(place, f"several models are a table; leave out as={form}")
+        elif form == "mermaid" and file.endswith(REST):
+            self._say(place, "no forge draws Mermaid in reStructuredText; leave out as=mermaid")
         elif form == "mermaid":
             if request := self._request(body.target, options, _MERMAID.heeds, _MERMAID, place, ()):
                 asks = (body.target, self._asked(options, _MERMAID.heeds))
@@ -353,8 +358,11 @@ class _ProjectReader:
         if (request := self._request(target, options, _FORMS["picture"], _SVG, place, own)) is None:
             return
         light = options.get("file") or f"{os.path.dirname(file)}/{FOLDER}/{file_name(target)}.svg".lstrip("/")
-        dark = options.get("dark") or f"{light.removesuffix('.svg')}-dark.svg"
+        is_rest = file.endswith(REST)
+        dark = options.get("dark") or ("no" if is_rest else f"{light.removesuffix('.svg')}-dark.svg")
         names = [light] if dark.lower() in ("no", "false") else [light, dark]
+        if is_rest and len(names) > 1:
+            self._say(place, "an image of reStructuredText has no dark file beside it; leave out dark")
         asks = (target, self._asked(options, _FORMS["picture"]))
         files = [self._file(name, place) for name in names]
         drawn = {name: text for name, text in asks[1].items() if name in _SVG.heeds | _RECORDING}

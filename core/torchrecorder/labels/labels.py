@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby, takewhile
+from math import prod
 
 from torchrecorder.graph import Module, symbolic
 from torchrecorder.labels.formulas import in_short
@@ -13,6 +15,7 @@ from torchrecorder.labels.names import (
     bare,
     class_name,
     clean,
+    count,
     entries,
     flops,
     flops_by_call,
@@ -24,6 +27,7 @@ from torchrecorder.labels.names import (
     times,
 )
 from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME, Label, op_label
+from torchrecorder.labels.operands import Operands, with_operands
 from torchrecorder.labels.summaries import among, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
@@ -33,7 +37,7 @@ from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
 
-MAX_DIFFERING = 76  # cap on a second line that says in what layers differ, since no other place does
+MAX_DIFFERING = 80  # cap on a second line that says in what layers differ, since no other place does
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
@@ -41,6 +45,7 @@ _LONG_PATH, _LAST_PARTS = MAX_NAME, 2  # of a longer path the first parts are le
 _NAMED = 3  # more far ends than this are counted instead of named
 _NUMBERS = re.compile(r"[\d.–]+")
 _LEAST_CLASS = 20  # characters of the name of a class that are kept however little room there is
+_LEAST_NOT_RUN = 0.05  # share of the parameters above which a title says that they are not read
 _MAX_CONTENTS = 36  # characters of the layers in a Sequential, of which otherwise the number is said
 _SEQUENTIAL = "torch.nn.modules.container.Sequential"
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
@@ -72,7 +77,7 @@ class Labels:
         cls = " + ".join(f"{n} {cls}" if n > 1 else cls for cls, n in classes)
         cls = f"({cls})" if " + " in cls else cls
         cls = "" if box.period > 1 and len(cls) > MAX_NAME else cls  # they stand in it
-        facts = [self._params(module, box), self._flops(box.calls)] if box.period == 1 else []
+        facts = [self._params(module, box), self._not_run(box), self._flops(box.calls)] if box.period == 1 else []
         if not name and not cls and box.repetition == "series":
             return f"each of {box.repeat} layers"
         # an entry of a list has no class but the list
@@ -88,7 +93,8 @@ class Labels:
         parts = _fitting([f"{letter}{EN_SPACE}{cls}", *facts], cls, MAX_TITLE)
         return clean(" · ".join(parts), MAX_TITLE)
 
-    def node(self, node: Node) -> Label:
+    def node(self, node: Node, whole: Node | None = None) -> Label:
+        """The lines of a node, or of the part of a whole one."""
         if node.kind == "call":
             return self._call(node)
         if node.kind in ("op", "function") and node.parts:
@@ -101,7 +107,7 @@ class Labels:
             return Label(clean(name, MAX_NAME), clean(" · ".join((*facts, *settings(node.spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
-            label = op_label(self.graph, op, node.spans)
+            label = op_label(self.graph, op, node.spans, self._operands.said(whole or node, op))
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             return Label(label.name, " · ".join(filter(None, (label.line, *self._tied(node), work))), label.is_sign)
         if node.kind == "gap":
@@ -136,8 +142,9 @@ class Labels:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
         parts_of = [self.graph.calls[call].module for part in node.parts for call in part.calls]
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box, parts_of)
-        name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
         layer = self.kinds.layers.get(call.id)
+        name, kind = _shortened(name), self.kind(node)
+        cls = kind_name(module) if layer is None else layer.name or kind_name(module)
         before, behind = self._lights(node)
         lights = [*(() if layer is None else layer.made), *self._tied(node), *behind]
         if (module.native and kind != "block") or layer is not None:
@@ -210,13 +217,13 @@ class Labels:
 
     @cached_property
     def _top(self) -> dict[int, str]:
-        """By call the number of things that an op in it chooses."""
-        numbers: dict[int, str] = {}
+        """By call the numbers of things that ops in it choose: `8, 16`; nothing if one is not known."""
+        numbers: dict[int, dict[str, None]] = {}
         for op in self.graph.ops:
             number = op.attrs.get("1") or op.attrs.get("k", "")
             for around in self.graph.around(op.call) if op.name == "topk" else ():
-                numbers.setdefault(around.id, number if number.isdigit() else "")
-        return numbers
+                numbers.setdefault(around.id, {})[number] = None
+        return {call: ", ".join(own) if all(map(str.isdigit, own)) else "" for call, own in numbers.items()}
 
     @cached_property
     def _stacked(self) -> dict[str, list[tuple[int | str, ...]]]:
@@ -238,7 +245,9 @@ class Labels:
             module = self._module(part.calls[0]) if part.calls else None
             if module is not None and class_name(module) in DROPOUTS:
                 continue
-            classes = values_of(part.spans, "class") or ((class_name(module),) if module is not None else ())
+            layer = self.kinds.layers.get(part.calls[0]) if part.calls else None
+            own = (layer.name if layer is not None else "") or ("" if module is None else class_name(module))
+            classes = values_of(part.spans, "class") or ((own,) if own else ())
             classes_of_parts.append(among([*map(bare, classes)]) or self.node(part).name)
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
@@ -247,17 +256,23 @@ class Labels:
         if is_scale_and_shift(self.graph, node):
             return "scale · shift"
         first, *others = node.parts
-        words = self.node(first).name
-        for is_data, parts in groupby(others, lambda part: part.kind in ("param", "buffer")):
+        words = sign = self.node(first, node).name
+        for is_data, group in groupby(others, lambda part: part.kind in ("param", "buffer")):
+            parts = [*group]
             if is_data:
-                words += f" {entries([self.node(part).name for part in parts])}"
+                named = entries([self.node(part).name for part in parts])
+                if named not in words:  # `[relative_position_index]`
+                    at = self._operands.position(first, parts[0]) if words == sign else 1
+                    words = with_operands(self.graph.ops[first.op or 0], {at: named}, words)
                 continue
             for part in parts:
-                is_step = part.kind == "op" or (part.kind == "call" and self.kind(part) in ("act", "norm"))
+                is_layer = part.kind == "call" and self.kind(part) in ("act", "norm")
                 name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
-                words += f" · {name}" if is_step else f" {name}"
+                (_, behind) = self._lights(replace(node, parts=(part,))) if is_layer else ((), [name])
+                name = name if _letters(name) in map(_letters, behind) else behind[-1]  # `act` is a ReLU
+                words += f" · {name}" if part.kind == "op" or is_layer else f" {name}"
         is_whole = first.kind == "function" and len(words) > MAX_NAME  # its name says more than half of a weight's
-        return self.node(first).name if is_whole else words
+        return self.node(first, node).name if is_whole else words
 
     @cached_property
     def _heads(self) -> dict[int, str]:
@@ -289,6 +304,21 @@ class Labels:
         text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
         is_first = thing in self._things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
+
+    def _not_run(self, box: Box) -> str:
+        """`186 M not run`: how many of the model's parameters the forward does not read, if it is many."""
+        module, is_whole = self._module(box.calls[0]), box.calls[0] == 0 and self.graph.info.failure is None
+        if module is None or not is_whole or "params" not in self.show or self.graph.info.recorder == "classic":
+            return ""
+        values = (self.graph.values[value] for op in self.graph.ops for value in op.inputs)
+        read = {value.name: value.meta for value in values if value.kind == "param"}
+        known = [prod(map(int, meta.shape)) for meta in read.values() if meta is not None]
+        rest = module.params.total - sum(known) if len(known) == len(read) else 0
+        return f"{count(rest)} not run" if rest > _LEAST_NOT_RUN * module.params.total else ""
+
+    @cached_property
+    def _operands(self) -> Operands:
+        return Operands(self.view, self._tree)
 
     @cached_property
     def _tree(self) -> CallTree:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
+from torchrecorder.labels.operands import MADE, UNNAMED, name_of, with_operands
 from torchrecorder.labels.summaries import among, setting
 from torchrecorder.view import Span
 from torchrecorder.view.differences import values_of
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
-_MAX_INDEX = 20
+_MAX_INDEX = 26
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _TENSOR = re.compile(r"\btensor\b")
 
@@ -28,22 +29,26 @@ class Label(NamedTuple):
     """Whether it is drawn in a circle."""
 
 
-def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
-    """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place."""
+def op_label(graph: Graph, op: Op, spans: Sequence[Span] = (), others: Mapping[int, str] | None = None) -> Label:
+    """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place.
+
+    `others` are the tensors that no line brings, by their position.
+    """
     name = plain(op.name)
     if names := values_of(spans, ""):
-        return Label(clean(among([*map(spoken, names)]), MAX_NAME))
+        return Label(clean(with_operands(op, others or {}, among([*map(spoken, names)])), MAX_NAME))
     if name == "getitem" and len(spans) == 1:
         axes = zip(*(_bare(value).split(", ") for value in spans[0].values), strict=False)
         return Label(f"[{clean(', '.join(' … '.join(dict.fromkeys((of[0], of[-1]))) for of in axes), _MAX_INDEX)}]")
+    called = with_operands(op, others or {})
     if spans:
         facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
-        return Label(spoken(name), clean(" · ".join(facts), MAX_LINE))
+        return Label(called, clean(" · ".join(facts), MAX_LINE))
     if name in SYMBOLS:
         # a sign, with the number if the op's other side is one
         sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
         if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
-            return Label(sign, is_sign=True)
+            return Label(clean(called, MAX_NAME), is_sign=called == sign)
         text = f"{float(number):.4g}"
         is_turned = name in ("sub", "div") and is_reflected(op)  # `1 - x`
         return Label(f"{text} {sign}" if "0" in op.attrs or is_turned else f"{sign} {text}")
@@ -51,7 +56,7 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
         number = op.attrs.get("2", "")
         what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""
         return Label(f"{what}[{clean(_index(graph, op), _MAX_INDEX)}]")
-    return Label(clean(f"{spoken(name)} {_power(op)}".strip(), MAX_NAME), clean(_weight(graph, op), MAX_LINE))
+    return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(_weight(graph, op), MAX_LINE))
 
 
 def _power(op: Op) -> str:
@@ -68,11 +73,9 @@ def _weight(graph: Graph, op: Op) -> str:
 
 def _index(graph: Graph, op: Op) -> str:
     """`:, 0` for the index `(:, 0)`, with names for the tensors in it: `:, context`."""
-    given, names = op.inputs[1:] if plain(op.name) == "getitem" else op.inputs[1:-1] or op.inputs[1:], list[str]()
-    for value in given:
-        row = graph.values[value]
-        maker = "" if row.producer is None else graph.variable(graph.ops[row.producer])
-        names.append(maker or (row.name or "").rpartition(".")[2] or "…")
+    given = op.inputs[1:] if plain(op.name) == "getitem" else op.inputs[1:-1] or op.inputs[1:]
+    names = [name_of(graph, value, op) for value in given]
+    names = ["…" if name in (UNNAMED, *MADE) else name for name in names]
     text = _bare(op.attrs.get("1", "")) or ", ".join(["tensor"] * len(names[:1]))
     rest: Iterator[str] = iter(names)
     return _TENSOR.sub(lambda _: next(rest, "…"), text) or "…"

@@ -87,7 +87,8 @@ def setting(span: Span) -> str:
 
 def settings(spans: Sequence[Span]) -> list[str]:
     """The settings that differ among closed layers, as far as a reader of papers asks for them."""
-    return [setting(span) for span in spans if span.name and span.name not in _UNTOLD]
+    named = (span for span in spans if span.name and span.name not in _UNTOLD and "none" not in span.values)
+    return [setting(span) for span in named]
 
 
 def among(values: Sequence[str], *, sizes: bool = False) -> str:
@@ -155,7 +156,10 @@ def _conv(args: ReprArguments) -> list[str]:
     window = _window(args.get(2, "kernel_size"))
     dilation, groups = _common(args.named.get("dilation", "1")), args.named.get("groups", "1")
     shared = "" if groups == "1" else "depthwise" if groups == channels[0] else f"{groups} groups"
-    strided, wide = "" if step == "1" else f"/{step}", "" if dilation == "1" else f"dilation {dilation}"
+    strided, wide = (
+        "" if step == "1" else f"/{step}",
+        "" if dilation == "1" or {*window.split("×")} == {"1"} else f"dilation {dilation}",
+    )
     return [window, strided, "→".join(filter(None, channels)), shared, wide]
 
 

@@ -11,9 +11,10 @@ from torchrecorder.errors import OutOfDate
 from torchrecorder.graph import Graph
 from torchrecorder.graph.memory import activation_memory
 from torchrecorder.labels.names import class_name, count, flops, size
+from torchrecorder.page import about
 from torchrecorder.page.described import DESCRIBED, Described, described
 from torchrecorder.page.outcome import Outcome
-from torchrecorder.page.words import Translate, in_english
+from torchrecorder.page.words import IN_TABLE, Translate, in_english
 from torchrecorder.request import Body, parse_target
 from torchrecorder.request.models import COLUMNS, ListedModel, ModelList
 
@@ -21,6 +22,12 @@ _TOGETHER = "\N{NO-BREAK SPACE}"
 """Between a number and its unit, which no line of a narrow cell parts."""
 _KINDS = 3
 """Classes of layers that a cell names, the most frequent ones."""
+_OF_INPUTS = ("flops", "memory", "input", "output")
+"""Columns that follow from the inputs of a model."""
+_ENDS = 3
+"""Inputs and outputs that a cell shows: a decoder gives its keys and values, too, two tensors for each layer."""
+_NAMED = 5
+"""Models that the line below a table names; of more it says how many they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +48,12 @@ class ModelRow:
 
     @property
     def name(self) -> str:
-        """Its title, else what it is called in its module: one class may be built by many functions."""
+        """Its title, else what it is called in its module or on the hub: one class may be built by many functions."""
+        target = self.outcome.request.recording.target
         if self.listed.title or self.outcome.diagram is None:
-            return self.listed.title or self.outcome.request.recording.target.partition("(")[0]
-        return parse_target(self.outcome.request.recording.target).dotted.rpartition(".")[2]
+            return self.listed.title or target.partition("(")[0]
+        called = parse_target(target)
+        return called.short.partition(":")[2].removeprefix("./") or called.dotted.rpartition(".")[2]
 
     def address(self, column: str) -> str:
         """Where the text of a cell leads; empty for nowhere."""
@@ -72,7 +81,8 @@ class ModelRow:
             written = flops if column == "flops" else count
             return written(int(number.replace(",", ""))).replace(" ", _TOGETHER) if number else ""
         if column in ("input", "output"):
-            return facts.get(column, "")
+            ends = facts.get(column, "").split(", ")
+            return ", ".join(ends[:_ENDS]) + (f" … +{len(ends) - _ENDS}" if len(ends) > _ENDS else "")
         return _OF_GRAPH[column](diagram.graph) if column in _OF_GRAPH else ""
 
     def facts(self, columns: Iterable[str], translate: Translate = in_english) -> str:
@@ -81,6 +91,19 @@ class ModelRow:
         return " · ".join(
             text if name == "flops" else f"{translate(COLUMNS[name])}: {text}" for name, text in cells if text
         )
+
+
+def line_of_inputs(rows: Iterable[ModelRow], columns: Iterable[str], translate: Translate = in_english) -> str:
+    """Line below a table: which columns are those of inputs that no author gave; empty if there are none."""
+    drawn = [row for row in rows if row.is_drawn]
+    found = [row.name for row in drawn if row.outcome.diagram is not None and about.line(row.outcome.diagram)]
+    of_inputs = ", ".join(translate(COLUMNS[name]) for name in columns if name in _OF_INPUTS)
+    if not found or not of_inputs:
+        return ""
+    if len(found) == len(drawn):
+        return translate(IN_TABLE[0]).format(of_inputs)
+    named = ", ".join(found) if len(found) <= _NAMED else f"{len(found)}/{len(drawn)}"
+    return translate(IN_TABLE[1]).format(of_inputs, named)
 
 
 def _memory(graph: Graph) -> str:
@@ -111,12 +134,14 @@ _OF_GRAPH: dict[str, Callable[[Graph], str]] = {"memory": _memory, "depth": _dep
 def models_html(shown: ModelList, rows: Sequence[ModelRow], caption: str, translate: Translate = in_english) -> str:
     """A table or a grid in HTML, without the element around it; `caption` is HTML."""
     above = f'<p class="torchrecorder-caption">{caption}</p>' if caption else ""
+    said = line_of_inputs(rows, shown.columns, translate)
+    below = f'<p class="torchrecorder-remark">{escape(said)}</p>' if said else ""
     if shown.is_grid:
         cards = "".join(_card(shown, row, translate) for row in rows)
-        return f'{above}<ul class="torchrecorder-grid">{cards}</ul>'
+        return f'{above}<ul class="torchrecorder-grid">{cards}</ul>{below}'
     head = "".join(f'<th scope="col">{escape(translate(COLUMNS[name]))}</th>' for name in shown.columns)
     lines = "".join(f"<tr>{''.join(_cells(shown, row, translate))}</tr>" for row in rows)
-    return f"{above}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    return f"{above}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{below}"
 
 
 def _cells(shown: ModelList, row: ModelRow, translate: Translate) -> list[str]:

@@ -41,6 +41,8 @@ SCRIPT_WORDS = (
 SIZES = "Sizes for an example input: {}"
 EXAMPLE = "Drawn for an example input, without sizes."
 """The line below a picture whose inputs were found."""
+IN_TABLE = ("{}: for an example input.", "{} of {}: for an example input.")
+"""The line below a table of models whose inputs were found, of all or of some."""
 SIGNS = {
     "N": "the batch: how many examples run at once",
     "×4": "equal layers in series, drawn once: each reads the one before",

@@ -53,7 +53,7 @@ class Pipeline:
     """Draws diagrams; its parts are chosen here, so that tests can choose others."""
 
     settings: Settings
-    open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
+    open_worker: Callable[[Settings], AbstractContextManager[Worker]] | None = None
     writes_committed: bool = False
     """Whether what is made goes into the committed cache, which alone is read then."""
     retries: bool = False
@@ -123,7 +123,7 @@ class Pipeline:
 
     def _started(self) -> Worker:
         if self._worker is None:
-            self._worker = self._early.enter_context(self._new_worker(self.settings.path))
+            self._worker = self._early.enter_context(self._new_worker())
             with suppress(OSError):  # the run meets it again, and says so
                 self._worker.start()
         return self._worker
@@ -138,18 +138,18 @@ class Pipeline:
         self._worker, self._keeps_worker = None, False
         self._early.close()
 
-    def open_worker_of_run(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
+    def open_worker_of_run(self) -> AbstractContextManager[Worker]:
         """The worker of the whole run if there is one, else one for the caller."""
         if self._worker is None and self._keeps_worker:
-            self._worker = self._early.enter_context(self._new_worker(path))
-        return self._new_worker(path) if self._worker is None else nullcontext(self._worker)
+            self._worker = self._early.enter_context(self._new_worker())
+        return self._new_worker() if self._worker is None else nullcontext(self._worker)
 
-    def _new_worker(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
+    def _new_worker(self) -> AbstractContextManager[Worker]:
         if self.open_worker is not None:
-            return self.open_worker(path)
+            return self.open_worker(self.settings)
         from torchrecorder.worker.client import Worker  # a build that records nothing does not wait for it
 
-        return Worker.of(self.settings, path)
+        return Worker.of(self.settings)
 
     def run(
         self, requests: Iterable[DiagramRequest], on_progress: OnProgress = lambda *_: None
@@ -161,7 +161,7 @@ class Pipeline:
             return self._run(wanted, on_progress)
         self._looked, self._keeps_worker = self._looked or self.recordings(), True
         lists = {it: self._list(self._looked, it) for it in patterns}
-        models = [one for listed in lists.values() for one in _models(listed)]
+        models = [one for each in lists.values() for one in _models(each)]
         outcomes = self._run([*(it for it in wanted if it not in lists), *models], on_progress)
         return {it: lists[it].with_models(outcomes) if it in lists else outcomes[it] for it in wanted}
 
@@ -171,13 +171,13 @@ class Pipeline:
         for request in [it for it in each if is_pattern(it.recording.target)]:
             kept = recordings.names_kept(request.recording)
             if kept is not None:
-                each += _models(_listed(request, kept))
+                each += _models(listed(request, kept))
         return tuple(dict.fromkeys(each))
 
     def _list(self, recordings: Recordings, request: DiagramRequest) -> Outcome:
         """Outcome of a pattern with the requests of its models, none of which is recorded yet."""
         try:
-            return _listed(request, recordings.names(request.recording, request.timeout_s))
+            return listed(request, recordings.names(request.recording, request.timeout_s))
         except Exception as error:  # a cache or a file system that no check foresees ends no build
             return Outcome(request, None, unforeseen(request.recording.target, error))
 
@@ -253,8 +253,12 @@ class Pipeline:
         return LayeredCache(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
 
 
-def _listed(request: DiagramRequest, recording: Recording) -> Outcome:
-    """Outcome of a pattern, with one for each name that it means; those that can be drawn are still to be."""
+def listed(request: DiagramRequest, recording: Recording) -> Outcome:
+    """Outcome of a pattern, with one for each name that it means: `LeftOut`, or `NotDrawn` if it is still to be drawn.
+
+    Raises:
+        FormatError: The recording has no names.
+    """
     models: list[Outcome] = []
     for name, obstacle in () if recording.error else recording.names().items():
         named = replace(request.recording, target=name)
@@ -309,8 +313,7 @@ class _Batch:
         self.recordings = recordings
         self.at_once = pipeline.settings.jobs or os.cpu_count() or 1
         finder = ModuleFinder(pipeline.settings.path)
-        open_worker = partial(pipeline.open_worker_of_run, pipeline.settings.path)
-        self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder, open_worker)
+        self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder, pipeline.open_worker_of_run)
         self.styler_source = cache(partial(source_of, finder=finder))
         self.recorded: dict[RecordingRequest, Recording] = {}
         self.tried = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_tried}

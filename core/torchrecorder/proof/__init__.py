@@ -37,6 +37,10 @@ class ProvedViews:
         """
         return self._proved(self._views, lambda views: views.view(beside=beside))
 
+    def open_fewer(self) -> bool:
+        """Leave closed from now on what the view opened last; False if nothing is left."""
+        return self._views.open_fewer()
+
     def inside(self, call: int) -> View:
         """The View for a reader who opens a layer that is closed."""
         return self._proved(self._views, lambda views: views.inside(call))

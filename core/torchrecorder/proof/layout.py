@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from torchrecorder.proof import shapes
+from torchrecorder.proof import claims, operands, shapes
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
@@ -51,6 +51,8 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
             edges[ends] = edges.get(ends) or part
         sentences += _wrong_numbers(shown, letter, said)
         sentences += shapes.faults(shown, letter, layout)
+        sentences += operands.faults(shown, letter, said)
+        sentences += claims.faults(shown, letter, said)
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
     return (*sentences, *_Lines(layout, figures, edges).faults())
 

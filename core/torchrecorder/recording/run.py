@@ -21,21 +21,19 @@ from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
 from torchrecorder.graph.quick import looking_seldom
 from torchrecorder.recording.autograd import followed
-from torchrecorder.recording.blame import blame
+from torchrecorder.recording.blame import blame, says
 from torchrecorder.recording.fewer_parts import OnlyCalls, Parts, kept_plainly, recorded
 from torchrecorder.recording.isolation.journal import Journal, NoJournal
 from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
 from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.recording.machine.devices import NOT_THERE, is_there, stands_for
-from torchrecorder.recording.machine.large import LARGE, is_numberless, with_numbers
+from torchrecorder.recording.machine.large import is_numberless, largest, with_numbers
 from torchrecorder.recording.session import Session, forward_error, unseen_error
-from torchrecorder.recording.texts import says
 from torchrecorder.request import read_values
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules, named_state
-from torchrecorder.running.nested import named_tensors
-from torchrecorder.running.objects import answer
+from torchrecorder.running.nested import answer, named_tensors
 from torchrecorder.running.restore import preserved_process_state
 
 _ONE_AT_A_TIME = threading.RLock()
@@ -342,7 +340,7 @@ def is_small(model: nn.Module) -> bool:
             if tensor is not None and not has_numbers(tensor):
                 return False
         sizes |= {id(p): p.numel() for p in module._parameters.values() if p is not None and not is_lazy(p)}
-    return sum(sizes.values()) <= LARGE
+    return sum(sizes.values()) <= largest()
 
 
 def _given(forward: Forward) -> Iterator[Tensor]:

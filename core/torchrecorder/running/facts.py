@@ -17,7 +17,7 @@ from torchrecorder.graph.model import ValueKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.request.callables import parameters_of
 from torchrecorder.running import torch_private
-from torchrecorder.running.objects import ByIdentity
+from torchrecorder.running.nested import ByIdentity
 
 _module, _count = quick(Module), quick(ParamCount)
 _MANGLED = re.compile(r"^__torch__\.|___torch_mangle_\d+\.")

@@ -21,6 +21,7 @@ from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import Visibility, like
 from torchrecorder.view.simplified import simplified
+from torchrecorder.view.simplified.patches import Folding
 from torchrecorder.view.skips import shortened, with_skips
 from torchrecorder.view.templates.choice import Choice, view_size
 from torchrecorder.view.templates.interiors import Interiors
@@ -54,12 +55,13 @@ class Views:
         self.options = options
         self.visible = Visibility(self.graph, options, contract=contract, marks=marks)
         self.max_depth = self.visible.max_depth
+        self._fewer = self._n_opened = 0
 
     def view(self, *, beside: bool = True) -> View:
         """As `make_view`; without insets if nothing can stand beside the picture."""
         depth = self.options.depth
         if depth == "auto":
-            chosen = self._chosen(self.visible.root, beside=beside)
+            chosen = self._chosen(self.visible.root, beside=beside, fewer=self._fewer)
             return self._finished(self._uniform() if chosen is None else chosen)
         return self._finished(self._at(self.max_depth if depth == "all" else min(max(depth, 0), self.max_depth)))
 
@@ -67,6 +69,11 @@ class Views:
         """Draw less as one in some calls from now on; False if nothing is left to weaken."""
         self.__dict__.pop("_interiors", None)
         return self.visible.weaken(calls)
+
+    def open_fewer(self) -> bool:
+        """Leave closed from now on what the view opened last; False if it opened nothing of its own accord."""
+        self._fewer += bool(self._n_opened)
+        return bool(self._n_opened)
 
     def plainer(self) -> Views | None:
         """The views without folds, then without contraction, where each call and op is drawn for itself; then none."""
@@ -115,13 +122,13 @@ class Views:
     def _interiors(self) -> Interiors:
         return Interiors(self.visible)
 
-    def _chosen(self, call: int, *, beside: bool = True) -> View | None:
+    def _chosen(self, call: int, *, beside: bool = True, fewer: int = 0) -> View | None:
         """The view of a call that opens each kind of layer once; None if none is right for it."""
         is_modern = self.graph.info.recorder != "classic"
         is_flat = max(self.visible.tree.level) <= tuning.MAX_LEVELS
         if not self.options.fold or not is_modern or not is_flat or not self.visible.can_open(call):
             return None
-        view = self._roomy(call, Choice(self._interiors, call, beside=beside).view(), beside=beside)
+        view = self._folded(call, beside=beside, fewer=fewer)
         if view_size(view) > tuning.WHOLE and not self.visible.asked:
             return None
         insets = tuple(replace(inset, view=shortened(with_skips(inset.view))) for inset in view.insets)
@@ -130,16 +137,33 @@ class Views:
         view = replace(shortened(with_skips(view)), insets=insets, depth=depth)
         return _judged(replace(view, notes=(*self._notes(view), *view.notes)))
 
-    def _roomy(self, call: int, view: View, *, beside: bool) -> View:
-        """The view; if there is room for it, with patches of arithmetic op by op that weigh, gate or gather."""
+    def _folded(self, call: int, *, beside: bool, fewer: int) -> View:
+        """The view that opens most of what is the model's own, with arithmetic op by op as far as there is room."""
+        usual = Choice(self._interiors, call, beside=beside)
+        view, chosen = usual.view(), usual
+        if usual.hides_own or view_size(view) > tuning.WHOLE:
+            tight = self._choice(call, "tight", beside=beside)
+            folded = tight.view()
+            if tight.score >= usual.score and (view_size(folded) <= tuning.WHOLE or view_size(view) > tuning.WHOLE):
+                view, chosen = folded, tight
+        elif not fewer and self._has_room(view):
+            roomy = self._choice(call, "roomy", beside=beside).view()
+            view = roomy if view_size(roomy) <= tuning.AUTO_NODES else view
+        if call == self.visible.root:
+            self._n_opened = len(chosen.opened) - fewer
+        if fewer:
+            chosen.close(fewer)
+        return chosen.view() if fewer else view
+
+    def _has_room(self, view: View) -> bool:
+        """Whether there is room in a view for its patches of arithmetic, op by op."""
         nodes = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
         n_more = sum(len(node.ops) - 1 for node in nodes if node.kind == "function" and node.op is not None)
-        if not n_more or view_size(view) + n_more > tuning.AUTO_NODES:
-            return view
-        self.visible.is_roomy = True
-        roomy = Choice(Interiors(self.visible), call, beside=beside).view()
-        self.visible.is_roomy = False
-        return roomy if view_size(roomy) <= tuning.AUTO_NODES else view
+        return n_more > 0 and view_size(view) + n_more <= tuning.AUTO_NODES
+
+    def _choice(self, call: int, folding: Folding, *, beside: bool) -> Choice:
+        limit = tuning.WHOLE if folding == "tight" else tuning.AUTO_NODES
+        return Choice(Interiors(self.visible, folding, self._interiors.kinds), call, beside=beside, limit=limit)
 
     def _uniform(self) -> View:
         """The deepest view that shows few enough nodes; where none does, one with gaps."""

@@ -20,11 +20,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
-from torchrecorder.cache.index import Stamp, StampedIndex, stamp_of
+from torchrecorder.cache.index import StampedIndex, stamp_of
 from torchrecorder.cache.store import Store
 from torchrecorder.errors import (
+    OUT_OF_MEMORY,
     TorchMissing,
     TorchRecorderError,
     WorkerCrashed,
@@ -39,7 +40,7 @@ from torchrecorder.request.settings import MEMORY_BYTES, Settings
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
 from torchrecorder.trace.ownership import foreign_path
-from torchrecorder.worker.messages import Answer, Job
+from torchrecorder.worker.messages import FILLED, Answer, Job
 
 Request = RecordingRequest | StylerRequest
 RequestT = TypeVar("RequestT", bound=Request)
@@ -66,6 +67,8 @@ class _Sent:
     log: Path
     start: float
     """By the clock of `time.monotonic`."""
+    has_share: bool
+    """Whether it may fill only a part of what a trial may."""
 
 
 class Worker(AbstractContextManager["Worker"]):
@@ -117,11 +120,11 @@ class Worker(AbstractContextManager["Worker"]):
         """The reason why one that was started can record nothing; it can ask a styler, which may need no torch."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
-    @staticmethod
-    def of(settings: Settings, path: Sequence[str] | None = None) -> Worker:
-        """A worker as the settings say; it imports from other folders than theirs, if some are given."""
-        return Worker(
-            settings.path if path is None else path,
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """A worker as the settings say."""
+        return cls(
+            settings.path,
             python=settings.python,
             memory_bytes=settings.memory_bytes,
             jobs=settings.jobs,
@@ -166,13 +169,8 @@ class Worker(AbstractContextManager["Worker"]):
         counted = Counter(request.root_module() for request in requests)
         self._shared = frozenset(package for package, count in counted.items() if count > 1)
 
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        """Record one request; whatever happens to the process becomes the answer's error."""
-        ((_, answer),) = self.record_all({request: timeout_s})
-        return answer
-
-    def ask(self, request: StylerRequest, *, timeout_s: float) -> Answer:
-        """Ask a styler; whatever happens to the process becomes the answer's error."""
+    def record(self, request: Request, *, timeout_s: float) -> Answer:
+        """The answer to one request; whatever happens to the process becomes its error."""
         ((_, answer),) = self.record_all({request: timeout_s})
         return answer
 
@@ -233,14 +231,15 @@ class Worker(AbstractContextManager["Worker"]):
             request = (self._alone or self._waiting).popleft()
             if not is_again:
                 on_start(request)
-            if (failed := self._send(request, self._timeouts_s[request])) is not None:
+            if (failed := self._send(request, self._timeouts_s[request], is_alone=is_again)) is not None:
                 yield request, failed
 
-    def _send(self, request: Request, timeout_s: float) -> Answer | None:
+    def _send(self, request: Request, timeout_s: float, *, is_alone: bool) -> Answer | None:
         """Send a job; the answer, if it cannot be."""
         self._number += 1
         package = request.root_module()
         is_trial = request in self._trials
+        has_share = is_trial and self._at_once > 1 and not is_alone
         limit_s = timeout_s * (_WAITS if is_trial else 1)
         is_used = self._is_greeted
         try:
@@ -258,7 +257,7 @@ class Worker(AbstractContextManager["Worker"]):
                 self._allow,
                 self._needs_compiler or request.run == "fake",
                 timeout_s if is_trial else 0.0,
-                TRIAL_BYTES if is_trial else 0,
+                TRIAL_BYTES // (2 if has_share else 1) if is_trial else 0,
             )
             self._started(request).send(job.to_json())
         except WorkerError as error:
@@ -273,7 +272,7 @@ class Worker(AbstractContextManager["Worker"]):
             self._end_process()
             self._alone.extend(self._lost())
             return Answer(error=WorkerCrashed(request.target, f"it could not be started: {error}"))
-        self._sent[self._number] = _Sent(request, limit_s, log, time.monotonic())
+        self._sent[self._number] = _Sent(request, limit_s, log, time.monotonic(), has_share)
         return None
 
     def _lost(self) -> list[Request]:
@@ -307,11 +306,13 @@ class Worker(AbstractContextManager["Worker"]):
             self._needs_compiler = self._needs_compiler or answer.needed_compiler
             if not self._forks or self._problem is not None:
                 self._end_process()
+            if sent.has_share and _wants_memory(answer.error):
+                return [], [sent.request]
             return [(sent.request, replace(answer, seconds=time.monotonic() - sent.start))], []
         if len(self._sent) > 1:
             return [], self._lost()
-        jobs, self._sent = [*self._sent.values()], {}
-        return [(sent.request, Answer(error=error(sent))) for sent in jobs], []
+        _, sent = self._sent.popitem()
+        return [(sent.request, Answer(error=error(sent)))], []
 
     def _folder(self) -> Path:
         if self._scratch is None:
@@ -358,6 +359,11 @@ class Worker(AbstractContextManager["Worker"]):
             return "it did not start"
         process, self._process, self._is_greeted = self._process, None, False
         return process.end()
+
+
+def _wants_memory(error: TorchRecorderError | None) -> bool:
+    said = "" if error is None else f"{error}\n{error.details()}"
+    return any(text in said for text in (FILLED, *OUT_OF_MEMORY))
 
 
 def _together(requests: Iterable[RequestT]) -> list[RequestT]:
@@ -410,7 +416,7 @@ def ask(python: str, machine: Store) -> Interpreter | None:
     if program is None or stamp is None:
         return None
     index = StampedIndex(machine, "interpreters.json")
-    if (known := index.get(program, stamp)) is not None and _stamps(known["path"]) == known["stamps"]:
+    if (known := index.get(program, stamp)) is not None and [*map(stamp_of, known["path"])] == known["stamps"]:
         return Interpreter(list(known["path"]), str(known.get("version", "")))
     command = [program, "-P", "-c", _ASK]
     try:
@@ -419,10 +425,6 @@ def ask(python: str, machine: Store) -> Interpreter | None:
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
     found = Interpreter([entry for entry in path if entry], version)
-    index.put(program, stamp, {"path": found.path, "stamps": _stamps(found.path), "version": version})
+    index.put(program, stamp, {"path": found.path, "stamps": [*map(stamp_of, found.path)], "version": version})
     index.save()
     return found
-
-
-def _stamps(folders: Sequence[str]) -> list[Stamp | None]:
-    return [stamp_of(folder) for folder in folders]

@@ -9,35 +9,15 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.core.files.conftest import MODELS, NETS, write
 from torchrecorder.cache.store import sweep
 from torchrecorder.cli import main
 
 ROOT = Path(__file__).parents[3]
-NETS = """from torch import nn
-
-class Net(nn.Module):
-    def __init__(self, width=8):
-        super().__init__()
-        self.stem = nn.Linear(3, width)
-
-    def forward(self, x):
-        return self.stem(x).relu()
-"""
-MODELS = """from filed.nets import Net
-
-class Wide(Net):
-    def __init__(self):
-        super().__init__(16)
-
-class Needs(Net):
-    def __init__(self, amount):
-        super().__init__(amount)
-"""
 CONFIGURATION = """[project]
 name = "filed"
 
@@ -52,12 +32,6 @@ README = (
     b"```markdown\r\n<!-- torchrecorder: filed.nets.Net -->\r\n```\r\n"
     b"<!-- torchrecorder: filed.nets.Net shape=1,3 as=mermaid -->\r\nold\r\n<!-- /torchrecorder -->"
 )
-
-
-def write(files: Mapping[str, str | bytes]) -> None:
-    for name, content in files.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +53,6 @@ def project(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     shutil.copytree(written, tmp_path / "filed", ignore=shutil.ignore_patterns(".torchrecorder", "__pycache__"))
     monkeypatch.chdir(tmp_path / "filed")
     return tmp_path / "filed"
-
-
-@pytest.fixture
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project without pictures."""
-    monkeypatch.chdir(tmp_path)
-    write({"src/filed/__init__.py": "", "src/filed/nets.py": NETS, "src/filed/models.py": MODELS})
-    return tmp_path
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -401,7 +367,13 @@ def test_a_link_out_of_the_project_is_not_followed(bare: Path, capsys: pytest.Ca
 def test_a_folder_without_pictures_says_how_to_ask_for_one(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check"]) == 2
     assert "there is no pyproject.toml" in capsys.readouterr().err
-    write({"pyproject.toml": "", "README.md": b"about torchrecorder\n"})
+    write(
+        {
+            "pyproject.toml": "",
+            "README.md": b"about torchrecorder\n",
+            "OLD.md": "<!-- é --> torchrecorder".encode("cp1252"),
+        }
+    )
     assert main(["check"]) == 2
     assert "no picture is asked for: write one under [tool.torchrecorder.pictures]" in capsys.readouterr().err
     assert main(["update", "docs", "--force"]) == 2

@@ -23,6 +23,7 @@ TEXTS = {
     *COLUMNS.values(),
     *words.FIGURE,
     *words.BOX,
+    *words.IN_TABLE,
     *words.SCRIPT_WORDS,
     *words.NOTES,
     *words.GRADES.values(),

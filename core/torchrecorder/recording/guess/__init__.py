@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph.model import Grade
-from torchrecorder.recording.blame import Blame
-from torchrecorder.recording.guess.docstrings import from_docstring, from_examples
+from torchrecorder.recording.blame import Blame, says
+from torchrecorder.recording.guess.docstrings import from_docstring, from_examples, of_near
 from torchrecorder.recording.guess.guess import Guess, configured, is_documented, is_object, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import (
@@ -30,7 +30,6 @@ from torchrecorder.recording.guess.libraries import (
 from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import following, from_names, from_roles, of_texts
 from torchrecorder.recording.shared_names import ALONE, ROLES, role_of
-from torchrecorder.recording.texts import says
 from torchrecorder.request import InputSpec
 
 _Source = Callable[[nn.Module, int], Iterator[Guess]]
@@ -226,6 +225,7 @@ _SOURCES: tuple[tuple[_Source, Grade], ...] = (
     (from_docstring, "declared"),
     (from_examples, "declared"),
     (partial(from_docstring, is_typed=True), "declared"),
+    (of_near, "model"),
     (of_torch_geometric, "model"),
     (from_names, "layer"),
     (from_layers, "layer"),

@@ -23,7 +23,7 @@ from torchrecorder.recording.written.values import (
     SHAPES,
     TENSORS,
     UNREAD,
-    Call,
+    CallAt,
     Example,
     Made,
     cast,
@@ -86,11 +86,13 @@ class Expressions:
 
     def __init__(self, cls: type | None = None, known: Mapping[str, Any] | None = None) -> None:
         self.examples: list[Example] = []
-        self.calls: list[Call] = []
+        self.calls: list[CallAt] = []
         self._cls = cls
         self._name, self._top = ("", "") if cls is None else (cls.__name__, cls.__module__.partition(".")[0])
         self._scope: Scope = ChainMap({"torch": torch, "nn": nn, "math": math, **(known or {})})
         self._steps = self._depth = 0
+        self._inner: dict[int, Function] = {}
+        """Functions within those that are followed, which have not been called, by their nodes."""
         self._is_refused = False
 
     def run(self, statements: Iterable[ast.stmt]) -> None:
@@ -130,8 +132,11 @@ class Expressions:
                 self._bind(each, items[i] if is_plain else UNREAD)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
             self._scope.maps[:2][-1][f"self.{target.attr}"] = value  # of the class, for its other methods
-        elif isinstance(target, ast.Subscript) and isinstance(holder := self.value(target.value), (dict, list)):
-            holder[self.value(target.slice)] = value
+        elif isinstance(target, ast.Subscript) and isinstance(
+            holder := self.value(target.value), (dict, list, InputSpec)
+        ):
+            if not isinstance(holder, InputSpec):  # other numbers of a tensor have the same shape
+                holder[self.value(target.slice)] = value
         elif (
             isinstance(target, ast.Attribute)
             and isinstance(holder := self.value(target.value), dict)
@@ -140,8 +145,8 @@ class Expressions:
             )
         ):
             setattr(holder, target.attr, value)
-        else:  # what is changed so is not as it was written
-            root = target
+        elif not (isinstance(target, ast.Attribute) and target.attr == "forward"):  # which a wrapper calls in the end
+            root = target  # what is changed so is not as it was written
             while isinstance(root, (ast.Attribute, ast.Subscript, ast.Starred)):
                 root = root.value
             if isinstance(root, ast.Name):
@@ -310,6 +315,7 @@ class Expressions:
         """The result of a function in the same text, with the examples in it."""
         if self._depth >= _DEPTH:
             return UNREAD
+        self._inner.pop(id(function.node), None)
         node = function.node.args
         places = [*node.posonlyargs, *node.args]
         outer, self._scope = self._scope, function.scope.new_child()

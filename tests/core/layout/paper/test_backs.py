@@ -12,7 +12,8 @@ import pytest
 from tests.core.drawing.engines import SVG, finish, laid_out, parsed
 from tests.core.drawing.looking import Point, Seen, behind_nodes, behind_titles, faults, seen, words_on_edges
 from tests.core.drawing.looping import LOOPS, alone, greedy, runge_kutta, some_loop
-from torchrecorder.layout.paper import PaperLayout, placement
+from torchrecorder.layout.paper import PaperLayout
+from torchrecorder.layout.paper.placement import placement
 from torchrecorder.view import View
 
 ROOMS = {"page": (540.0, False), "phone": (259.0, False), "to the right": (540.0, True)}

@@ -1,0 +1,237 @@
+"""Names of what an op reads beside its lines: the mask of a `masked_fill`, the positions that are added.
+
+An op of two tensors may have one line: the other tensor is not drawn, since no data has a part in it, or both come from
+one node. Then its node names the other: by its input or buffer, the variable or argument that holds it, the function or
+layer that made it; or it says what the two take of the one: `[:, 1:] − [:, :-1]`, `+ its transpose`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import takewhile
+
+from torchrecorder.graph import Call, Graph, Op
+from torchrecorder.labels.names import clean
+from torchrecorder.view import Edge, Node, View
+from torchrecorder.view.facts import frames_around
+from torchrecorder.view.model import boxes_around
+from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
+from torchrecorder.view.op_families import INDEXING, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
+from torchrecorder.view.tree import CallTree
+
+_MAX_NAME = 24
+"""Characters of the name of a tensor."""
+_OTHERS = names("setitem copy scaled_dot_product_attention multi_head_attention_forward einsum") | WEIGHTED
+_OTHERS |= INDEXING - {"gather"}
+"""Ops that say what else they read in words of their own, or whose name says it."""
+_COMPARED = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
+_NEGATED = names("bitwise_not logical_not invert")
+_TURNED = names("transpose t T mT H mH adjoint swapaxes permute")
+_PAIRS = SYMBOLS.keys() | {"masked_fill", "where", "gather"}
+"""Ops that say nothing without their other tensor."""
+_SIDED = names("sub div matmul bmm mm")
+"""Signs that mind which side is which."""
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+UNNAMED = "constant"
+MADE = ("zeros", "ones", "arange", "eye")
+"""Tensors that are known by the op that makes them."""
+_MOST = 2
+"""Tensors that are named at a node."""
+
+
+class Operands:
+    def __init__(self, view: View, tree: CallTree) -> None:
+        self.view, self.graph, self.tree = view, view.graph, tree
+
+    def said(self, node: Node, op: Op) -> dict[int, str]:
+        """By position among the tensors that an op reads, the words of those that no line brings."""
+        if plain(op.name) in SYMBOLS and len(op.inputs) == 1 and not op.attrs.keys() & {"0", "1", "other"}:
+            return {1: "itself"}
+        if len(op.inputs) < 2 or op.name in SHAPED_LIKE or plain(op.name) in _OTHERS:
+            return {}
+        edges = [edge for edge in self.view.edges if edge.head == node.id]
+        away = [i for i in self._away(node, op, edges) if i not in {*self._carried(op, edges)}]
+        away = away[: max(len(op.inputs) - len({edge.tail for edge in edges}), 0)]
+        if away:
+            base = self._base(node)
+            words = {i: clean(name_of(self.graph, op.inputs[i], op, base), _MAX_NAME) for i in away}
+            is_told = UNNAMED not in words.values() or (plain(op.name) in _PAIRS and len(edges) < _MOST)
+            return words if is_told and len(words) <= _MOST else {}
+        is_named = any(part.kind != "op" for part in node.parts[1:])
+        if is_named or len(edges) != 1 or edges[0].part:
+            return {}
+        if plain(op.name) in JOINS:
+            return self._of_parts(op)
+        return self._of_one(op) if len(op.inputs) == _MOST and plain(op.name) in _PAIRS else {}
+
+    def position(self, first: Node, data: Node) -> int:
+        """The position of a parameter or buffer among the tensors that an op reads."""
+        read = self.graph.ops[first.op].inputs if first.op is not None else ()
+        ways = ([*_way(self.graph, value)] for value in read)
+        return next((i for i, way in enumerate(ways) if not {*data.values}.isdisjoint(way)), 1)
+
+    def _away(self, node: Node, op: Op, edges: Sequence[Edge]) -> Iterator[int]:
+        """Positions of the tensors that no node gives which has a line to this one."""
+        shown = {node.id, *(link for edge in edges for link in (edge.tail, *self.view.nodes[edge.tail].links))}
+        given = {value for part in node.parts for value in part.values}
+        given |= {value for tail in shown for value in self.view.nodes[tail].values}
+        for i, value in enumerate(op.inputs):
+            way = [*_way(self.graph, value)] if 0 not in self.graph.values[value].shape else []
+            makers = [self._owners.get(self.graph.values[at].producer, ()) for at in way]
+            if way and given.isdisjoint(way) and all(shown.isdisjoint(owners) for owners in makers):
+                yield i
+
+    def _carried(self, op: Op, edges: Sequence[Edge]) -> Iterator[int]:
+        """Positions of the tensors that an earlier turn of a loop gives."""
+        carried = {edge.value for edge in edges if edge.back}
+        for other in self.graph.ops if carried else ():
+            if (other.source, other.offset) == (op.source, op.offset):
+                yield from (i for i, value in enumerate(other.inputs) if value in carried)
+
+    @cached_property
+    def _owners(self) -> dict[int | None, set[int]]:
+        """By op the nodes that show it; in later turns of what is drawn once, those of the first."""
+        owners: dict[int | None, set[int]] = {}
+        for node in self.view.nodes:
+            again = [box for box in boxes_around(self.view.boxes, node.box) if box.repeat > 1]
+            later = [call for box in again for call in box.calls[box.period :]]
+            ops = [op for box in again for op in box.ops[len(box.ops) // box.repeat :]]
+            for part in (node, *node.parts):
+                later += part.calls
+                ops += part.own_ops
+            for op in (*ops, *(op for call in later for op in self.tree.all_ops_of(call))):
+                owners.setdefault(op, set()).add(node.id)
+        return owners
+
+    def _base(self, node: Node) -> int:
+        """The call whose arguments have names that hold for all that the node stands for."""
+        around = [*boxes_around(self.view.boxes, node.box)]
+        drawn = next((box for box in around if box.repeat > 1 and not box.around), around[-1] if around else None)
+        return drawn.calls[0] if drawn is not None and drawn.calls else 0
+
+    def _of_one(self, op: Op) -> dict[int, str]:
+        """What an op takes of one node as its two sides."""
+        left, right = ([*_way(self.graph, value)] for value in op.inputs)
+        if left[-1] == right[-1]:
+            parts = [self._part(way) for way in (left, right)]
+            if parts[0] != parts[1]:
+                return dict(enumerate(parts)) if all(parts) else {parts.index(""): "", 1 - parts.index(""): max(parts)}
+            is_turned = self._is_turned(left) != self._is_turned(right)
+            return {1: "its transpose" if is_turned else "itself"}
+        named = [self._variable(way) for way in (left, right)]
+        return dict(enumerate(named)) if all(named) and named[0] != named[1] else {1: "both"}
+
+    def _of_parts(self, op: Op) -> dict[int, str]:
+        """The number of parts of one tensor that are put beside one another."""
+        makers = {self.graph.values[value].producer for value in op.inputs}
+        split = self.graph.ops[maker] if len(makers) == 1 and (maker := makers.pop()) is not None else None
+        is_split = split is not None and split.name in PIECES and len(op.inputs) == len(split.outputs)
+        return {0: "both halves" if len(op.inputs) == _MOST else f"{len(op.inputs)} parts"} if is_split else {}
+
+    def _part(self, way: list[int]) -> str:
+        """The part of a tensor at the end of a way, as the code has it: `[:, 1:]`, `1 of 3`."""
+        words = []
+        for value in way:
+            producer = self.graph.values[value].producer
+            op = None if producer is None or value == way[-1] else self.graph.ops[producer]
+            if op is not None and op.name == "getitem":
+                words.append(f"[{op.attrs.get('1', '').strip('()')}]")
+            elif op is not None and op.name in PIECES and len(op.outputs) > 1:
+                words.append(f"{self.graph.values[value].index + 1} of {len(op.outputs)}")
+        return " ".join(reversed(words))
+
+    def _is_turned(self, way: list[int]) -> bool:
+        makers = (self.graph.values[value].producer for value in way[:-1])
+        return sum(maker is not None and self.graph.ops[maker].name in _TURNED for maker in makers) % 2 == 1
+
+    def _variable(self, way: list[int]) -> str:
+        makers = (self.graph.values[value].producer for value in way)
+        return next((name for at in makers if at is not None and (name := self.graph.variable(self.graph.ops[at]))), "")
+
+
+def name_of(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
+    """A name of a tensor for the reader of an op.
+
+    That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer or function behind it.
+    """
+    way = [*_way(graph, value)]
+    inside = [*takewhile(lambda row: row.id != base, graph.around(reader.call))]
+    arguments = [_arguments(graph.calls[base]), *(_arguments(row) for row in reversed(inside))]
+    for at in way:
+        if at in arguments[0]:
+            return arguments[0][at] + _entry(graph, way, at)
+    if named := _last(graph.values[way[-1]].name or ""):
+        return named + _entry(graph, way, way[-1])
+    for at in way:
+        producer = graph.values[at].producer
+        variable = "" if producer is None else graph.variable(graph.ops[producer])
+        if named := variable or next((by_value[at] for by_value in arguments if at in by_value), ""):
+            return named + _entry(graph, way, at)
+    producer = graph.values[way[-1]].producer
+    return UNNAMED if producer is None else _maker(graph, graph.ops[producer], reader, base)
+
+
+def _maker(graph: Graph, op: Op, reader: Op, base: int) -> str:
+    called, number = plain(op.name), op.attrs.get("1") or op.attrs.get("other", "")
+    if called in _COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number):
+        return f"{name_of(graph, op.inputs[0], reader, base)} {_COMPARED[called]} {number}"
+    if called in _NEGATED and op.inputs:
+        return f"not {name_of(graph, op.inputs[0], reader, base)}"
+    inside = {row.id for row in graph.around(reader.call)}
+    around = [row for row in graph.around(op.call) if row.id not in inside]
+    if around and (module := _last(around[-1].module)):
+        return module
+    known = {*frames_around(graph, reader.frame)}
+    frames = [frame for frame in frames_around(graph, op.frame) if frame not in known]
+    if frames:
+        return graph.frames[frames[-1]].short
+    return next((kind for kind in MADE if called.removeprefix("new_").startswith(kind)), UNNAMED)
+
+
+def _way(graph: Graph, value: int) -> Iterator[int]:
+    """A tensor, and those that it was moved from."""
+    while True:
+        yield value
+        producer = graph.values[value].producer
+        op = None if producer is None else graph.ops[producer]
+        if op is None or not op.inputs or not _moves(op):
+            return
+        value = op.inputs[0]
+
+
+def _moves(op: Op) -> bool:
+    is_index = op.name == "getitem" and len(op.inputs) == 1
+    return op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_index
+
+
+def _entry(graph: Graph, way: Sequence[int], whole: int) -> str:
+    """`[0]` if one entry of a named tensor is read."""
+    for value in way[: way.index(whole)]:
+        op = graph.ops[graph.values[value].producer or 0]
+        if op.name == "unbind":
+            return f"[{graph.values[value].index}]"
+        if op.name == "getitem" and _NUMBER.fullmatch(op.attrs.get("1", "")):
+            return f"[{op.attrs['1']}]"
+    return ""
+
+
+def _arguments(call: Call) -> dict[int, str]:
+    """Names of its arguments by value."""
+    return {value: named for path, value in call.inputs.items() if (named := _last(path))}
+
+
+def _last(path: str) -> str:
+    """The last name in a path: `mask` of `batch.mask.0`; nothing if there are numbers alone, or no name that tells."""
+    parts = [part for part in path.split(".") if not part.isdigit()]
+    return parts[-1] if parts and parts[-1] not in ("args", "kwargs") else ""
+
+
+def with_operands(op: Op, words: Mapping[int, str], said: str = "") -> str:
+    """The name of an op, or what is said in place of it, with those of tensors: `+ pe`, `walls −`, `where mask`."""
+    called, first = plain(op.name), len(op.inputs) - 1 if is_reflected(op) else 0
+    is_sided = called in SYMBOLS and (called in _SIDED or len([*filter(None, words.values())]) == _MOST)
+    before = [word for i, word in words.items() if i == first and word and is_sided]
+    behind = [word for i, word in words.items() if word and not (i == first and is_sided)]
+    return " ".join((*before, said or spoken(called), *behind))

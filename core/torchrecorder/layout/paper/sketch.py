@@ -1,0 +1,230 @@
+"""One View on its way to a layout: ways to place it, the best first, then those that give up what is hard to read."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
+
+from torchrecorder.labels.labels import Labels
+from torchrecorder.layout import tuning
+from torchrecorder.layout.dot import box_title
+from torchrecorder.layout.edge_shapes import edge_shapes
+from torchrecorder.layout.model import NodeStyle, Styles
+from torchrecorder.layout.paper.backs import NoWayBack
+from torchrecorder.layout.paper.cards import Card, Cards
+from torchrecorder.layout.paper.columns import Columns
+from torchrecorder.layout.paper.compose import Composer
+from torchrecorder.layout.paper.exchange import Order, RowSets
+from torchrecorder.layout.paper.figures import Figures
+from torchrecorder.layout.paper.ladder import Ladder
+from torchrecorder.layout.paper.lanes import Blocked
+from torchrecorder.layout.paper.named import Edges, Nameable
+from torchrecorder.layout.paper.panels import Panels
+from torchrecorder.layout.paper.placement import Placement, crossings, placement
+from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking
+from torchrecorder.layout.paper.towers import Towers
+from torchrecorder.layout.paper.ushape import NoWayAcross
+from torchrecorder.view import View
+
+_TRIES = 20  # a limit of time; each try lets one more line come to a box from above
+
+
+class Sketch:
+    def __init__(
+        self,
+        view: View,
+        show: Collection[str],
+        styles: Styles | None = None,
+        letter: str = "",
+        *,
+        is_sideways: bool = False,
+        named: Edges = frozenset(),
+    ) -> None:
+        self._view, self._show, self._styles = view, show, styles
+        self._letter = letter
+        self.is_sideways = is_sideways
+        self._named = named
+        self._is_plain = is_sideways  # whether nothing is laid out as a U
+        self._is_narrow = False  # whether words are broken into more lines
+        self._towers: Towers | None = None  # the plan with one thing below the other
+        self._text: Callable[[int | None], float] | None = None  # as `Cards` has it
+        self._has_u = False
+        self._has_ladder = False
+        self._panels = Panels(view, named)
+        self._orders: dict[RowSets, Order] = {}
+        self.ranking = Ranking(self._panels)
+        self._labels = Labels(view, show=show)
+        self._shapes = edge_shapes(view, show) if "shapes" in show else {}
+        pairs = zip(view.boxes, styles.boxes if styles else [NodeStyle()] * len(view.boxes), strict=True)
+        self._titles = [box_title(self._labels, box, style, letter) for box, style in pairs]
+
+    def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
+        """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
+        placements = self._placements(width, heights)
+        has_ladder = self._has_ladder
+        while (self._is_ladder_wide or any(placement.is_poor for placement in placements)) and self._simplify():
+            simpler = self._placements(width, heights)
+            if self._is_plain:
+                simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
+            placements = [min(pair, key=lambda way: way.price) for pair in zip(placements, simpler, strict=True)]
+        if has_ladder and width >= tuning.PHONE:
+            ladders = [self._as_ladder(width, text) for text in tuning.LADDER_TEXTS]
+            placements = [min(way, *ladders, key=lambda way: way.price) for way in placements]
+        if width < tuning.PHONE and any(placement.layout.width > width for placement in placements):
+            tower = self.as_tower(width)
+            placements = [min(way, tower, key=lambda way: way.price) for way in placements]
+        return placements
+
+    def with_named(self, edges: Edges) -> Sketch:
+        """The same with further lines in two parts."""
+        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=self._named | edges)
+        sketch.ranking.follow(self.ranking.first)
+        return sketch
+
+    def nameable(self, placed: Placement, width: float, *, is_tower: bool) -> Iterator[Edges]:
+        """Lines that the picture may be better with names for."""
+        signs = {node.id for node in self._view.nodes if self._labels.node(node).is_sign}
+        lines = Nameable(self._panels, signs, self._named)
+        if is_tower:
+            rows = self.ranking.rows
+            columns = Columns(self._panels, rows, self._cards)
+            columns.plan(tuning.PAGE[1], width)
+            yield from lines.at_cuts(rows, {box: columns.heights(box) for box in rows if box not in columns.shapes})
+        crossed = Counter(line for pair in crossings(placed.layout) for line in pair)
+        is_wide = width < placed.layout.width <= tuning.SMALL_FROM * width  # no line alone is the cause of more
+        yield from lines.in_the_way(placed.layout.lines, crossed, is_wide=is_wide)
+
+    def _as_ladder(self, width: float, text: float) -> Placement:
+        """The placement as a ladder whose columns are narrow, with facts in as many lines as that asks for."""
+        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=self._named)
+        sketch.ranking.follow(self.ranking.first)
+        sketch._is_narrow, sketch._text = True, lambda _box: text
+        return sketch._placements(width, tuning.PAGE[1:])[0]
+
+    def as_tower(self, width: float) -> Placement:
+        """The placement as a tower: where two things have no room side by side, one stands below the other."""
+        self._is_narrow = self._is_plain = True
+        self.ranking.stack()
+        best, room = Placement.failed("no tower"), width
+        for _ in range(tuning.TOWERS):
+            self._towers = Towers(self._panels, self.ranking, room)
+            del self._cards
+            columns = Columns(self._panels, self.ranking.rows, self._cards)
+            columns.plan(math.inf, width, with_u=False)
+            tower = self._placed(columns, width)
+            best = min(best, tower, key=lambda way: way.price)
+            if (over := tower.layout.width - width) <= 0:
+                break
+            room -= over + 2.0
+        return best
+
+    def narrow(self, width: float, heights: Sequence[float]) -> list[Placement]:
+        """The placements with words in more lines; none if that was tried."""
+        if self._is_narrow:
+            return []
+        self._simplify()
+        return self._placements(width, heights)
+
+    def _simplify(self) -> bool:
+        """Gives up what makes pictures wide or hard to read, a step at a time; whether that changed anything."""
+        if not self._is_narrow:
+            self._is_narrow = True
+            del self._cards
+            return True
+        if not self._is_plain:
+            self._is_plain = True
+            if self._has_u:
+                return True
+        rows = {**self.ranking.rows}
+        if not self.ranking.is_stacked and self._panels.has_late and self.ranking.stack() and self.ranking.rows != rows:
+            return True
+        if not self._panels.has_late:
+            return False
+        self._panels.all_from_above = True
+        return self.ranking.stack()
+
+    def _placements(self, width: float, heights: Sequence[float]) -> list[Placement]:
+        placements: list[Placement] = []
+        tried: list[Placement] = []
+        plans: list[Columns] = []
+        for height in heights:
+            along, across = (width, height) if self.is_sideways else (height, width)
+            ways: list[Placement] = []
+            for with_ladders in (True, False):
+                columns = Columns(self._panels, self.ranking.rows, self._cards)
+                columns.plan(along, across, with_u=not self._is_plain, with_ladders=with_ladders)
+                plan = columns.cuts, columns.shapes
+                same = next((i for i, other in enumerate(plans) if (other.cuts, other.shapes) == plan), None)
+                ways.append(self._placed(columns, width) if same is None else tried[same])
+                if same is None:
+                    plans.append(columns)
+                    tried.append(ways[-1])
+                if not any(isinstance(shape, Ladder) for shape in columns.shapes.values()):
+                    break
+            placements.append(min(ways, key=lambda way: way.price))
+        self._has_u = any(columns.shapes for columns in plans)
+        self._has_ladder = any(isinstance(shape, Ladder) for columns in plans for shape in columns.shapes.values())
+        return placements
+
+    @property
+    def _is_ladder_wide(self) -> bool:
+        """Whether a ladder may be better with words in more lines."""
+        return self._has_ladder and not self._is_narrow
+
+    def _placed(self, columns: Columns, width: float) -> Placement:
+        rows, cards, words = self.ranking.rows, self._cards, self._shapes
+        composer = Composer(
+            self._panels,
+            rows,
+            cards,
+            self._titles,
+            words,
+            columns,
+            self._orders,
+            is_narrow=self._is_narrow,
+            is_sideways=self.is_sideways,
+            towers=self._towers,
+        )
+        for _ in range(_TRIES):
+            try:
+                piece = composer.compose(is_inset=bool(self._letter))
+            except Blocked as blocked:
+                self._panels.not_late.add((blocked.box, blocked.source))
+                try:
+                    self.ranking.again_around(blocked.box)
+                except CyclicPanel:
+                    break
+            except NoWayAcross:  # `_simplify` does without the U
+                break
+            except NoWayBack:
+                return Placement.failed("something stands in the way back to the next step")
+            else:
+                figures = Figures(
+                    self._view,
+                    self._labels,
+                    self._styles,
+                    words,
+                    self._letter,
+                    self._panels.ends,
+                    is_sideways=self.is_sideways,
+                )
+                placed = placement(figures.layout(piece), width, is_sideways=self.is_sideways)
+                return placed._replace(pairs=len(self._named))
+        return Placement.failed("data cannot come in by the side")
+
+    @cached_property
+    def _cards(self) -> dict[int, Card]:
+        is_inset = bool(self._letter)
+        cards = Cards(
+            self._panels,
+            self._labels,
+            self._styles,
+            self._shapes,
+            are_ends_bare=is_inset,
+            is_narrow=self._is_narrow,
+            is_sideways=self.is_sideways,
+            text=self._towers.text if self._towers is not None else self._text,
+        )
+        return cards.in_rows(self.ranking.rows)

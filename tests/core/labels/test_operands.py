@@ -1,0 +1,146 @@
+"""An op with fewer lines than tensors names what it reads besides, and the proof asks for true names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.core.proof.test_layout import layered, paper
+from tests.core.proof.test_words import written
+from tests.core.recording.nets import record
+from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Labels
+from torchrecorder.proof.layout import faults
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
+
+TOKENS, LENGTHS = torch.zeros(2, 6, 8), torch.tensor([6, 4])
+
+
+def length_mask(lengths: Tensor, longest: int) -> Tensor:
+    return (torch.arange(longest)[None, :] < lengths[:, None]).unsqueeze(-1)
+
+
+class Positions(nn.Module):
+    def forward(self, n: int, width: int) -> Tensor:
+        return torch.arange(n, dtype=torch.float32).outer(torch.ones(width))
+
+
+class Reader(nn.Module):
+    """Reads one drawn tensor and, with `how`, another one besides."""
+
+    def __init__(self, how: Callable[[Reader, Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.how, self.first, self.last = how, nn.Linear(8, 8), nn.Linear(8, 8)
+        self.pe, self.walls = Positions(), nn.Buffer(torch.ones(8))
+        self.rates = torch.full((8,), 3.0)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Any:
+        return self.last(self.how(self, self.first(x), lengths))
+
+
+def variable(of: Reader, x: Tensor, lengths: Tensor) -> Tensor:
+    shift_mask = torch.zeros(6, 8)
+    shift_mask = shift_mask - 1
+    return x + shift_mask.unsqueeze(0)
+
+
+def names(graph: Graph) -> set[str]:
+    """First lines of all nodes."""
+    view = make_view(graph, DrawingOptions())
+    shown = [view, *(inset.view for inset in view.insets)]
+    return {Labels(one).node(node).name for one in shown for node in one.nodes}
+
+
+NETS: dict[str, tuple[Callable[[Reader, Tensor, Tensor], Tensor], str]] = {
+    "variable": (variable, "+ shift_mask"),
+    "function": (lambda of, x, n: x.masked_fill(~length_mask(n, 6), 0.0), "masked_fill not length_mask"),
+    "layer": (lambda of, x, n: x + of.pe(6, 8), "+ pe"),
+    "buffer": (lambda of, x, n: of.walls[None] - x, "walls −"),
+    "input": (lambda of, x, n: x.masked_fill((n == 4)[:, None, None], 0.0), "masked_fill lengths = 4"),
+    "no name": (lambda of, x, n: x + of.rates, "+ constant"),
+    "transpose": (lambda of, x, n: (x @ x.transpose(1, 2)) @ torch.ones(6, 8), "@ its transpose"),
+    "itself": (lambda of, x, n: x * x, "× itself"),
+    "parts": (lambda of, x, n: x[:, 1:] - x[:, :-1], "[:, 1:] − [:, :-1]"),
+    "halves": (lambda of, x, n: torch.stack(x.chunk(2, -1), -1).flatten(2), "stack both halves"),
+    "condition": (lambda of, x, n: torch.where(length_mask(n, 6), x, 0.0), "where length_mask"),
+}
+
+
+def graph_of(net: str) -> Graph:
+    return record(Reader(NETS[net][0]), TOKENS, LENGTHS)
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_a_node_names_the_tensor_that_no_line_brings(net: str) -> None:
+    assert NETS[net][1] in names(graph_of(net))
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize("net", [net for net in NETS if net != "halves"])
+def test_the_proof_asks_for_a_true_name(net: str, kind: Callable[..., Any]) -> None:
+    view = make_view(graph_of(net), DrawingOptions())
+    layout = kind(view)
+    assert faults(view, layout) == ()
+    words = re.escape(NETS[net][1])
+    sign = next(word for word in NETS[net][1].split() if not word[0].isalpha() or word in ("masked_fill", "where"))
+    sign = "−" if net == "parts" else sign
+    (unsaid,) = faults(view, written(layout, words, sign))
+    assert "does not say what" in unsaid
+    (wrong,) = faults(view, written(layout, words, f"{sign} biases"))
+    assert "names biases, which" in wrong
+
+
+def test_two_lines_need_no_words() -> None:
+    class Sum(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor) -> Any:
+            return (self.a(x) + self.b(x)).cumsum(-1)
+
+    assert "+" in names(record(Sum(), TOKENS))
+
+
+class Masked(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(8, 16), nn.Linear(16, 8)
+
+    def forward(self, x: Tensor, keep: Tensor) -> Any:
+        return x + self.down(self.up(x).relu()).masked_fill(~keep, 0.0)
+
+
+class Stack(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Masked() for _ in range(4))
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Any:
+        for layer in self.layers:
+            x = layer(x, length_mask(lengths, 6))
+        return x
+
+
+def test_in_what_is_drawn_once_the_argument_has_the_name_that_holds_for_all() -> None:
+    assert "masked_fill not keep" in names(record(Stack(), TOKENS, LENGTHS))
+
+
+class Picked(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Any:
+        return self.a(x)[edge_index[0]] * self.b(x)[edge_index[1]]
+
+
+def test_an_index_says_which_entry_it_is() -> None:
+    words = names(record(Picked(), torch.zeros(5, 8), torch.zeros(2, 7, dtype=torch.long)))
+    assert {"[edge_index[0]]", "[edge_index[1]]"} <= words
