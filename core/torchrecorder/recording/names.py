@@ -98,6 +98,21 @@ def op_name(func: Callable[..., object]) -> OpName | None:
     return OpName(_plain(name), f"{getattr(func, '__module__', None) or 'torch'}.{name}")
 
 
+class Question(NamedTuple):
+    """A function that is no operation."""
+
+    name: str
+    tells: bool
+    """Whether it tells the code, or other code, of more than sizes, or changes something."""
+    is_of_sizes: bool
+
+
+def question_of(func: Callable[..., object]) -> Question:
+    name = getattr(func, "__name__", "")
+    tells = {*EXITS, *DECISIONS, *POINTERS, *LAYS_OPEN, *CHANGES_STATE, "__reduce_ex__"}
+    return Question(name, name in tells, func in SIZES)
+
+
 def kernel_name(func: object) -> OpName:
     text = str(func)
     return OpName(text.split(".")[1] if "." in text else text, f"torch.ops.{text}")
@@ -143,7 +158,7 @@ _NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Sy
 def attributes(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, str]:
     """The arguments that are not tensors, by position or name; never with an id of an object."""
     texts: dict[str, str] = {}
-    for name, arg in (*enumerate(args), *kwargs.items()):
+    for name, arg in [*enumerate(args), *kwargs.items()] if kwargs else enumerate(args):
         kind = type(arg)
         if kind is Tensor or kind is nn.Parameter:  # most are, and this runs for every operation
             continue
