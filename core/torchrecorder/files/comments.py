@@ -16,6 +16,10 @@ from typing import NamedTuple
 _FENCE = re.compile(rb"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(?P<marks>`{3,}|~{3,})(?P<info>.*)")
 _COLON = rb"torchrecorder(?P<colon>:(?!:)\s*|\s+(?=\w+\.\w))(?P<said>.*?)"
 """Also without the colon, if a dotted name follows: a slip is not taken for a remark."""
+_ANY = re.compile(rb"(?:<!--|\.\.)\s*/?\s*torchrecorder")
+_COMMENT_OF_REST = re.compile(
+    rb"(?:^|(?<=\A\xef\xbb\xbf))\.\.[ \t]+/?[ \t]*torchrecorder.*\n?(?:[ \t]+\S.*\n?)*", re.MULTILINE
+)
 _END = b"-->"
 _MARK = b"\xef\xbb\xbf"
 REST = ".rst"
@@ -45,7 +49,7 @@ class _Syntax(NamedTuple):
 
 def blocks(data: bytes, ending: str = ".md") -> tuple[list[Block], list[tuple[int, str]]]:
     """The blocks of a file, and its problems, each with its line."""
-    if b"torchrecorder" not in data.replace(b"\0", b""):
+    if not _ANY.search(data.replace(b"\0", b"")):  # also in UTF-16
         return [], []
     try:
         data.decode("utf-8")
@@ -100,24 +104,10 @@ def _lines_of_markdown(data: bytes, opening: re.Pattern[bytes]) -> Iterator[tupl
         yield number_of_first, first, comment
 
 
-def _lines_of_rest(data: bytes, opening: re.Pattern[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    """Lines with their number and first byte; an opening comment is one with the indented lines below it."""
-    at = first = len(_MARK) if data.startswith(_MARK) else 0
-    comment, number_of_first = b"", 0
-    for number, line in enumerate(data[at:].splitlines(keepends=True), 1):
-        start, at = at, at + len(line)
-        if comment and line[:1].isspace() and line.strip():
-            comment += line
-            continue
-        if comment:
-            yield number_of_first, first, comment
-        comment = b""
-        if opening.fullmatch(line):
-            comment, first, number_of_first = line, start, number
-        else:
-            yield number, start, line
-    if comment:
-        yield number_of_first, first, comment
+def _lines_of_rest(data: bytes, _: re.Pattern[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    """Comments that may be ours, each with the indented lines below it, its number and first byte."""
+    for found in _COMMENT_OF_REST.finditer(data):
+        yield data.count(b"\n", 0, found.start()) + 1, found.start(), found[0]
 
 
 _IN_MARKDOWN = _Syntax(

@@ -181,6 +181,8 @@ class CodeInfo(NamedTuple):
     """Its file as `pkg/mod.py`; None if it lies in torch or in the recorder, or was generated."""
     sources: dict[int, str]
     """What `source` gave, by the offset of the instruction: asking a frame for its line is slow."""
+    variables: dict[int, str]
+    """The variables that get what instructions make, by their offsets; empty for none."""
     statements: dict[int, Statement]
     """What `statement` gave, by line: its source is parsed for it."""
     is_end: bool
@@ -240,9 +242,12 @@ class CodeInfos:
     def assigned(self, places: Set[str]) -> Iterator[tuple[str, str]]:
         """Places in the code, `net.py:12+160`, with the variable that gets what is made there."""
         for code in self._kept:
-            known = ((offset, f"{place}+{offset}") for offset, place in self.known[id(code)].sources.items())
-            wanted = {offset: place for offset, place in known if place in places}
-            yield from ((wanted[offset], name) for offset, name in (_assigned(code, wanted) if wanted else ()))
+            info = self.known[id(code)]
+            if new := info.sources.keys() - info.variables.keys():
+                info.variables.update(dict.fromkeys(new, "") | dict(_assigned(code, new)))
+            for offset, name in info.variables.items():
+                if name and (place := f"{info.sources[offset]}+{offset}") in places:
+                    yield place, name
 
     def place(self, frame: FrameType | None) -> tuple[str | None, int | None]:
         """`file:line` and the offset of the instruction where the innermost frame of the user's is."""
@@ -267,7 +272,7 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
         or filename == _CONTROL_FLOW
         or (code.co_name == "forward" and code.co_argcount > 0)
     )
-    named = file is not None and _is_named_function(code)
+    named = file is not None and _is_named_function(code, namespace)
     function = (code.co_qualname.rpartition("<locals>.")[2], f"{file}:{code.co_firstlineno}") if named else None
     is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
     is_init = (code.co_name == "__init__" and code.co_argcount > 0) or code is MAKES_PARAMETER
@@ -275,18 +280,23 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
     whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
     is_looked_at = is_scope or named or is_import or is_checkpoint or is_init or whole is not None
     facts = (is_end, is_scope, function, is_import, is_checkpoint, is_init, whole, is_looked_at)
-    return CodeInfo(namespace.get("__name__"), file, {}, {}, *facts)
+    return CodeInfo(namespace.get("__name__"), file, {}, {}, {}, *facts)
 
 
-def _is_named_function(code: CodeType) -> bool:
+def _is_named_function(code: CodeType, namespace: Mapping[str, object]) -> bool:
     """Whether it is a function whose name says what it does, and that is one frame from beginning to end.
 
-    A forward is a call. What a decorator puts around a function is a closure over `*args`; the name is its own.
+    A forward is a call, and so is the `__call__` of a module; that of another object is a function. What a decorator
+    puts around a function is a closure over `*args`; the name is its own.
     """
     name, flags = code.co_name, code.co_flags
     is_wrapper = bool(code.co_freevars) and bool(flags & inspect.CO_VARARGS)
     is_plain = bool(flags & inspect.CO_OPTIMIZED) and not flags & _RESUMED  # not the body of a class
-    return is_plain and not is_wrapper and not name.startswith("<") and name not in ("forward", "__call__")
+    if name == "__call__":  # with `*args` it is that of a decorator
+        owner = namespace.get(code.co_qualname.removesuffix(".__call__"))
+        is_object = isinstance(owner, type) and not issubclass(owner, torch.nn.Module)
+        return is_object and is_plain and not flags & inspect.CO_VARARGS
+    return is_plain and not is_wrapper and not name.startswith("<") and name != "forward"
 
 
 def _assigned(code: CodeType, offsets: Container[int]) -> Iterator[tuple[int, str]]:
