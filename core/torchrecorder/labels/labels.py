@@ -337,7 +337,7 @@ class Labels:
         return unequal
 
     def _again(self, module: Module, thing: Box | Node) -> str:
-        """`2 of 5 · shared` if its module has other calls that are drawn elsewhere; no number if one stands for many."""
+        """`2 of 5 · shared` if its module has other calls that are drawn elsewhere; no number if one is many."""
         things = self._things_of.get(module.fqn, [])
         if len({*thing.calls}) > 1 or module.fqn not in self._shared or thing not in things:
             return ""
