@@ -23,7 +23,15 @@ from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Call, Graph, Info, Module, Op, Value
 from torchrecorder.recording.blame import texts, tracebacks
 from torchrecorder.running import torch_private
-from torchrecorder.running.facts import argument_names, class_of, describe_tensor, is_native, named_modules, named_state
+from torchrecorder.running.facts import (
+    argument_names,
+    class_of,
+    describe_tensor,
+    is_native,
+    named_arguments,
+    named_modules,
+    named_state,
+)
 from torchrecorder.running.handles import CallLog, ModuleCall, all_modules_watched
 from torchrecorder.running.nested import answer, named_tensors
 from torchrecorder.trace.ownership import is_ours
@@ -196,7 +204,7 @@ class OnlyCalls:
     def run(self, args: Sequence[object], kwargs: Mapping[str, object], info: Info) -> Graph:
         """Call the model; the Graph of that."""
         inputs: dict[str, int] = {}
-        for name, arg in _named(self._model, args, kwargs):
+        for name, arg in named_arguments(*argument_names(self._model), args, kwargs):
             given = named_tensors(arg, name, objects=True)
             inputs |= {path: self._value(tensor, "input", path) for path, tensor in given}
         with all_modules_watched(self._begins, self._ends):
@@ -218,7 +226,7 @@ class OnlyCalls:
             return
         kwargs, out = rest
         with torch_private.without_torch_function():
-            for name, arg in _named(module, args, kwargs):
+            for name, arg in named_arguments(*argument_names(module), args, kwargs):
                 call.inputs |= {path: self._read(tensor) for path, tensor in named_tensors(arg, name)}
             made = [*named_tensors(out)]
             if call is self._calls.entries[-1] and made:  # a layer without layers is one operation
@@ -263,11 +271,3 @@ class OnlyCalls:
             if path in holders:
                 self._path(module)
         return Graph(self._modules, rows, tuple(self._ops), tuple(self._values), inputs, outputs, info)
-
-
-def _named(module: nn.Module, args: Sequence[object], kwargs: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    names, rest = argument_names(module)
-    for position, arg in enumerate(args):
-        left = position - len(names)
-        yield names[position] if left < 0 else f"{rest}.{left}" if rest else str(left), arg
-    yield from kwargs.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -133,6 +133,17 @@ def argument_names(module: nn.Module) -> tuple[tuple[str, ...], str]:
     parameters = forward_parameters(module)
     places = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
     return places, next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
+
+
+def named_arguments(
+    names: tuple[str, ...], rest: str, args: Sequence[object], kwargs: Mapping[str, object]
+) -> list[tuple[str, object]]:
+    """What a forward is called with, by the names of its positions, and of what takes the rest."""
+    if len(args) > len(names):
+        more = (f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names)))
+        names = (*names, *more)
+    named = [*zip(names, args, strict=False)]
+    return [*named, *kwargs.items()] if kwargs else named
 
 
 _DECORATORS = 8
