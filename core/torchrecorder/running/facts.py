@@ -222,24 +222,23 @@ class Parameters:
         """The size of what a module holds itself, and of each parameter in it and all below it, by identity; then of
         those that require grad."""
         for _, module in reversed(modules):  # parts come after the whole
-            if id(module) not in self._known:
-                self._known[id(module)] = self._collect(module)
+            if id(module) in self._known:
+                continue
+            everything, trainable = _sizes(module)
+            own = sum(everything.values())
+            for child in module._modules.values():
+                if child is not None:
+                    known = self._known.get(id(child))
+                    # Not known is only what holds itself, or is held by several.
+                    inside = [known[1:]] if known is not None else [_sizes(it) for _, it in named_modules(child)]
+                    for sizes in inside:
+                        everything.update(sizes[0])
+                        trainable.update(sizes[1])
+            self._known[id(module)] = own, everything, trainable
 
     def of(self, module: nn.Module) -> ParamCount:
         own, everything, trainable = self._known[id(module)]
         return _count(own, sum(everything.values()), sum(trainable.values()))
-
-    def _collect(self, module: nn.Module) -> tuple[int, dict[int, int], dict[int, int]]:
-        everything, trainable = _sizes(module)
-        own = sum(everything.values())
-        for child in module._modules.values():
-            if child is not None:
-                known = self._known.get(id(child))
-                # Not known is only what holds itself, or is held by several.
-                for sizes in [known[1:]] if known is not None else [_sizes(inner) for _, inner in named_modules(child)]:
-                    everything.update(sizes[0])
-                    trainable.update(sizes[1])
-        return own, everything, trainable
 
 
 def _sizes(module: nn.Module) -> tuple[dict[int, int], dict[int, int]]:
