@@ -164,16 +164,12 @@ def kept_plainly(model: nn.Module) -> Iterator[None]:
         with torch.inference_mode(False), torch_private.without_modes(), torch.no_grad():
             for tensor, alias, before, needs_grad, grad in states:
                 with suppress(RuntimeError):  # what is written to keeps what it can
-                    _put_back(tensor, alias, before, needs_grad, grad)
-
-
-def _put_back(tensor: Tensor, alias: Tensor, before: Tensor, needs_grad: bool, grad: Tensor | None) -> None:
-    if tensor.is_leaf:
-        tensor.data = alias
-        tensor.requires_grad_(needs_grad)
-        tensor.grad = grad
-    if not torch.equal(alias, before):
-        alias.copy_(before)
+                    if tensor.is_leaf:
+                        tensor.data = alias
+                        tensor.requires_grad_(needs_grad)
+                        tensor.grad = grad
+                    if not torch.equal(alias, before):
+                        alias.copy_(before)
 
 
 @dataclass(slots=True, eq=False)
@@ -209,7 +205,15 @@ class OnlyCalls:
             inputs |= {path: self._value(tensor, "input", path) for path, tensor in given}
         with all_modules_watched(self._begins, self._ends):
             result = self._model(*args, **kwargs)
-        return self._graph(info, inputs, result)
+        with torch_private.without_torch_function():
+            given = named_tensors(result, objects=True, private=False)
+            outputs = {path: (self._read(tensor),) for path, tensor in given}
+        rows = tuple(Call(c.id, c.parent, c.path, c.index, c.inputs, c.outputs) for c in self._calls.entries)
+        holders = {module.fqn.rpartition(".")[0] for module in self._modules.values()}
+        for path, module in named_modules(self._model):
+            if path in holders:
+                self._path(module)
+        return Graph(self._modules, rows, tuple(self._ops), tuple(self._values), inputs, outputs, info)
 
     def _begins(self, module: nn.Module, args: object) -> None:
         if threading.get_ident() == self._thread:
@@ -259,15 +263,3 @@ class OnlyCalls:
             cls = class_of(module)
             self._modules[path] = Module(path, cls, is_native(cls))
         return path
-
-    def _graph(self, info: Info, inputs: Mapping[str, int], result: object) -> Graph:
-        with torch_private.without_torch_function():
-            outputs = {
-                path: (self._read(tensor),) for path, tensor in named_tensors(result, objects=True, private=False)
-            }
-        rows = tuple(Call(c.id, c.parent, c.path, c.index, c.inputs, c.outputs) for c in self._calls.entries)
-        holders = {module.fqn.rpartition(".")[0] for module in self._modules.values()}
-        for path, module in named_modules(self._model):
-            if path in holders:
-                self._path(module)
-        return Graph(self._modules, rows, tuple(self._ops), tuple(self._values), inputs, outputs, info)
