@@ -198,7 +198,7 @@ class ShowDiagrams(SphinxPostTransform):
         site = build.made
         if "rows" in placeholder:
             if site is not None and build.form != "nothing":
-                models.show_models(placeholder, request, build, self.env)
+                models.show_models(placeholder, request, build)
             else:
                 placeholder.parent.remove(placeholder)
             return
