@@ -37,7 +37,6 @@ from markdown.preprocessors import Preprocessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER, AtomicString, code_escape
 
-from mkdocs_torchrecorder.block import with_block
 from mkdocs_torchrecorder.fence import (
     Fence,
     continued,
@@ -50,7 +49,7 @@ from mkdocs_torchrecorder.fence import (
 )
 from mkdocs_torchrecorder.figure import fill
 from mkdocs_torchrecorder.links import nowhere
-from mkdocs_torchrecorder.page import KeepSource, MarkdownPage, draw, folder_of_markdown, page_of_markdown
+from mkdocs_torchrecorder.page import KeepSource, MarkdownPage, draw, folder_of_markdown, page_of_markdown, with_block
 from mkdocs_torchrecorder.site import DiagramsFailed, FenceSite, tell
 from mkdocs_torchrecorder.zensical import ZensicalPage, find_later, with_references
 from torchrecorder.site import SETTINGS, Message, Site, words

@@ -5,12 +5,13 @@ at the bases of the class is enough to know a module, and nothing is imported fo
 
 What a docstring becomes is decided by other extensions too, and its first sentence stands in tables of autosummary. So
 nothing is added to the docstring: a placeholder goes behind the nodes that were made of it. Whether a diagram takes its
-place is decided at the end, when all classes are known and drawn.
+place is decided at the end, when all classes are known and drawn; so it is of the table of models above several.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -22,9 +23,9 @@ from sphinx.locale import get_translation
 from sphinx.transforms import SphinxTransform
 from sphinx.writers.html5 import HTML5Translator
 
-from sphinx_torchrecorder.build import DocumentCollector, build_of, diagram_placeholder
+from sphinx_torchrecorder.build import MODELS_NAME, DocumentCollector, build_of, diagram_placeholder
 from sphinx_torchrecorder.site import Asked
-from torchrecorder.site import DocstringField, Outcome, why_class_not_tried, words
+from torchrecorder.site import FEWEST_MODELS, Body, DocstringField, Outcome, why_class_not_tried, words
 
 _ = get_translation(words.CATALOG)
 
@@ -176,3 +177,46 @@ def close_tall(frame: nodes.Element, outcome: Outcome | None, place: str) -> Non
         summary = closed_figure(title=outcome.title(_))
         frame.replace_self(summary)
         summary += frame
+
+
+class PlaceSummaries(SphinxTransform):
+    """Puts a place for a table before the first class of each section that describes several, and before lists.
+
+    As in::
+
+        <section>
+            <container classes="torchrecorder-models">
+                <diagram_placeholder request="Asked(…)" rows="[]" names="('pkg.Net', …)">
+            <index>
+            <desc domain="py" objtype="class">
+    """
+
+    default_priority = 410
+    """Behind the places of diagrams."""
+
+    def apply(self, **kwargs: Any) -> None:
+        for node, names in [*self._described(), *self._listed()]:
+            if len(names) >= FEWEST_MODELS:
+                request = Asked(self.env.docname, self.env.docname, "", Body(""), is_table=True)
+                place = diagram_placeholder(request=request, rows=[], names=tuple(names))
+                at = node.parent.index(node)
+                while at and isinstance(node.parent[at - 1], (addnodes.index, addnodes.tabular_col_spec)):
+                    at -= 1
+                node.parent.insert(at, nodes.container("", place, classes=[MODELS_NAME]))
+
+    def _described(self) -> Iterator[tuple[nodes.Element, Sequence[str]]]:
+        """The first description of each section, with the names of all the classes there that may have a diagram."""
+        found: dict[int, tuple[nodes.Element, list[str]]] = {}
+        for placeholder in self.document.findall(diagram_placeholder):
+            asked: Asked = placeholder["request"]
+            outer: nodes.Element = placeholder
+            while asked.is_automatic and not isinstance(outer.parent, (nodes.section, nodes.document)):
+                outer = outer.parent
+            if asked.is_automatic:
+                found.setdefault(id(outer.parent), (outer, []))[1].append(asked.target)
+        yield from found.values()
+
+    def _listed(self) -> Iterator[tuple[nodes.Element, Sequence[str]]]:
+        autosummary = sys.modules.get("sphinx.ext.autosummary")  # nothing else makes such tables
+        for table in self.document.findall(autosummary.autosummary_table) if autosummary else ():
+            yield table, [xref["reftarget"] for xref in table.findall(addnodes.pending_xref)]

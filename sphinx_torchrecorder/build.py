@@ -37,6 +37,8 @@ from sphinx_torchrecorder import links
 from sphinx_torchrecorder.site import TYPE, Asked, SphinxSite, make_site, progress_line
 from torchrecorder.site import Body, Outcome, Site
 
+NAMES = NAME, TABLE_NAME, MODELS_NAME = "torchrecorder", "torchrecorder-table", "torchrecorder-models"
+"""Those of the directives."""
 _BUILD = "torchrecorder_build"
 ENV_VERSION = 7
 """Raised when what is kept in Sphinx's environment, its doctrees or beside them changes; all pages are read again."""

@@ -16,15 +16,13 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.parsing import nested_parse_to_nodes
 
-from sphinx_torchrecorder import automatic, figure, models
-from sphinx_torchrecorder.build import Build, build_of, diagram_placeholder
+from sphinx_torchrecorder import automatic, figure
+from sphinx_torchrecorder.build import MODELS_NAME, Build, build_of, diagram_placeholder
 from sphinx_torchrecorder.site import Asked
 from torchrecorder.site import Body, Outcome, Site, TorchRecorderError
 
 if TYPE_CHECKING:
     from torchrecorder.site import CopyNumbers
-
-NAMES = NAME, TABLE_NAME, MODELS_NAME = "torchrecorder", "torchrecorder-table", "torchrecorder-models"
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
@@ -198,7 +196,7 @@ class ShowDiagrams(SphinxPostTransform):
         site = build.made
         if "rows" in placeholder:
             if site is not None and build.form != "nothing":
-                models.show_models(placeholder, request, build, self.env)
+                figure.show_models(placeholder, request, build, self.env)
             else:
                 placeholder.parent.remove(placeholder)
             return

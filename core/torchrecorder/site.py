@@ -36,7 +36,7 @@ from torchrecorder.request import (
     why_class_not_tried,
     why_not_tried,
 )
-from torchrecorder.request.header import read_header
+from torchrecorder.request.reading import read_header
 from torchrecorder.request.settings import Settings
 
 if TYPE_CHECKING:

@@ -25,8 +25,16 @@ from torchrecorder.cli.shared import (
 from torchrecorder.errors import LeftOut, OptionError, TorchRecorderError
 from torchrecorder.errors import listed as some_of
 from torchrecorder.page import Outcome
-from torchrecorder.page.files import FILE_TYPES, FileType, file_name, file_type, type_of
-from torchrecorder.page.printed import outcome_for_print, requests_for_print, why_no_file
+from torchrecorder.page.files import (
+    FILE_TYPES,
+    FileType,
+    file_name,
+    file_type,
+    outcome_for_print,
+    requests_for_print,
+    type_of,
+    why_no_file,
+)
 from torchrecorder.pipeline import Pipeline, listed
 from torchrecorder.request import OPTIONS, DiagramRequest, RecordingRequest, is_pattern, read_request
 from torchrecorder.worker.lasting import worker_of_thread

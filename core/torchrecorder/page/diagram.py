@@ -121,7 +121,7 @@ class Diagram:
     @property
     def file_size(self) -> tuple[float, float]:
         """Width and height in points, as a file has them, with the notes at its foot."""
-        from torchrecorder.write.foot import sides
+        from torchrecorder.write.look import sides
 
         wide, high = map(float, sides(self.drawing.layout, self._foot))
         return wide * self.scale, high * self.scale
@@ -220,7 +220,7 @@ class Diagram:
         Raises:
             OptionError: pypdfium2, the extra `png`, is not installed.
         """
-        from torchrecorder.write.png import to_png
+        from torchrecorder.write.pdf import to_png
 
         return to_png(self.drawing.layout, self.scale, self._foot)
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from torchrecorder.errors import did_you_mean
-from torchrecorder.request.header import read_header
-from torchrecorder.request.reading import Body
+from torchrecorder.request.reading import Body, read_header
 from torchrecorder.request.requests import OPTIONS
 from torchrecorder.request.targets import is_pattern
 
