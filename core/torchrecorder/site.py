@@ -38,6 +38,7 @@ from torchrecorder.request import (
 )
 from torchrecorder.request.reading import read_header
 from torchrecorder.request.settings import Settings
+from torchrecorder.trace.digests import note_traced
 
 if TYPE_CHECKING:
     from torchrecorder.page.code import names_at as names_at
@@ -131,8 +132,7 @@ class Site(Generic[Place]):
         self.warnings: list[str] = []
         """Of the last drawing, each with its place."""
         self._requests: dict[Place, DiagramRequest | Outcome] = {}
-        opened = None if open_worker is None else lambda _: open_worker(self.settings)
-        self._pipeline = Pipeline(self.settings, opened, retries=retries, is_alone=is_alone)
+        self._pipeline = Pipeline(self.settings, open_worker, retries=retries, is_alone=is_alone)
         self.is_collecting = bool(self._pipeline.collects_into)
         """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
         for name, problems in wrong.items():
@@ -282,8 +282,6 @@ class Site(Generic[Place]):
 
     def watch(self, files: Iterable[Path]) -> None:
         """Note the files that pages depend on, for `torchrecorder stamp`."""
-        from torchrecorder.trace.stamped import note_traced  # for tools alone that watch only what they are given
-
         note_traced(self.settings.cache, files)
 
     def warn(self, text: str, kind: str, place: str = "", details: str = "") -> None:

@@ -90,7 +90,7 @@ def _address(file: str, part: FilePart) -> str:
 
 def _table(part: FilePart, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Lines of a table, without the models of a pattern that cannot be drawn."""
-    from torchrecorder.comparison.report import escaped  # loads all that compares, which no picture needs
+    from torchrecorder.comparison.compared import escaped  # loads all that compares, which no picture needs
     from torchrecorder.page.models import ModelRow, line_of_inputs
 
     pictures = [picture.file for picture in pictures_of(part)] if part.links else [""] * len(outcomes)

@@ -17,8 +17,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchrecorder.recording.axis_rules import FIXED, TAKING_SIZES, UNSURE, Axes, AxisRule, Called, NoBatch, axis_rule
-from torchrecorder.recording.batch_size import NO_SIZES, BatchSize, Origin, mapped, sizes_in
+from torchrecorder.recording.axis_rules import (
+    FIXED,
+    NO_SIZES,
+    TAKING_SIZES,
+    UNSURE,
+    Axes,
+    AxisRule,
+    BatchSize,
+    Called,
+    NoBatch,
+    Origin,
+    axis_rule,
+    mapped,
+    sizes_in,
+)
 from torchrecorder.recording.names import OpName
 from torchrecorder.recording.values import Values, running_transform
 from torchrecorder.running import torch_private

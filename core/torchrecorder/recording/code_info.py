@@ -12,12 +12,12 @@ import dis
 import inspect
 import linecache
 import os
-import sysconfig
 import tempfile
 import textwrap
 import tokenize
 import traceback
 from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePath
 from types import CodeType, FrameType
@@ -28,14 +28,12 @@ import torch.utils.checkpoint
 
 from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
-from torchrecorder.running.objects import ByIdentity
+from torchrecorder.running.nested import ByIdentity
+from torchrecorder.trace.ownership import is_stdlib
 
 # With a separator: the folder of torchvision begins like torch's.
 _TORCH = str(Path(torch.__file__).parent) + os.sep
 _OURS = str(Path(__file__).parent.parent) + os.sep
-_STDLIB = sysconfig.get_path("stdlib") + os.sep
-_INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(Path(_STDLIB, "site-packages")))
-"""Folders of packages, which may lie in that of the standard library."""
 _MACHINERY = ("<frozen", "<string>")
 _SESSION, _CONTROL_FLOW = (str(Path(__file__).with_name(name)) for name in ("session.py", "control_flow.py"))
 _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -68,15 +66,6 @@ def user_traceback(error: BaseException) -> str:
 def is_user_file(filename: str) -> bool:
     """Whether the file is part of neither torch nor torchrecorder nor the import machinery."""
     return not filename.startswith((_TORCH, _OURS, *_MACHINERY))
-
-
-def is_stdlib(filename: str) -> bool:
-    return filename.startswith(_STDLIB) and not filename.startswith(_INSTALLED)
-
-
-def is_of_library(filename: str) -> bool:
-    """Whether the file belongs to a package that was installed."""
-    return filename.startswith(_INSTALLED)
 
 
 def import_path(filename: str, namespace: Mapping[str, object]) -> str:
@@ -127,7 +116,10 @@ def _deciding_statement(frame: FrameType) -> Statement:
         source = textwrap.dedent("".join(inspect.getblock(block)))
         tree = ast.parse(source)
     except (SyntaxError, tokenize.TokenError):  # a lambda or comprehension in the middle of a statement
-        return Statement(" ".join("".join(lines[line - 1 : line]).split()), line, _conditions_in_file(lines, line))
+        spans: tuple[Span, ...] = ()
+        with suppress(SyntaxError):  # of a notebook, say
+            spans = tuple(span for span in _conditions(ast.parse("".join(lines))) if span[0][0] <= line <= span[1][0])
+        return Statement(" ".join("".join(lines[line - 1 : line]).split()), line, spans)
     above = code.co_firstlineno - 1
     around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno + above <= line <= _end(n)[0] + above]
     statement = max(around, key=lambda node: node.lineno, default=None)
@@ -139,14 +131,6 @@ def _deciding_statement(frame: FrameType) -> Statement:
     conditions = tuple(_conditions(statement, above, left))
     text = f"{type(statement).__name__.lower()} {text}:" if head else text
     return Statement(text, statement.lineno + above, conditions)
-
-
-def _conditions_in_file(lines: Sequence[str], line: int) -> tuple[Span, ...]:
-    try:
-        tree = ast.parse("".join(lines))
-    except SyntaxError:  # of a notebook, say
-        return ()
-    return tuple((start, end) for start, end in _conditions(tree) if start[0] <= line <= end[0])
 
 
 def _conditions(tree: ast.AST, above: int = 0, left: int = 0) -> Iterator[Span]:

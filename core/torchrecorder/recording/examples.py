@@ -25,10 +25,9 @@ import torch
 from torch import nn
 
 from torchrecorder.graph.model import Grade
-from torchrecorder.recording.configurations import classes_around, configured
 from torchrecorder.recording.inputs import make_tensor
 from torchrecorder.recording.machine.weights import switched_off
-from torchrecorder.recording.shared_names import usual
+from torchrecorder.recording.shared_names import classes_around, configured, usual
 from torchrecorder.recording.written.reader import Reader
 from torchrecorder.recording.written.values import (
     Call,
@@ -225,7 +224,7 @@ def _in_package(cls: type, place: Place | None) -> Iterator[Way]:
     if place is None:
         return
     by_file = {vars(it).get("__file__"): it for it in list(sys.modules.values()) if isinstance(it, ModuleType)}
-    for path, text in place.sources(cls.__name__, _near(cls)):
+    for path, text in place.examples(cls.__name__, _near(cls), is_source=True):
         if (module := by_file.get(str(path))) is not None:
             yield from _ways(cls, _in_text(cls, path, text, vars(module)), path, place.shown(path))
 

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - everyone's name for it
 from torch import Tensor, nn
 
-from torchrecorder.recording.batch_size import BatchSize
-from torchrecorder.running.objects import native_items
+from torchrecorder.recording.axis_rules import BatchSize
+from torchrecorder.running.nested import native_items
 
 _KERNELS = (type(torch.ops.aten.add.Tensor), type(torch.ops.aten.add))
 

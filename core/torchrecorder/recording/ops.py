@@ -19,14 +19,12 @@ from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.batch_axes import ABOUT_SIZES, BatchAxes
-from torchrecorder.recording.births import Births
 from torchrecorder.recording.control_flow import Watched, computed, is_control_flow
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
 from torchrecorder.recording.machine.memory import Room
 from torchrecorder.recording.names import CHANGES_STATE, LAYS_OPEN, SIZES, OpName, attributes, op_name
-from torchrecorder.recording.questions import Questions
-from torchrecorder.recording.running_op import MASKS, Facts, RunningOp, Whole
+from torchrecorder.recording.running_op import MASKS, Births, Facts, Questions, RunningOp, Whole
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import (
     Values,

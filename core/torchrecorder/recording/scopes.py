@@ -23,22 +23,14 @@ import torch.utils.checkpoint
 from torch import fx, nn
 
 from torchrecorder.graph.model import CallKind, Frame
-from torchrecorder.recording.code_info import (
-    APPLY,
-    CALL,
-    HOOKED_CALL,
-    MAKES_PARAMETER,
-    CodeInfo,
-    CodeInfos,
-    is_of_library,
-    is_stdlib,
-)
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, MAKES_PARAMETER, CodeInfo, CodeInfos
 from torchrecorder.recording.control_flow import computed
-from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.recording.names import OpName
+from torchrecorder.recording.scripted import Generated, GeneratedCalls
 from torchrecorder.running import torch_private
 from torchrecorder.running.handles import replaced
+from torchrecorder.trace.ownership import is_installed, is_stdlib
 
 _LONGEST = 120
 """Signs of a statement in a note."""
@@ -163,7 +155,7 @@ class Scopes:
         return f"in {self.stack[-1].row.module or 'the forward'}"
 
     def _learn(self, frame: FrameType, file: str) -> None:
-        if is_of_library(frame.f_code.co_filename):
+        if is_installed(frame.f_code.co_filename):
             self.libraries.add(file)
 
     def is_pickling(self) -> bool:

@@ -14,11 +14,10 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from torchrecorder.cache.index import Stamp, is_younger, real_stat, stamp_of
-from torchrecorder.trace.covers import Covers, caller_name
 from torchrecorder.trace.digests import is_passing, names_in, text_digest
 from torchrecorder.trace.mentions import is_searching, looked_at
 from torchrecorder.trace.ownership import caller, is_asked_for_user, is_stdlib, is_user_code
-from torchrecorder.trace.readers import files_of_database
+from torchrecorder.trace.readers import Covers, caller_name, files_of_database
 
 _T = TypeVar("_T")
 _Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]

@@ -19,12 +19,11 @@ from typing import Any
 
 from torchrecorder.cache.index import Stamp, is_younger
 from torchrecorder.trace import mentions
-from torchrecorder.trace.covers import Covers
 from torchrecorder.trace.environment import Environment
 from torchrecorder.trace.files import Files, kind_of
 from torchrecorder.trace.observed import TraceResult
 from torchrecorder.trace.ownership import caller, folders_of_project, is_asked_for_user, is_user_code
-from torchrecorder.trace.readers import Opened, Readers
+from torchrecorder.trace.readers import Covers, Opened, Readers
 
 _OWN = {__name__.partition(".")[0], "__main__", "__mp_main__"}
 _CLOCK = ("time", "time_ns", "localtime", "gmtime", "ctime", "strftime", "asctime")

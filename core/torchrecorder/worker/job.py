@@ -92,21 +92,18 @@ def answer(job: Job, trace: Trace | None = None) -> Answer:
 
 
 def answer_line(job: Job, trace: Trace | None = None) -> bytes:
+    target = job.request.target
     try:
         answered = answer(job, trace)
         if isinstance(answered.error, FailedInside) and (broken := _broken()):
-            crash = WorkerCrashed(job.request.target, broken, answered.error.traceback)
-            answered = replace(answered, error=crash)
+            answered = replace(answered, error=WorkerCrashed(target, broken, answered.error.traceback))
         return line_of(answered)
     except BaseException as error:  # what is left is our own fault, the model's, or a KeyboardInterrupt
-        if broken := _broken():
-            crash = WorkerCrashed(job.request.target, broken, "".join(traceback.format_exception(error)))
-            return line_of(Answer(error=crash, job=job.number))
-        if isinstance(error, Exception) and is_own(error):
-            return line_of(Answer(error=failed_inside(job.request.target, error), job=job.number))
-        how = f"{type(error).__name__}: {error}"
-        trace_text = "".join(traceback.format_exception(error))
-        return line_of(Answer(error=WorkerCrashed(job.request.target, how, trace_text), job=job.number))
+        how = _broken() or f"{type(error).__name__}: {error}"
+        failed: TorchRecorderError = WorkerCrashed(target, how, "".join(traceback.format_exception(error)))
+        if isinstance(error, Exception) and is_own(error) and not _broken():
+            failed = failed_inside(target, error)
+        return line_of(Answer(error=failed, job=job.number))
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
@@ -125,8 +122,7 @@ _THEN = {what: of() for what, of in _GROUND.items()}
 
 def _broken() -> str:
     """Ground that the model's code took away from us; empty if all is there, so that a fault is our own."""
-    now = (what for what, of in _GROUND.items() if of() != _THEN[what])
-    return next((f"its code {what}" for what in now), "")
+    return next((f"its code {what}" for what, of in _GROUND.items() if of() != _THEN[what]), "")
 
 
 def record(request: RecordingRequest, allow: Sequence[str] = (), *, is_trial: bool = False) -> Graph:
@@ -163,7 +159,11 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
             graph = recorded(min(patience_s, left_s), min(SLOW_S, left_s / 2))
         except (InputError, ForwardError) as error:
             failed = failed or (recorded if isinstance(error, InputError) and error.ran_out_of_time else None, error)
-            _let_go(model, error)
+            # Frames of the error hold the memory of the refused model, and so do parts that know their parents.
+            forget(model)
+            for raised in chain(error):
+                traceback.clear_frames(raised.__traceback__)
+            gc.collect()
             if (left_s := left_s - (thread_time() - start)) <= 0:
                 break
             continue
@@ -180,14 +180,6 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
     if go_on is not None and "(" not in request.target and not is_trial:
         return go_on(PATIENCE_S, SLOW_S)
     raise first
-
-
-def _let_go(model: nn.Module, error: BaseException) -> None:
-    """Free the memory of a refused model, which frames of the error hold, and parts that know their parents."""
-    forget(model)
-    for raised in chain(error):
-        traceback.clear_frames(raised.__traceback__)
-    gc.collect()
 
 
 def _of_model(

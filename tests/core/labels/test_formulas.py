@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from torchrecorder.labels.formulas import formula
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 
 
 class Computing(nn.Module):

@@ -9,7 +9,7 @@ from tests.core.drawing.engines import laid_out
 from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.proof import layout as proof
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 

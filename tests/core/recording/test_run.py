@@ -16,7 +16,8 @@ from tests.truth.case import Case
 from tests.truth.neutral import to_neutral
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import from_json, to_json
-from torchrecorder.recording import capture, run
+from torchrecorder.recording import run
+from torchrecorder.recording.run import capture
 
 X = torch.ones(2, 3)
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.errors import TorchRecorderError
-from torchrecorder.recording import capture
 from torchrecorder.recording.machine import large
 from torchrecorder.recording.machine.large import built, is_numberless, with_numbers
+from torchrecorder.recording.run import capture
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Worker
 
