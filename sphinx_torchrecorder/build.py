@@ -155,7 +155,6 @@ def models_among(names: Iterable[str], results: Mapping[Asked, Outcome]) -> list
 
 
 def _conditions(node: nodes.Node) -> Iterator[str]:
-    """The conditions of the `only` directives that a node stands in."""
     while (node := node.parent) is not None:
         if isinstance(node, addnodes.only):
             yield node["expr"]

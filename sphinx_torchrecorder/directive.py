@@ -62,6 +62,13 @@ class _Directive(SphinxDirective):
         self.set_source_info(node)
         return node
 
+    def named(self, frame: nodes.Element) -> nodes.Element:
+        """The frame with its place in the source, and the name of the options."""
+        self.set_source_info(frame)
+        if self.options.get("name"):
+            self.add_name(frame)
+        return frame
+
     def caption(self, kind: type[nodes.TextElement]) -> list[nodes.Node]:
         text = self.options.get("caption")
         if not text:
@@ -95,10 +102,7 @@ class DiagramDirective(_Directive):
         frame = nodes.figure("", self.placeholder(body), *self.caption(nodes.caption), classes=["torchrecorder"])
         if text := self.legend(body):
             frame += nodes.legend("", *text)
-        self.set_source_info(frame)
-        if self.options.get("name"):
-            self.add_name(frame)
-        return [frame]
+        return [self.named(frame)]
 
 
 class TableDirective(_Directive):
@@ -115,10 +119,7 @@ class TableDirective(_Directive):
         body = self.read()
         placeholder = self.placeholder(body, is_table=True)
         frame = nodes.table("", *self.caption(nodes.title), placeholder, classes=["torchrecorder-layers"])
-        self.set_source_info(frame)
-        if self.options.get("name"):
-            self.add_name(frame)
-        return [frame, *self.legend(body)]
+        return [self.named(frame), *self.legend(body)]
 
 
 class ModelsDirective(_Directive):
@@ -143,10 +144,7 @@ class ModelsDirective(_Directive):
         frame = nodes.container("", *self.caption(nodes.paragraph), placeholder, classes=classes)
         for caption in frame.findall(nodes.paragraph):
             caption["classes"].append("torchrecorder-caption")
-        self.set_source_info(frame)
-        if self.options.get("name"):
-            self.add_name(frame)
-        return [frame]
+        return [self.named(frame)]
 
 
 class ShowDiagrams(SphinxPostTransform):
@@ -155,7 +153,7 @@ class ShowDiagrams(SphinxPostTransform):
     It runs in the main process, before links are resolved (10) and images are collected (100). In an HTML page::
 
         <figure align="…" classes="torchrecorder …">              with `:align:` and `:class:`
-            <diagram_picture picture="PagePicture(…)">
+            <diagram_picture contents="…">
                 <pending_xref reftarget="pkg.Class">              one for each class that has a page
                     <inline torchrecorder_class="pkg.Class">
             <caption>
@@ -248,5 +246,4 @@ class ShowDiagrams(SphinxPostTransform):
                 return figure.tree(outcome.diagram)
         if options.loading != "embed":
             return figure.image(frame, outcome.diagram, options, self.env, request.docname, "image/svg+xml")
-        notes = outcome.about(figure._)
-        return figure.inline(frame, outcome.diagram, options, request, copies, build.linked, notes)
+        return figure.inline(frame, outcome, outcome.diagram, request, copies, build.linked)

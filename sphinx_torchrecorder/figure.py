@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import posixpath
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,22 +28,8 @@ if TYPE_CHECKING:
 _ = get_translation(words.CATALOG)
 
 
-@dataclass(frozen=True, slots=True)
-class PagePicture:
-    """A diagram in its place in an HTML page; only its links are not known yet."""
-
-    diagram: Diagram
-    copy: int
-    """Counts the same picture in a page, for ids that are unique."""
-    options: FigureOptions
-    page: CopyNumbers
-    asked: Asked
-    about: tuple[str, ...]
-    """Notes that readers can open."""
-
-
 class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
-    """A picture for HTML, in its attribute `picture`; its children are references to the classes it shows.
+    """A picture for HTML, which its attribute `contents` writes; its children are references to the classes it shows.
 
     Not docutils' `raw`: Sphinx puts the words of raw HTML into the search index, and every label of every layer there
     buries the pages that explain them.
@@ -50,15 +37,10 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils nam
 
 
 def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
-    picture: PagePicture = node["picture"]
     try:
-        urls = addresses(node)
-        shown = picture.page.contents(
-            picture.diagram, picture.options, copy=picture.copy, urls=urls, about=picture.about, translate=_
-        )
-        translator.body.append(f"{shown}\n")
+        translator.body.append(f"{node['contents'](urls=addresses(node))}\n")
     except Exception as unexpected:  # of one picture, which must not cost the page
-        unforeseen_box(build_of(translator.builder.env), picture.asked, unexpected).walkabout(translator)
+        unforeseen_box(build_of(translator.builder.env), node["asked"], unexpected).walkabout(translator)
     raise nodes.SkipNode
 
 
@@ -73,19 +55,13 @@ def dress(frame: nodes.Element, options: FigureOptions, form: Form) -> None:
 
 
 def inline(
-    frame: nodes.Element,
-    diagram: Diagram,
-    options: FigureOptions,
-    asked: Asked,
-    copies: CopyNumbers,
-    linked: Container[str],
-    about: tuple[str, ...],
+    frame: nodes.Element, outcome: Outcome, diagram: Diagram, asked: Asked, copies: CopyNumbers, linked: Container[str]
 ) -> nodes.Node:
     """Picture as a part of an HTML page, with references that Sphinx is still to resolve.
 
     Only classes in `linked` have a page; there is no use in looking for the others again.
     """
-    natural = max(drawing.width for drawing in diagram.drawings)
+    options, natural = outcome.request.figure, max(drawing.width for drawing in diagram.drawings)
     width, height = options.size(natural)
     if options.figwidth == "image" or (options.align in ("left", "right") and not options.figwidth):
         # Text flows around, so the caption must not make the figure wider.
@@ -97,8 +73,9 @@ def inline(
         frame["width"] = options.figwidth
     classes = [cls for cls in diagram.classes if cls in linked] if options.links else []
     references = [reference(cls, asked.docname) for cls in classes]
-    picture = PagePicture(diagram, copies.add(diagram, options.name), options, copies, asked, about)
-    return diagram_picture("", *references, picture=picture)
+    copy = copies.add(diagram, options.name)
+    contents = partial(copies.contents, diagram, options, copy=copy, about=outcome.about(_), translate=_)
+    return diagram_picture("", *references, contents=contents, asked=asked, has_zoom=options.zoom)
 
 
 def image(

@@ -186,7 +186,6 @@ def _put(outcome: Outcome, wanted: FileType, output: str, number: int, count: in
 
 
 def _names(target: str, pipeline: Pipeline) -> Iterator[str]:
-    """A target, or those that match it."""
     is_module = target.isidentifier()
     if not is_module and not is_pattern(target):
         yield target

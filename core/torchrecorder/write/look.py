@@ -315,7 +315,6 @@ def signs(figure: Figure) -> Iterator[Sign]:
 
 
 def _moved(path: str, x: float, y: float) -> str:
-    """The path with its absolute points, those behind each M, moved."""
     moved = ""
     for part in path.split("M")[1:]:
         end = next(i for i, letter in enumerate(part) if letter.isalpha())
