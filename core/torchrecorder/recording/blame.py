@@ -16,9 +16,13 @@ from types import TracebackType
 
 from torch import Tensor
 
+from torchrecorder.errors import chain
 from torchrecorder.graph import Graph
 from torchrecorder.recording.code_info import is_user_file
 from torchrecorder.running.nested import tensors_in
+
+_BY_CHANCE = 10
+"""Characters of a message that may stand in another one by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ def blame(error: BaseException, graph: Graph, values_of: Callable[[Tensor], Iter
     """The inputs that an exception of a forward is about; `values_of` gives the recorded values that a tensor holds."""
     inputs: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
-    for traceback in reversed(tracebacks(error)):
+    for traceback in reversed(tracebacks(repeated(error))):
         frame = traceback.tb_frame
         if not is_user_file(frame.f_code.co_filename):
             continue
@@ -49,6 +53,13 @@ def blame(error: BaseException, graph: Graph, values_of: Callable[[Tensor], Iter
         if frame.f_code.co_name == "forward":
             absent = tuple(name for name, value in held.items() if value is None)  # the model's own is the last
     return Blame(inputs, absent)
+
+
+def repeated(error: BaseException) -> BaseException:
+    """The exception whose message another one repeats, as containers do that add the place in them; else itself."""
+    said = "".join(str(error).split())
+    inner = (it for it in chain(error) if len(text := "".join(str(it).split())) > _BY_CHANCE and text in said)
+    return [error, *inner][-1]
 
 
 def tracebacks(error: BaseException) -> list[TracebackType]:

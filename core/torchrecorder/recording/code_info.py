@@ -267,7 +267,7 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
         or filename == _CONTROL_FLOW
         or (code.co_name == "forward" and code.co_argcount > 0)
     )
-    named = file is not None and _is_named_function(code)
+    named = file is not None and _is_named_function(code, namespace)
     function = (code.co_qualname.rpartition("<locals>.")[2], f"{file}:{code.co_firstlineno}") if named else None
     is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
     is_init = (code.co_name == "__init__" and code.co_argcount > 0) or code is MAKES_PARAMETER
@@ -278,15 +278,20 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
     return CodeInfo(namespace.get("__name__"), file, {}, {}, *facts)
 
 
-def _is_named_function(code: CodeType) -> bool:
+def _is_named_function(code: CodeType, namespace: Mapping[str, object]) -> bool:
     """Whether it is a function whose name says what it does, and that is one frame from beginning to end.
 
-    A forward is a call. What a decorator puts around a function is a closure over `*args`; the name is its own.
+    A forward is a call, and so is the `__call__` of a module; that of another object is a function. What a decorator
+    puts around a function is a closure over `*args`; the name is its own.
     """
     name, flags = code.co_name, code.co_flags
     is_wrapper = bool(code.co_freevars) and bool(flags & inspect.CO_VARARGS)
     is_plain = bool(flags & inspect.CO_OPTIMIZED) and not flags & _RESUMED  # not the body of a class
-    return is_plain and not is_wrapper and not name.startswith("<") and name not in ("forward", "__call__")
+    if name == "__call__":  # with `*args` it is that of a decorator
+        owner = namespace.get(code.co_qualname.removesuffix(".__call__"))
+        is_object = isinstance(owner, type) and not issubclass(owner, torch.nn.Module)
+        return is_object and is_plain and not flags & inspect.CO_VARARGS
+    return is_plain and not is_wrapper and not name.startswith("<") and name != "forward"
 
 
 def _assigned(code: CodeType, offsets: Container[int]) -> Iterator[tuple[int, str]]:

@@ -21,6 +21,7 @@ from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.batch_axes import ABOUT_SIZES, BatchAxes
 from torchrecorder.recording.control_flow import Watched, computed, is_control_flow
 from torchrecorder.recording.isolation.journal import Journal
+from torchrecorder.recording.isolation.substitutes import has_numbers
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
 from torchrecorder.recording.machine.memory import Room
 from torchrecorder.recording.names import CHANGES_STATE, LAYS_OPEN, SIZES, OpName, attributes, op_name
@@ -41,6 +42,8 @@ from torchrecorder.running.nested import tensors_in
 _op = quick(Op)
 _depth: Callable[[], int] = (torch_private.FAKE_MODES.get() or (lambda: 0,))[0]
 _BACKWARD: tuple[Any, ...] = Tensor.backward, torch.autograd.backward
+_NO_NUMBER = "?"
+"""A number that is not known, in text: what a forward prints or raises with it counts, not the number."""
 _unseen: type[AbstractContextManager[object]] = torch_private.NO_TORCH_FUNCTION.get() or contextlib.nullcontext
 """In this, a tensor of a class of the user's own does not see what it is asked, which it may refuse."""
 
@@ -232,7 +235,7 @@ class OpLog:
             self._nodes.learn(fresh, value)
         self.rows.append(_op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
 
-    def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+    def _question(self, func: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, object]) -> object:
         if is_control_flow(func):
             return self._control_flow(func, args, kwargs)
         if func in _BACKWARD:  # each kernel of it is an operation, as those of `torch.autograd.grad` are
@@ -242,6 +245,9 @@ class OpLog:
             self._before_question(name, args)
             if self.questions.sized_by_data and func in SIZES:
                 self.questions.sized(args)
+            # Of one number torch formats that; of another class than its own, the object, which has no formats.
+            if func is Tensor.__format__ and args[0].dim() == 0 and not has_numbers(args[0]):
+                return _NO_NUMBER
         self._running = RunningOp()
         try:
             answer = func(*args, **kwargs)

@@ -24,7 +24,7 @@ from torchrecorder.recording.machine.memory import most
 from torchrecorder.running.nested import tensors_in
 from torchrecorder.running.restore import start_random_numbers
 
-_LARGE = 300_000_000
+LARGE = 300_000_000
 """Parameters above which a model is not computed unless asked: it takes seconds and gigabytes for one picture."""
 _BYTES = 8
 """Of the memory that a trial may fill, for each parameter: its number, and as much for what is computed with it."""
@@ -44,13 +44,15 @@ _LEAVES = {
     *("item", "tolist", "numpy", "is_nonzero", "equal"),
 }
 """Functions by which a constructor gets to know numbers."""
+_LEFT = {"empty", "empty_like", "new_empty", "empty_strided"}
+"""Functions that give tensors without numbers."""
 _builders: dict[int, tuple[nn.Module, Callable[[], object], int]] = {}
 """Of the large models of this process, which records one, by id; a user's class may refuse to be a key."""
 
 
 def largest() -> int:
     """Parameters of the largest model that is computed here unless asked."""
-    return min(_LARGE, most() // _BYTES)
+    return min(LARGE, most() // _BYTES)
 
 
 def built(build: Callable[[], object], seed: int) -> object:
@@ -63,7 +65,7 @@ def built(build: Callable[[], object], seed: int) -> object:
     numberless = _Numberless()
     counting = register_module_parameter_registration_hook(numberless.count)
     try:
-        with numberless:
+        with _Filled(), numberless:
             model = build()
     except Exception:
         if numberless.counted <= _SMALL:
@@ -75,7 +77,8 @@ def built(build: Callable[[], object], seed: int) -> object:
         _builders[id(model)] = model, build, seed
     elif numberless.counted > _SMALL:
         start_random_numbers(seed)
-        model = build()
+        with _Filled():
+            model = build()
     return model
 
 
@@ -97,6 +100,22 @@ def with_numbers(model: nn.Module) -> nn.Module:
 def forget(model: nn.Module) -> None:
     """Let a model go that is not recorded in the end."""
     _builders.pop(id(model), None)
+
+
+class _Filled(TorchFunctionMode):
+    """Has integers that a constructor leaves to weights be 0, which any table has a row for, and not what is there."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if getattr(func, "__name__", "") in _LEFT and isinstance(result, Tensor) and not result.dtype.is_floating_point:
+            result.zero_()
+        return result
 
 
 class _Numberless(TorchFunctionMode):
