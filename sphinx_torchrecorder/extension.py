@@ -76,5 +76,7 @@ def link_assets(
     classes = {name for frame in frames for name in frame["classes"]}
     if classes & {"torchrecorder", "torchrecorder-layers", build.MODELS_NAME}:
         app.add_css_file(words.STYLE)
-    if build.MODELS_NAME in classes or any(node["has_zoom"] for node in doctree.findall(figure.diagram_picture)):
+    if build.MODELS_NAME in classes:
+        app.add_js_file(words.MODELS_SCRIPT, loading_method="defer")
+    if any(node["has_zoom"] for node in doctree.findall(figure.diagram_picture)):
         app.add_js_file(words.SCRIPT, loading_method="defer")

@@ -225,10 +225,10 @@ class _ModelsWriter:
     def table(self, rows: list[ModelRow]) -> nodes.table:
         from torchrecorder.site import COLUMNS
 
-        heads = [_(COLUMNS[name]) for name in self.columns]
+        heads = {name: _(COLUMNS[name]) for name in self.columns}
         lines = [nodes.row("", *self._entries(row)) for row in rows]
-        widths = (nodes.colspec(colwidth=max(6, len(head))) for head in heads)
-        head = nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph(text, text)) for text in heads)))
+        widths = (nodes.colspec(colwidth=max(6, len(head))) for head in heads.values())
+        head = nodes.thead("", nodes.row("", *(_entry(name, nodes.Text(text)) for name, text in heads.items())))
         group = nodes.tgroup("", *widths, head, nodes.tbody("", *lines), cols=len(heads))
         return nodes.table("", group)
 
@@ -252,7 +252,7 @@ class _ModelsWriter:
             special = {"name": self._name, "picture": self._picture}.get(column)
             text, url = row.cell(column, _), row.address(column)
             plain = nodes.reference("", text, refuri=url) if url else nodes.Text(text)
-            yield nodes.entry("", _paragraph(special(row) if special else plain))
+            yield _entry(column, special(row) if special else plain)
 
     def _name(self, row: ModelRow) -> nodes.Node:
         if row.url:
@@ -270,6 +270,12 @@ class _ModelsWriter:
         folder = relative_uri(self.builder.get_target_uri(self.docname), "_images")
         address = row.url or posixpath.join(folder, posixpath.basename(shown["uri"]))
         return nodes.reference("", "", shown, refuri=address, internal=True)
+
+
+def _entry(column: str, content: nodes.Node) -> nodes.entry:
+    from torchrecorder.site import NUMBERS
+
+    return nodes.entry("", _paragraph(content), classes=["number"] if column in NUMBERS else [])
 
 
 def _paragraph(*content: nodes.Node, classes: Sequence[str] = ()) -> nodes.paragraph:

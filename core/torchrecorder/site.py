@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from torchrecorder.page.models import rows_of as rows_of
     from torchrecorder.request.models import COLUMNS as COLUMNS
     from torchrecorder.request.models import FEWEST_MODELS as FEWEST_MODELS
+    from torchrecorder.request.models import NUMBERS as NUMBERS
     from torchrecorder.request.models import ModelList as ModelList
     from torchrecorder.request.models import read_list as read_list
     from torchrecorder.worker.client import Worker
@@ -80,7 +81,7 @@ _HOMES = {
     **{"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "data_address": "page.figure"},
     **dict.fromkeys(("ModelRow", "line_of_inputs", "models_html", "rows_of"), "page.models"),
     "names_at": "page.code",
-    **dict.fromkeys(("ModelList", "read_list", "COLUMNS", "FEWEST_MODELS"), "request.models"),
+    **dict.fromkeys(("ModelList", "read_list", "COLUMNS", "FEWEST_MODELS", "NUMBERS"), "request.models"),
 }
 """Names that many builds do not need: writers of pages, lists of models, and workers of servers."""
 

@@ -23,7 +23,7 @@ from torchrecorder.page import about
 from torchrecorder.page.outcome import Outcome
 from torchrecorder.page.words import IN_TABLE, Translate, in_english
 from torchrecorder.request import Body, parse_target
-from torchrecorder.request.models import COLUMNS, ListedModel, ModelList
+from torchrecorder.request.models import COLUMNS, NUMBERS, ListedModel, ModelList
 
 _TOGETHER = "\N{NO-BREAK SPACE}"
 """Between a number and its unit, which no line of a narrow cell parts."""
@@ -146,7 +146,7 @@ def models_html(shown: ModelList, rows: Sequence[ModelRow], caption: str, transl
     if shown.is_grid:
         cards = "".join(_card(shown, row, translate) for row in rows)
         return f'{above}<ul class="torchrecorder-grid">{cards}</ul>{below}'
-    head = "".join(f'<th scope="col">{escape(translate(COLUMNS[name]))}</th>' for name in shown.columns)
+    head = "".join(f'<th scope="col"{_class(name)}>{escape(translate(COLUMNS[name]))}</th>' for name in shown.columns)
     lines = "".join(f"<tr>{''.join(_cells(shown, row, translate))}</tr>" for row in rows)
     return f"{above}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{below}"
 
@@ -155,7 +155,11 @@ def _cells(shown: ModelList, row: ModelRow, translate: Translate) -> list[str]:
     if not row.is_drawn:
         why = escape(row.outcome.reasons(translate)[0].splitlines()[0])
         return [f'<td colspan="{len(shown.columns)}"><strong>{escape(row.name)}</strong> {why}</td>']
-    return [f"<td>{_content(row, column, translate)}</td>" for column in shown.columns]
+    return [f"<td{_class(column)}>{_content(row, column, translate)}</td>" for column in shown.columns]
+
+
+def _class(column: str) -> str:
+    return ' class="number"' if column in NUMBERS else ""
 
 
 def _card(shown: ModelList, row: ModelRow, translate: Translate) -> str:

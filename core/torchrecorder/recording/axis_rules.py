@@ -217,6 +217,19 @@ def _reshaped(call: Called) -> Axes:
     return Axes(by_code, is_all and not left)
 
 
+def _moved(call: Called) -> Axes | Sequence[Axes]:
+    """The axes in the order in which the code says them, all of them or two that change places."""
+    if call.kwargs:
+        return _larger(call)
+    x, *said = call.args
+    order = [axis % x.ndim for axis in (said[0] if type(said[0]) in (tuple, list) else said)]
+    if len(order) < x.ndim or call.func.__name__.startswith(("transpose", "swap")):
+        first, second = order
+        order = [{first: second, second: first}.get(axis, axis) for axis in range(x.ndim)]
+    own = call.of(x)
+    return Axes(frozenset(new for new, old in enumerate(order) if old in own.batch), own.is_all)
+
+
 def _flattened(call: Called) -> Axes:
     (axes,), start = _larger(call), call.kwargs.get("start_dim", [*call.args, 0][1])
     return axes if axes.is_all else Axes(axes.batch & {*range(start)}, False)
@@ -369,8 +382,9 @@ _NAMES = {
     "glu": AxisRule(_kept),
     "one_hot": AxisRule(_counted),
     "getitem": AxisRule(_item),
+    "permute transpose swapaxes swapdims": AxisRule(_moved),
     "view_as reshape_as expand expand_as broadcast_to repeat repeat_interleave zeros ones empty full rand randn arange "
-    "randint new_zeros new_ones new_empty new_full permute transpose swapaxes swapdims movedim t T mT select unbind "
+    "randint new_zeros new_ones new_empty new_full movedim t T mT select unbind "
     "unsqueeze squeeze split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn "
     "ifftn": AxisRule(_larger),
 }

@@ -196,7 +196,7 @@ class BatchAxes:
         if self.was_asked and not rule.is_of_shapes:
             _, args, kwargs, _ = called
             sizes = sizes_in(*args, *kwargs.values())
-        is_fixed = all(of is None or of == FIXED for of in axes)  # so is what is made of it
+        is_fixed = not any(of is not None and of is not FIXED for of in axes)  # so is what is made of it
         if is_fixed and not sizes and (given or rule.way is not None):
             return
         if running_transform() is not None:

@@ -181,6 +181,8 @@ class CodeInfo(NamedTuple):
     """Its file as `pkg/mod.py`; None if it lies in torch or in the recorder, or was generated."""
     sources: dict[int, str]
     """What `source` gave, by the offset of the instruction: asking a frame for its line is slow."""
+    variables: dict[int, str]
+    """The variables that get what instructions make, by their offsets; empty for none."""
     statements: dict[int, Statement]
     """What `statement` gave, by line: its source is parsed for it."""
     is_end: bool
@@ -240,9 +242,12 @@ class CodeInfos:
     def assigned(self, places: Set[str]) -> Iterator[tuple[str, str]]:
         """Places in the code, `net.py:12+160`, with the variable that gets what is made there."""
         for code in self._kept:
-            known = ((offset, f"{place}+{offset}") for offset, place in self.known[id(code)].sources.items())
-            wanted = {offset: place for offset, place in known if place in places}
-            yield from ((wanted[offset], name) for offset, name in (_assigned(code, wanted) if wanted else ()))
+            info = self.known[id(code)]
+            if new := info.sources.keys() - info.variables.keys():
+                info.variables.update(dict.fromkeys(new, "") | dict(_assigned(code, new)))
+            for offset, name in info.variables.items():
+                if name and (place := f"{info.sources[offset]}+{offset}") in places:
+                    yield place, name
 
     def place(self, frame: FrameType | None) -> tuple[str | None, int | None]:
         """`file:line` and the offset of the instruction where the innermost frame of the user's is."""
@@ -275,7 +280,7 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
     whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
     is_looked_at = is_scope or named or is_import or is_checkpoint or is_init or whole is not None
     facts = (is_end, is_scope, function, is_import, is_checkpoint, is_init, whole, is_looked_at)
-    return CodeInfo(namespace.get("__name__"), file, {}, {}, *facts)
+    return CodeInfo(namespace.get("__name__"), file, {}, {}, {}, *facts)
 
 
 def _is_named_function(code: CodeType, namespace: Mapping[str, object]) -> bool:

@@ -2,9 +2,9 @@
 
 A function that runs several operations is one for its users. Of the numbers in tensors the model's code asks what it
 carries out of PyTorch, and which branches it takes. A tensor that is younger than the recording is not taken for a
-constant in silence: the garbage collector keeps new objects apart until its next look at them. So it looks at the
-beginning, and whenever it is about to look again, the tensors among the new objects are remembered. Nothing is asked of
-older objects, of which a process has millions.
+constant in silence: the garbage collector keeps new objects apart until its next look at them, in the order in which
+they came. So whenever it is about to look, the tensors are remembered that came after the recording began. Nothing is
+asked of older objects, of which a process has millions.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from torch import Tensor
 
@@ -125,7 +126,7 @@ class Questions:
 
     def _are_fixed(self, args: Sequence[object]) -> bool:
         """Whether tensors hold what operations made of nothing, as `torch.arange(n)` does; not random numbers."""
-        values = self._values.read_all(filter(self._values.is_known, innermost(tensors_in(args, []))))
+        values = self._values.read_all([*filter(self._values.is_known, innermost(tensors_in(args, [])))])
         waiting = [*values]
         for value in waiting:
             producer = self._values.rows[value].producer
@@ -144,17 +145,17 @@ class Births:
 
     def __init__(self) -> None:
         self._remembered: dict[int, weakref.ref[Tensor]] = {}
-        self._is_on = False
+        self._first: list[object] | None = None
+        """The first of the new objects."""
 
     @contextmanager
     def noticed(self) -> Iterator[None]:
-        gc.collect(0)
+        self._first = []
         gc.callbacks.append(self._on_look)
-        self._is_on = True
         try:
             yield
         finally:
-            self._is_on = False
+            self._first = None
             gc.callbacks.remove(self._on_look)
 
     def has(self, tensor: Tensor) -> bool:
@@ -162,10 +163,16 @@ class Births:
         known = self._remembered.get(id(tensor))
         if known is not None and known() is tensor:
             return True
-        return self._is_on and any(item is tensor for item in gc.get_objects(generation=0))
+        return self._first is not None and any(item is tensor for item in self._new())
+
+    def _new(self) -> list[Any]:
+        """Objects since the beginning, or since the collector looked."""
+        young = gc.get_objects(generation=0)
+        at = next((place for place, item in enumerate(young) if item is self._first), -1)
+        return young[at + 1 :]
 
     def _on_look(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":
-            for item in gc.get_objects(generation=0):
+            for item in self._new():
                 if issubclass(type(item), Tensor):  # by its type: an object may lie about its class
                     self._remembered[id(item)] = weakref.ref(item)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from torchrecorder.cache.index import StampedIndex, stamp_of
 from torchrecorder.cache.store import Store
@@ -399,15 +399,8 @@ def environment(python: str, folder: Path) -> dict[str, str]:
     return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": import_path(str(own))}
 
 
-class Interpreter(NamedTuple):
-    """Another Python than that of the build."""
-
-    path: list[str]
-    version: str
-
-
-def ask(python: str, machine: Store) -> Interpreter | None:
-    """Facts of another Python; None if it cannot be asked.
+def ask(python: str, machine: Store) -> tuple[list[str], str] | None:
+    """The path and the version of another Python than that of the build; None if it cannot be asked.
 
     The cache of this machine keeps the answer, so that a build that has nothing to record starts no process.
     """
@@ -417,14 +410,14 @@ def ask(python: str, machine: Store) -> Interpreter | None:
         return None
     index = StampedIndex(machine, "interpreters.json")
     if (known := index.get(program, stamp)) is not None and [*map(stamp_of, known["path"])] == known["stamps"]:
-        return Interpreter(list(known["path"]), str(known.get("version", "")))
+        return list(known["path"]), str(known.get("version", ""))
     command = [program, "-P", "-c", _ASK]
     try:
         done = subprocess.run(command, capture_output=True, check=True, timeout=_ASK_LIMIT_S, stdin=subprocess.DEVNULL)
         path, version = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    found = Interpreter([entry for entry in path if entry], version)
-    index.put(program, stamp, {"path": found.path, "stamps": [*map(stamp_of, found.path)], "version": version})
+    path = [entry for entry in path if entry]
+    index.put(program, stamp, {"path": path, "stamps": [*map(stamp_of, path)], "version": version})
     index.save()
-    return found
+    return path, version

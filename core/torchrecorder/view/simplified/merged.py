@@ -17,6 +17,9 @@ from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import DROPOUTS, JOINS, SHAPED_LIKE, SUMS
 from torchrecorder.view.plan.visibility import Visibility
 
+_WRITES = ("setitem", "index_put")
+"""Ops that say less than the name of the function that they are alone in."""
+
 
 def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: Set[int]) -> None:
     """Draw the ops of one function of the user's as one: `apply_rotary_pos_emb` for its sixteen steps.
@@ -38,7 +41,14 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: 
         ids = [node.id for node in group]
         is_all = place in whole and len(group) == size[place]
         n_ops = sum(node.kind == "op" for node in group)
-        if len(group) < 2 or not n_ops or is_all or not done.isdisjoint(ids) or not draft.is_convex(ids):
+        is_write = len(group) == 1 and _name(graph, group[0]) in _WRITES
+        if (
+            (len(group) < 2 and not is_write)
+            or not n_ops
+            or is_all
+            or not done.isdisjoint(ids)
+            or not draft.is_convex(ids)
+        ):
             continue
         drawn = {op for node in group for op in facts.ops_of(node)}
         ops = tuple(op for op in facts.ran_in[frame] if op in drawn or _is_inner(visible, frame, op))
