@@ -191,16 +191,13 @@ class Store:
 
     def _write(self, file: Path, data: bytes, *, is_lasting: bool = True) -> None:
         try:
-            self._replace(file, data, is_lasting)
+            self._make_folder()
+            for part in file.relative_to(self.folder).parents:
+                if str(part) != "." and (self.folder / part).is_symlink():
+                    raise OSError(f"{part} in it is a symbolic link, which may point outside of it")
+            write_whole(file, data, is_lasting=is_lasting)
         except OSError as error:
             self.problem = self.problem or f"cannot write to the cache {self.folder}: {error.strerror or error}"
-
-    def _replace(self, file: Path, data: bytes, is_lasting: bool) -> None:
-        self._make_folder()
-        for part in file.relative_to(self.folder).parents:
-            if str(part) != "." and (self.folder / part).is_symlink():
-                raise OSError(f"{part} in it is a symbolic link, which may point outside of it")
-        write_whole(file, data, is_lasting=is_lasting)
 
     def _make_folder(self) -> None:
         """Make the folder, with the files by which git and backup programs ignore it, and a README."""

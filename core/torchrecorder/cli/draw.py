@@ -75,7 +75,13 @@ def add_to(commands: Commands) -> None:
         " its name on the hub: hf:owner/name"
     )
     draw.add_argument("targets", nargs="+", metavar="TARGET", help=help_)
-    _add_file_arguments(draw.add_argument_group("what is written"))
+    file = draw.add_argument_group("what is written")
+    types = ", ".join(f".{kind.name} ({kind.help.replace('`', '')})" for kind in FILE_TYPES)
+    help_ = f"its ending says what is written: {types}; a folder, for several models; - for standard output (default)"
+    file.add_argument("-o", "--output", default=STDOUT, metavar="FILE", help=help_)
+    names = ",".join(kind.name for kind in FILE_TYPES)
+    help_ = "what is written where no ending says it (default: txt; in a folder svg)"
+    file.add_argument("--format", metavar=f"{{{names}}}", help=help_)
     for stage, title in _GROUPS.items():
         group = draw.add_argument_group(title)
         for option in (option for option in OPTIONS if option.stage == stage):
@@ -84,15 +90,6 @@ def add_to(commands: Commands) -> None:
             else:  # known only so that `check` can say what they are
                 group.add_argument(f"--{option.name}", nargs="?", const="", help=argparse.SUPPRESS)
     add_places(draw, ("remote", "URL"), ("engine", "ENGINE"))
-
-
-def _add_file_arguments(file: argparse._ArgumentGroup) -> None:
-    types = ", ".join(f".{kind.name} ({kind.help.replace('`', '')})" for kind in FILE_TYPES)
-    help_ = f"its ending says what is written: {types}; a folder, for several models; - for standard output (default)"
-    file.add_argument("-o", "--output", default=STDOUT, metavar="FILE", help=help_)
-    names = ",".join(kind.name for kind in FILE_TYPES)
-    help_ = "what is written where no ending says it (default: txt; in a folder svg)"
-    file.add_argument("--format", metavar=f"{{{names}}}", help=help_)
 
 
 def check(arguments: argparse.Namespace) -> list[str]:

@@ -61,10 +61,13 @@ class Diagram:
 
     @cached_property
     def _shown(self) -> tuple[tuple[str, Drawing], ...]:
-        origins = self.steps or (("", self.origin),)
         return _join_depths(
-            [(depth, drawing if isinstance(drawing, Drawing) else drawing.load()) for depth, drawing in origins]
+            [(depth, drawing if isinstance(drawing, Drawing) else drawing.load()) for depth, drawing in self._origins]
         )
+
+    @property
+    def _origins(self) -> tuple[tuple[str, Drawing | CachedDrawing], ...]:
+        return self.steps or (("", self.origin),)
 
     @property
     def depths(self) -> tuple[tuple[str, Drawing], ...]:
@@ -88,7 +91,7 @@ class Diagram:
     @cached_property
     def digest(self) -> str:
         """Names what is drawn: SHA-256 in hexadecimal digits."""
-        names = [f"{depth}:{drawing.digest}" for depth, drawing in self.steps or (("", self.origin),)]
+        names = [f"{depth}:{drawing.digest}" for depth, drawing in self._origins]
         return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
     @property
@@ -99,9 +102,7 @@ class Diagram:
     @cached_property
     def classes(self) -> tuple[str, ...]:
         """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
-        if not self.steps:
-            return self.origin.classes
-        return tuple(dict.fromkeys(cls for _, drawing in self.steps for cls in drawing.classes))
+        return tuple(dict.fromkeys(cls for _, drawing in self._origins for cls in drawing.classes))
 
     @property
     def text(self) -> str:
