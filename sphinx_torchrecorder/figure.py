@@ -263,7 +263,7 @@ class _ModelsWriter:
         diagram = row.outcome.diagram
         assert diagram is not None
         options = row.outcome.request.figure
-        shown: Any = image(nodes.figure(), diagram, options, self.env, self.docname, "image/svg+xml")
+        shown: Any = image(nodes.figure(), diagram.without_foot(), options, self.env, self.docname, "image/svg+xml")
         shown.attributes |= {"alt": row.outcome.title(_), "loading": "lazy"}
         for name in ("width", "height"):
             shown.attributes.pop(name, None)

@@ -96,7 +96,7 @@ class ModelRow:
         """A line with the cells of these columns, but for the name, the picture and the tags."""
         cells = ((name, self.cell(name, translate)) for name in columns if name not in ("name", "picture", "tags"))
         return " · ".join(
-            text if name == "flops" else f"{translate(COLUMNS[name])}: {text}" for name, text in cells if text
+            text if name == "flops" else f"{translate(COLUMNS[name])}:{_TOGETHER}{text}" for name, text in cells if text
         )
 
 
