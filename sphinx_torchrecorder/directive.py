@@ -194,7 +194,7 @@ class ShowDiagrams(SphinxPostTransform):
         site = build.made
         if "rows" in placeholder:
             if site is not None and build.form != "nothing":
-                figure.show_models(placeholder, request, build, self.env)
+                figure.show_models(placeholder, request, build)
             else:
                 placeholder.parent.remove(placeholder)
             return

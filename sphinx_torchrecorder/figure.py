@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.builders import Builder
 from sphinx.environment import BuildEnvironment
 from sphinx.locale import get_translation
@@ -178,7 +179,7 @@ def add_lines(frame: nodes.Element, outcome: Outcome) -> None:
         frame += nodes.legend("", *shown)
 
 
-def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build, env: BuildEnvironment) -> None:
+def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build) -> None:
     """Put the table or the grid in place of the placeholder; outside of HTML it is a table without pictures."""
     from torchrecorder.site import FEWEST_MODELS, ModelList, ModelRow, line_of_inputs, rows_of
 
@@ -197,7 +198,7 @@ def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build, en
     named = _named_figures(site.results, site.app.builder, asked.docname)
     outcomes = map(site.shown, places)
     rows = [ModelRow(*row, named.get(row[1].request.recording, "")) for row in rows_of(shown, outcomes)]
-    writer = _ModelsWriter(shown, env, site.app.builder, asked.docname, has_pictures=build.form == "inline")
+    writer = _ModelsWriter(shown, site.app, asked.docname, has_pictures=build.form == "inline")
     is_grid = shown.is_grid and build.form == "inline"
     cards = nodes.bullet_list("", *map(writer.card, rows), classes=["torchrecorder-grid"]) if is_grid else None
     said = line_of_inputs(rows, writer.columns, _)
@@ -216,10 +217,8 @@ def _named_figures(results: Mapping[Asked, Outcome], builder: Builder, docname: 
 
 
 class _ModelsWriter:
-    def __init__(
-        self, shown: ModelList, env: BuildEnvironment, builder: Builder, docname: str, *, has_pictures: bool
-    ) -> None:
-        self.env, self.builder, self.docname = env, builder, docname
+    def __init__(self, shown: ModelList, app: Sphinx, docname: str, *, has_pictures: bool) -> None:
+        self.app, self.docname = app, docname
         self.columns = [name for name in shown.columns if name != "picture" or has_pictures]
 
     def table(self, rows: list[ModelRow]) -> nodes.table:
@@ -263,11 +262,11 @@ class _ModelsWriter:
         diagram = row.outcome.diagram
         assert diagram is not None
         options = row.outcome.request.figure
-        shown: Any = image(nodes.figure(), diagram.without_foot(), options, self.env, self.docname, "image/svg+xml")
+        shown: Any = image(nodes.figure(), diagram.without_foot(), options, self.app.env, self.docname, "image/svg+xml")
         shown.attributes |= {"alt": row.outcome.title(_), "loading": "lazy"}
         for name in ("width", "height"):
             shown.attributes.pop(name, None)
-        folder = relative_uri(self.builder.get_target_uri(self.docname), "_images")
+        folder = relative_uri(self.app.builder.get_target_uri(self.docname), "_images")
         address = row.url or posixpath.join(folder, posixpath.basename(shown["uri"]))
         return nodes.reference("", "", shown, refuri=address, internal=True)
 

@@ -79,7 +79,7 @@ def test_a_note_keeps_its_facts() -> None:
 def test_notes_are_said_so_somewhere() -> None:
     """Every piece between facts stands in the source, so a note that is worded anew is worded anew here."""
     package = Path(torchrecorder.__file__).parent
-    said = [f"the forward ran on fake tensors: {_SLOW} 2 s on real ones"]
+    said = [f"the forward ran on fake tensors: {_SLOW} 1 s on real ones"]
     for file in package.rglob("*.py"):
         if file.name != "words.py":
             tree = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
