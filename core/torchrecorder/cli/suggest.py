@@ -76,7 +76,7 @@ def _packages(given: Sequence[str]) -> dict[str, Path]:
     """The folders to import packages from, by their names; those of the project here if none is named."""
     if not given:
         here = [file.parent for base in (".", "src") for file in sorted(Path(base).glob("*/__init__.py"))]
-        given = [str(folder) for folder in here if folder.name not in _NO_PACKAGES]
+        given = [str(folder) for folder in here if folder.name.isidentifier() and folder.name not in _NO_PACKAGES]
         if not given:
             raise OptionError(("there is no package in this folder or in src: name one, as in `suggest docs pkg`",))
     folders = {name: Path(name) for name in given}

@@ -273,7 +273,8 @@ class _ProjectReader:
         """A table of models: a model or a pattern in each line, with options of its own."""
         rest = dict(written)
         columns, folder = rest.pop("columns", None), rest.pop("pictures", None)
-        listed = ModelList.of(Body("", {"columns": columns or ",".join(_columns(folder))}, legend=tuple(lines)))
+        usual = (name for name in USUAL_COLUMNS if name != "picture" or folder)
+        listed = ModelList.of(Body("", {"columns": columns or ",".join(usual)}, legend=tuple(lines)))
         rows: list[ListedModel] = []
         for row in listed.models:
             if row.body.fault:
@@ -373,7 +374,3 @@ class _ProjectReader:
                 asked = ("shown", target, drawn, *(("dark",) if is_dark else ()))
                 self._add(FilePart(place, name, _SVG, asked, plain, dark=is_dark))
         self._add(FilePart(place, file, "picture", (*asks, files), request, block=block, links=tuple(files)))
-
-
-def _columns(pictures: str | None) -> list[str]:
-    return [name for name in USUAL_COLUMNS if name != "picture" or pictures]
