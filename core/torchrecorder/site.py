@@ -36,7 +36,7 @@ from torchrecorder.request import (
     why_class_not_tried,
     why_not_tried,
 )
-from torchrecorder.request.header import read_header
+from torchrecorder.request.reading import read_header
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.digests import note_traced
 
@@ -50,39 +50,28 @@ if TYPE_CHECKING:
     from torchrecorder.page.models import rows_of as rows_of
     from torchrecorder.request.models import COLUMNS as COLUMNS
     from torchrecorder.request.models import FEWEST_MODELS as FEWEST_MODELS
+    from torchrecorder.request.models import NUMBERS as NUMBERS
     from torchrecorder.request.models import ModelList as ModelList
     from torchrecorder.request.models import read_list as read_list
     from torchrecorder.worker.client import Worker
     from torchrecorder.worker.lasting import PersistentWorker as PersistentWorker
 
 __all__ = [
-    "COLUMNS",
-    "FEWEST_MODELS",
     "SETTINGS",
     "Body",
-    "CopyNumbers",
     "Diagram",
     "DocstringField",
     "FigureOptions",
     "Message",
-    "ModelList",
-    "ModelRow",
     "Outcome",
-    "PersistentWorker",
     "Rules",
     "Site",
     "TorchRecorderError",
     "__version__",
     "completed",
-    "data_address",
     "facts_line",
-    "line_of_inputs",
-    "models_html",
-    "names_at",
     "names_of_class",
     "read_header",
-    "read_list",
-    "rows_of",
     "why_class_not_tried",
     "why_not_tried",
     "words",
@@ -92,7 +81,7 @@ _HOMES = {
     **{"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "data_address": "page.figure"},
     **dict.fromkeys(("ModelRow", "line_of_inputs", "models_html", "rows_of"), "page.models"),
     "names_at": "page.code",
-    **dict.fromkeys(("ModelList", "read_list", "COLUMNS", "FEWEST_MODELS"), "request.models"),
+    **dict.fromkeys(("ModelList", "read_list", "COLUMNS", "FEWEST_MODELS", "NUMBERS"), "request.models"),
 }
 """Names that many builds do not need: writers of pages, lists of models, and workers of servers."""
 

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from torchrecorder.files import rest
 from torchrecorder.files.comments import REST
 from torchrecorder.files.project import FilePart
-from torchrecorder.page.files import FileType, file_name, file_type
+from torchrecorder.page.files import FileType, file_name, file_type, outcome_for_print
 from torchrecorder.page.outcome import Outcome
-from torchrecorder.page.printed import outcome_for_print
 from torchrecorder.request import DiagramRequest
-from torchrecorder.request.models import COLUMNS
+from torchrecorder.request.models import COLUMNS, NUMBERS
 
 if TYPE_CHECKING:
     from torchrecorder.page.models import ModelRow
@@ -106,9 +105,8 @@ def _table(part: FilePart, outcomes: Sequence[Outcome]) -> Iterator[str]:
     if part.file.endswith(REST):
         yield from rest.table(heads, ([_rest_cell(row, name) for name in part.columns] for row in rows), said)
         return
-    numbers = ("parameters", "trainable", "flops", "memory", "depth")
     yield f"| {' | '.join(heads)} |"
-    yield f"|{'|'.join('---:' if name in numbers else '---' for name in part.columns)}|"
+    yield f"|{'|'.join('---:' if name in NUMBERS else '---' for name in part.columns)}|"
     for row in rows:
         cells = (_image(row) if name == "picture" else escaped(row.cell(name)) for name in part.columns)
         yield f"| {' | '.join(cells)} |"

@@ -10,7 +10,8 @@ from itertools import groupby, takewhile
 from math import prod
 
 from torchrecorder.graph import Module, symbolic
-from torchrecorder.labels.formulas import in_short
+from torchrecorder.graph.batch import batch_size, lost
+from torchrecorder.labels.formulas import in_short, last_telling, of_all
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -32,7 +33,7 @@ from torchrecorder.labels.summaries import among, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
 from torchrecorder.view.differences import values_of
-from torchrecorder.view.node_kinds import Kind, NodeKinds, plain, spoken
+from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
@@ -102,9 +103,12 @@ class Labels:
             differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
-            name = f"{node.name}()" if node.op is None else spoken(node.name)
-            facts = () if node.op is None else (in_short(self.graph, node.ops, node.op, MAX_LINE),)
-            return Label(clean(name, MAX_NAME), clean(" · ".join((*facts, *settings(node.spans))), MAX_LINE))
+            if node.op is None:
+                return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
+            text, spans = of_all(in_short(self.graph, node.ops, node.op, MAX_LINE), node.spans)
+            is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
+            name = last_telling(self.graph, node.ops) if is_sign else spoken(node.name)
+            return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op, node.spans, self._operands.said(whole or node, op))
@@ -248,7 +252,7 @@ class Labels:
             layer = self.kinds.layers.get(part.calls[0]) if part.calls else None
             own = (layer.name if layer is not None else "") or ("" if module is None else class_name(module))
             classes = values_of(part.spans, "class") or ((own,) if own else ())
-            classes_of_parts.append(among([*map(bare, classes)]) or self.node(part).name)
+            classes_of_parts.append(among([*map(bare, classes)]) or self.node(part, node).name)
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
@@ -267,7 +271,7 @@ class Labels:
                 continue
             for part in parts:
                 is_layer = part.kind == "call" and self.kind(part) in ("act", "norm")
-                name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
+                name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part, node).name
                 (_, behind) = self._lights(replace(node, parts=(part,))) if is_layer else ((), [name])
                 name = name if _letters(name) in map(_letters, behind) else behind[-1]  # `act` is a ReLU
                 words += f" · {name}" if part.kind == "op" or is_layer else f" {name}"
@@ -305,6 +309,12 @@ class Labels:
         is_first = thing in self._things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
 
+    @cached_property
+    def _doubtful(self) -> set[int]:
+        """Values with a size as large as the batch, of which it is not known whether it is that."""
+        size = batch_size(self.graph) or 1
+        return {value for value in lost(self.graph) if size in self.graph.values[value].shape} if size > 1 else set()
+
     def _not_run(self, box: Box) -> str:
         """`186 M not run`: how many of the model's parameters the forward does not read, if it is many."""
         module, is_whole = self._module(box.calls[0]), box.calls[0] == 0 and self.graph.info.failure is None
@@ -337,11 +347,12 @@ class Labels:
         return unequal
 
     def _again(self, module: Module, thing: Box | Node) -> str:
-        """`2 of 5 · shared` if other calls of the module are drawn elsewhere."""
+        """`2 of 5 · shared` if its module has other calls that are drawn elsewhere; no number if one is many."""
         things = self._things_of.get(module.fqn, [])
         if len({*thing.calls}) > 1 or module.fqn not in self._shared or thing not in things:
             return ""
-        return f"{1 + things.index(thing)} of {len(things)} · shared"
+        n_calls = sum(row.module == module.fqn for row in self.graph.calls)
+        return f"{1 + things.index(thing)} of {len(things)} · shared" if n_calls == len(things) else "shared"
 
     def shared(self, thing: Box | Node) -> int | None:
         """The number of its module among those whose calls are drawn apart; None if nothing else is a call of it."""
@@ -402,7 +413,7 @@ class Labels:
         count = len(node.values)
         if count > 1:
             return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")
-        has_shape = node.values and "shapes" in self.show
+        has_shape = node.values and "shapes" in self.show and node.values[0] not in self._doubtful
         shape = tensor(symbolic(self.graph, node.values[0]), self.show) if has_shape else ""
         return Label(
             clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE)

@@ -97,6 +97,7 @@ def among(values: Sequence[str], *, sizes: bool = False) -> str:
     >>> among(["1", "2", "4", "8", "16", "32"]), among(["64→64", "64→128", "128→128"], sizes=True)
     ('1, 2, 4 … 32', '64→64 … 128→128')
     """
+    values = [*map(rounded, values)]
     if len(values) <= (_SIZES_LISTED if sizes else _LISTED):
         return (", " if all(_is_number(value) for value in values) else " / ").join(values)
     if sizes:
@@ -106,6 +107,11 @@ def among(values: Sequence[str], *, sizes: bool = False) -> str:
         if [*values] != numbers and [*values] != numbers[::-1]:
             return f"{numbers[0]}–{numbers[-1]}"
     return f"{', '.join(values[:_BEGINNING])} … {values[-1]}"
+
+
+def rounded(text: str) -> str:
+    """A number in four digits; any other text as it is."""
+    return f"{float(text):.4g}" if _is_number(text) and "." in text else text
 
 
 def _is_number(text: str) -> bool:
@@ -127,7 +133,7 @@ def _window(value: str, axes: int = 0) -> str:
 
 
 def _common(value: str) -> str:
-    parts = _sizes(value)
+    parts = tuple(map(rounded, _sizes(value)))
     return parts[0] if len(set(parts)) == 1 else "×".join(parts)
 
 

@@ -30,41 +30,11 @@ _PROPERTIES = {"T", "mT", "H", "mH", "real", "imag", "data"}
 """Attributes of a tensor that compute a tensor; the others are questions."""
 
 _QUESTIONS = {
-    "size",
-    "dim",
-    "ndimension",
-    "stride",
-    "numel",
-    "nelement",
-    "is_floating_point",
-    "is_complex",
-    "is_signed",
-    "is_contiguous",
-    "is_inference",
-    "is_same_size",
-    "is_set_to",
-    "data_ptr",
-    "storage_offset",
-    "element_size",
-    "untyped_storage",
-    "storage",
-    "get_device",
-    "requires_grad_",
-    "register_hook",
-    "register_post_accumulate_grad_hook",
-    "retain_grad",
-    "is_tensor",
-    "equal",
-    "allclose",
-    "__len__",
-    "__bool__",
-    "__hash__",
-    "__dir__",
-    "__contains__",
-    "result_type",
-    "can_cast",
-    "is_nonzero",
-    "__reduce_ex__",
+    *("size", "dim", "ndimension", "stride", "numel", "nelement", "is_floating_point", "is_complex", "is_signed"),
+    *("is_contiguous", "is_inference", "is_same_size", "is_set_to", "data_ptr", "storage_offset", "element_size"),
+    *("untyped_storage", "storage", "get_device", "requires_grad_", "register_hook", "retain_grad", "is_tensor"),
+    *("register_post_accumulate_grad_hook", "equal", "allclose", "__len__", "__bool__", "__hash__", "__dir__"),
+    *("__contains__", "result_type", "can_cast", "is_nonzero", "__reduce_ex__"),
 }
 """Functions that give no tensor (or, `requires_grad_`, their argument): they are not operations."""
 
@@ -129,7 +99,7 @@ def op_name(func: Callable[..., object]) -> OpName | None:
 
 
 class Question(NamedTuple):
-    """A function that is no operation."""
+    """A function that is not an operation."""
 
     name: str
     tells: bool

@@ -72,12 +72,6 @@ def salted_digest(text: str, salt: str) -> str:
     return f"{salt}${digest.hex()[:_DIGITS]}"
 
 
-def is_salted_of(text: str, digest: str) -> bool:
-    """Whether the digest is of that text; one that an earlier version made has no salt."""
-    salt, sign, _ = digest.partition("$")
-    return (salted_digest(text, salt) if sign else text_digest(text)) == digest
-
-
 def is_passing(name: str) -> bool:
     """Whether a name in a folder comes and goes without a meaning."""
     return _PASSING.fullmatch(name) is not None

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.machinery import PathFinder
 from time import thread_time
+from typing import Any
 
 import torch
 from torch import nn
@@ -194,15 +195,8 @@ def _on_inputs(
     request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], **limits: float
 ) -> Graph:
     recorded = partial(_recorded, request, model)
-    guessed = partial(
-        record_guessed,
-        *(model, recorded),
-        run=request.run,
-        seed=request.seed,
-        mode=request.mode,
-        way=way,
-        **limits,
-    )
+    asked: dict[str, Any] = {"run": request.run, "seed": request.seed, "mode": request.mode, "way": way, **limits}
+    guessed = partial(record_guessed, model, recorded, **asked)
     if request.inputs:
         return recorded(Inputs(*load_arguments(request.inputs, allow)), request.run)
     if not request.shape:
