@@ -17,12 +17,10 @@ from typing import Any
 
 from torchrecorder.errors import OptionError, did_you_mean, near_miss
 from torchrecorder.files.comments import REST, Block, blocks
-from torchrecorder.page.files import FileType, file_name, file_type, type_of
-from torchrecorder.page.printed import requests_for_print, why_no_file
+from torchrecorder.page.files import FileType, file_name, file_type, requests_for_print, type_of, why_no_file
 from torchrecorder.request import OPTIONS, Body, DiagramRequest, FigureOptions, Settings, is_pattern
-from torchrecorder.request.header import read_header
 from torchrecorder.request.models import USUAL_COLUMNS, ListedModel, ModelList
-from torchrecorder.request.reading import as_text
+from torchrecorder.request.reading import as_text, read_header
 from torchrecorder.request.settings import read_settings
 
 CONFIGURATION = "pyproject.toml"
