@@ -27,6 +27,7 @@ from torch import nn
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.configurations import classes_around, configured
 from torchrecorder.recording.inputs import make_tensor
+from torchrecorder.recording.machine.weights import switched_off
 from torchrecorder.recording.shared_names import usual
 from torchrecorder.recording.written.reader import Reader
 from torchrecorder.recording.written.values import (
@@ -76,10 +77,13 @@ class Way:
     """The file and line, as `tests/test_net.py:12`, if it is from one."""
     file: Path | None = None
     calls: tuple[Call, ...] = ()
-    """Arguments with which the object is called there, each with its line."""
+    """Arguments with which the object is called there."""
 
     prepared: tuple[Prepared, ...] = ()
     """What is set in the object there before."""
+
+    is_instead: bool = False
+    """Whether it is for the case alone that the one before it cannot be built."""
 
     cls: type | None = None
     """For which the project was searched in vain before."""
@@ -118,7 +122,8 @@ def ways(
         is_trial: Whether the class is only tried: names may suggest what an author who names it would say.
     """
     kwargs = _accepted(builder, target.kwargs) if is_common else target.kwargs
-    yield Way(target.args, kwargs)
+    given = Way(target.args, kwargs)
+    yield from (given, *_without_weights(builder, given)) if not target.called else (given,)
     if is_common and (target.args or kwargs) and not needed_arguments(builder):
         yield Way(note="built without arguments, since it cannot be built with those of its pattern")
     start = thread_time()
@@ -162,11 +167,20 @@ def arguments_found(cls: type) -> Iterator[Way]:
 
 def _new(ways: Iterable[Way], cls: type, seen: set[str]) -> Iterator[Way]:
     """Those that were not given before, and that read no files and fetch nothing."""
-    for way in ways:
-        text = call_text("", way.args, way.kwargs) + "".join(name for name, *_ in way.prepared)
-        if text not in seen and not refused_argument(Target("", None, way.args, {**way.kwargs}), cls):
-            seen.add(text)
-            yield way
+    for written in ways:
+        for way in (written, *_without_weights(cls, written)):
+            text = call_text("", way.args, way.kwargs) + "".join(name for name, *_ in way.prepared)
+            if text not in seen and not refused_argument(Target("", None, way.args, {**way.kwargs}), cls):
+                seen.add(text)
+                yield way
+
+
+def _without_weights(builder: object, way: Way) -> list[Way]:
+    """The same with no weights asked for, which may not be there; none if none are asked for."""
+    off = switched_off(builder, way.kwargs)
+    said = f"with {', '.join(f'{name}={value}' for name, value in off.items())}, since a picture needs no weights"
+    note = f"{way.note}, {said}" if way.note else f"built {said}"
+    return [replace(way, kwargs={**way.kwargs, **off}, note=note, is_instead=True)] if off else []
 
 
 def depend_on_search(cls: type) -> None:
@@ -200,7 +214,7 @@ def _written(cls: type, place: Place | None) -> Iterator[Way]:
 
 def _shown(cls: type, place: Place | None) -> Iterator[Way]:
     for text in docstrings(cls):
-        yield from _ways(cls, Reader(cls).prompts(text).examples)
+        yield from _ways(cls, _on_page(cls, text))
     if place is not None:
         for path, text in islice(place.examples(cls.__name__, _near(cls)), _MOST_TEXTS):
             yield from _ways(cls, _in_text(cls, path, text), path, place.shown(path))
@@ -218,27 +232,40 @@ def _in_package(cls: type, place: Place | None) -> Iterator[Way]:
 
 def _in_text(cls: type, path: Path, text: str, known: Mapping[str, Any] | None = None) -> list[Example]:
     """Examples in one file: calls in Python code, also between other text, and tables of configurations."""
-    found: list[Example] = []
     with suppress(Exception):  # it may be any text, and what cannot be read shows nothing
         if path.suffix in (".yaml", ".yml", ".json"):
             # YAML is there where configurations are written in it.
             load = json.loads if path.suffix == ".json" else importlib.import_module("yaml").safe_load
             return [Example((), table, 0) for table in _tables(load(text))]
-        is_page = path.suffix != ".py"
-        for code in _code_in(text) if is_page else [text]:
+        if path.suffix == ".py":
             reader = Reader(cls, known)
-            with suppress(SyntaxError):
-                reader.read(code)
-            found += reader.examples
-        found += Reader(cls, known).prompts(text).examples if is_page else []
-    return found
+            reader.read(text)
+            return reader.examples
+        return _on_page(cls, text)
+    return []
+
+
+def _on_page(cls: type, text: str) -> list[Example]:
+    """Examples in the blocks of code of a page or docstring, and behind its prompts."""
+    found: list[Example] = []
+    for code in _code_in(text):
+        reader = Reader(cls)
+        with suppress(SyntaxError):
+            reader.read(code)
+        found += reader.examples
+    return found + Reader(cls).prompts(text).examples
+
+
+_INDENTED = r".*\n(?P<code>(?:\1[ \t]+\S.*(?:\n|\Z)|[ \t]*\n)+)"
+"""The rest of a line, and the lines below that lie deeper."""
 
 
 def _code_in(text: str) -> Iterator[str]:
     """The blocks of Python code without prompts in a page, each below as many lines as stand before it."""
     fenced = re.finditer(r"^([ \t]*)(?:```|~~~)[ {]*py[^\n]*\n(?P<code>.*?)^\1(?:```|~~~)", text, re.M | re.S)
-    blocks = re.finditer(r"^([ \t]*)\.\. (?:code\S*|testcode)::.*\n(?P<code>(?:\1[ \t]+\S.*\n|[ \t]*\n)+)", text, re.M)
-    for block in (*fenced, *blocks):
+    blocks = re.finditer(rf"^([ \t]*)\.\. (?:code\S*|testcode)::{_INDENTED}", text, re.M)
+    literal = re.finditer(rf"^([ \t]*)(?:\w.*::|Examples?:)[ \t]*{_INDENTED}", text, re.M)
+    for block in (*fenced, *blocks, *literal):
         code = re.sub(r"^[ \t]*:[\w-]+:.*$", "", block["code"], flags=re.M)
         if not code.lstrip().startswith(">>>"):
             yield "\n" * text.count("\n", 0, block.start("code")) + textwrap.dedent(code)
@@ -260,13 +287,19 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
     needed = {it.name for it in required(taken)}
     places = [it.name for it in taken if it.kind in (it.POSITIONAL_ONLY, it.POSITIONAL_OR_KEYWORD)]
     is_open = any(it.kind is it.VAR_KEYWORD for it in taken)
-    found: list[tuple[bool, bool, Way]] = []
+    found: dict[str, tuple[bool, bool, Way]] = {}
     for example in examples:
         kwargs = {name: it for name, it in example.kwargs.items() if is_read(it)}
         left_out = [name for name in example.kwargs if name not in kwargs]
         is_known = is_open or {*kwargs} <= {it.name for it in taken}
         covered = {*places[: len(example.args)], *kwargs}
         if not is_known or not needed <= covered or not is_read(example.args) or (not example.line and not needed):
+            continue
+        key = call_text(cls.__name__, example.args, kwargs) + "".join(name for name, *_ in example.prepared)
+        calls = tuple((f"{shown}:{line}" if path else "", *given) for line, *given in example.calls)
+        if key in found:  # the same object, called with something else
+            *order, way = found[key]
+            found[key] = *order, replace(way, calls=(*way.calls, *calls))
             continue
         text = call_text(cls.__name__, example.args, kwargs)
         text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
@@ -275,11 +308,11 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
         note = f"built as in {at}: {text}" if path else f"built as in an example of its docstring: {text}"
         prepared = tuple({it[0]: it for it in example.prepared}.values())
         note += "".join(f", then {name}(…)" for name, *_ in prepared)
-        way = Way(example.args, kwargs, note, "declared", at, path, tuple(example.calls), prepared)
+        way = Way(example.args, kwargs, note, "declared", at, path, calls, prepared)
         is_silent = not any(is_given([*it[1:]]) for it in example.calls)
         wants_weights = any(value and re.search("pretrain|weights|checkpoint", name) for name, value in kwargs.items())
-        found.append((bool(left_out) or wants_weights, is_silent, way))
-    yield from (way for *_, way in sorted(found, key=lambda it: it[:2]))
+        found[key] = bool(left_out) or wants_weights, is_silent, way
+    yield from (way for *_, way in sorted(found.values(), key=lambda it: it[:2]))
 
 
 def _siblings(cls: type) -> list[type]:
@@ -319,6 +352,16 @@ def _as_near(cls: type, place: Place | None) -> Iterator[Way]:
             yield replace(
                 way, args=(), kwargs=kwargs, note=f"built as in {where}: {text}", grade="model", calls=(), cls=cls
             )
+
+
+def called_near(cls: type) -> Iterator[Call]:
+    """Arguments that classes of the package with the same forward are called with: first those it derives from."""
+    place, forward = _place(cls), getattr(cls, "forward", None)
+    same = sorted((it for it in _siblings(cls) if it.forward is forward), key=lambda it: it not in cls.__mro__)
+    for near in islice(same, _OF_A_KIND) if place is not None else ():
+        depend_on_search(near)
+        for way in islice(_written(near, place), _OF_A_KIND):
+            yield from way.calls
 
 
 def _as_near_and_by_names(cls: type, near: Iterable[Way]) -> Iterator[Way]:

@@ -28,7 +28,7 @@ from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
 from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.recording.machine.devices import NOT_THERE, is_there, stands_for
-from torchrecorder.recording.machine.large import LARGE, is_numberless, with_numbers
+from torchrecorder.recording.machine.large import is_numberless, largest, with_numbers
 from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.recording.texts import says
 from torchrecorder.request import read_values
@@ -342,7 +342,7 @@ def is_small(model: nn.Module) -> bool:
             return False
         if kind == "param" and not is_lazy(tensor):
             size += tensor.numel()
-    return size <= LARGE
+    return size <= largest()
 
 
 def _given(forward: Forward) -> Iterator[Tensor]:

@@ -92,17 +92,19 @@ def models(text: str, seed: int, allow: Sequence[str], ways: Ways) -> Iterator[M
     if not may_build and not isinstance(item.__new__, FunctionType) and type(item).__call__ is type.__call__:
         raise NotAModule(text)
     first: TargetBuildFailed | None = None
-    is_built = False
+    is_any_built = is_built = False
     for way in ways(target, item):
+        if way.is_instead and is_built:
+            continue
         try:
             module = _built(text, target, item, way, seed)
         except TargetBuildFailed as error:
-            first = first or error
+            first, is_built = first or error, False
         else:
-            is_built = True
+            is_any_built = is_built = True
             yield Model(module, way)
             del module  # the next one wants its memory
-    if first is not None and not is_built:
+    if first is not None and not is_any_built:
         raise first
 
 

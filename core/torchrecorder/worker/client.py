@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 from torchrecorder.cache.index import Stamp, StampedIndex, stamp_of
 from torchrecorder.cache.store import Store
 from torchrecorder.errors import (
+    OUT_OF_MEMORY,
     TorchMissing,
     TorchRecorderError,
     WorkerCrashed,
@@ -39,7 +40,7 @@ from torchrecorder.request.settings import MEMORY_BYTES, Settings
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
 from torchrecorder.trace.ownership import foreign_path
-from torchrecorder.worker.messages import Answer, Job
+from torchrecorder.worker.messages import FILLED, Answer, Job
 
 Request = RecordingRequest | StylerRequest
 RequestT = TypeVar("RequestT", bound=Request)
@@ -66,6 +67,8 @@ class _Sent:
     log: Path
     start: float
     """By the clock of `time.monotonic`."""
+    has_share: bool
+    """Whether it may fill only a part of what a trial may."""
 
 
 class Worker(AbstractContextManager["Worker"]):
@@ -233,14 +236,15 @@ class Worker(AbstractContextManager["Worker"]):
             request = (self._alone or self._waiting).popleft()
             if not is_again:
                 on_start(request)
-            if (failed := self._send(request, self._timeouts_s[request])) is not None:
+            if (failed := self._send(request, self._timeouts_s[request], is_alone=is_again)) is not None:
                 yield request, failed
 
-    def _send(self, request: Request, timeout_s: float) -> Answer | None:
+    def _send(self, request: Request, timeout_s: float, *, is_alone: bool) -> Answer | None:
         """Send a job; the answer, if it cannot be."""
         self._number += 1
         package = request.root_module()
         is_trial = request in self._trials
+        has_share = is_trial and self._at_once > 1 and not is_alone
         limit_s = timeout_s * (_WAITS if is_trial else 1)
         is_used = self._is_greeted
         try:
@@ -258,7 +262,7 @@ class Worker(AbstractContextManager["Worker"]):
                 self._allow,
                 self._needs_compiler or request.run == "fake",
                 timeout_s if is_trial else 0.0,
-                TRIAL_BYTES if is_trial else 0,
+                TRIAL_BYTES // (2 if has_share else 1) if is_trial else 0,
             )
             self._started(request).send(job.to_json())
         except WorkerError as error:
@@ -273,7 +277,7 @@ class Worker(AbstractContextManager["Worker"]):
             self._end_process()
             self._alone.extend(self._lost())
             return Answer(error=WorkerCrashed(request.target, f"it could not be started: {error}"))
-        self._sent[self._number] = _Sent(request, limit_s, log, time.monotonic())
+        self._sent[self._number] = _Sent(request, limit_s, log, time.monotonic(), has_share)
         return None
 
     def _lost(self) -> list[Request]:
@@ -307,6 +311,8 @@ class Worker(AbstractContextManager["Worker"]):
             self._needs_compiler = self._needs_compiler or answer.needed_compiler
             if not self._forks or self._problem is not None:
                 self._end_process()
+            if sent.has_share and _wants_memory(answer.error):
+                return [], [sent.request]
             return [(sent.request, replace(answer, seconds=time.monotonic() - sent.start))], []
         if len(self._sent) > 1:
             return [], self._lost()
@@ -358,6 +364,11 @@ class Worker(AbstractContextManager["Worker"]):
             return "it did not start"
         process, self._process, self._is_greeted = self._process, None, False
         return process.end()
+
+
+def _wants_memory(error: TorchRecorderError | None) -> bool:
+    said = "" if error is None else f"{error}\n{error.details()}"
+    return any(text in said for text in (FILLED, *OUT_OF_MEMORY))
 
 
 def _together(requests: Iterable[RequestT]) -> list[RequestT]:

@@ -31,10 +31,11 @@ from torchrecorder.graph import Graph, to_json
 from torchrecorder.hub.models import with_facts
 from torchrecorder.recording.examples import Way, ways
 from torchrecorder.recording.guess.advice import advice_on_shapes
-from torchrecorder.recording.guess.search import PATIENCE_S, record_guessed
+from torchrecorder.recording.guess.search import PATIENCE_S, SLOW_S, leaves_weights, record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.machine.large import forget
+from torchrecorder.recording.machine.memory import bound
 from torchrecorder.recording.machine.weights import refuse_downloads, weights_note
 from torchrecorder.recording.matching import matching_models, wants
 from torchrecorder.recording.run import Run, capture, wants_memory
@@ -77,6 +78,7 @@ def answer(job: Job, trace: Trace | None = None) -> Answer:
     else:
         trace.follow()
     path = list(sys.path)
+    bound(job.resident_bytes)
     try:
         graph, answered = _graph_or_error(request, job.allow, is_trial=job.cpu_s > 0)
     finally:
@@ -146,10 +148,11 @@ def record(request: RecordingRequest, allow: Sequence[str] = (), *, is_trial: bo
 def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> Graph:
     """The recording of the first way to build the model with which it succeeds.
 
-    One on inputs guessed from names alone counts if no other way has a better one.
+    One on inputs guessed from names alone, or whose forward read no weights of a model that has some, counts if no
+    other way has a better one.
     """
     guessed: Graph | None = None
-    failed: tuple[Callable[[float], Graph] | None, InputError | ForwardError] | None = None
+    failed: tuple[Callable[[float, float], Graph] | None, InputError | ForwardError] | None = None
     arguments = partial(ways, is_common=request.is_common, is_trial=is_trial)
     patience_s = PATIENCE_S if "(" in request.target else _FOR_ONE_S
     left_s = _FOR_A_TRIAL_S if is_trial else math.inf
@@ -157,14 +160,15 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
         recorded = partial(_of_model, request, model, way, allow)
         start = thread_time()
         try:
-            graph = recorded(min(patience_s, left_s))
+            graph = recorded(min(patience_s, left_s), min(SLOW_S, left_s / 2))
         except (InputError, ForwardError) as error:
             failed = failed or (recorded if isinstance(error, InputError) and error.ran_out_of_time else None, error)
             _let_go(model, error)
             if (left_s := left_s - (thread_time() - start)) <= 0:
                 break
             continue
-        if graph.info.grade != "names":
+        is_idle = not (request.inputs or request.shape) and leaves_weights(model, graph)
+        if graph.info.grade != "names" and not is_idle:
             if way is not None:
                 way.depend()
             return graph
@@ -174,7 +178,7 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
     assert failed is not None
     go_on, first = failed
     if go_on is not None and "(" not in request.target and not is_trial:
-        return go_on(PATIENCE_S)
+        return go_on(PATIENCE_S, SLOW_S)
     raise first
 
 
@@ -187,15 +191,15 @@ def _let_go(model: nn.Module, error: BaseException) -> None:
 
 
 def _of_model(
-    request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], patience_s: float
+    request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], patience_s: float, slow_s: float
 ) -> Graph:
-    graph = _on_inputs(request, model, way, allow, patience_s)
+    graph = _on_inputs(request, model, way, allow, patience_s=patience_s, slow_s=slow_s)
     graph = with_facts(graph, model)
     return _with_notes(graph, [way.note]) if way is not None and way.note else graph
 
 
 def _on_inputs(
-    request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], patience_s: float
+    request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], **limits: float
 ) -> Graph:
     recorded = partial(_recorded, request, model)
     guessed = partial(
@@ -205,7 +209,7 @@ def _on_inputs(
         seed=request.seed,
         mode=request.mode,
         way=way,
-        patience_s=patience_s,
+        **limits,
     )
     if request.inputs:
         return recorded(Inputs(*load_arguments(request.inputs, allow)), request.run)

@@ -12,6 +12,9 @@ from torchrecorder.request import RecordingRequest
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.observed import TraceResult
 
+FILLED = "it filled more than"
+"""How the end of a job is described that filled more memory than it may."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

@@ -32,7 +32,7 @@ from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker import fork
 from torchrecorder.worker.job import answer_line, begin
-from torchrecorder.worker.messages import Answer, Job, line_of
+from torchrecorder.worker.messages import FILLED, Answer, Job, line_of
 
 _GRACE_S = 10.0
 """Seconds beyond the time-out of a job until a preloaded process, which ends it itself, counts as hanging."""
@@ -244,7 +244,7 @@ class _RunningJob:
         if job.cpu_s and computed_s > job.cpu_s:
             return WorkerTimeout(target, job.cpu_s)
         if job.resident_bytes and resident > job.resident_bytes:
-            return WorkerCrashed(target, f"it filled more than {job.resident_bytes / (1 << 30):g} GiB of memory")
+            return WorkerCrashed(target, f"{FILLED} {job.resident_bytes / (1 << 30):g} GiB of memory")
         return None
 
     def _fail(self, error: TorchRecorderError) -> None:

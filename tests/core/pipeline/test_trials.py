@@ -12,6 +12,7 @@ from torch import nn
 
 from tests.core.pipeline.sites import Counted, Site, ask
 from torchrecorder.errors import InputError, LeftOut, WorkerCrashed, WorkerTimeout
+from torchrecorder.graph import from_json
 from torchrecorder.recording.guess.search import PATIENCE_S
 from torchrecorder.request import DiagramRequest, RecordingRequest
 from torchrecorder.worker import job
@@ -31,7 +32,7 @@ class One(nn.Linear):
     def __init__(self):
         super().__init__(3, 4)
 """
-COSTLY = """import time
+COSTLY = '''import time
 import torch
 from torch import nn
 
@@ -50,8 +51,30 @@ class Fills(nn.Module):
     def forward(self, x):
         kept = []
         while True:
-            kept.append(torch.ones(1 << 22))
-"""
+            kept.append(b"x" * (1 << 24))
+
+class Large(nn.Module):
+    """Keeps what a forward on shapes does without."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x):
+        """x: Tensor of shape (2, 3)"""
+        kept = [torch.ones(1 << 25) for _ in range(10)]
+        return self.second(self.first(x)) + sum(kept)[:3]
+
+class Wants(nn.Module):
+    """Cannot do without, and takes more than half of what a trial may."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x):
+        """x: Tensor of shape (2, 3)"""
+        kept = [torch.ones(1 << 25) for _ in range(5)]
+        return self.second(self.first(x)) + float(sum(kept)[0])
+'''
 
 
 @pytest.fixture
@@ -120,6 +143,20 @@ def test_a_trial_computes_for_its_seconds_and_fills_its_memory(worker: Worker, m
     assert isinstance(errors["costly.Fills"], WorkerCrashed)
     assert errors["costly.Fills"].how == "it filled more than 1 GiB of memory"
     assert time.monotonic() - start < 60
+
+
+@pytest.mark.usefixtures("real_processes")
+def test_trials_at_once_share_the_memory_of_one(tmp_path: Path) -> None:
+    (tmp_path / "costly.py").write_text(COSTLY)
+    asked = {name: RecordingRequest(f"costly.{name}") for name in ("Large", "Wants")}
+    with Worker([str(tmp_path)], jobs=2) as worker:
+        worker.expect(asked.values(), trials=asked.values())
+        answers = dict(worker.record_all(dict.fromkeys(asked.values(), 60.0)))
+    assert not any(it.error for it in answers.values())
+    large, wants = (from_json(answers[asked[name]].graph or "") for name in ("Large", "Wants"))
+    assert large.info.executed == "fake"
+    assert "MemoryError" in large.info.notes[0]
+    assert wants.info.executed == "real", "alone it may fill twice as much"
 
 
 @pytest.mark.usefixtures("real_processes")

@@ -136,6 +136,11 @@ CALLS = {
         6,
         "Net(7)",
     ),
+    "numbers of a tensor that are set": (
+        "import torch\nfrom PKG import Net\nmask = torch.zeros(7)\nmask[2:] = 1\nNet(mask.shape[0])",
+        5,
+        "Net(7)",
+    ),
     "a fixture": (
         "import pytest\nfrom PKG import Net\n@pytest.fixture\ndef size():\n  return 7\ndef test(size):\n  Net(size)",
         7,
@@ -158,7 +163,6 @@ UNUSED = {
     "what is refused": "import pytest\nfrom PKG import Net\nwith pytest.raises(ValueError):\n    Net(7)",
     "a class of that name that is another": "from collections import OrderedDict as Net\nNet(7)",
     "what a file holds": "from PKG import Net\nNet(int(open('size.txt').read()))",
-    "weights from a file": "from PKG import Net\nNet(7, weights='net.pth')",
     "what a function of the project gives": "from PKG import Net, sizes\nNet(sizes())",
     "an object of a test": "from PKG import Net\nclass Own:\n    pass\nNet(Own())",
     "what is changed afterwards": "from PKG import Net\nclass C: pass\nc = C()\nc.size = 7\nNet(c)",
@@ -424,6 +428,82 @@ def test_examples_in_docstrings_with_names(project: Project) -> None:
     assert project.notes() == ["built as in an example of its docstring: Net(pieces=7)"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "    Examples::\n\n        # seven pieces\n        net = Net((7,)[0])\n\n    Text.\n",
+        "    Example:\n        net = Net(7)",
+        "    .. code-block:: python\n\n        net = Net(7)\n",
+        "    ```python\n    net = Net(7)\n    ```\n",
+    ],
+)
+def test_code_in_docstrings(project: Project, text: str) -> None:
+    nets = dedent(NETS).replace(
+        "A net.", f"A net.\n\n{text}\n    Note:\n        Net(8) is not an example: it is refused.\n    "
+    )
+    project.write(f"src/{project.package}/__init__.py", nets)
+    assert project.notes() == ["built as in an example of its docstring: Net(7)"]
+
+
+TRAINED = """
+    class Trained(Net):
+        def __init__(self, {parameters}):
+            if pretrained:
+                raise ImportError("a library that fetches them")
+            super().__init__(pieces)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "note"),
+    [
+        ("pieces=7, pretrained=True", "built with pretrained=False, since a picture needs no weights"),
+        ("pieces=7, pretrained='large'", "built with pretrained=None, since a picture needs no weights"),
+        (
+            "pieces, pretrained=False",
+            "built as in tests/test_net.py:2: Trained(pieces=7, pretrained=True), with pretrained=False, "
+            "since a picture needs no weights",
+        ),
+    ],
+)
+def test_weights_that_cannot_be_had(project: Project, parameters: str, note: str) -> None:
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + dedent(TRAINED).format(parameters=parameters))
+    project.write("tests/test_net.py", "from PKG import Trained\nTrained(pieces=7, pretrained=True)")
+    assert project.graph("Trained").info.notes == (note,)
+    with pytest.raises(TargetBuildFailed, match="a library that fetches them"):
+        project.graph("Trained(pieces=7, pretrained=True)")
+
+
+def test_a_file_of_weights_is_not_read(project: Project) -> None:
+    project.write("tests/test_net.py", "from PKG import Net\nNet(7, weights='net.pth')")
+    (note,) = project.notes()
+    assert note.endswith("Net(7, weights='net.pth'), with weights=None, since a picture needs no weights")
+
+
+def test_weights_that_are_there_are_asked_for_as_in_the_example(project: Project) -> None:
+    trained = dedent(TRAINED).format(parameters="pieces, pretrained=False").replace("raise ImportError", "print")
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + trained)
+    project.write("tests/test_net.py", "from PKG import Trained\nTrained(pieces=7, pretrained=True)")
+    (note,) = project.graph("Trained").info.notes
+    assert note == "built as in tests/test_net.py:2: Trained(pieces=7, pretrained=True)"
+
+
+def test_an_example_that_reads_weights_comes_before_one_that_does_not(project: Project) -> None:
+    asked = """
+        class Asked(Net):
+            def forward(self, x, classes=None):
+                return x * 0 - 1 if classes is None else super().forward(x) + classes
+    """
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + dedent(asked))
+    call = "import torch\nfrom PKG import Asked\nAsked(7)(torch.rand(2, 7))\n"
+    project.write("tests/test_net.py", call)
+    assert len(project.graph("Asked").inputs) == 1
+    for other in ("pieces=7", "7"):  # built otherwise, or only called otherwise
+        project.write("tests/test_net.py", f"{call}Asked({other})(torch.rand(2, 7), classes=torch.rand(2, 2))\n")
+        assert len(project.graph("Asked").inputs) == 2
+    assert len(record(RecordingRequest(f"{project.package}.Asked(7)", shape="2,7"), [project.package]).inputs) == 1
+
+
 def test_inputs_of_a_class_that_needs_no_arguments(project: Project) -> None:
     net = "\nclass Any(nn.Module):\n    def forward(self, x):\n        return (x * 2).sum(1)\n"
     project.write(f"src/{project.package}/__init__.py", dedent(NETS) + net)
@@ -431,6 +511,27 @@ def test_inputs_of_a_class_that_needs_no_arguments(project: Project) -> None:
     project.write("tests/test_any.py", "import torch\nfrom PKG import Any\nAny()(torch.rand(2, 5))")
     graph = project.graph("Any")
     assert (graph.info.grade, shapes(graph)) == ("declared", [(2, 5)])
+
+
+def test_inputs_of_a_class_with_the_same_forward(project: Project) -> None:
+    nets = """
+        class Any(nn.Module):
+            def forward(self, x):
+                return (x * 2).sum(1)
+
+        class Same(Any):
+            pass
+
+        class Other(Any):
+            def forward(self, x):
+                return (x * 3).sum(2)
+    """
+    project.write(f"src/{project.package}/__init__.py", dedent(NETS) + dedent(nets))
+    project.write("tests/test_any.py", "import torch\nfrom PKG import Any\nAny()(torch.rand(2, 5))")
+    same, other = project.graph("Same"), project.graph("Other")
+    assert (same.info.grade, shapes(same)) == ("model", [(2, 5)])
+    assert same.info.guessed == "x=2,5, from tests/test_any.py:3"
+    assert other.info.grade == "names"
 
 
 def test_an_example_whose_forward_refuses_is_no_answer(project: Project) -> None:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.blame import Blame
-from torchrecorder.recording.guess.docstrings import from_docstring, from_examples
+from torchrecorder.recording.guess.docstrings import from_docstring, from_examples, of_near
 from torchrecorder.recording.guess.guess import Guess, configured, is_documented, is_object, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import (
@@ -226,6 +226,7 @@ _SOURCES: tuple[tuple[_Source, Grade], ...] = (
     (from_docstring, "declared"),
     (from_examples, "declared"),
     (partial(from_docstring, is_typed=True), "declared"),
+    (of_near, "model"),
     (of_torch_geometric, "model"),
     (from_names, "layer"),
     (from_layers, "layer"),

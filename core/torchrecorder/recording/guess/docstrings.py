@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import nn
 
+from torchrecorder.recording.examples import called_near
 from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, by_name, configured, parameters, required, specs_in
 from torchrecorder.recording.guess.roles import input_for, masked
@@ -122,17 +123,21 @@ def from_examples(model: nn.Module, batch: int) -> Iterator[Guess]:
     if type(model).__module__.startswith("torch.nn."):
         return
     for text in (inspect.getdoc(type(model).forward), inspect.getdoc(type(model))):
-        yield from shown(model, "", Reader().prompts(text or "").calls, batch)
+        yield from shown(model, (("", *given) for _, *given in Reader().prompts(text or "").calls), batch)
 
 
-def shown(model: nn.Module, place: str, calls: Iterable[Call], batch: int = 1) -> Iterator[Guess]:
+def of_near(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """What classes of the package with the same forward are called with."""
+    return shown(model, called_near(type(model)), batch)
+
+
+def shown(model: nn.Module, calls: Iterable[Call], batch: int = 1) -> Iterator[Guess]:
     """Inputs that a model is called with where its arguments are from, or in its docstring.
 
     A tensor has to be among it, and what is not written out can be made to fit.
     """
     taken = {p.name: p for p in parameters(model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)}
-    file = place.rpartition(":")[0]
-    for line, args, kwargs in calls:
+    for place, args, kwargs in calls:
         if len(args) > len(taken) or not {*kwargs} <= {*taken}:  # it gives what the forward does not take
             continue
         given = _small({**dict(zip(taken, args, strict=False)), **kwargs})
@@ -140,7 +145,7 @@ def shown(model: nn.Module, place: str, calls: Iterable[Call], batch: int = 1) -
         unread = [name for name, value in given.items() if not is_given(value)]
         if main is not None and all(role_of(name) in ("mask", "length") for name in unread):
             given |= {name: input_for(taken[name], model, main, batch) for name in unread}
-            where = f"{file}:{line}" if file else f"an example in the docstring of {type(model).__name__}"
+            where = place or f"an example in the docstring of {type(model).__name__}"
             yield Guess.named(f"from {where}", masked(given) if unread else given)
 
 

@@ -38,12 +38,12 @@ PATIENCE_S = 60.0
 
 Those that this thread computed, here and below, so that a loaded machine finds the same inputs.
 """
-_SLOW_S = 30.0
+SLOW_S = 30.0
 """Seconds of computing a guess after which only its shapes are followed: others may want smaller inputs."""
-_SLOW = f"the inputs were guessed, and with them it takes more than {_SLOW_S:.0f} s"
-_NOT_COMPUTED = f"the forward ran on fake tensors: {_SLOW} on real ones"
-_MOST_EMPTY = 4
-"""Guesses with which the forward gives no tensor, after which the first of them is kept: it may never give any."""
+_SLOW = "the inputs were guessed, and with them it takes more than"
+_MOST_POOR = 4
+"""Guesses with which the forward gives no tensor, or reads no weights, after which the first of them is kept: it may
+never do."""
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
@@ -61,6 +61,7 @@ def record_guessed(
     mode: Mode = "eval",
     way: Way | None = None,
     patience_s: float = PATIENCE_S,
+    slow_s: float = SLOW_S,
 ) -> Graph:
     """The Graph of the first guess with which `record` succeeds: the recording itself is what proves a guess.
 
@@ -72,6 +73,7 @@ def record_guessed(
         mode: Whether layers such as batch norm need two examples, as in training.
         way: The example that the model was built as in; what it is called with there comes first.
         patience_s: Seconds of refused guesses, after which no other is tried.
+        slow_s: Seconds of computing one, after which only its shapes are followed.
 
     Raises:
         InputError: No guess was accepted.
@@ -79,8 +81,8 @@ def record_guessed(
     """
     if not has_forward(model):
         raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
-    guesses = Guesses(model, 2 if mode == "train" else 1, shown(model, way.place, way.calls) if way else ())
-    return _Search(model, record, guesses, run=run, seed=seed).result(patience_s)
+    guesses = Guesses(model, 2 if mode == "train" else 1, shown(model, way.calls) if way else ())
+    return _Search(model, record, guesses, run=run, seed=seed, slow_s=slow_s).result(patience_s)
 
 
 _EMPTY = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
@@ -97,14 +99,16 @@ def has_forward(model: nn.Module) -> bool:
 
 
 class _Search:
-    def __init__(self, model: nn.Module, record: _Record, guesses: Guesses, *, run: Run, seed: int) -> None:
-        self._model, self._record, self._seed = model, record, seed
+    def __init__(
+        self, model: nn.Module, record: _Record, guesses: Guesses, *, run: Run, seed: int, slow_s: float
+    ) -> None:
+        self._model, self._record, self._seed, self._slow_s = model, record, seed, slow_s
         self._run: Run = run
         self._first: Run = "fake" if run == "auto" and not is_small(model) else run
         self._guesses = guesses
         self._accepted: tuple[Inputs, Guess] | None = None
         """The first inputs that the forward takes, though it cannot go on with them on shapes alone."""
-        self._without_tensors: list[Graph] = []
+        self._poor: list[Graph] = []
         self._is_idle = False
         """Whether a forward ran in which nothing was computed."""
         self._tried: list[str] = []
@@ -130,7 +134,7 @@ class _Search:
         inputs = Inputs()
         try:
             inputs = _guessed(self._model, guess, self._seed)
-            graph = _recorded(self._record, inputs, guess, self._first)
+            graph = _recorded(self._record, inputs, guess, self._first, self._slow_s)
         except InputError as error:
             return error.reason
         except ForwardError as error:
@@ -146,21 +150,23 @@ class _Search:
             self._accepted = inputs, guess
             return None
         graph = _graded(graph, guess)
-        if _is_idle(self._model, graph):
+        is_idle = leaves_weights(self._model, graph)
+        if is_idle and len(graph.ops) < 2:
             self._is_idle = True
             return "with it the forward computes nothing"
-        if any(graph.outputs.values()):
+        if any(graph.outputs.values()) and not is_idle:
             return graph
-        self._without_tensors.append(graph)
-        return None if len(self._without_tensors) == _MOST_EMPTY else "what it gives holds no tensor"
+        self._poor.append(graph)
+        reason = "with it the forward reads no weights" if is_idle else "what it gives holds no tensor"
+        return None if len(self._poor) == _MOST_POOR else reason
 
     def _last_resort(self) -> Graph:
         """A recording of what was at least not refused for its sizes."""
         if self._accepted is not None:
             inputs, guess = self._accepted
             return _graded(self._record(inputs, self._run), guess)
-        if self._without_tensors:
-            return self._without_tensors[0]
+        if self._poor:
+            return self._poor[0]
         furthest = self._guesses.furthest
         if self._first != self._run and furthest is not None:
             with suppress(ForwardError):
@@ -179,14 +185,14 @@ def _graded(graph: Graph, guess: Guess) -> Graph:
     return replace(graph, info=replace(graph.info, grade=guess.grade))
 
 
-def _is_idle(model: nn.Module, graph: Graph) -> bool:
-    """A forward that did without all layers of its model, and without more than one operation."""
+def leaves_weights(model: nn.Module, graph: Graph) -> bool:
+    """Whether a forward read no weights of a model that has some."""
     used = {value for op in graph.ops for value in op.inputs}
     is_used = any(graph.values[value].kind == "param" for value in used)
-    return len(graph.ops) < 2 and not is_used and any(True for _ in model.parameters())
+    return not is_used and any(True for _ in model.parameters())
 
 
-def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
+def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run, slow_s: float) -> Graph:
     """Large inputs are computed only if shapes alone do not say enough, and not for longer than a build should wait."""
     if run != "auto":
         return record(inputs, run)
@@ -196,17 +202,17 @@ def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
         except ForwardError as error:
             if not says("shapes do not say", error.cause):
                 raise
-    until = thread_time() + _SLOW_S
+    until, slow = thread_time() + slow_s, f"{_SLOW} {slow_s:.0f} s"
 
     def check(*_: object) -> None:
         if thread_time() > until:
-            raise TimeoutError(_SLOW)
+            raise TimeoutError(slow)
 
     handle = register_module_forward_pre_hook(check)
     try:
         return record(inputs, run)
     except ForwardError as error:
-        if _SLOW not in error.cause:
+        if slow not in error.cause:
             raise
     finally:
         handle.remove()
@@ -216,7 +222,8 @@ def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
         if says("shapes do not say", error.cause):  # a detector, say: it takes as long as it takes
             return record(inputs, run)
         raise
-    return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, _NOT_COMPUTED)))
+    note = f"the forward ran on fake tensors: {slow} on real ones"
+    return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, note)))
 
 
 def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:

@@ -20,11 +20,14 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 
+from torchrecorder.recording.machine.memory import most
 from torchrecorder.running.nested import tensors_in
 from torchrecorder.running.restore import start_random_numbers
 
-LARGE = 300_000_000
+_LARGE = 300_000_000
 """Parameters above which a model is not computed unless asked: it takes seconds and gigabytes for one picture."""
+_BYTES = 8
+"""Of the memory that a trial may fill, for each parameter: its number, and as much for what is computed with it."""
 _SMALL = 30_000_000
 """Parameters up to which all are given their numbers at once; they take a quarter of a second."""
 _LEFT_EMPTY = 1 << 20
@@ -43,6 +46,11 @@ _LEAVES = {
 """Functions by which a constructor gets to know numbers."""
 _builders: dict[int, tuple[nn.Module, Callable[[], object], int]] = {}
 """Of the large models of this process, which records one, by id; a user's class may refuse to be a key."""
+
+
+def largest() -> int:
+    """Parameters of the largest model that is computed here unless asked."""
+    return min(_LARGE, most() // _BYTES)
 
 
 def built(build: Callable[[], object], seed: int) -> object:
@@ -64,7 +72,7 @@ def built(build: Callable[[], object], seed: int) -> object:
         model = None  # it may have read its weights
     finally:
         counting.remove()
-    if isinstance(model, nn.Module) and counted.numbers > LARGE and not numberless.were_read:
+    if isinstance(model, nn.Module) and counted.numbers > largest() and not numberless.were_read:
         _builders[id(model)] = model, build, seed
     elif counted.numbers > _SMALL:
         start_random_numbers(seed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 OWN = 4096
@@ -17,6 +18,17 @@ _FIRST_LOOK = 64 << 20
 """Bytes that are made before it is worth to look for the first time; most forwards make less."""
 _MIB = 1 << 20  # bytes
 _ROOT = Path("/")
+_OF_ITS_OWN = 3 / 4
+"""Of what a trial may fill: a forward ends there, before the process is ended, and is followed by shape instead. It has
+a quarter for itself, whatever has been imported."""
+_bounds: list[int] = []
+"""Bytes that this process may fill, if it may not fill what there is."""
+
+
+def bound(resident: int) -> None:
+    """Have this process count as left only what it may fill; 0 for all that there is."""
+    with suppress(OSError):  # a jail without /proc
+        _bounds[:] = [max(int(resident * _OF_ITS_OWN), _resident() + resident // 4)] if resident else []
 
 
 class Room:
@@ -46,7 +58,12 @@ class Room:
 
 def left() -> int:
     """The memory that is left for this process, where that can be said."""
-    return min(_of_addresses(), _of_machine(_ROOT), *_of_groups(_ROOT))
+    return min(_of_addresses(), _of_machine(_ROOT), *_of_groups(_ROOT), *(most - _resident() for most in _bounds))
+
+
+def most() -> int:
+    """The memory that this process may fill, as far as it is bounded by us."""
+    return min(_bounds, default=sys.maxsize)
 
 
 def _pages(column: int) -> int:

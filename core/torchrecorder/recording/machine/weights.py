@@ -9,13 +9,12 @@ since nothing is put back.
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 import socket
 import sys
 import urllib.error
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import PurePosixPath
@@ -93,20 +92,19 @@ def advice_on_weights(target: Target, builder: object, error: BaseException) -> 
     if not (is_missing or _asked or is_of_the_network):
         return ""
     none = "a picture needs no weights" if is_missing else "pretrained weights are not fetched for a picture"
-    parameters = parameters_of(builder) or ()
-    off = {p.name: False if p.default is True else None for p in parameters if _turns_off(p, target)}
+    off = switched_off(builder, target.kwargs)
     if not off:
         return f"{none}: {'name a function that builds' if is_missing else 'build'} the model without them"
     written = replace(target, kwargs={**target.kwargs, **off}, called=True)
     return f"{none}: write {written}"
 
 
-def _turns_off(parameter: inspect.Parameter, target: Target) -> bool:
-    """Whether it may ask for weights: by its name, and by what it is now."""
-    now = target.kwargs.get(parameter.name, parameter.default)
-    if now is True:
-        return _SWITCHES.search(parameter.name) is not None
-    return isinstance(now, str | Enum) and _NAMES.search(parameter.name) is not None
+def switched_off(builder: object, kwargs: Mapping[str, Any]) -> dict[str, bool | None]:
+    """Values for the parameters that may ask for weights, by their names and by what they are now."""
+    now = {it.name: kwargs.get(it.name, it.default) for it in parameters_of(builder) or ()}
+    switches = {name: False for name, value in now.items() if value is True and _SWITCHES.search(name)}
+    named = {name: None for name, value in now.items() if isinstance(value, str | Enum) and _NAMES.search(name)}
+    return {**switches, **named}
 
 
 def _not_fetched(url: str | Sequence[str], *args: Any, **kwargs: Any) -> NotFetched:

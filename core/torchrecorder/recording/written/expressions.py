@@ -23,7 +23,7 @@ from torchrecorder.recording.written.values import (
     SHAPES,
     TENSORS,
     UNREAD,
-    Call,
+    CallAt,
     Example,
     Made,
     cast,
@@ -86,7 +86,7 @@ class Expressions:
 
     def __init__(self, cls: type | None = None, known: Mapping[str, Any] | None = None) -> None:
         self.examples: list[Example] = []
-        self.calls: list[Call] = []
+        self.calls: list[CallAt] = []
         self._cls = cls
         self._name, self._top = ("", "") if cls is None else (cls.__name__, cls.__module__.partition(".")[0])
         self._scope: Scope = ChainMap({"torch": torch, "nn": nn, "math": math, **(known or {})})
@@ -130,8 +130,11 @@ class Expressions:
                 self._bind(each, items[i] if is_plain else UNREAD)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
             self._scope.maps[:2][-1][f"self.{target.attr}"] = value  # of the class, for its other methods
-        elif isinstance(target, ast.Subscript) and isinstance(holder := self.value(target.value), (dict, list)):
-            holder[self.value(target.slice)] = value
+        elif isinstance(target, ast.Subscript) and isinstance(
+            holder := self.value(target.value), (dict, list, InputSpec)
+        ):
+            if not isinstance(holder, InputSpec):  # other numbers of a tensor have the same shape
+                holder[self.value(target.slice)] = value
         elif (
             isinstance(target, ast.Attribute)
             and isinstance(holder := self.value(target.value), dict)

@@ -42,8 +42,10 @@ class Made(NamedTuple):
         return call_text(self.cls.__name__, self.args, self.kwargs)
 
 
-Call = tuple[int, tuple[Any, ...], dict[str, Any]]
-"""Arguments that something is called with, and the line."""
+Call = tuple[str, tuple[Any, ...], dict[str, Any]]
+"""Arguments that something is called with, and where: the file and line, or nothing for a docstring."""
+CallAt = tuple[int, tuple[Any, ...], dict[str, Any]]
+"""The same with the line alone."""
 
 
 Prepared = tuple[str, tuple[Any, ...], dict[str, Any]]
@@ -57,8 +59,8 @@ class Example:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     line: int
-    calls: list[Call] = field(default_factory=list)
-    """Calls of what was built, each with its line."""
+    calls: list[CallAt] = field(default_factory=list)
+    """Calls of what was built."""
     prepared: list[Prepared] = field(default_factory=list)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrecorder.recording.machine import memory
+from torchrecorder.recording.machine import large, memory
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory is left")
 
@@ -122,3 +122,16 @@ def test_what_is_kept_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_resident", lambda: now[0][1])
     assert room.taken(0) == ""
     assert room.taken(9 * GIB) == "it keeps 7.0 GiB of the 8.0 GiB of memory that were left"
+
+
+def test_what_is_left_of_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_resident", lambda: GIB // 2)
+    free = memory.left()
+    memory.bound(GIB)
+    try:
+        assert memory.left() == GIB // 4, "a forward ends before its process is ended"
+        assert large.largest() == 3 * GIB // 4 // 8
+    finally:
+        memory.bound(0)
+    assert memory.left() >= min(free, GIB)
+    assert large.largest() == 300_000_000
