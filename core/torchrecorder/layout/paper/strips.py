@@ -10,7 +10,7 @@ from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate, combinations, pairwise
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.exchange import Order, RowSets, crossing, exchanges, least_crossed
@@ -54,28 +54,38 @@ class Strip:
     _crossed: list[tuple[Wire, Wire]] = field(default_factory=list)
 
     def compose(self, box: int | None, kept: dict[RowSets, Order]) -> None:
-        """Sets all coordinates; where lines cross, of the order that exchanges lead to, `kept` for the same rows."""
+        """Sets all coordinates, of the order that `kept` has for the same rows, or the best that is found."""
         for r, row in enumerate(self.rows):
             for item in row:
                 item.row = r
         self._sort_ends()
         self._own = self.wires
-        best = Order(
-            tuple(tuple(item.key for item in row) for row in self.rows), sides(self.wires) if self.is_tower else {}
-        )
-        price = self._arranged(box, best)
+        rows = tuple(tuple(item.key for item in row) for row in self.rows)
+        first = Order(rows, sides(self.wires) if self.is_tower else {})
+        price = self._arranged(box, first)
         is_hooked = any(item.is_hooked for row in self.rows for item in row)  # lines back come later
-        if not self._crossed or (is_hooked and not self.is_tower):
+        if not (self._crossed or self._out_of_order() > 0) or (is_hooked and not self.is_tower):
             return
-        same = tuple(frozenset(row) for row in best.rows)
+        same = tuple(frozenset(row) for row in rows)
         if same in kept:
-            _, best = min((price, best), (self._tried(box, kept[same]), kept[same]), key=lambda pair: pair[0])
-        else:
-            best = kept[same] = self._untangled(box, best, price)
-        self._arranged(box, best)
+            ways = [(price, first), (self._tried(box, kept[same]), kept[same])]
+        else:  # exchanges end where none saves anything, so there are two places to begin
+            other = first.mirrored(first=1 if self.is_bound else 0)
+            ways = [self._untangled(box, way) for way in (first, other)]
+        _, kept[same] = min(ways, key=lambda way: way[0])
+        self._arranged(box, kept[same])
 
-    def _untangled(self, box: int | None, best: Order, price: float) -> Order:
-        """The cheapest order that exchanges lead to."""
+    def _out_of_order(self) -> int:
+        """How many more pairs of what leaves, or else of what enters, are in the other order than in their own."""
+        ends = ([item for item in row if item.is_port] for row in (self.rows[-1], self.rows[0]))
+        ports = next((row for row in ends if len(row) > 1), [])
+        return sum((a.order > b.order) - (a.order < b.order) for a, b in combinations(ports, 2))
+
+    def _untangled(self, box: int | None, best: Order) -> tuple[float, Order]:
+        """The cheapest order that exchanges lead to, after its price."""
+        price = self._tried(box, best)
+        if not math.isfinite(price):
+            return price, best
         seen = [best]
         left = tuning.EXCHANGES * len(self._crossed)
         pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
@@ -87,7 +97,7 @@ class Strip:
             if (cost := self._tried(box, order)) < price - 1.0:
                 price, best, left = cost, order, tuning.EXCHANGES * len(self._crossed)
                 pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
-        return best
+        return price, best
 
     def _tried(self, box: int | None, order: Order) -> float:
         try:
@@ -109,7 +119,7 @@ class Strip:
         spine = find_spine(self.rows, self.wires)
         place(self.rows, self.wires, spine, is_tower=self.is_tower)
         spread(self.rows, self.wires, {item for item, _ in spine})
-        prefer = self._open_sides(box)
+        prefer = self._open_sides(box, -self.prefer if order.is_mirrored else self.prefer)
         router = Router(self.rows, self.wires, prefer, order.sides)
         only = [(source, sides[0]) for source, sides in self._open.items() if len(sides) == 1]
         reserved = {(wire.head, side) for source, side in only for wire in self.late[source]}
@@ -121,7 +131,8 @@ class Strip:
         self._lead_in()
         self._crossed = crossing(self.wires)
         crossed = len(self._crossed) + self._entered
-        return tuning.EXCHANGE_SAVES * crossed + self.height + tuning.EXCHANGE_WIDER * (self.right - self.left)
+        price = tuning.EXCHANGE_SAVES * crossed + self.height + tuning.EXCHANGE_WIDER * (self.right - self.left)
+        return price + (tuning.IN_ORDER if self._out_of_order() > 0 else 0.0)
 
     def _sort_ends(self) -> None:
         """Puts what only one box feeds, or what feeds only one box, in the order of the ports of the box."""
@@ -140,7 +151,7 @@ class Strip:
 
     # what comes in by the side
 
-    def _open_sides(self, box: int | None) -> int:
+    def _open_sides(self, box: int | None, prefer: int) -> int:
         """The side on which skips pass, where data comes in by the other."""
         for source, wires in self.late.items():
             items = [wire.head for wire in wires]
@@ -154,7 +165,7 @@ class Strip:
         ways = [*self._open.values()]
         if any(RIGHT in sides and LEFT not in sides for sides in ways):
             return LEFT
-        return RIGHT if ways else self.prefer
+        return RIGHT if ways else prefer
 
     def _is_open(self, item: RowItem, side: int, source: int) -> bool:
         row = self.rows[item.row]
@@ -290,6 +301,10 @@ class Strip:
         return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "out"}
 
 
+Near = Mapping[RowItem, Sequence[tuple[RowItem, float, float, int]]]
+"""By item what it reads and what reads it: how far from that it would stand, how much that counts, which way it is."""
+
+
 def find_spine(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> list[tuple[RowItem, Wire | None]]:
     """The way that passes the most nodes, each item with the wire that leads to it."""
     into: dict[RowItem, list[Wire]] = defaultdict(list)
@@ -333,7 +348,7 @@ def place(
         for item in inner:
             if leans or item not in fixed:
                 item.x = fixed[item] = (item.left - item.right) / 2 if item.piece else 0.0
-    near: dict[RowItem, list[tuple[RowItem, float, float, int]]] = defaultdict(list)
+    near = defaultdict[RowItem, list[tuple[RowItem, float, float, int]]](list)
     for wire in wires:
         if not wire.is_late:
             weight = tuning.SKIP_PULL if wire.is_skip else 1.0
@@ -349,7 +364,42 @@ def place(
         if _width(rows) > tuning.FORK_WIDER * wide:
             for item, x in before:
                 item.x = x
+    _straighten(rows, wires, near, fixed)
     _pull_in(rows, wires)
+
+
+def _straighten(
+    rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], near: Near, spine: Mapping[RowItem, float]
+) -> None:
+    """Puts each further chain on one side of the spine in one column, as far out as any of it is."""
+    fixed = {item: item.x for item in spine}
+    while True:
+        free = [[item for item in row if item not in fixed and not item.is_port] for row in rows]
+        inside = {item for row in free for item in row}
+        chain = find_spine(free, [wire for wire in wires if not wire.is_skip and {wire.tail, wire.head} <= inside])
+        sides = {side for item, _ in chain for side in _sides_of(rows[item.row], item, fixed)}
+        if len(chain) < tuning.CHAIN or len(sides) != 1:
+            return
+        shift, shifts = 0.0, {}
+        for item, wire in chain:
+            if wire is not None:
+                shift += wire.tail.exit(wire.source) - item.entry(wire.source)
+            shifts[item] = shift
+        outmost = min if sides == {LEFT} else max
+        base = outmost(item.x - shifts[item] for item, _ in chain)
+        before, wide = [(item, item.x) for row in rows for item in row], _width(rows)
+        fixed |= {item: base + shifts[item] for item, _ in chain}
+        _sweep(rows, near, fixed, (-1, 1))
+        if _width(rows) > tuning.CHAIN_WIDER * wide:
+            for item, x in before:
+                item.x = x
+            return
+
+
+def _sides_of(row: Sequence[RowItem], item: RowItem, fixed: Collection[RowItem]) -> set[int]:
+    """The sides of what is fixed in a row on which a thing stands."""
+    at = row.index(item)
+    return {LEFT if i > at else RIGHT for i, other in enumerate(row) if other in fixed}
 
 
 def _width(rows: Sequence[Sequence[RowItem]]) -> float:
@@ -359,7 +409,7 @@ def _width(rows: Sequence[Sequence[RowItem]]) -> float:
 
 def _settle(
     rows: Sequence[Sequence[RowItem]],
-    near: Mapping[RowItem, Sequence[tuple[RowItem, float, float, int]]],
+    near: Near,
     fixed: dict[RowItem, float],
     forks: Sequence[Sequence[RowItem]],
     *,
@@ -435,7 +485,7 @@ def _forks(
 
 def _sweep(
     rows: Sequence[Sequence[RowItem]],
-    near: Mapping[RowItem, Sequence[tuple[RowItem, float, float, int]]],
+    near: Near,
     fixed: Mapping[RowItem, float],
     ways: Sequence[int],
 ) -> None:
@@ -473,15 +523,17 @@ def _pack(row: Sequence[RowItem], wanted: Mapping[RowItem, float], fixed: Mappin
 
 
 def spread(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Collection[RowItem]) -> None:
-    """Lets what is high and beside the spine take several rows, so that those on the spine stay close."""
+    """Lets what is high take several rows, so that what is on the spine, or beside it, stays close."""
     until: dict[RowItem, int] = {}
     for wire in wires:
         until[wire.tail] = min(until.get(wire.tail, len(rows)), wire.head.row)
     taken: list[RowItem] = []
     for r, row in enumerate(rows):
-        usual = max((item.height for item in row if item in spine), default=0.0)
-        for item in row:
-            if item in spine or item.is_port or not usual or item.height < usual + tuning.APART:
+        inner = [item for item in row if not item.is_port]
+        for item in inner:
+            beside = [other for other in inner if other is not item and (item in spine or other in spine)]
+            usual = max((other.height for other in beside), default=0.0)
+            if not usual or item.height < usual + tuning.APART:
                 continue
             high = usual
             left, right = item.x - item.left - tuning.APART, item.x + item.right + tuning.APART
