@@ -31,7 +31,7 @@ from tests.corpus.torchvision_ops import define_missing_operators
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import to_dot
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
 

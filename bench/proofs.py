@@ -65,7 +65,7 @@ def nets() -> dict[str, Graph]:
     from tests.core.proof.part_nets import PARTS
     from tests.core.proof.unseen_nets import UNSEEN
     from tests.truth.all import CASES
-    from torchrecorder.recording import capture
+    from torchrecorder.recording.run import capture
 
     recorded = {}
     with torch.no_grad():

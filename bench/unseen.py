@@ -23,7 +23,7 @@ import torch
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "core")]
 
-from bench import held_sequences, held_vision  # noqa: E402
+from bench import held_131_sequences, held_131_vision, held_sequences, held_vision  # noqa: E402
 from bench import unseen_sequences as sequences  # noqa: E402
 from bench import unseen_vision as vision  # noqa: E402
 from bench.guesses import recorded  # noqa: E402
@@ -54,7 +54,7 @@ _OTHERWISE = {
     *("diffusers/SD3Transformer2DModel", "diffusers/UNet2DConditionModel", "diffusers/UNet2DModel"),
     *("torch_geometric/models.GAT", "torch_geometric/models.GCN", "torch_geometric/models.GraphSAGE"),
     *(f"monai/{name}.{d}d" for name in ("AttentionUnet", "SegResNet", "UNETR", "UNet") for d in (2, 3)),
-    *("torchaudio/Conformer", "torchaudio/ConvTasNet", "torchaudio/Emformer"),
+    *("torchaudio/Conformer", "torchaudio/ConvTasNet", "torchaudio/conv_tasnet_base", "torchaudio/Emformer"),
     "speechbrain/lobes.models.ECAPA_TDNN.ECAPA_TDNN",
 }
 """Models of those lists under names of their own, as the zoo calls them. The first list did not know of them."""
@@ -177,7 +177,10 @@ NETS = [
         "own/fastspeech2", held_sequences.FastSpeech2, given(whole(0, 2), words(2, 10), whole(10, 7), words(2, 10, 6))
     ),
     Entry("own/albef", held_sequences.ALBEF, given(numbers(3, 3, 32, 32), words(3, 12))),
+    *held_131_vision.NETS,
+    *held_131_sequences.NETS,
 ]
+"""Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
 
 def main() -> None:
@@ -220,12 +223,13 @@ def _draw(seed: str, count: int) -> None:
         waiting = sorted({entry.name for entry in known[library]()} - others)
         chance.shuffle(waiting)
         taken: list[str] = []
+        size = share  # more at a time where few are fit: each try starts a process
         while waiting and len(taken) < share:
-            tried, waiting = waiting[: share - len(taken)], waiting[share - len(taken) :]
+            tried, waiting, size = waiting[:size], waiting[size:], 2 * size
             results = recorded(tried)
             results = {name: result for name, result in results.items() if name not in _OTHERWISE}
             taken += [name for name in tried if results.get(name, {}).get("layers", 0) >= LAYERS]
-        chosen += taken
+        chosen += taken[:share]
     chance.shuffle(chosen)
     with FILE.open("a", encoding="utf-8", newline="") as file:
         csv.writer(file, delimiter="\t", lineterminator="\n").writerows((seed, "held", name) for name in chosen)

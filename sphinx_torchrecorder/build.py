@@ -34,7 +34,7 @@ from sphinx.environment.collectors import EnvironmentCollector
 from sphinx.errors import ExtensionError, SphinxError
 
 from sphinx_torchrecorder import links
-from sphinx_torchrecorder.site import TYPE, Asked, make_site, progress_line
+from sphinx_torchrecorder.site import TYPE, Asked, SphinxSite, make_site, progress_line
 from torchrecorder.site import Body, Outcome, Site
 
 _BUILD = "torchrecorder_build"
@@ -77,7 +77,7 @@ class Build:
         """The classes that have a page."""
         self.written: set[str] = set()
         """Documents whose diagrams have gone into a page."""
-        self.made: Site[Asked] | None = None
+        self.made: SphinxSite | None = None
 
     def __reduce__(self) -> tuple[type[Build], tuple[()]]:
         return Build, ()

@@ -249,6 +249,7 @@ class ShowDiagrams(SphinxPostTransform):
                 site.failed(error, request.location)
                 return figure.tree(outcome.diagram)
         if options.loading != "embed":
-            return figure.image(frame, outcome.diagram, options, self.env, request.docname, "image/svg+xml")
+            shown = outcome.diagram.without_foot()
+            return figure.image(frame, shown, options, self.env, request.docname, "image/svg+xml")
         notes = outcome.about(figure._)
         return figure.inline(frame, outcome.diagram, options, request, copies, build.linked, notes)

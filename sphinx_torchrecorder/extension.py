@@ -77,7 +77,7 @@ def link_assets(
     classes = {name for frame in frames for name in frame["classes"]}
     if classes & {"torchrecorder", "torchrecorder-layers", directive.MODELS_NAME}:
         app.add_css_file(words.STYLE)
-    if directive.MODELS_NAME in classes or any(
-        node["picture"].options.zoom for node in doctree.findall(figure.diagram_picture)
-    ):
+    if directive.MODELS_NAME in classes:
+        app.add_js_file(words.MODELS_SCRIPT, loading_method="defer")
+    if any(node["picture"].options.zoom for node in doctree.findall(figure.diagram_picture)):
         app.add_js_file(words.SCRIPT, loading_method="defer")

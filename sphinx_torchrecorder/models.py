@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from sphinx.builders import Builder
 from sphinx.environment import BuildEnvironment
 from sphinx.util.osutil import relative_uri
 
@@ -36,10 +37,10 @@ def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build, en
             return
     else:
         shown = ModelList.of(asked.body)
-    named = _named_figures(site.results, env, asked.docname)
+    named = _named_figures(site.results, site.app.builder, asked.docname)
     outcomes = map(site.shown, places)
     rows = [ModelRow(*row, named.get(row[1].request.recording, "")) for row in rows_of(shown, outcomes)]
-    writer = _ModelsWriter(shown, env, asked.docname, has_pictures=build.form == "inline")
+    writer = _ModelsWriter(shown, env, site.app.builder, asked.docname, has_pictures=build.form == "inline")
     is_grid = shown.is_grid and build.form == "inline"
     cards = nodes.bullet_list("", *map(writer.card, rows), classes=["torchrecorder-grid"]) if is_grid else None
     said = line_of_inputs(rows, writer.columns, figure._)
@@ -47,9 +48,8 @@ def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build, en
     placeholder.replace_self([cards or writer.table(rows), *below])
 
 
-def _named_figures(results: Mapping[Asked, Outcome], env: BuildEnvironment, docname: str) -> dict[object, str]:
+def _named_figures(results: Mapping[Asked, Outcome], builder: Builder, docname: str) -> dict[object, str]:
     """Addresses of the figures with names, seen from a document, by what they record."""
-    builder = env.app.builder
     addresses: dict[object, str] = {}
     for place, outcome in results.items():
         if name := outcome.request.figure.name:
@@ -59,17 +59,19 @@ def _named_figures(results: Mapping[Asked, Outcome], env: BuildEnvironment, docn
 
 
 class _ModelsWriter:
-    def __init__(self, shown: ModelList, env: BuildEnvironment, docname: str, *, has_pictures: bool) -> None:
-        self.env, self.docname = env, docname
+    def __init__(
+        self, shown: ModelList, env: BuildEnvironment, builder: Builder, docname: str, *, has_pictures: bool
+    ) -> None:
+        self.env, self.builder, self.docname = env, builder, docname
         self.columns = [name for name in shown.columns if name != "picture" or has_pictures]
 
     def table(self, rows: list[ModelRow]) -> nodes.table:
         from torchrecorder.site import COLUMNS
 
-        heads = [figure._(COLUMNS[name]) for name in self.columns]
+        heads = {name: figure._(COLUMNS[name]) for name in self.columns}
         lines = [nodes.row("", *self._entries(row)) for row in rows]
-        widths = (nodes.colspec(colwidth=max(6, len(head))) for head in heads)
-        head = nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph(text, text)) for text in heads)))
+        widths = (nodes.colspec(colwidth=max(6, len(head))) for head in heads.values())
+        head = nodes.thead("", nodes.row("", *(_entry(name, nodes.Text(text)) for name, text in heads.items())))
         group = nodes.tgroup("", *widths, head, nodes.tbody("", *lines), cols=len(heads))
         return nodes.table("", group)
 
@@ -93,7 +95,7 @@ class _ModelsWriter:
             special = {"name": self._name, "picture": self._picture}.get(column)
             text, url = row.cell(column, figure._), row.address(column)
             plain = nodes.reference("", text, refuri=url) if url else nodes.Text(text)
-            yield nodes.entry("", _paragraph(special(row) if special else plain))
+            yield _entry(column, special(row) if special else plain)
 
     def _name(self, row: ModelRow) -> nodes.Node:
         if row.url:
@@ -104,13 +106,21 @@ class _ModelsWriter:
         diagram = row.outcome.diagram
         assert diagram is not None
         options = row.outcome.request.figure
-        shown: Any = figure.image(nodes.figure(), diagram, options, self.env, self.docname, "image/svg+xml")
+        shown: Any = figure.image(
+            nodes.figure(), diagram.without_foot(), options, self.env, self.docname, "image/svg+xml"
+        )
         shown.attributes |= {"alt": row.outcome.title(figure._), "loading": "lazy"}
         for name in ("width", "height"):
             shown.attributes.pop(name, None)
-        folder = relative_uri(self.env.app.builder.get_target_uri(self.docname), "_images")
+        folder = relative_uri(self.builder.get_target_uri(self.docname), "_images")
         address = row.url or posixpath.join(folder, posixpath.basename(shown["uri"]))
         return nodes.reference("", "", shown, refuri=address, internal=True)
+
+
+def _entry(column: str, content: nodes.Node) -> nodes.entry:
+    from torchrecorder.site import NUMBERS
+
+    return nodes.entry("", _paragraph(content), classes=["number"] if column in NUMBERS else [])
 
 
 def _paragraph(*content: nodes.Node, classes: Sequence[str] = ()) -> nodes.paragraph:

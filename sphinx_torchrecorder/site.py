@@ -59,7 +59,7 @@ def add_settings(app: Sphinx) -> None:
             app.add_config_value(_PREFIX + setting.name, setting.default, "", types, setting.help)
 
 
-class _Site(Site[Asked]):
+class SphinxSite(Site[Asked]):
     app: Sphinx
     setting, where = f"{_PREFIX}{{}}", f"`{_PREFIX}{{}}` in conf.py"
 
@@ -98,7 +98,7 @@ class _Site(Site[Asked]):
         return ""
 
 
-def make_site(app: Sphinx) -> Site[Asked]:
+def make_site(app: Sphinx) -> SphinxSite:
     """The site of this build; warns of settings that are wrong or that there are not, and leaves them out.
 
     What this machine records lies in the folder of Sphinx's own doctrees, for the same reasons: a build may write
@@ -113,7 +113,7 @@ def make_site(app: Sphinx) -> Site[Asked]:
     # `-E` leaves the old environment where it is until all is read. Where there is none, an exception of another
     # extension ended the last build, and what failed then is as it was.
     retries = bool(app.fresh_env_used) and Path(app.doctreedir, ENV_PICKLE_FILENAME).exists()
-    site = _Site(Path(app.confdir), written, retries=retries, is_alone=app.parallel == 1)
+    site = SphinxSite(Path(app.confdir), written, retries=retries, is_alone=app.parallel == 1)
     site.app = app
     if site.settings.committed is not None:
         folder = site.settings.committed.resolve()

@@ -6,6 +6,7 @@ which goes away if the setting does not ask for it, or fewer than two of them ha
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -57,9 +58,6 @@ class PlaceSummaries(SphinxTransform):
         yield from found.values()
 
     def _listed(self) -> Iterator[tuple[nodes.Element, Sequence[str]]]:
-        if "sphinx.ext.autosummary" not in self.app.extensions:
-            return
-        from sphinx.ext.autosummary import autosummary_table
-
-        for table in self.document.findall(autosummary_table):
+        autosummary = sys.modules.get("sphinx.ext.autosummary")  # nothing else makes such tables
+        for table in self.document.findall(autosummary.autosummary_table) if autosummary else ():
             yield table, [xref["reftarget"] for xref in table.findall(addnodes.pending_xref)]

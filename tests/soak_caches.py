@@ -14,7 +14,8 @@ from tests.entries import behind, entries, facts_of
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.graph import from_json, to_json
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import DiagramRequest, RecordingRequest, Settings, read_request
+from torchrecorder.request import DiagramRequest, Settings, read_request
+from torchrecorder.worker.client import Request
 from torchrecorder.worker.messages import Answer
 
 DIAGRAMS = 300
@@ -25,7 +26,7 @@ NOWHERE = "/nowhere/python"
 class Numbered(Recorded):
     """Answers each request with a Graph of its own, which needs nothing that could have changed."""
 
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
+    def record(self, request: Request, *, timeout_s: float) -> Answer:
         answer = super().record(request, timeout_s=timeout_s)
         graph = from_json(answer.graph or "")
         assert answer.trace is not None
@@ -62,7 +63,7 @@ def make(root: Path) -> list[Row]:
     (root / "data.yaml").write_text("width: 3\n")
     made = rows()
     settings = Settings.for_project(root, path=["src"], machine_cache="first", cache="whole")
-    outcomes = Pipeline(settings, lambda path: Numbered(path), writes_committed=True).run([it.request for it in made])
+    outcomes = Pipeline(settings, Numbered.of, writes_committed=True).run([it.request for it in made])
     assert all(outcome.diagram is not None for outcome in outcomes.values())
     assert len(entries(root / "whole", "ren")) == DIAGRAMS, "each drawing is of its own"
     return made

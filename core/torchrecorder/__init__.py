@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchrecorder.live import draw as draw
     from torchrecorder.page import Diagram as Diagram
     from torchrecorder.recorder import Recorder as Recorder
-    from torchrecorder.recording import capture as capture
+    from torchrecorder.recording.run import capture as capture
     from torchrecorder.renderer.base import BaseRenderer as BaseRenderer
     from torchrecorder.renderer.gv import GraphvizRenderer as GraphvizRenderer
     from torchrecorder.renderer.gv import GraphvizStyler as GraphvizStyler

@@ -133,8 +133,10 @@ def _arguments(net: nn.Module, input_shapes: Any, input_data: Any) -> tuple[Any,
     if input_data is not None:
         if type(input_data) is tuple:
             return input_data
-        is_several = type(input_data) is list and _takes(net, len(input_data)) and not _takes_a_list(net)
-        return tuple(input_data) if is_several else (input_data,)
+        if type(input_data) is not list or not _takes(net, len(input_data)):
+            return (input_data,)
+        says = [str(parameter.annotation) for parameter in forward_parameters(net)[:1]]
+        return (input_data,) if says and _LISTS.match(says[0]) else tuple(input_data)
     if input_shapes is None:
         raise BadInputs("neither input_shapes nor input_data is given", _HOW)
     shapes = [input_shapes] if isinstance(input_shapes, tuple) else input_shapes
@@ -157,12 +159,6 @@ def _takes(net: nn.Module, number: int) -> bool:
     except TypeError:
         return not parameters
     return True
-
-
-def _takes_a_list(net: nn.Module) -> bool:
-    """Whether the forward says that its first argument is a list."""
-    parameters = forward_parameters(net)
-    return bool(parameters) and _LISTS.match(str(parameters[0].annotation)) is not None
 
 
 def _recorded(net: nn.Module, name: str, args: tuple[Any, ...], is_single: bool) -> Recorder:

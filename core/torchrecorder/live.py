@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -114,14 +114,10 @@ def draw(
     chosen = _inputs(model, given, named, shape, inputs, seed)
     record = partial(_record, model, seed=seed, mode=mode)
     try:
-        if chosen is None:
-            return drawn(record_guessed(model, record, run=run, seed=seed, mode=mode))
-        return drawn(record(chosen, run))
+        guessed = partial(record_guessed, model, record, run=run, seed=seed, mode=mode)
+        return drawn(guessed() if chosen is None else record(chosen, run))
     except ForwardError as error:
-        shapes = shape if shape is not None else [*given] if given and all(map(_is_shape, given)) else None
-        if shapes is not None and not error.advice:
-            error.advice = advice_on_shapes(error, model, shapes_from(shapes), partial(record, run=run))
-        error.advice = error.advice or _advice(given)
+        error.advice = error.advice or _advice(error, model, given, shape, partial(record, run=run))
         if error.graph is not None:
             with suppress(TorchRecorderError):
                 error.diagram = drawn(error.graph)
@@ -203,8 +199,13 @@ def _unclear(given: tuple[Any, ...], shape: Shape | None, inputs: Any) -> Iterat
         yield f"each argument is an input or its shape; write draw(net, ({numbers},)) or draw(net, inputs=({numbers},))"
 
 
-def _advice(given: tuple[Any, ...]) -> str:
-    """Advice if all arguments were put into one; they may be meant so, and are for some models."""
+def _advice(
+    error: ForwardError, model: Any, given: tuple[Any, ...], shape: Shape | None, record: Callable[[Inputs], Graph]
+) -> str:
+    """Advice on the shapes, or if all arguments were put into one: they may be meant so, and are for some models."""
+    shapes = shape if shape is not None else [*given] if given and all(map(_is_shape, given)) else None
+    if shapes is not None and (advice := advice_on_shapes(error, model, shapes_from(shapes), record)):
+        return advice
     holder = given[0] if len(given) == 1 else None
     if isinstance(holder, (tuple, list)) and not _is_shape(holder):
         return f"the {type(holder).__name__} was given as one argument; draw(net, *args) gives each of its own"

@@ -38,6 +38,7 @@ from torchrecorder.request import (
 )
 from torchrecorder.request.header import read_header
 from torchrecorder.request.settings import Settings
+from torchrecorder.trace.digests import note_traced
 
 if TYPE_CHECKING:
     from torchrecorder.page.code import names_at as names_at
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from torchrecorder.page.models import rows_of as rows_of
     from torchrecorder.request.models import COLUMNS as COLUMNS
     from torchrecorder.request.models import FEWEST_MODELS as FEWEST_MODELS
+    from torchrecorder.request.models import NUMBERS as NUMBERS
     from torchrecorder.request.models import ModelList as ModelList
     from torchrecorder.request.models import read_list as read_list
     from torchrecorder.worker.client import Worker
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS",
     "FEWEST_MODELS",
+    "NUMBERS",
     "SETTINGS",
     "Body",
     "CopyNumbers",
@@ -91,7 +94,7 @@ _HOMES = {
     **{"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "data_address": "page.figure"},
     **dict.fromkeys(("ModelRow", "line_of_inputs", "models_html", "rows_of"), "page.models"),
     "names_at": "page.code",
-    **dict.fromkeys(("ModelList", "read_list", "COLUMNS", "FEWEST_MODELS"), "request.models"),
+    **dict.fromkeys(("ModelList", "read_list", "COLUMNS", "FEWEST_MODELS", "NUMBERS"), "request.models"),
 }
 """Names that many builds do not need: writers of pages, lists of models, and workers of servers."""
 
@@ -131,8 +134,7 @@ class Site(Generic[Place]):
         self.warnings: list[str] = []
         """Of the last drawing, each with its place."""
         self._requests: dict[Place, DiagramRequest | Outcome] = {}
-        opened = None if open_worker is None else lambda _: open_worker(self.settings)
-        self._pipeline = Pipeline(self.settings, opened, retries=retries, is_alone=is_alone)
+        self._pipeline = Pipeline(self.settings, open_worker, retries=retries, is_alone=is_alone)
         self.is_collecting = bool(self._pipeline.collects_into)
         """Whether a command only asks what the pages of all builders say, and nothing is drawn."""
         for name, problems in wrong.items():
@@ -282,8 +284,6 @@ class Site(Generic[Place]):
 
     def watch(self, files: Iterable[Path]) -> None:
         """Note the files that pages depend on, for `torchrecorder stamp`."""
-        from torchrecorder.trace.stamped import note_traced  # for tools alone that watch only what they are given
-
         note_traced(self.settings.cache, files)
 
     def warn(self, text: str, kind: str, place: str = "", details: str = "") -> None:

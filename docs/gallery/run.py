@@ -27,7 +27,7 @@ from torchrecorder.page import Outcome  # noqa: E402
 from torchrecorder.pipeline import Pipeline  # noqa: E402
 from torchrecorder.request import read_request  # noqa: E402
 from torchrecorder.request.settings import Settings  # noqa: E402
-from torchrecorder.worker.lasting import worker_of_thread  # noqa: E402
+from torchrecorder.worker.lasting import PersistentWorker  # noqa: E402
 
 RECORDINGS, FACTS = HERE / "recordings", HERE / "facts.json"
 LONGEST = "600"
@@ -70,10 +70,9 @@ def _outcomes(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Outcome, float 
     """What became of each, and the seconds that its recording took if it was recorded now."""
     path = (str(ROOT / "docs" / "reference"), str(ROOT / "docs"))
     settings = Settings(ROOT / ".torchrecorder", path, committed=RECORDINGS, project=ROOT, jobs=1)
-    worker = worker_of_thread(settings)
     for entry in entries:
         request = read_request(entry.target, entry.written() | {"timeout": LONGEST})
-        pipeline = Pipeline(settings, worker, writes_committed=True, retries=True)
+        pipeline = Pipeline(settings, PersistentWorker.of_thread, writes_committed=True, retries=True)
         outcome = pipeline.run([request])[request]
         seconds = pipeline.seconds.get(request.recording.target)
         yield entry, outcome, None if seconds is None else round(seconds, 2)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from torchrecorder.errors import TorchMissing
 from torchrecorder.request import RecordingRequest
-from torchrecorder.worker.client import RequestT, Worker
+from torchrecorder.worker.client import Request, RequestT, Worker
 from torchrecorder.worker.messages import Answer
 
 
@@ -25,5 +25,5 @@ class OneByOne(Worker):
 
 
 class NoTorch(OneByOne):
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
+    def record(self, request: Request, *, timeout_s: float) -> Answer:
         return Answer(error=TorchMissing(request.target, "python"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.docs.blocks import ROOT
+from tests.node import node_with
 
 NETS = """from torch import nn
 class Net(nn.Module):
@@ -129,12 +129,7 @@ def test_an_unchanged_model_is_not_recorded_again_and_a_changed_one_is(book: Pat
 
 @pytest.mark.node
 def test_mystmd_itself_puts_the_figure_into_its_page(book: Path) -> None:
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
-        pytest.skip("node and npm are not on the PATH: install Node.js")
-    install = [npm, "install", "--silent", "--no-audit", "--no-fund", "mystmd@1"]
-    if subprocess.run(install, cwd=book, check=False).returncode:
-        pytest.skip("npm cannot fetch mystmd")
+    node = node_with(book, "mystmd@1")
     program(book)
     (book / "myst.yml").write_text(
         "version: 1\nproject:\n  plugins:\n    - {type: executable, path: diagrams.py}\n  toc:\n    - file: index.md\n"

@@ -60,7 +60,7 @@ def test_a_table_has_a_row_for_each_model(project: Project) -> None:
     assert all((built.folder / picture).is_file() for picture in pictures)
     cards = re.findall(r'<li class="torchrecorder-card">.*?</li>', page, re.DOTALL)
     assert ["wide · small" in card for card in cards] == [True, False]
-    assert "torchrecorder.js" in page
+    assert re.findall(r"_static/(torchrecorder[\w-]*\.js)", page) == ["torchrecorder-models.js", "torchrecorder.js"]
 
 
 @pytest.mark.parametrize("builder", ["text", "latex"])
@@ -77,6 +77,8 @@ def test_an_edited_model_changes_its_row(project: Project) -> None:
     page = project.build().text("index.html")
     assert cells(page)[1][2] == "50"
     assert '<p class="torchrecorder-remark">FLOPs, Input, Output: for an example input.</p>' in page
+    assert re.findall(r"_static/(torchrecorder[\w-]*\.js)", page) == ["torchrecorder-models.js"]
+    assert page.count('<td class="number">') == page.count('<th class="head number">') == 2
     nets = project.root / "src" / "nets.py"
     nets.write_text(nets.read_text(encoding="utf-8").replace("width=8", "width=16"), encoding="utf-8")
     assert cells(project.build().text("index.html"))[1][2] == "98"

@@ -13,7 +13,7 @@ from torch import Tensor
 from tests.truth.lost_cases import LOST, Lost
 from torchrecorder.graph import Graph
 from torchrecorder.graph.codec import problems
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.running.nested import named_tensors
 
 _SEEDS = 3

@@ -16,7 +16,7 @@ from tests.truth.neutral import to_neutral
 from tests.truth.refused_cases import OF_GRADIENTS
 from torchrecorder.graph import Graph, from_json, to_json
 from torchrecorder.graph.codec import problems
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 
 GRAD_MODES = {"grad": nullcontext, "no_grad": torch.no_grad, "inference_mode": torch.inference_mode}
 

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from torchrecorder.errors import NothingToConnect, NotRecordable, NotRecorded
 from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNode
-from torchrecorder.running.calls import CallLog, ModuleCall
+from torchrecorder.running.handles import CallLog, ModuleCall
 from torchrecorder.running.nested import tensors_in
 from torchrecorder.running.torch_private import version_of
 

@@ -14,7 +14,7 @@ from torchrecorder.cache.store import FOLDERS, sweep
 from torchrecorder.cli.shared import FAILED, USAGE, Commands, add_command, print_json, said, with_yes
 from torchrecorder.errors import OptionError, TorchRecorderError, did_you_mean, near_miss
 from torchrecorder.request.settings import CACHE_FOLDER
-from torchrecorder.trace.stamped import STAMP, write_stamp
+from torchrecorder.trace.digests import STAMP, write_stamp
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -18,8 +18,7 @@ from torchrecorder.cli.shared import (
     write,
     written,
 )
-from torchrecorder.comparison import report
-from torchrecorder.comparison.compared import PICTURES, Diff, read_graph
+from torchrecorder.comparison.compared import PICTURES, Diff, escaped, one_line, read_graph
 from torchrecorder.comparison.revisions import Committed, Revision, paired
 from torchrecorder.errors import CannotCompare, OptionError
 from torchrecorder.graph import Graph
@@ -153,7 +152,7 @@ def _written(diffs: Sequence[Diff], sentences: Sequence[str], name: str) -> byte
         return file_type(name).write(diffs[0].diagram)
     parts = [diff.markdown if name == "md" else diff.text for diff in diffs]
     if sentences:
-        as_line = (lambda text: f"- {report.escaped(text)}") if name == "md" else report.one_line
+        as_line = (lambda text: f"- {escaped(text)}") if name == "md" else one_line
         parts.append("\n".join(map(as_line, sentences)))
     return ("\n\n".join(parts or ["Nothing has changed of what the models compute."]) + "\n").encode()
 

@@ -29,7 +29,7 @@ from torchrecorder.page.files import FILE_TYPES, FileType, file_name, file_type,
 from torchrecorder.page.printed import outcome_for_print, requests_for_print, why_no_file
 from torchrecorder.pipeline import Pipeline, listed
 from torchrecorder.request import OPTIONS, DiagramRequest, RecordingRequest, is_pattern, read_request
-from torchrecorder.worker.lasting import worker_of_thread
+from torchrecorder.worker.lasting import PersistentWorker
 
 _HEEDED = frozenset[str]().union(*(kind.heeds for kind in FILE_TYPES))
 _OFFERED = [option for option in OPTIONS if option.stage == "recording" or option.name in _HEEDED]
@@ -140,7 +140,7 @@ def _unclear_places(arguments: argparse.Namespace, wanted: FileType) -> Iterator
 
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_here(arguments)
-    pipeline = Pipeline(settings, worker_of_thread(settings), retries=True)
+    pipeline = Pipeline(settings, PersistentWorker.of_thread, retries=True)
     targets = dict.fromkeys(name for target in arguments.targets for name in _names(target, pipeline))
     if not targets:
         raise OptionError(

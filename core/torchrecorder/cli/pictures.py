@@ -185,7 +185,7 @@ def update(arguments: argparse.Namespace) -> int:
 
 class _Update:
     def __init__(self, project: Project, *, retries: bool, overwrites: bool, asks_hub: bool) -> None:
-        from torchrecorder.worker.lasting import worker_of_thread
+        from torchrecorder.worker.lasting import PersistentWorker
 
         self.looked = _Looked(project, asks_hub=asks_hub)
         self.written: list[str] = []
@@ -194,7 +194,7 @@ class _Update:
         self.remarks: set[str] = set()
         self._overwrites = overwrites
         asked = {"retries": retries, "asks_hub": asks_hub}
-        self._pipeline = Pipeline(project.settings, worker_of_thread(project.settings), writes_committed=True, **asked)
+        self._pipeline = Pipeline(project.settings, PersistentWorker.of_thread, writes_committed=True, **asked)
         self._drawn: dict[DiagramRequest, Outcome] = {}
 
     def run(self) -> int:
@@ -240,8 +240,10 @@ class _Update:
             self._fail(part.place, f"{old or said(error)}; what was there stays")
             return None
         for request in part.requests:
-            if (failed := self._drawn[request].error) is not None:
-                self.remarks.add(f"note: {request.recording.target} is left out: {failed.summary()}")
+            outcome = self._drawn[request]
+            if outcome.error is not None:
+                self.remarks.add(f"note: {request.recording.target} is left out: {outcome.error.summary()}")
+            self.remarks |= {f"note: {outcome.info}"} if outcome.info else set()
         if self._overwrites or self.looked.kept.is_ours(part, text):
             return text
         what = "it" if part.block else part.file

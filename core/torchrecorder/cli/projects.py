@@ -21,7 +21,7 @@ from torchrecorder.errors import ClusterFailed, OptionError, shown_text
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.collecting import Collected, collect, configuration_of
 from torchrecorder.pipeline.recordings import Recording
-from torchrecorder.request import DiagramRequest, RecordingRequest, is_pattern, place
+from torchrecorder.request import DiagramRequest, RecordingRequest, Settings, is_pattern, place
 from torchrecorder.trace.freshness import Verdict
 
 if TYPE_CHECKING:
@@ -252,9 +252,9 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
 
 def draw_part(part: Collected) -> Done:
     """Record and draw some requests; a function of its own, so that any executor can take it elsewhere."""
-    from torchrecorder.worker.lasting import worker_of_thread
+    from torchrecorder.worker.lasting import PersistentWorker
 
-    pipeline = _pipeline(part, worker_of_thread(part.settings))
+    pipeline = _pipeline(part, PersistentWorker.of_thread)
     with part.as_in_a_build():
         outcomes = pipeline.run(part.requests)
     each = [one for outcome in outcomes.values() for one in (outcome, *outcome.models)]
@@ -288,7 +288,7 @@ def _collect(docs: Path, *, retries: bool = False) -> Collected:
 
 
 def _pipeline(
-    project: Collected, open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
+    project: Collected, open_worker: Callable[[Settings], AbstractContextManager[Worker]] | None = None
 ) -> Pipeline:
     asked = {"retries": project.retries, "asks_hub": project.asks_hub}
     return Pipeline(project.settings, open_worker, writes_committed=True, **asked)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from torchrecorder.comparison.changes import NUMBER, Change, counted, folded, of_classes, of_settings, pattern
-from torchrecorder.comparison.flow import Flow
-from torchrecorder.comparison.layers import Layer, Setting, changed_settings, described
-from torchrecorder.comparison.matching import Matching
-from torchrecorder.comparison.wiring import WiringChanges
+from torchrecorder.comparison.flow import Flow, WiringChanges
+from torchrecorder.comparison.layers import Layer, Matching, Setting, changed_settings, described
 from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, batch_size, symbolic
 from torchrecorder.labels.names import shape
@@ -120,19 +119,14 @@ class Difference:
     def _shifted(self) -> Iterator[Change]:
         """Neighbours with numbers that moved on together: `3–20 are 4–21 now`."""
         for around in [new for _, new in self.matching.pairs]:
-            runs: list[list[tuple[int, int]]] = []
-            for child in around.children:
-                old = self.matching.old_of.get(child)
-                if old is None or old.parent is None or self.matching.new_of.get(old.parent) is not around:
-                    continue
-                if not (old.name.isdigit() and child.name.isdigit() and old.name != child.name):
-                    continue
-                pair = int(old.name), int(child.name)
-                if runs and runs[-1][-1][1] - runs[-1][-1][0] == pair[1] - pair[0]:
-                    runs[-1].append(pair)
-                else:
-                    runs.append([pair])
-            if runs:
+            stayed = [(self.matching.old_of[it], it) for it in around.children if it in self.matching.old_of]
+            pairs = [
+                (int(old.name), int(new.name))
+                for old, new in stayed
+                if old.parent is not None and self.matching.new_of.get(old.parent) is around
+                if old.name.isdigit() and new.name.isdigit() and old.name != new.name
+            ]
+            if runs := [[*run] for _, run in groupby(pairs, lambda pair: pair[1] - pair[0])]:
                 path = (around.path,) if around.path else ()
                 words = [f"{_range(run, 0)} {'are' if run[1:] else 'is'} {_range(run, 1)} now" for run in runs]
                 shown = f"{words[0]} … {words[-1]}" if len(words) > 2 else ", ".join(words)
@@ -257,19 +251,13 @@ def _runs(
 ) -> Iterator[_Neighbours]:
     wanted = {*layers}
     for around in dict.fromkeys(layer.parent for layer in layers if layer.parent is not None):
-        here = in_new(around)
-        run: list[Layer] = []
-        after: Layer | None = None
-        for child in around.children:
-            if child in wanted:
-                run.append(child)
-                continue
-            if run and here is not None:
-                yield _Neighbours(here, after, run)
-            run = []
-            after = in_new(child) if child in known else after
-        if run and here is not None:
-            yield _Neighbours(here, after, run)
+        here, after = in_new(around), None
+        for is_run, group in groupby(around.children, wanted.__contains__):
+            those = [*group]
+            if is_run and here is not None:
+                yield _Neighbours(here, after, those)
+            elif not is_run:
+                after = next((in_new(it) for it in reversed(those) if it in known), after)
 
 
 def _apart(layer: Layer, known: dict[Layer, Layer]) -> list[Layer]:

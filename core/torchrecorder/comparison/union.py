@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from torchrecorder.comparison.flow import Flow, is_shaping
-from torchrecorder.comparison.layers import changed_settings, described
-from torchrecorder.comparison.matching import Matching
+from torchrecorder.comparison.layers import Matching, changed_settings, described
 from torchrecorder.graph import Call, Frame, Graph, Module, Op, Value
 from torchrecorder.graph.edit import renumbered
 from torchrecorder.labels.names import clean

@@ -90,7 +90,7 @@ def styles_by_name(
     """The answers of a named styler for each picture, or the error in their place; `on_modules` as for `draw`."""
     request = StylerRequest(styler, tuple(given))
     with open_worker() as worker:
-        answer = worker.ask(request, timeout_s=timeout_s)
+        answer = worker.record(request, timeout_s=timeout_s)
     if answer.error is not None or len(answer.styles) != len(given):
         error = answer.error or WorkerCrashed(styler, "it returned no answer")
         log = error.log if isinstance(error, WorkerCrashed | WorkerTimeout) else error.details()

@@ -158,17 +158,11 @@ class TargetRefused(TargetError):
     """The target names what text in a page may not call."""
 
     kind = "refused"
+    _summary = "{target} is not called: {reason}"
+    _hint = "to allow it, add {dotted!r} to the setting `allow`"
     dotted: str  # the target without its arguments
-    reason: str = ""  # which of its arguments is why, and how
-
-    def summary(self) -> str:
-        """Sentence on the refused call, with its reason."""
-        rule = "a page may call classes of nn.Module, functions of the project, and known builders of models"
-        return f"{shown_target(self.target)} is not called: {self.reason or rule}"
-
-    def hint(self) -> str:
-        """Setting that allows it."""
-        return f"to allow it, add {self.dotted!r} to the setting `allow`"
+    reason: str = "a page may call classes of nn.Module, functions of the project, and known builders of models"
+    """The rule, or which of its arguments is why, and how."""
 
     def shared(self) -> str:
         """Nothing: each page that says it is named."""

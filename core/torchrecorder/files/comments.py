@@ -16,6 +16,7 @@ from typing import NamedTuple
 _FENCE = re.compile(rb"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(?P<marks>`{3,}|~{3,})(?P<info>.*)")
 _COLON = rb"torchrecorder(?P<colon>:(?!:)\s*|\s+(?=\w+\.\w))(?P<said>.*?)"
 """Also without the colon, if a dotted name follows: a slip is not taken for a remark."""
+_ANY = re.compile(rb"(?:<!--|\.\.)\s*/?\s*torchrecorder")
 _END = b"-->"
 _MARK = b"\xef\xbb\xbf"
 REST = ".rst"
@@ -45,7 +46,7 @@ class _Syntax(NamedTuple):
 
 def blocks(data: bytes, ending: str = ".md") -> tuple[list[Block], list[tuple[int, str]]]:
     """The blocks of a file, and its problems, each with its line."""
-    if b"torchrecorder" not in data.replace(b"\0", b""):
+    if not _ANY.search(data.replace(b"\0", b"")):  # also in UTF-16
         return [], []
     try:
         data.decode("utf-8")

@@ -17,7 +17,7 @@ from torchrecorder.page.files import FileType, file_name, file_type
 from torchrecorder.page.outcome import Outcome
 from torchrecorder.page.printed import outcome_for_print
 from torchrecorder.request import DiagramRequest
-from torchrecorder.request.models import COLUMNS
+from torchrecorder.request.models import COLUMNS, NUMBERS
 
 if TYPE_CHECKING:
     from torchrecorder.page.models import ModelRow
@@ -91,7 +91,7 @@ def _address(file: str, part: FilePart) -> str:
 
 def _table(part: FilePart, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Lines of a table, without the models of a pattern that cannot be drawn."""
-    from torchrecorder.comparison.report import escaped  # loads all that compares, which no picture needs
+    from torchrecorder.comparison.compared import escaped  # loads all that compares, which no picture needs
     from torchrecorder.page.models import ModelRow, line_of_inputs
 
     pictures = [picture.file for picture in pictures_of(part)] if part.links else [""] * len(outcomes)
@@ -106,9 +106,8 @@ def _table(part: FilePart, outcomes: Sequence[Outcome]) -> Iterator[str]:
     if part.file.endswith(REST):
         yield from rest.table(heads, ([_rest_cell(row, name) for name in part.columns] for row in rows), said)
         return
-    numbers = ("parameters", "trainable", "flops", "memory", "depth")
     yield f"| {' | '.join(heads)} |"
-    yield f"|{'|'.join('---:' if name in numbers else '---' for name in part.columns)}|"
+    yield f"|{'|'.join('---:' if name in NUMBERS else '---' for name in part.columns)}|"
     for row in rows:
         cells = (_image(row) if name == "picture" else escaped(row.cell(name)) for name in part.columns)
         yield f"| {' | '.join(cells)} |"

@@ -28,6 +28,30 @@ def symbolic(graph: Graph, value: int) -> TensorMeta | None:
     )
 
 
+def lost(graph: Graph) -> set[int]:
+    """The values that are made of some which follow the batch, and of which it is not known whether they do."""
+    batch, values = graph.batch, set[int]()
+    for op in graph.ops:
+        if any(value in batch or value in values for value in op.inputs):
+            values.update(value for value in op.outputs if value not in batch)
+    return values
+
+
+def of_later_turns(graph: Graph) -> dict[int, int]:
+    """By value that a loop makes of constants in its first turn one that follows the batch, made at the same place."""
+    known: dict[object, int] = {}
+    unknown: list[tuple[object, int]] = []
+    for op in graph.ops:
+        module = graph.calls[op.call].module
+        for index, value in enumerate(op.outputs):
+            key = op.name, op.source, op.offset, module, index, graph.values[value].shape
+            if value in graph.batch:
+                known[key] = value
+            elif module or op.offset is not None:
+                unknown.append((key, value))
+    return {value: known[key] for key, value in unknown if key in known}
+
+
 def _symbol(size: int, batch: int) -> str:
     """A multiple of the batch as `N`, `2N`; half of it as `N/2`."""
     if size % batch:

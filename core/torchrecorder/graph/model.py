@@ -195,8 +195,9 @@ class Frame:
 
     @property
     def short(self) -> str:
-        """Its name in a picture: `split_heads`."""
-        return self.name.rpartition(".")[2].strip("_")
+        """Its name in a picture: `split_heads`; of an object that is made or called, its class."""
+        owner, _, name = self.name.rpartition(".")
+        return owner.rpartition(".")[2] if owner and name in ("__init__", "__call__") else name.strip("_")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
+from torchrecorder.view import Span
+from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
 
 _BINDS = {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
@@ -41,6 +42,25 @@ def in_short(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
     telling = [f"{name} ×{n}" if n > 1 else name for name, n in counted.items() if name not in _ARITHMETIC]
     text = f"{len(ops)} operations"
     return clean(f"{text}: {', '.join(telling)}", limit) if telling else text
+
+
+def last_telling(graph: Graph, ops: Collection[int]) -> str:
+    """Name of the last of some ops that tells what they are for; a sign if there is none."""
+    called = [plain(graph.ops[op].name) for op in sorted(ops)]
+    return spoken(next((name for name in reversed(called) if name not in _ARITHMETIC), called[-1]))
+
+
+def of_all(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
+    """A formula with all values of a number that is another one elsewhere, `x × 64, 16`, and the other spans."""
+    rest = []
+    for span in spans:
+        sign = SYMBOLS.get(plain(span.name), "")
+        number = f"{sign} {_short(span.values[0])}"
+        if sign and text.endswith(number):
+            text = text.removesuffix(number) + f"{sign} {', '.join(map(_short, span.values))}"
+        else:
+            rest.append(span)
+    return text, rest
 
 
 def formula(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby, takewhile
+from math import prod
 
 from torchrecorder.graph import Module, symbolic
-from torchrecorder.labels.formulas import in_short
+from torchrecorder.graph.batch import batch_size, lost
+from torchrecorder.labels.formulas import in_short, last_telling, of_all
 from torchrecorder.labels.names import (
     bare,
     class_name,
     clean,
+    count,
     entries,
     flops,
     flops_by_call,
@@ -29,12 +33,12 @@ from torchrecorder.labels.summaries import among, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
 from torchrecorder.view.differences import values_of
-from torchrecorder.view.node_kinds import Kind, NodeKinds, plain, spoken
+from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
 
-MAX_DIFFERING = 76  # cap on a second line that says in what layers differ, since no other place does
+MAX_DIFFERING = 80  # cap on a second line that says in what layers differ, since no other place does
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
@@ -42,6 +46,7 @@ _LONG_PATH, _LAST_PARTS = MAX_NAME, 2  # of a longer path the first parts are le
 _NAMED = 3  # more far ends than this are counted instead of named
 _NUMBERS = re.compile(r"[\d.–]+")
 _LEAST_CLASS = 20  # characters of the name of a class that are kept however little room there is
+_LEAST_NOT_RUN = 0.05  # share of the parameters above which a title says that they are not read
 _MAX_CONTENTS = 36  # characters of the layers in a Sequential, of which otherwise the number is said
 _SEQUENTIAL = "torch.nn.modules.container.Sequential"
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
@@ -73,7 +78,7 @@ class Labels:
         cls = " + ".join(f"{n} {cls}" if n > 1 else cls for cls, n in classes)
         cls = f"({cls})" if " + " in cls else cls
         cls = "" if box.period > 1 and len(cls) > MAX_NAME else cls  # they stand in it
-        facts = [self._params(module, box), self._flops(box.calls)] if box.period == 1 else []
+        facts = [self._params(module, box), self._not_run(box), self._flops(box.calls)] if box.period == 1 else []
         if not name and not cls and box.repetition == "series":
             return f"each of {box.repeat} layers"
         # an entry of a list has no class but the list
@@ -98,9 +103,12 @@ class Labels:
             differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
-            name = f"{node.name}()" if node.op is None else spoken(node.name)
-            facts = () if node.op is None else (in_short(self.graph, node.ops, node.op, MAX_LINE),)
-            return Label(clean(name, MAX_NAME), clean(" · ".join((*facts, *settings(node.spans))), MAX_LINE))
+            if node.op is None:
+                return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
+            text, spans = of_all(in_short(self.graph, node.ops, node.op, MAX_LINE), node.spans)
+            is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
+            name = last_telling(self.graph, node.ops) if is_sign else spoken(node.name)
+            return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op, node.spans, self._operands.said(whole or node, op))
@@ -138,8 +146,9 @@ class Labels:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
         parts_of = [self.graph.calls[call].module for part in node.parts for call in part.calls]
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box, parts_of)
-        name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
         layer = self.kinds.layers.get(call.id)
+        name, kind = _shortened(name), self.kind(node)
+        cls = kind_name(module) if layer is None else layer.name or kind_name(module)
         before, behind = self._lights(node)
         lights = [*(() if layer is None else layer.made), *self._tied(node), *behind]
         if (module.native and kind != "block") or layer is not None:
@@ -212,13 +221,13 @@ class Labels:
 
     @cached_property
     def _top(self) -> dict[int, str]:
-        """By call the number of things that an op in it chooses."""
-        numbers: dict[int, str] = {}
+        """By call the numbers of things that ops in it choose: `8, 16`; nothing if one is not known."""
+        numbers: dict[int, dict[str, None]] = {}
         for op in self.graph.ops:
             number = op.attrs.get("1") or op.attrs.get("k", "")
             for around in self.graph.around(op.call) if op.name == "topk" else ():
-                numbers.setdefault(around.id, number if number.isdigit() else "")
-        return numbers
+                numbers.setdefault(around.id, {})[number] = None
+        return {call: ", ".join(own) if all(map(str.isdigit, own)) else "" for call, own in numbers.items()}
 
     @cached_property
     def _stacked(self) -> dict[str, list[tuple[int | str, ...]]]:
@@ -240,8 +249,10 @@ class Labels:
             module = self._module(part.calls[0]) if part.calls else None
             if module is not None and class_name(module) in DROPOUTS:
                 continue
-            classes = values_of(part.spans, "class") or ((class_name(module),) if module is not None else ())
-            classes_of_parts.append(among([*map(bare, classes)]) or self.node(part).name)
+            layer = self.kinds.layers.get(part.calls[0]) if part.calls else None
+            own = (layer.name if layer is not None else "") or ("" if module is None else class_name(module))
+            classes = values_of(part.spans, "class") or ((own,) if own else ())
+            classes_of_parts.append(among([*map(bare, classes)]) or self.node(part, node).name)
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
@@ -259,9 +270,11 @@ class Labels:
                     words = with_operands(self.graph.ops[first.op or 0], {at: named}, words)
                 continue
             for part in parts:
-                is_step = part.kind == "op" or (part.kind == "call" and self.kind(part) in ("act", "norm"))
-                name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
-                words += f" · {name}" if is_step else f" {name}"
+                is_layer = part.kind == "call" and self.kind(part) in ("act", "norm")
+                name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part, node).name
+                (_, behind) = self._lights(replace(node, parts=(part,))) if is_layer else ((), [name])
+                name = name if _letters(name) in map(_letters, behind) else behind[-1]  # `act` is a ReLU
+                words += f" · {name}" if part.kind == "op" or is_layer else f" {name}"
         is_whole = first.kind == "function" and len(words) > MAX_NAME  # its name says more than half of a weight's
         return self.node(first, node).name if is_whole else words
 
@@ -295,6 +308,23 @@ class Labels:
         text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
         is_first = thing in self._things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
+
+    @cached_property
+    def _doubtful(self) -> set[int]:
+        """Values with a size as large as the batch, of which it is not known whether it is that."""
+        size = batch_size(self.graph) or 1
+        return {value for value in lost(self.graph) if size in self.graph.values[value].shape} if size > 1 else set()
+
+    def _not_run(self, box: Box) -> str:
+        """`186 M not run`: how many of the model's parameters the forward does not read, if it is many."""
+        module, is_whole = self._module(box.calls[0]), box.calls[0] == 0 and self.graph.info.failure is None
+        if module is None or not is_whole or "params" not in self.show or self.graph.info.recorder == "classic":
+            return ""
+        values = (self.graph.values[value] for op in self.graph.ops for value in op.inputs)
+        read = {value.name: value.meta for value in values if value.kind == "param"}
+        known = [prod(map(int, meta.shape)) for meta in read.values() if meta is not None]
+        rest = module.params.total - sum(known) if len(known) == len(read) else 0
+        return f"{count(rest)} not run" if rest > _LEAST_NOT_RUN * module.params.total else ""
 
     @cached_property
     def _operands(self) -> Operands:
@@ -382,7 +412,7 @@ class Labels:
         count = len(node.values)
         if count > 1:
             return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")
-        has_shape = node.values and "shapes" in self.show
+        has_shape = node.values and "shapes" in self.show and node.values[0] not in self._doubtful
         shape = tensor(symbolic(self.graph, node.values[0]), self.show) if has_shape else ""
         return Label(
             clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE)

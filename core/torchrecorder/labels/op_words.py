@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.operands import MADE, UNNAMED, name_of, with_operands
+from torchrecorder.labels.operands import COMPARED, MADE, UNNAMED, name_of, with_operands
 from torchrecorder.labels.summaries import among, setting
 from torchrecorder.view import Span
 from torchrecorder.view.differences import values_of
@@ -52,6 +52,9 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = (), others: Mapping[i
         text = f"{float(number):.4g}"
         is_turned = name in ("sub", "div") and is_reflected(op)  # `1 - x`
         return Label(f"{text} {sign}" if "0" in op.attrs or is_turned else f"{sign} {text}")
+    if name in COMPARED and len(op.inputs) == 1:  # `padding`, `= 0`
+        how, variable = f"{COMPARED[name]} {op.attrs.get('1') or op.attrs.get('other', '')}".strip(), graph.variable(op)
+        return Label(clean(variable or how, MAX_NAME), clean(how, MAX_LINE) if variable else "")
     if name in ("getitem", "setitem"):
         number = op.attrs.get("2", "")
         what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""

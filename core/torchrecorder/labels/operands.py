@@ -26,7 +26,7 @@ _MAX_NAME = 24
 _OTHERS = names("setitem copy scaled_dot_product_attention multi_head_attention_forward einsum") | WEIGHTED
 _OTHERS |= INDEXING - {"gather"}
 """Ops that say what else they read in words of their own, or whose name says it."""
-_COMPARED = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
+COMPARED = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 _NEGATED = names("bitwise_not logical_not invert")
 _TURNED = names("transpose t T mT H mH adjoint swapaxes permute")
 _PAIRS = SYMBOLS.keys() | {"masked_fill", "where", "gather"}
@@ -175,8 +175,8 @@ def name_of(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
 
 def _maker(graph: Graph, op: Op, reader: Op, base: int) -> str:
     called, number = plain(op.name), op.attrs.get("1") or op.attrs.get("other", "")
-    if called in _COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number):
-        return f"{name_of(graph, op.inputs[0], reader, base)} {_COMPARED[called]} {number}"
+    if called in COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number):
+        return f"{name_of(graph, op.inputs[0], reader, base)} {COMPARED[called]} {number}"
     if called in _NEGATED and op.inputs:
         return f"not {name_of(graph, op.inputs[0], reader, base)}"
     inside = {row.id for row in graph.around(reader.call)}

@@ -87,7 +87,8 @@ def setting(span: Span) -> str:
 
 def settings(spans: Sequence[Span]) -> list[str]:
     """The settings that differ among closed layers, as far as a reader of papers asks for them."""
-    return [setting(span) for span in spans if span.name and span.name not in _UNTOLD]
+    named = (span for span in spans if span.name and span.name not in _UNTOLD and "none" not in span.values)
+    return [setting(span) for span in named]
 
 
 def among(values: Sequence[str], *, sizes: bool = False) -> str:
@@ -96,6 +97,7 @@ def among(values: Sequence[str], *, sizes: bool = False) -> str:
     >>> among(["1", "2", "4", "8", "16", "32"]), among(["64→64", "64→128", "128→128"], sizes=True)
     ('1, 2, 4 … 32', '64→64 … 128→128')
     """
+    values = [*map(rounded, values)]
     if len(values) <= (_SIZES_LISTED if sizes else _LISTED):
         return (", " if all(_is_number(value) for value in values) else " / ").join(values)
     if sizes:
@@ -105,6 +107,11 @@ def among(values: Sequence[str], *, sizes: bool = False) -> str:
         if [*values] != numbers and [*values] != numbers[::-1]:
             return f"{numbers[0]}–{numbers[-1]}"
     return f"{', '.join(values[:_BEGINNING])} … {values[-1]}"
+
+
+def rounded(text: str) -> str:
+    """A number in four digits; any other text as it is."""
+    return f"{float(text):.4g}" if _is_number(text) and "." in text else text
 
 
 def _is_number(text: str) -> bool:
@@ -126,7 +133,7 @@ def _window(value: str, axes: int = 0) -> str:
 
 
 def _common(value: str) -> str:
-    parts = _sizes(value)
+    parts = tuple(map(rounded, _sizes(value)))
     return parts[0] if len(set(parts)) == 1 else "×".join(parts)
 
 
@@ -155,7 +162,10 @@ def _conv(args: ReprArguments) -> list[str]:
     window = _window(args.get(2, "kernel_size"))
     dilation, groups = _common(args.named.get("dilation", "1")), args.named.get("groups", "1")
     shared = "" if groups == "1" else "depthwise" if groups == channels[0] else f"{groups} groups"
-    strided, wide = "" if step == "1" else f"/{step}", "" if dilation == "1" else f"dilation {dilation}"
+    strided, wide = (
+        "" if step == "1" else f"/{step}",
+        "" if dilation == "1" or {*window.split("×")} == {"1"} else f"dilation {dilation}",
+    )
     return [window, strided, "→".join(filter(None, channels)), shared, wide]
 
 

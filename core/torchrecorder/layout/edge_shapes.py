@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from torchrecorder.graph import symbolic
+from torchrecorder.graph.batch import lost, of_later_turns
 from torchrecorder.labels.names import tensor
 from torchrecorder.view import Edge, Node, View
 from torchrecorder.view.node_kinds import plain
@@ -15,6 +16,9 @@ from torchrecorder.view.op_families import PIECES, SHAPING
 from torchrecorder.view.tree import call_tree
 
 _MOVING = SHAPING | PIECES | {"getitem", "select", "narrow"}
+
+_LONG_NAMES = 40
+"""Characters of arguments from which on a line does not say which part each is."""
 
 
 def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int], str]:
@@ -37,6 +41,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
             texts[edge.tail, edge.head] = ", ".join(names)
             continue
         value = carried.value(edge)
+        value = carried.later.get(value, value) if value is not None else None
         shape = "" if value is None or value in carried.lost else _shape(view, value, show)
         values = view.nodes[edge.tail].values
         known = [_shape(view, values[0], show)] if len(values) == 1 else got.get(edge.tail, [])
@@ -67,12 +72,11 @@ class _Carried:
 
     @cached_property
     def lost(self) -> set[int]:
-        """The values that are made of some which follow the batch, and of which it is not known whether they do."""
-        batch, lost = self._graph.batch, set[int]()
-        for op in self._graph.ops:
-            if any(value in batch or value in lost for value in op.inputs):
-                lost.update(value for value in op.outputs if value not in batch)
-        return lost
+        return lost(self._graph)
+
+    @cached_property
+    def later(self) -> dict[int, int]:
+        return of_later_turns(self._graph)
 
     def value(self, edge: Edge) -> int | None:
         """The value whose shape is said: what the tail gives, or what the head gets, if that is it in fewer axes."""
@@ -92,15 +96,29 @@ class _Carried:
         head, tail = self._view.nodes[edge.head], self._view.nodes[edge.tail]
         if edge.back or head.kind != "call" or head.parts or tail.kind not in ("call", "op", "function"):
             return []
-        made, names = self._made_by(tail), dict[int, str]()
+        made, names, loose = self._made_by(tail), dict[int, list[str]](), set[str]()
         for path, value in self._graph.calls[head.calls[0]].inputs.items():
-            meta = self._graph.values[value].meta
+            meta, argument = self._graph.values[value].meta, path.partition(".")[0]
             given, _ = self.ends(replace(edge, value=value))
-            is_made = given is not None and self._graph.values[given].producer in made
-            if is_made and meta is not None and meta.dtype != "bool":
-                names.setdefault(value, path.partition(".")[0])
-        several = [*dict.fromkeys(names.values())]
-        return several if len(several) > 1 and not any(name.isdigit() for name in several) else []
+            if given is None or self._graph.values[given].producer not in made:
+                loose.add(argument)  # a list of which others give a part, as a cache
+            elif meta is not None and meta.dtype != "bool":
+                names.setdefault(value, []).append(argument)
+        read = {value: [name for name in own if name not in loose] for value, own in names.items()}
+        several = [*dict.fromkeys(name for own in read.values() for name in own)]
+        if sum(map(bool, read.values())) < 2 or len(several) < 2 or any(name.isdigit() for name in several):
+            return []
+        parts = [*dict.fromkeys(name + self._part(value, made) for value, own in read.items() for name in own)]
+        return parts if sum(map(len, parts)) < _LONG_NAMES else several
+
+    def _part(self, value: int, made: Collection[int]) -> str:
+        """The part of what a node gives that a layer gets: ` [:, 1:]`."""
+        while (producer := self._graph.values[value].producer) is not None and producer not in made:
+            op = self._graph.ops[producer]
+            if op.name == "getitem" and len(op.inputs) == 1:
+                return f" [{op.attrs.get('1', '').removeprefix('(').removesuffix(')')}]"
+            value = op.inputs[0]
+        return ""
 
     def _n_elements(self, value: int) -> int:
         return math.prod(size for size in self._graph.values[value].shape if isinstance(size, int))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from torchrecorder.graph import Graph
     from torchrecorder.write.text import LayerRow
 
+_TURNED_DARK = (
+    "<style>@media (prefers-color-scheme:dark){svg{filter:invert(.9) hue-rotate(180deg)}}</style>"  # hues stay
+)
 MAX_BYTES = 100_000
 """Size of all pictures of a switch together, as a server sends them: compressed."""
 
@@ -44,6 +47,8 @@ class Diagram:
     """How much larger than laid out it is in files."""
     dark: bool = False
     """Whether its SVG for a file is light on dark."""
+    follows_page: bool = False
+    """Whether its SVG for a file is turned dark where the page that shows it says that it is, by `color-scheme`."""
     print_notes: tuple[str, ...] = ()
     """What is to be said of its size in print."""
     steps: tuple[tuple[str, Drawing | CachedDrawing], ...] = ()
@@ -178,13 +183,15 @@ class Diagram:
 
     def without_foot(self) -> Diagram:
         """The same diagram for a page that says its notes below the picture."""
-        return replace(self, options=replace(self.options, foot=False))
+        return replace(self, options=replace(self.options, foot=False), follows_page=True)
 
     def standalone_svg(self) -> str:
         """The picture with colours of its own, for files and `<img>`; its notes stand at its foot."""
         from torchrecorder.write.svg import standalone
 
-        return standalone(self.drawing.layout, dark=self.dark, scale=self.scale, notes=self._foot)
+        svg = standalone(self.drawing.layout, dark=self.dark, scale=self.scale, notes=self._foot)
+        opening, end, rest = svg.partition(">")
+        return f"{opening}{end}{_TURNED_DARK if self.follows_page else ''}{rest}"
 
     def to_html(self) -> str:
         """A page with the figure, in which readers can do all that they can in a documentation; it loads nothing."""

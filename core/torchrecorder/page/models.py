@@ -16,7 +16,7 @@ from torchrecorder.page.described import DESCRIBED, Described, described
 from torchrecorder.page.outcome import Outcome
 from torchrecorder.page.words import IN_TABLE, Translate, in_english
 from torchrecorder.request import Body, parse_target
-from torchrecorder.request.models import COLUMNS, ListedModel, ModelList
+from torchrecorder.request.models import COLUMNS, NUMBERS, ListedModel, ModelList
 
 _TOGETHER = "\N{NO-BREAK SPACE}"
 """Between a number and its unit, which no line of a narrow cell parts."""
@@ -24,6 +24,8 @@ _KINDS = 3
 """Classes of layers that a cell names, the most frequent ones."""
 _OF_INPUTS = ("flops", "memory", "input", "output")
 """Columns that follow from the inputs of a model."""
+_ENDS = 3
+"""Inputs and outputs that a cell shows: a decoder gives its keys and values, too, two tensors for each layer."""
 _NAMED = 5
 """Models that the line below a table names; of more it says how many they are."""
 
@@ -46,10 +48,12 @@ class ModelRow:
 
     @property
     def name(self) -> str:
-        """Its title, else what it is called in its module: one class may be built by many functions."""
+        """Its title, else what it is called in its module or on the hub: one class may be built by many functions."""
+        target = self.outcome.request.recording.target
         if self.listed.title or self.outcome.diagram is None:
-            return self.listed.title or self.outcome.request.recording.target.partition("(")[0]
-        return parse_target(self.outcome.request.recording.target).dotted.rpartition(".")[2]
+            return self.listed.title or target.partition("(")[0]
+        called = parse_target(target)
+        return called.short.partition(":")[2].removeprefix("./") or called.dotted.rpartition(".")[2]
 
     def address(self, column: str) -> str:
         """Where the text of a cell leads; empty for nowhere."""
@@ -77,14 +81,15 @@ class ModelRow:
             written = flops if column == "flops" else count
             return written(int(number.replace(",", ""))).replace(" ", _TOGETHER) if number else ""
         if column in ("input", "output"):
-            return facts.get(column, "")
+            ends = facts.get(column, "").split(", ")
+            return ", ".join(ends[:_ENDS]) + (f" … +{len(ends) - _ENDS}" if len(ends) > _ENDS else "")
         return _OF_GRAPH[column](diagram.graph) if column in _OF_GRAPH else ""
 
     def facts(self, columns: Iterable[str], translate: Translate = in_english) -> str:
         """A line with the cells of these columns, but for the name, the picture and the tags."""
         cells = ((name, self.cell(name, translate)) for name in columns if name not in ("name", "picture", "tags"))
         return " · ".join(
-            text if name == "flops" else f"{translate(COLUMNS[name])}: {text}" for name, text in cells if text
+            text if name == "flops" else f"{translate(COLUMNS[name])}:{_TOGETHER}{text}" for name, text in cells if text
         )
 
 
@@ -134,7 +139,7 @@ def models_html(shown: ModelList, rows: Sequence[ModelRow], caption: str, transl
     if shown.is_grid:
         cards = "".join(_card(shown, row, translate) for row in rows)
         return f'{above}<ul class="torchrecorder-grid">{cards}</ul>{below}'
-    head = "".join(f'<th scope="col">{escape(translate(COLUMNS[name]))}</th>' for name in shown.columns)
+    head = "".join(f'<th scope="col"{_class(name)}>{escape(translate(COLUMNS[name]))}</th>' for name in shown.columns)
     lines = "".join(f"<tr>{''.join(_cells(shown, row, translate))}</tr>" for row in rows)
     return f"{above}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{below}"
 
@@ -143,7 +148,11 @@ def _cells(shown: ModelList, row: ModelRow, translate: Translate) -> list[str]:
     if not row.is_drawn:
         why = escape(row.outcome.reasons(translate)[0].splitlines()[0])
         return [f'<td colspan="{len(shown.columns)}"><strong>{escape(row.name)}</strong> {why}</td>']
-    return [f"<td>{_content(row, column, translate)}</td>" for column in shown.columns]
+    return [f"<td{_class(column)}>{_content(row, column, translate)}</td>" for column in shown.columns]
+
+
+def _class(column: str) -> str:
+    return ' class="number"' if column in NUMBERS else ""
 
 
 def _card(shown: ModelList, row: ModelRow, translate: Translate) -> str:

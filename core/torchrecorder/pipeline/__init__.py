@@ -53,7 +53,7 @@ class Pipeline:
     """Draws diagrams; its parts are chosen here, so that tests can choose others."""
 
     settings: Settings
-    open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
+    open_worker: Callable[[Settings], AbstractContextManager[Worker]] | None = None
     writes_committed: bool = False
     """Whether what is made goes into the committed cache, which alone is read then."""
     retries: bool = False
@@ -123,7 +123,7 @@ class Pipeline:
 
     def _started(self) -> Worker:
         if self._worker is None:
-            self._worker = self._early.enter_context(self._new_worker(self.settings.path))
+            self._worker = self._early.enter_context(self._new_worker())
             with suppress(OSError):  # the run meets it again, and says so
                 self._worker.start()
         return self._worker
@@ -138,18 +138,18 @@ class Pipeline:
         self._worker, self._keeps_worker = None, False
         self._early.close()
 
-    def open_worker_of_run(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
+    def open_worker_of_run(self) -> AbstractContextManager[Worker]:
         """The worker of the whole run if there is one, else one for the caller."""
         if self._worker is None and self._keeps_worker:
-            self._worker = self._early.enter_context(self._new_worker(path))
-        return self._new_worker(path) if self._worker is None else nullcontext(self._worker)
+            self._worker = self._early.enter_context(self._new_worker())
+        return self._new_worker() if self._worker is None else nullcontext(self._worker)
 
-    def _new_worker(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
+    def _new_worker(self) -> AbstractContextManager[Worker]:
         if self.open_worker is not None:
-            return self.open_worker(path)
+            return self.open_worker(self.settings)
         from torchrecorder.worker.client import Worker  # a build that records nothing does not wait for it
 
-        return Worker.of(self.settings, path)
+        return Worker.of(self.settings)
 
     def run(
         self, requests: Iterable[DiagramRequest], on_progress: OnProgress = lambda *_: None
@@ -313,8 +313,7 @@ class _Batch:
         self.recordings = recordings
         self.at_once = pipeline.settings.jobs or os.cpu_count() or 1
         finder = ModuleFinder(pipeline.settings.path)
-        open_worker = partial(pipeline.open_worker_of_run, pipeline.settings.path)
-        self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder, open_worker)
+        self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder, pipeline.open_worker_of_run)
         self.styler_source = cache(partial(source_of, finder=finder))
         self.recorded: dict[RecordingRequest, Recording] = {}
         self.tried = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_tried}

@@ -99,16 +99,16 @@ class Recordings:
         cache: LayeredCache,
         machine: Store,
         settings: Settings,
-        open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]],
+        open_worker: Callable[[], AbstractContextManager[Worker]],
         *,
         retries: bool = False,
         asks_hub: bool = False,
     ) -> None:
         """Make ready for a build.
 
-        `machine` is the cache that remembers failures and what files say; `open_worker` gives a worker that imports
-        from some folders; with `retries` what failed is tried again, though nothing that it read has changed;
-        with `asks_hub` a recording is out of date too if the hub has another commit of what it shows.
+        `machine` is the cache that remembers failures and what files say; with `retries` what failed is tried again,
+        though nothing that it read has changed; with `asks_hub` a recording is out of date too if the hub has another
+        commit of what it shows.
         """
         self._cache = cache
         self._machine = machine
@@ -244,7 +244,7 @@ class Recordings:
         if not requests:
             return made
         self._remembered = ""
-        with self._open_worker(self._settings.path) as worker:
+        with self._open_worker() as worker:
             worker.expect(requests, asked.trials)
             begun = count()
             for request, answer in worker.record_all(

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from torchrecorder.proof import operands, shapes
+from torchrecorder.proof import claims, operands, shapes
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
@@ -52,6 +52,7 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
         sentences += _wrong_numbers(shown, letter, said)
         sentences += shapes.faults(shown, letter, layout)
         sentences += operands.faults(shown, letter, said)
+        sentences += claims.faults(shown, letter, said)
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
     return (*sentences, *_Lines(layout, figures, edges).faults())
 

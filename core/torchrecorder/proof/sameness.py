@@ -164,7 +164,12 @@ class Sameness:
     def _counts(self, op: int) -> bool:
         row = self.graph.ops[op]
         is_side = all(self.facts.is_side[value] for value in row.outputs)
-        return not is_side and not self.facts.is_move(row, self.itself)
+        return not is_side and not self.facts.is_move(row, self.itself) and not self._is_padding(row)
+
+    def _is_padding(self, row: Op) -> bool:
+        """Whether convolutions alone read it, which may pad by themselves as well."""
+        readers = [self.graph.ops[op].name for value in row.outputs for op in self.facts.readers[value]]
+        return row.name == "pad" and bool(readers) and all(name.startswith("conv") for name in readers)
 
     def _runs(self, call: int) -> bool:
         return any(self._counts(op) for op in self.facts.ops_of([call]))
@@ -196,6 +201,8 @@ class Sameness:
                 sizes.append(value if is_named else text)
         if sizes and settings.get("groups") == sizes[0]:
             settings["groups"] = "depthwise"
+        if {*settings.get("kernel_size", "").strip("()").split(", ")} == {"1"}:  # there is nothing to spread
+            settings.pop("dilation", None)
         self.facts.settings[module.fqn] = settings = settings | {"": ", ".join(sizes)}
         return settings
 

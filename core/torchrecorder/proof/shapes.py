@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from torchrecorder.graph import Graph, symbolic
+from torchrecorder.graph import Graph, Op, symbolic
 
 if TYPE_CHECKING:
     from torchrecorder.layout.model import Layout
@@ -27,8 +27,9 @@ def faults(view: View, letter: str, layout: Layout) -> Iterator[str]:
         said = _SHAPE.match(line.word)
         if said is None or said[0].isdigit() or line.ends not in edges:  # the number of an output
             continue
-        shapes = {_shape(view.graph, value) for edge in edges[line.ends] for value in _carried(view, edge)}
-        if said[0] not in shapes:
+        carried = {value for edge in edges[line.ends] for value in _carried(view, edge)}
+        shapes = {_shape(view.graph, value) for value in carried}
+        if said[0] not in shapes | {*_of_other_turns(view.graph, carried)}:
             yield f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of what it carries"
 
 
@@ -48,6 +49,19 @@ def _carried(view: View, edge: Edge) -> set[int]:
         way.add(value)
     is_end = any(value in part.values for part in parts)
     return way if is_end else {edge.value}  # a later turn of what is drawn once
+
+
+def _of_other_turns(graph: Graph, carried: Collection[int]) -> Iterator[str]:
+    """Shapes of what the same line of code gives elsewhere, of as many elements on each axis."""
+    makers = ((op, value) for value in carried if (op := graph.values[value].producer) is not None)
+    places = {_place(graph, graph.ops[op]): graph.values[value].shape for op, value in makers}
+    for row in graph.ops:
+        shape = places.get(_place(graph, row))
+        yield from (_shape(graph, value) for value in row.outputs if shape and graph.values[value].shape == shape)
+
+
+def _place(graph: Graph, op: Op) -> tuple[object, ...]:
+    return op.source, op.offset, graph.calls[op.call].module
 
 
 def _shape(graph: Graph, value: int) -> str:

@@ -1,4 +1,8 @@
-"""Rules of how operations carry the batch from the axes of what they are given to those of what they make."""
+"""Rules of how operations carry the batch from the axes of what they are given to those of what they make.
+
+`x.view(1, -1)` and `x.view(x.shape[0], -1)` are one operation if the batch is 1. So the numbers that a forward gets for
+axes of the batch are kept apart from others: they are ints like any, and arithmetic keeps what is known of them.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,111 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from torchrecorder.recording.batch_size import BatchSize
-from torchrecorder.recording.names import OpName
 from torchrecorder.running.nested import tensors_in
+
+
+class Origin:
+    """A recording whose code is given sizes that depend on its batch."""
+
+    def __init__(self, batch: int) -> None:
+        self.batch = batch
+        self.has_leaked = self.has_decided = False
+        """Whether a plain number of the code may depend on the batch, and whether it asked if the batch is a certain
+        number, with another of which it may do something else."""
+
+
+class BatchSize(int):
+    """A size that depends on the batch."""
+
+    origin: Origin
+    is_multiple: bool | None
+    """Whether it is a multiple of the batch; None if nothing is known of it. Else it was computed from one."""
+
+    @classmethod
+    def of(cls, size: int, origin: Origin, is_multiple: bool | None) -> BatchSize:
+        new = cls(size)
+        new.origin, new.is_multiple = origin, is_multiple
+        return new
+
+    def __eq__(self, other: object) -> bool:
+        if self.is_multiple is not None and not isinstance(other, BatchSize):
+            self.origin.has_decided = True
+        return int.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    __hash__ = int.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (int.__index__(self),)  # copies need not know
+
+
+def _operation(name: str) -> Any:
+    plain = getattr(int, f"__{name}__")
+
+    def operation(self: BatchSize, *others: Any) -> Any:
+        result = plain(self, *others)
+        if type(result) is int and name not in _GIVING_PLAIN:
+            return BatchSize.of(result, self.origin, self.is_multiple and result > 0 and _stays(name, self, *others))
+        if result is not NotImplemented:
+            self.origin.has_leaked = True
+        return result
+
+    return operation
+
+
+def _stays(name: str, size: BatchSize, other: Any = None, *_: object) -> bool:
+    """Whether the result is a multiple too."""
+    if isinstance(other, BatchSize):
+        return name == "add" and other.is_multiple is True
+    return name in ("mul", "rmul") or (
+        name == "floordiv" and int.__index__(size) % (size.origin.batch * int(other)) == 0
+    )
+
+
+_GIVING_PLAIN = ("int", "float", "divmod", "rdivmod", "ceil", "floor", "round", "trunc")
+_OTHERS = (
+    "mul rmul add radd sub rsub floordiv rfloordiv mod rmod pow rpow neg pos abs invert truediv rtruediv and or xor"
+)
+for _name in (*_GIVING_PLAIN, *_OTHERS.split(), "lshift", "rshift"):
+    setattr(BatchSize, f"__{_name}__", _operation(_name))
+
+
+NO_SIZES = frozenset((Tensor, nn.Parameter, int, float, bool, str, type(None), torch.dtype, torch.device))
+"""Types of most arguments of operations, which are no such numbers and hold none."""
+
+
+def mapped(item: Any, number: Any, tensor: Any = None) -> Any:
+    """An argument with another number for each size of the batch in it, and another tensor for each tensor."""
+    kind = type(item)
+    if kind is BatchSize:
+        return number(item)
+    if kind is slice:
+        return slice(*(mapped(end, number, tensor) for end in (item.start, item.stop, item.step)))
+    if tensor is not None and issubclass(kind, Tensor):
+        return tensor(item)
+    is_sequence = kind is tuple or kind is list or kind is torch.Size
+    if is_sequence and (tensor is not None or not NO_SIZES.issuperset(map(type, item))):
+        return kind(mapped(inner, number, tensor) for inner in item)
+    return item
+
+
+def sizes_in(*items: Any) -> list[BatchSize]:
+    """The sizes of the batch in arguments."""
+    sizes: list[BatchSize] = []
+
+    def note(size: BatchSize) -> BatchSize:
+        sizes.append(size)
+        return size
+
+    mapped(items, note)
+    return sizes
 
 
 class Axes(NamedTuple):
@@ -111,6 +215,19 @@ def _reshaped(call: Called) -> Axes:
     if left == 1 and rest and is_all and not call.has_leaked:
         return Axes(by_code | {*rest}, True)
     return Axes(by_code, is_all and not left)
+
+
+def _moved(call: Called) -> Axes | Sequence[Axes]:
+    """The axes in the order in which the code says them, all of them or two that change places."""
+    if call.kwargs:
+        return _larger(call)
+    x, *said = call.args
+    order = [axis % x.ndim for axis in (said[0] if type(said[0]) in (tuple, list) else said)]
+    if len(order) < x.ndim or call.func.__name__.startswith(("transpose", "swap")):
+        first, second = order
+        order = [{first: second, second: first}.get(axis, axis) for axis in range(x.ndim)]
+    own = call.of(x)
+    return Axes(frozenset(new for new, old in enumerate(order) if old in own.batch), own.is_all)
 
 
 def _flattened(call: Called) -> Axes:
@@ -265,8 +382,9 @@ _NAMES = {
     "glu": AxisRule(_kept),
     "one_hot": AxisRule(_counted),
     "getitem": AxisRule(_item),
+    "permute transpose swapaxes swapdims": AxisRule(_moved),
     "view_as reshape_as expand expand_as broadcast_to repeat repeat_interleave zeros ones empty full rand randn arange "
-    "randint new_zeros new_ones new_empty new_full permute transpose swapaxes swapdims movedim t T mT select unbind "
+    "randint new_zeros new_ones new_empty new_full movedim t T mT select unbind "
     "unsqueeze squeeze split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn "
     "ifftn": AxisRule(_larger),
 }
@@ -274,7 +392,7 @@ _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()
 
 
 @functools.cache
-def axis_rule(operation: OpName) -> AxisRule:
+def axis_rule(operation: tuple[str, str]) -> AxisRule:
     """The rule of an operation of torch's; what torch says is computed element by element needs none of its own."""
     name, target = operation
     if not target.startswith("torch.") or (

@@ -17,8 +17,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchrecorder.recording.axis_rules import FIXED, TAKING_SIZES, UNSURE, Axes, AxisRule, Called, NoBatch, axis_rule
-from torchrecorder.recording.batch_size import NO_SIZES, BatchSize, Origin, mapped, sizes_in
+from torchrecorder.recording.axis_rules import (
+    FIXED,
+    NO_SIZES,
+    TAKING_SIZES,
+    UNSURE,
+    Axes,
+    AxisRule,
+    BatchSize,
+    Called,
+    NoBatch,
+    Origin,
+    axis_rule,
+    mapped,
+    sizes_in,
+)
 from torchrecorder.recording.names import OpName
 from torchrecorder.recording.values import Values, running_transform
 from torchrecorder.running import torch_private
@@ -183,7 +196,7 @@ class BatchAxes:
         if self.was_asked and not rule.is_of_shapes:
             _, args, kwargs, _ = called
             sizes = sizes_in(*args, *kwargs.values())
-        is_fixed = all(of is None or of == FIXED for of in axes)  # so is what is made of it
+        is_fixed = not any(of is not None and of is not FIXED for of in axes)  # so is what is made of it
         if is_fixed and not sizes and (given or rule.way is not None):
             return
         if running_transform() is not None:

@@ -23,9 +23,8 @@ from torchrecorder.recording.scopes import RunningCall, Scopes
 from torchrecorder.recording.scripted import announced, layer, script_note
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
-from torchrecorder.running.calls import all_modules_watched
 from torchrecorder.running.facts import class_of, is_native
-from torchrecorder.running.handles import replaced
+from torchrecorder.running.handles import all_modules_watched, replaced
 from torchrecorder.running.nested import map_tensors, named_tensors
 
 _LISTED = 5

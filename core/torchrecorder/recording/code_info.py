@@ -12,12 +12,12 @@ import dis
 import inspect
 import linecache
 import os
-import sysconfig
 import tempfile
 import textwrap
 import tokenize
 import traceback
 from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePath
 from types import CodeType, FrameType
@@ -28,14 +28,12 @@ import torch.utils.checkpoint
 
 from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
-from torchrecorder.running.objects import ByIdentity
+from torchrecorder.running.nested import ByIdentity
+from torchrecorder.trace.ownership import is_stdlib
 
 # With a separator: the folder of torchvision begins like torch's.
 _TORCH = str(Path(torch.__file__).parent) + os.sep
 _OURS = str(Path(__file__).parent.parent) + os.sep
-_STDLIB = sysconfig.get_path("stdlib") + os.sep
-_INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(Path(_STDLIB, "site-packages")))
-"""Folders of packages, which may lie in that of the standard library."""
 _MACHINERY = ("<frozen", "<string>")
 _SESSION, _CONTROL_FLOW = (str(Path(__file__).with_name(name)) for name in ("session.py", "control_flow.py"))
 _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -68,15 +66,6 @@ def user_traceback(error: BaseException) -> str:
 def is_user_file(filename: str) -> bool:
     """Whether the file is part of neither torch nor torchrecorder nor the import machinery."""
     return not filename.startswith((_TORCH, _OURS, *_MACHINERY))
-
-
-def is_stdlib(filename: str) -> bool:
-    return filename.startswith(_STDLIB) and not filename.startswith(_INSTALLED)
-
-
-def is_of_library(filename: str) -> bool:
-    """Whether the file belongs to a package that was installed."""
-    return filename.startswith(_INSTALLED)
 
 
 def import_path(filename: str, namespace: Mapping[str, object]) -> str:
@@ -127,7 +116,10 @@ def _deciding_statement(frame: FrameType) -> Statement:
         source = textwrap.dedent("".join(inspect.getblock(block)))
         tree = ast.parse(source)
     except (SyntaxError, tokenize.TokenError):  # a lambda or comprehension in the middle of a statement
-        return Statement(" ".join("".join(lines[line - 1 : line]).split()), line, _conditions_in_file(lines, line))
+        spans: tuple[Span, ...] = ()
+        with suppress(SyntaxError):  # of a notebook, say
+            spans = tuple(span for span in _conditions(ast.parse("".join(lines))) if span[0][0] <= line <= span[1][0])
+        return Statement(" ".join("".join(lines[line - 1 : line]).split()), line, spans)
     above = code.co_firstlineno - 1
     around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno + above <= line <= _end(n)[0] + above]
     statement = max(around, key=lambda node: node.lineno, default=None)
@@ -139,14 +131,6 @@ def _deciding_statement(frame: FrameType) -> Statement:
     conditions = tuple(_conditions(statement, above, left))
     text = f"{type(statement).__name__.lower()} {text}:" if head else text
     return Statement(text, statement.lineno + above, conditions)
-
-
-def _conditions_in_file(lines: Sequence[str], line: int) -> tuple[Span, ...]:
-    try:
-        tree = ast.parse("".join(lines))
-    except SyntaxError:  # of a notebook, say
-        return ()
-    return tuple((start, end) for start, end in _conditions(tree) if start[0] <= line <= end[0])
 
 
 def _conditions(tree: ast.AST, above: int = 0, left: int = 0) -> Iterator[Span]:
@@ -197,6 +181,8 @@ class CodeInfo(NamedTuple):
     """Its file as `pkg/mod.py`; None if it lies in torch or in the recorder, or was generated."""
     sources: dict[int, str]
     """What `source` gave, by the offset of the instruction: asking a frame for its line is slow."""
+    variables: dict[int, str]
+    """The variables that get what instructions make, by their offsets; empty for none."""
     statements: dict[int, Statement]
     """What `statement` gave, by line: its source is parsed for it."""
     is_end: bool
@@ -256,9 +242,12 @@ class CodeInfos:
     def assigned(self, places: Set[str]) -> Iterator[tuple[str, str]]:
         """Places in the code, `net.py:12+160`, with the variable that gets what is made there."""
         for code in self._kept:
-            known = ((offset, f"{place}+{offset}") for offset, place in self.known[id(code)].sources.items())
-            wanted = {offset: place for offset, place in known if place in places}
-            yield from ((wanted[offset], name) for offset, name in (_assigned(code, wanted) if wanted else ()))
+            info = self.known[id(code)]
+            if new := info.sources.keys() - info.variables.keys():
+                info.variables.update(dict.fromkeys(new, "") | dict(_assigned(code, new)))
+            for offset, name in info.variables.items():
+                if name and (place := f"{info.sources[offset]}+{offset}") in places:
+                    yield place, name
 
     def place(self, frame: FrameType | None) -> tuple[str | None, int | None]:
         """`file:line` and the offset of the instruction where the innermost frame of the user's is."""
@@ -283,7 +272,7 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
         or filename == _CONTROL_FLOW
         or (code.co_name == "forward" and code.co_argcount > 0)
     )
-    named = file is not None and _is_named_function(code)
+    named = file is not None and _is_named_function(code, namespace)
     function = (code.co_qualname.rpartition("<locals>.")[2], f"{file}:{code.co_firstlineno}") if named else None
     is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
     is_init = (code.co_name == "__init__" and code.co_argcount > 0) or code is MAKES_PARAMETER
@@ -291,18 +280,23 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
     whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
     is_looked_at = is_scope or named or is_import or is_checkpoint or is_init or whole is not None
     facts = (is_end, is_scope, function, is_import, is_checkpoint, is_init, whole, is_looked_at)
-    return CodeInfo(namespace.get("__name__"), file, {}, {}, *facts)
+    return CodeInfo(namespace.get("__name__"), file, {}, {}, {}, *facts)
 
 
-def _is_named_function(code: CodeType) -> bool:
+def _is_named_function(code: CodeType, namespace: Mapping[str, object]) -> bool:
     """Whether it is a function whose name says what it does, and that is one frame from beginning to end.
 
-    A forward is a call. What a decorator puts around a function is a closure over `*args`; the name is its own.
+    A forward is a call, and so is the `__call__` of a module; that of another object is a function. What a decorator
+    puts around a function is a closure over `*args`; the name is its own.
     """
     name, flags = code.co_name, code.co_flags
     is_wrapper = bool(code.co_freevars) and bool(flags & inspect.CO_VARARGS)
     is_plain = bool(flags & inspect.CO_OPTIMIZED) and not flags & _RESUMED  # not the body of a class
-    return is_plain and not is_wrapper and not name.startswith("<") and name not in ("forward", "__call__")
+    if name == "__call__":  # with `*args` it is that of a decorator
+        owner = namespace.get(code.co_qualname.removesuffix(".__call__"))
+        is_object = isinstance(owner, type) and not issubclass(owner, torch.nn.Module)
+        return is_object and is_plain and not flags & inspect.CO_VARARGS
+    return is_plain and not is_wrapper and not name.startswith("<") and name != "forward"
 
 
 def _assigned(code: CodeType, offsets: Container[int]) -> Iterator[tuple[int, str]]:

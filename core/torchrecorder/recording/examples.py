@@ -25,10 +25,9 @@ import torch
 from torch import nn
 
 from torchrecorder.graph.model import Grade
-from torchrecorder.recording.configurations import classes_around, configured
 from torchrecorder.recording.inputs import make_tensor
 from torchrecorder.recording.machine.weights import switched_off
-from torchrecorder.recording.shared_names import usual
+from torchrecorder.recording.shared_names import classes_around, configured, usual
 from torchrecorder.recording.written.reader import Reader
 from torchrecorder.recording.written.values import (
     Call,
@@ -202,10 +201,10 @@ def _near(cls: type) -> str:
 
 
 def _written(cls: type, place: Place | None) -> Iterator[Way]:
-    """How its docstring and its project build it: first where it is called, too, with inputs that are written out."""
+    """How its docstring and its project build it: first where it is used, too, with what is written out."""
     others: list[Way] = []
     for way in _shown(cls, place):
-        if any(is_given([args, kwargs]) for _, args, kwargs in way.calls):
+        if way.prepared or any(is_given([args, kwargs]) for _, args, kwargs in way.calls):
             yield way
         else:
             others.append(way)
@@ -225,7 +224,7 @@ def _in_package(cls: type, place: Place | None) -> Iterator[Way]:
     if place is None:
         return
     by_file = {vars(it).get("__file__"): it for it in list(sys.modules.values()) if isinstance(it, ModuleType)}
-    for path, text in place.sources(cls.__name__, _near(cls)):
+    for path, text in place.examples(cls.__name__, _near(cls), is_source=True):
         if (module := by_file.get(str(path))) is not None:
             yield from _ways(cls, _in_text(cls, path, text, vars(module)), path, place.shown(path))
 
@@ -309,7 +308,7 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
         prepared = tuple({it[0]: it for it in example.prepared}.values())
         note += "".join(f", then {name}(…)" for name, *_ in prepared)
         way = Way(example.args, kwargs, note, "declared", at, path, calls, prepared)
-        is_silent = not any(is_given([*it[1:]]) for it in example.calls)
+        is_silent = not prepared and not any(is_given([*it[1:]]) for it in example.calls)
         wants_weights = any(value and re.search("pretrain|weights|checkpoint", name) for name, value in kwargs.items())
         found[key] = bool(left_out) or wants_weights, is_silent, way
     yield from (way for *_, way in sorted(found.values(), key=lambda it: it[:2]))
@@ -355,9 +354,17 @@ def _as_near(cls: type, place: Place | None) -> Iterator[Way]:
 
 
 def called_near(cls: type) -> Iterator[Call]:
-    """Arguments that classes of the package with the same forward are called with: first those it derives from."""
+    """Arguments that classes of the package with the same forward are called with: first those it derives from.
+
+    The forward of a container, which is built of any parts, says nothing of inputs.
+    """
     place, forward = _place(cls), getattr(cls, "forward", None)
-    same = sorted((it for it in _siblings(cls) if it.forward is forward), key=lambda it: it not in cls.__mro__)
+    owner = next((it for it in cls.__mro__ if vars(it).get("forward") is forward), cls)
+    is_container = owner.__init__ is not nn.Module.__init__ and any(
+        it.kind is it.VAR_POSITIONAL for it in parameters_of(owner) or ()
+    )
+    same = [] if is_container else [it for it in _siblings(cls) if it.forward is forward]
+    same.sort(key=lambda it: it not in cls.__mro__)
     for near in islice(same, _OF_A_KIND) if place is not None else ():
         depend_on_search(near)
         for way in islice(_written(near, place), _OF_A_KIND):

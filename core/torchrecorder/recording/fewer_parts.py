@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -20,12 +20,12 @@ from torch.nn.parameter import is_lazy
 
 from torchrecorder.errors import ForwardError, TorchRecorderError
 from torchrecorder.faults import failed_inside
-from torchrecorder.graph import Call, Graph, Info, Module, Op, TensorMeta, Value
+from torchrecorder.graph import Call, Graph, Info, Module, Op, Value
 from torchrecorder.recording.blame import texts, tracebacks
 from torchrecorder.running import torch_private
-from torchrecorder.running.calls import all_modules_watched
 from torchrecorder.running.facts import argument_names, class_of, describe_tensor, is_native, named_modules, named_state
-from torchrecorder.running.nested import named_tensors
+from torchrecorder.running.handles import CallLog, ModuleCall, all_modules_watched
+from torchrecorder.running.nested import answer, named_tensors
 from torchrecorder.trace.ownership import is_ours
 
 
@@ -168,6 +168,14 @@ def _put_back(tensor: Tensor, alias: Tensor, before: Tensor, needs_grad: bool, g
         alias.copy_(before)
 
 
+@dataclass(slots=True, eq=False)
+class _Called(ModuleCall):
+    path: str = ""
+    index: int = 1
+    inputs: dict[str, int] = field(default_factory=dict)
+    outputs: dict[str, int] = field(default_factory=dict)
+
+
 class OnlyCalls:
     """The calls of one forward, and the tensors that went from one to the next: the least that can be recorded.
 
@@ -178,66 +186,48 @@ class OnlyCalls:
         self._model = model
         self._values: list[Value] = []
         self._ops: list[Op] = []
-        self._calls: list[dict[str, Any]] = []
+        self._calls = CallLog(_Called)
         self._modules: dict[str, Module] = {}
         self._paths = {id(module): path for path, module in named_modules(model)}
         self._names = {id(tensor): (kind, name) for kind, name, tensor in named_state(named_modules(model))}
         self._known: dict[int, tuple[Tensor, int]] = {}
-        self._running: list[tuple[dict[str, Any], nn.Module]] = []
         self._thread = threading.get_ident()
-        self._held: list[nn.Module] = []
 
     def run(self, args: Sequence[object], kwargs: Mapping[str, object], info: Info) -> Graph:
         """Call the model; the Graph of that."""
         inputs: dict[str, int] = {}
         for name, arg in _named(self._model, args, kwargs):
-            inputs |= self._take(name, arg)
+            given = named_tensors(arg, name, objects=True)
+            inputs |= {path: self._value(tensor, "input", path) for path, tensor in given}
         with all_modules_watched(self._begins, self._ends):
             result = self._model(*args, **kwargs)
         return self._graph(info, inputs, result)
 
-    def _take(self, name: str, obj: object) -> dict[str, int]:
-        """The inputs in an argument of the forward."""
-        return {path: self._value(tensor, "input", path) for path, tensor in named_tensors(obj, name, objects=True)}
-
     def _begins(self, module: nn.Module, args: object) -> None:
         if threading.get_ident() == self._thread:
-            path = self._path(module)
-            parent = self._running[-1][0] if self._running else None
-            index = 1 + sum(call["module"] == path for call in self._calls)
-            call = {"id": len(self._calls), "module": path, "index": index, "inputs": {}, "outputs": {}, "leaf": True}
-            call["parent"] = None if parent is None else parent["id"]
-            if parent is not None:
-                parent["leaf"] = False
-            self._calls.append(call)
-            self._running.append((call, module))
+            call = self._calls.enter(module)
+            call.path = self._path(module)
+            call.index = sum(other.path == call.path for other in self._calls.entries)
 
     def _ends(self, module: nn.Module, args: Sequence[object], *rest: Any) -> None:
-        if threading.get_ident() != self._thread or not any(running is module for _, running in self._running):
+        call = self._calls.running(module) if threading.get_ident() == self._thread else None
+        if call is None:
             return
-        while self._running[-1][1] is not module:
-            self._running.pop()
-        call, _ = self._running.pop()
+        self._calls.leave()
         if len(rest) < 2:
             return
         kwargs, out = rest
         with torch_private.without_torch_function():
             for name, arg in _named(module, args, kwargs):
-                call["inputs"] |= {path: self._read(tensor) for path, tensor in named_tensors(arg, name)}
+                call.inputs |= {path: self._read(tensor) for path, tensor in named_tensors(arg, name)}
             made = [*named_tensors(out)]
-            if call["leaf"]:
-                self._op(call, module, [tensor for _, tensor in made])
-            call["outputs"] = {path: self._read(tensor) for path, tensor in made}
-
-    def _op(self, call: dict[str, Any], module: nn.Module, made: Sequence[Tensor]) -> None:
-        """A layer without layers is one operation."""
-        new = {id(tensor): tensor for tensor in made}
-        inputs = tuple(dict.fromkeys(call["inputs"].values()))
-        if new:
-            op = len(self._ops)
-            outputs = tuple(self._value(tensor, "op", None, op, index) for index, tensor in enumerate(new.values()))
-            cls = class_of(module)
-            self._ops.append(Op(op, cls.rpartition(".")[2], cls, call["id"], inputs, outputs))
+            if call is self._calls.entries[-1] and made:  # a layer without layers is one operation
+                op, cls = len(self._ops), class_of(module)
+                new = {id(tensor): tensor for _, tensor in made}.values()
+                outputs = tuple(self._value(tensor, "op", None, op, index) for index, tensor in enumerate(new))
+                inputs = tuple(dict.fromkeys(call.inputs.values()))
+                self._ops.append(Op(op, cls.rpartition(".")[2], cls, call.id, inputs, outputs))
+            call.outputs = {path: self._read(tensor) for path, tensor in made}
 
     def _read(self, tensor: Tensor) -> int:
         known = self._known.get(id(tensor))
@@ -247,7 +237,8 @@ class OnlyCalls:
     def _value(self, tensor: Tensor, kind: Any, name: str | None, op: int | None = None, index: int = 0) -> int:
         value = len(self._values)
         self._known[id(tensor)] = tensor, value
-        self._values.append(Value(value, kind, op, index, _meta(tensor), name))
+        meta = answer(lambda: describe_tensor(tensor), None)
+        self._values.append(Value(value, kind, op, index, meta, name))
         return value
 
     def _path(self, module: nn.Module) -> str:
@@ -259,7 +250,6 @@ class OnlyCalls:
         if path not in self._modules:
             cls = class_of(module)
             self._modules[path] = Module(path, cls, is_native(cls))
-            self._held.append(module)  # so that no other gets its id
         return path
 
     def _graph(self, info: Info, inputs: Mapping[str, int], result: object) -> Graph:
@@ -267,9 +257,7 @@ class OnlyCalls:
             outputs = {
                 path: (self._read(tensor),) for path, tensor in named_tensors(result, objects=True, private=False)
             }
-        rows = tuple(
-            Call(c["id"], c["parent"], c["module"], c["index"], c["inputs"], c["outputs"]) for c in self._calls
-        )
+        rows = tuple(Call(c.id, c.parent, c.path, c.index, c.inputs, c.outputs) for c in self._calls.entries)
         holders = {module.fqn.rpartition(".")[0] for module in self._modules.values()}
         for path, module in named_modules(self._model):
             if path in holders:
@@ -283,10 +271,3 @@ def _named(module: nn.Module, args: Sequence[object], kwargs: Mapping[str, objec
         left = position - len(names)
         yield names[position] if left < 0 else f"{rest}.{left}" if rest else str(left), arg
     yield from kwargs.items()
-
-
-def _meta(tensor: Tensor) -> TensorMeta | None:
-    try:
-        return describe_tensor(tensor)
-    except Exception:
-        return None

@@ -17,7 +17,7 @@ from torch import Tensor
 from torchrecorder.recording.control_flow import is_control_flow
 from torchrecorder.recording.names import OpName, kernel_name
 from torchrecorder.running import torch_private
-from torchrecorder.running.objects import ByIdentity
+from torchrecorder.running.nested import ByIdentity
 
 Rule = Callable[..., int]
 
@@ -104,10 +104,24 @@ _UPDATING = {
 def kernel_facts(func: Callable[..., object]) -> Kernel:
     packet = getattr(func, "overloadpacket", None)
     rule: Rule | None = _own_rules().get(func) or (torch_private.FLOP_RULES.get() or {}).get(packet)
-    facts = _FOUND.get(func)
-    if facts is None or facts.rule is not rule:  # one may be registered at any time
-        facts = _describe(func, rule)
-        _FOUND.put(func, facts)
+    known = _FOUND.get(func)
+    if known is not None and known.rule is rule:  # one may be registered at any time
+        return known
+    schema = None if torch_private.SCHEMA.get() is None else getattr(func, "_schema", None)
+    name = kernel_name(func)
+    arguments = [] if schema is None else [(i, a.name, a.alias_info) for i, a in enumerate(schema.arguments)]
+    writes = tuple((i, argument) for i, argument, alias in arguments if alias is not None and alias.is_write)
+    updates, training = (
+        tuple((i, argument) for i, argument, _ in arguments if argument in names and name.name in _UPDATING)
+        for names in (("running_mean", "running_var"), ("training", "use_input_stats"))
+    )
+    makes = schema is not None and all(given.alias_info is None for given in schema.returns)
+    is_torchs = schema is not None and schema.name.startswith(("aten::", "prim::"))
+    tags = getattr(func, "tags", ())
+    is_random, is_sized = torch.Tag.nondeterministic_seeded in tags, torch.Tag.dynamic_output_shape in tags
+    is_no_op = func is SAVING or is_control_flow(func)
+    facts = Kernel(name, str(func), writes, updates, training, makes, is_no_op, is_random, is_sized, rule, is_torchs)
+    _FOUND.put(func, facts)
     return facts
 
 
@@ -133,20 +147,3 @@ def with_tensors(func: object, args: Sequence[Any]) -> list[Any] | None:
 
 
 _NUMBERS = (bool, int, float, complex)
-
-
-def _describe(func: Callable[..., object], rule: Rule | None) -> Kernel:
-    schema = None if torch_private.SCHEMA.get() is None else getattr(func, "_schema", None)
-    name = kernel_name(func)
-    arguments = [] if schema is None else [(i, a.name, a.alias_info) for i, a in enumerate(schema.arguments)]
-    writes = tuple((i, argument) for i, argument, alias in arguments if alias is not None and alias.is_write)
-    updates, training = (
-        tuple((i, argument) for i, argument, _ in arguments if argument in names and name.name in _UPDATING)
-        for names in (("running_mean", "running_var"), ("training", "use_input_stats"))
-    )
-    makes = schema is not None and all(given.alias_info is None for given in schema.returns)
-    is_torchs = schema is not None and schema.name.startswith(("aten::", "prim::"))
-    tags = getattr(func, "tags", ())
-    is_random, is_sized = torch.Tag.nondeterministic_seeded in tags, torch.Tag.dynamic_output_shape in tags
-    is_no_op = func is SAVING or is_control_flow(func)
-    return Kernel(name, str(func), writes, updates, training, makes, is_no_op, is_random, is_sized, rule, is_torchs)

@@ -16,11 +16,9 @@ from torchrecorder.running.facts import (
     Parameters,
     argument_names,
     describe_module,
-    describe_modules,
     is_native,
     named_modules,
     named_state,
-    with_holders,
 )
 from torchrecorder.running.nested import items_of, named_tensors
 
@@ -127,8 +125,20 @@ def _ways(item: object, module: nn.Module, depth: int = _DEEP) -> Iterator[str]:
 
 def describe(every_path: NamedModules, called: Iterable[str], met: Mapping[str, Module]) -> dict[str, Module]:
     """Facts of the modules that were called or hold one that was, in registration order, then of those only met."""
-    wanted = with_holders(called)
-    modules = describe_modules(every_path, wanted)
+    wanted = {""}
+    for path in called:
+        while path and path not in wanted:
+            wanted.add(path)
+            path = path.rpartition(".")[0]
+    paths: dict[int, list[str]] = {}
+    for path, module in every_path:
+        paths.setdefault(id(module), []).append(path)
+    known, inside = dict(every_path), Parameters(every_path)
+    modules = {
+        first: describe_module(known[first], first, inside, tuple(aliases))
+        for first, *aliases in paths.values()
+        if first in wanted
+    }
     modules.update((path, facts) for path, facts in met.items() if path in wanted)
     return modules
 

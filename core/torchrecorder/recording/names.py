@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - everyone's name for it
 from torch import Tensor, nn
 
-from torchrecorder.recording.batch_size import BatchSize
-from torchrecorder.running.objects import native_items
+from torchrecorder.recording.axis_rules import BatchSize
+from torchrecorder.running.nested import native_items
 
 _KERNELS = (type(torch.ops.aten.add.Tensor), type(torch.ops.aten.add))
 
@@ -30,41 +30,11 @@ _PROPERTIES = {"T", "mT", "H", "mH", "real", "imag", "data"}
 """Attributes of a tensor that compute a tensor; the others are questions."""
 
 _QUESTIONS = {
-    "size",
-    "dim",
-    "ndimension",
-    "stride",
-    "numel",
-    "nelement",
-    "is_floating_point",
-    "is_complex",
-    "is_signed",
-    "is_contiguous",
-    "is_inference",
-    "is_same_size",
-    "is_set_to",
-    "data_ptr",
-    "storage_offset",
-    "element_size",
-    "untyped_storage",
-    "storage",
-    "get_device",
-    "requires_grad_",
-    "register_hook",
-    "register_post_accumulate_grad_hook",
-    "retain_grad",
-    "is_tensor",
-    "equal",
-    "allclose",
-    "__len__",
-    "__bool__",
-    "__hash__",
-    "__dir__",
-    "__contains__",
-    "result_type",
-    "can_cast",
-    "is_nonzero",
-    "__reduce_ex__",
+    *("size", "dim", "ndimension", "stride", "numel", "nelement", "is_floating_point", "is_complex", "is_signed"),
+    *("is_contiguous", "is_inference", "is_same_size", "is_set_to", "data_ptr", "storage_offset", "element_size"),
+    *("untyped_storage", "storage", "get_device", "requires_grad_", "register_hook", "retain_grad", "is_tensor"),
+    *("register_post_accumulate_grad_hook", "equal", "allclose", "__len__", "__bool__", "__hash__", "__dir__"),
+    *("__contains__", "result_type", "can_cast", "is_nonzero", "__reduce_ex__"),
 }
 """Functions that give no tensor (or, `requires_grad_`, their argument): they are not operations."""
 
@@ -128,6 +98,21 @@ def op_name(func: Callable[..., object]) -> OpName | None:
     return OpName(_plain(name), f"{getattr(func, '__module__', None) or 'torch'}.{name}")
 
 
+class Question(NamedTuple):
+    """A function that is no operation."""
+
+    name: str
+    tells: bool
+    """Whether it tells the code, or other code, of more than sizes, or changes something."""
+    is_of_sizes: bool
+
+
+def question_of(func: Callable[..., object]) -> Question:
+    name = getattr(func, "__name__", "")
+    tells = {*EXITS, *DECISIONS, *POINTERS, *LAYS_OPEN, *CHANGES_STATE, "__reduce_ex__"}
+    return Question(name, name in tells, func in SIZES)
+
+
 def kernel_name(func: object) -> OpName:
     text = str(func)
     return OpName(text.split(".")[1] if "." in text else text, f"torch.ops.{text}")
@@ -173,7 +158,7 @@ _NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Sy
 def attributes(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, str]:
     """The arguments that are not tensors, by position or name; never with an id of an object."""
     texts: dict[str, str] = {}
-    for name, arg in (*enumerate(args), *kwargs.items()):
+    for name, arg in [*enumerate(args), *kwargs.items()] if kwargs else enumerate(args):
         kind = type(arg)
         if kind is Tensor or kind is nn.Parameter:  # most are, and this runs for every operation
             continue

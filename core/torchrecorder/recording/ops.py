@@ -19,14 +19,21 @@ from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.batch_axes import ABOUT_SIZES, BatchAxes
-from torchrecorder.recording.births import Births
 from torchrecorder.recording.control_flow import Watched, computed, is_control_flow
 from torchrecorder.recording.isolation.journal import Journal
+from torchrecorder.recording.isolation.substitutes import has_numbers
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
 from torchrecorder.recording.machine.memory import Room
-from torchrecorder.recording.names import CHANGES_STATE, LAYS_OPEN, SIZES, OpName, attributes, op_name
-from torchrecorder.recording.questions import Questions
-from torchrecorder.recording.running_op import MASKS, Facts, RunningOp, Whole
+from torchrecorder.recording.names import (
+    CHANGES_STATE,
+    LAYS_OPEN,
+    OpName,
+    Question,
+    attributes,
+    op_name,
+    question_of,
+)
+from torchrecorder.recording.running_op import MASKS, Births, Facts, Questions, RunningOp, Whole
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import (
     Values,
@@ -43,6 +50,8 @@ from torchrecorder.running.nested import tensors_in
 _op = quick(Op)
 _depth: Callable[[], int] = (torch_private.FAKE_MODES.get() or (lambda: 0,))[0]
 _BACKWARD: tuple[Any, ...] = Tensor.backward, torch.autograd.backward
+_NO_NUMBER = "?"
+"""A number that is not known, in text: what a forward prints or raises with it counts, not the number."""
 _unseen: type[AbstractContextManager[object]] = torch_private.NO_TORCH_FUNCTION.get() or contextlib.nullcontext
 """In this, a tensor of a class of the user's own does not see what it is asked, which it may refuse."""
 
@@ -71,7 +80,7 @@ class OpLog:
         self._values = values
         self._scopes = scopes
         self._running: RunningOp | None = None
-        self._names: dict[Any, OpName | None] = {}
+        self._names: dict[Any, OpName | Question] = {}
         self._journal = journal
         self._nodes = nodes
         self._whole: Whole | None = None
@@ -94,8 +103,8 @@ class OpLog:
             name = self._names[func]
         except (KeyError, TypeError):
             name = self._name(func)
-        if name is None:
-            return self._question(func, args, kwargs)
+        if isinstance(name, Question):
+            return self._question(name, func, args, kwargs)
         if name.name == "set_data":
             with _unseen():
                 self._protect(tensors_in(args[:1], []))
@@ -234,31 +243,36 @@ class OpLog:
             self._nodes.learn(fresh, value)
         self.rows.append(_op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
 
-    def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+    def _question(
+        self, question: Question, func: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, object]
+    ) -> object:
         if is_control_flow(func):
             return self._control_flow(func, args, kwargs)
         if func in _BACKWARD:  # each kernel of it is an operation, as those of `torch.autograd.grad` are
             return func(*args, **kwargs)
-        name = getattr(func, "__name__", "")
-        with _unseen():
-            self._before_question(name, args)
-            if self.questions.sized_by_data and func in SIZES:
-                self.questions.sized(args)
+        if question.tells or (question.is_of_sizes and self.questions.sized_by_data):
+            with _unseen():
+                self._before_question(question, args)
+                # Of one number torch formats that; of another class than its own, the object, which has no formats.
+                if func is Tensor.__format__ and args[0].dim() == 0 and not has_numbers(args[0]):
+                    return _NO_NUMBER
         self._running = RunningOp()
         try:
             answer = func(*args, **kwargs)
         finally:
             self._running = None
-        if name in ABOUT_SIZES and args:
+        if question.name in ABOUT_SIZES and args:
             with _unseen():
-                return self.batch.answered(name, args, kwargs, answer)
+                return self.batch.answered(question.name, args, kwargs, answer)
         return answer
 
-    def _before_question(self, name: str, args: Sequence[object]) -> None:
-        self.questions.asked(name, args)
-        if name in LAYS_OPEN:
+    def _before_question(self, question: Question, args: Sequence[object]) -> None:
+        if question.is_of_sizes:
+            self.questions.sized(args)
+        self.questions.asked(question.name, args)
+        if question.name in LAYS_OPEN:
             self._protect(tensors_in(args, []))
-        elif name in CHANGES_STATE:
+        elif question.name in CHANGES_STATE:
             for tensor in tensors_in(args[:1], []):
                 self._journal.touch(tensor)
 
@@ -299,12 +313,13 @@ class OpLog:
             if isinstance(out, (int, float, tuple, list)) and not tensors_in((out,), []):
                 self.batch.leak()
             return
-        place = self._scopes.locate(reads=bool(given))
-        whole = self._scopes.take_whole()
-        if place[0] is None or (self._scopes.makes_layer and not any(map(self._values.is_met, given))):
+        scopes = self._scopes
+        place, whole = scopes.locate(bool(given)), scopes.whole
+        scopes.whole = None  # its frame is not to be kept
+        if place[0] is None or (scopes.makes_layer and not any(map(self._values.is_met, given))):
             self._values.set_aside(fresh)
             return
-        if self._scopes.hands_on:
+        if scopes.hands_on:
             for tensor, made in zip(given, fresh, strict=False):
                 self._values.alias(made, self._values.read(tensor)[0])
             return
@@ -315,8 +330,9 @@ class OpLog:
             return
         before = self.batch.before(name, overwritten) if overwritten else ()
         outputs = self._add(name, running, given, overwritten, fresh, facts)
-        for value, axes in zip(outputs, before, strict=False):
-            self.batch.learn(value, axes)
+        if before:
+            for value, axes in zip(outputs, before, strict=False):
+                self.batch.learn(value, axes)
         if running.func is None:  # of code whose numbers are not seen
             self.batch.unsure(outputs if fresh else ())
         elif fresh:
@@ -349,9 +365,10 @@ class OpLog:
             for tensor in given:
                 if not any(tensor is other for other in overwritten):
                     self._nodes.learn(tensor, values.read(tensor)[0])
-        mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)])
+        mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)]) if overwritten else ()
         outputs = mutates + tuple([values.add(tensor, "op", op, i) for i, tensor in enumerate(fresh, len(mutates))])
-        for tensor, value in zip((*overwritten, *fresh), outputs, strict=True):
+        made = [*overwritten, *fresh]
+        for tensor, value in zip(made, outputs, strict=True):
             if type(tensor) is not Tensor:
                 for part in parts_of(tensor, deep=True):
                     values.holds(part, value, is_written=value in mutates)
@@ -359,8 +376,8 @@ class OpLog:
         if running.is_sized_by_data or (by_data and self.questions.are_sized_like(outputs, inputs)):
             by_data.update(dict.fromkeys(outputs, name.name))
         self._adopt(running.results, outputs[0])
-        made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
-        more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)
+        nodes = () if self._nodes is None else self._nodes.made(zip(made, outputs, strict=True))
+        more = (tuple(running.kernels), running.flops, attrs, source, kind, nodes, frame, offset)
         self.rows.append(_op(op, name.name, name.target, call, inputs, outputs, mutates, *more))
         return outputs
 
@@ -417,12 +434,7 @@ class OpLog:
         fresh: list[Tensor] = []
         is_known = self._values.is_known
         for tensor in innermost([out] if type(out) is Tensor else tensors_in((out,), [])):
-            if is_known(tensor):
-                continue
-            for other in (*given, *fresh):
-                if other is tensor:
-                    break
-            else:
+            if not is_known(tensor) and not any(other is tensor for other in (*given, *fresh)):
                 fresh.append(tensor)
         return fresh
 
@@ -433,8 +445,9 @@ class OpLog:
             if tensor is not None and not self._values.is_known(tensor):
                 self._values.alias(tensor, value)
 
-    def _name(self, func: Callable[..., object]) -> OpName | None:
-        name = None if func is SAVING or func in _BACKWARD or is_control_flow(func) else op_name(func)
+    def _name(self, func: Callable[..., object]) -> OpName | Question:
+        is_op = not (func is SAVING or func in _BACKWARD or is_control_flow(func))
+        name = (op_name(func) if is_op else None) or question_of(func)
         with contextlib.suppress(TypeError):  # not every callable can be a key
             self._names[func] = name
         return name

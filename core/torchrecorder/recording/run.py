@@ -21,7 +21,7 @@ from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
 from torchrecorder.graph.quick import looking_seldom
 from torchrecorder.recording.autograd import followed
-from torchrecorder.recording.blame import blame
+from torchrecorder.recording.blame import blame, says
 from torchrecorder.recording.fewer_parts import OnlyCalls, Parts, kept_plainly, recorded
 from torchrecorder.recording.isolation.journal import Journal, NoJournal
 from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
@@ -30,12 +30,10 @@ from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTenso
 from torchrecorder.recording.machine.devices import NOT_THERE, is_there, stands_for
 from torchrecorder.recording.machine.large import is_numberless, largest, with_numbers
 from torchrecorder.recording.session import Session, forward_error, unseen_error
-from torchrecorder.recording.texts import says
 from torchrecorder.request import read_values
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules, named_state
-from torchrecorder.running.nested import named_tensors
-from torchrecorder.running.objects import answer
+from torchrecorder.running.nested import answer, named_tensors
 from torchrecorder.running.restore import preserved_process_state
 
 _ONE_AT_A_TIME = threading.RLock()
@@ -336,13 +334,13 @@ _TENSORS: dict[Executed, Callable[[], FakeTensors | MetaTensors]] = {
 
 def is_small(model: nn.Module) -> bool:
     """Whether the model has real parameters, few enough to compute a forward for one picture."""
-    size = 0
-    for kind, _, tensor in named_state(named_modules(model)):
-        if not has_numbers(tensor):
-            return False
-        if kind == "param" and not is_lazy(tensor):
-            size += tensor.numel()
-    return size <= largest()
+    sizes: dict[int, int] = {}
+    for _, module in named_modules(model):
+        for tensor in (*module._buffers.values(), *module._parameters.values()):
+            if tensor is not None and not has_numbers(tensor):
+                return False
+        sizes |= {id(p): p.numel() for p in module._parameters.values() if p is not None and not is_lazy(p)}
+    return sum(sizes.values()) <= largest()
 
 
 def _given(forward: Forward) -> Iterator[Tensor]:

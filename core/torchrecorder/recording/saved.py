@@ -39,18 +39,8 @@ _TEXT = re.compile(r"\w*")
 _SMALL_FUNCTIONS = {"floor", "ceiling", "abs", "int", "float"}
 _SIZES = {"size", "stride", "storage_offset", "dim", "numel", "trunc", "sqrt"}
 _ARITHMETIC = (
-    *(
-        ast.Expression,
-        ast.BinOp,
-        ast.UnaryOp,
-        ast.BoolOp,
-        ast.Compare,
-        ast.IfExp,
-        ast.operator,
-        ast.unaryop,
-        ast.boolop,
-    ),
-    *(ast.cmpop, ast.Subscript, ast.expr_context, ast.keyword, ast.Tuple),
+    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.operator, ast.unaryop),
+    *(ast.boolop, ast.cmpop, ast.Subscript, ast.expr_context, ast.keyword, ast.Tuple),
 )
 
 

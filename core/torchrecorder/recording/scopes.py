@@ -23,22 +23,14 @@ import torch.utils.checkpoint
 from torch import fx, nn
 
 from torchrecorder.graph.model import CallKind, Frame
-from torchrecorder.recording.code_info import (
-    APPLY,
-    CALL,
-    HOOKED_CALL,
-    MAKES_PARAMETER,
-    CodeInfo,
-    CodeInfos,
-    is_of_library,
-    is_stdlib,
-)
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, MAKES_PARAMETER, CodeInfo, CodeInfos
 from torchrecorder.recording.control_flow import computed
-from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.recording.names import OpName
+from torchrecorder.recording.scripted import Generated, GeneratedCalls
 from torchrecorder.running import torch_private
 from torchrecorder.running.handles import replaced
+from torchrecorder.trace.ownership import is_installed, is_stdlib
 
 _LONGEST = 120
 """Signs of a statement in a note."""
@@ -141,12 +133,8 @@ class Scopes:
         """Whether the operation that was located last runs in what makes a module."""
         self.hands_on = False
         """Whether it is a means by which torch sees that a gradient comes by, or makes a parameter of a tensor."""
-        self._whole: tuple[FrameType, OpName] | None = None
-
-    def take_whole(self) -> tuple[FrameType, OpName] | None:
-        """The function that is one for its users in which the operation runs that was located last."""
-        whole, self._whole = self._whole, None
-        return whole
+        self.whole: tuple[FrameType, OpName] | None = None
+        """The function that is one for its users in which it runs."""
 
     def place(self) -> str:
         """The place that a note tells of: `at file:line` of the user's, as far out as that may be.
@@ -163,7 +151,7 @@ class Scopes:
         return f"in {self.stack[-1].row.module or 'the forward'}"
 
     def _learn(self, frame: FrameType, file: str) -> None:
-        if is_of_library(frame.f_code.co_filename):
+        if is_installed(frame.f_code.co_filename):
             self.libraries.add(file)
 
     def is_pickling(self) -> bool:
@@ -296,6 +284,7 @@ class Scopes:
         applied, met, frames = top.applied, [], top.frames
         above: FrameType | None = None
         self.makes_layer = self.hands_on = False
+        self.whole = None
         while frame is not None:
             info = known.get(id(frame.f_code)) or of_code(frame)  # asked here, for some frames of every operation
             if info.is_end:
@@ -329,7 +318,7 @@ class Scopes:
     def _look_at(self, frame: FrameType, info: CodeInfo) -> None:
         """Take what a frame around an operation says of it."""
         if info.whole is not None:
-            self._whole = frame, info.whole
+            self.whole = frame, info.whole
         if frame.f_code is MAKES_PARAMETER:
             self.hands_on = True
         elif info.is_init and issubclass(type(_first_argument(frame, frame.f_code)), nn.Module):

@@ -1,7 +1,9 @@
-"""What TorchScript runs, seen from inside: a copy of a program that says which of its layers begin and end.
+"""The layers inside of code that torch made of a model, for which no hook is called.
 
-The interpreter is not Python, so no hook is called for the layers of a program. Its code is a graph, though: around
-each call of a layer two operators are put that do nothing but tell the recording. The copy has code of its own.
+The interpreter of TorchScript is not Python. Its code is a graph, though: around each call of a layer in a copy of the
+program two operators are put that do nothing but tell the recording. `torch.export` and `torch.fx` write one forward
+for a whole model; each node of their graph keeps the modules it stood in when it was made, and they are looked up by
+the line that runs when an operation is placed.
 """
 
 from __future__ import annotations
@@ -12,14 +14,16 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 
 from torchrecorder.running import torch_private
-from torchrecorder.running.facts import MARKED, hides_layers
+from torchrecorder.running.facts import MARKED, class_name, hides_layers
 
 _OPERATORS: Any = torch.library.Library("torchrecorder", "DEF")  # type: ignore[no-untyped-call]
 _OPERATORS.define("begins(str path, str names, Tensor[] inputs) -> ()")
@@ -71,28 +75,22 @@ def script_copy(program: torch.jit.ScriptModule) -> torch.jit.ScriptModule:
 
     It announces its layers, as far as it can be saved. What cannot be copied either serves as it is.
     """
+    with suppress(Exception):  # an attribute that cannot be saved, a graph of another kind
+        if torch_private.SCRIPT_TENSORS.get() is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # torch asks the user to leave TorchScript
+                file = io.BytesIO()
+                torch.jit.save(program, file)
+                file.seek(0)
+                copied: torch.jit.ScriptModule = torch.jit.load(file)  # type: ignore[no-untyped-call]
+            _mark(copied, "forward", set())
+            for module in copied.modules():
+                module.__dict__[MARKED] = True
+            return copied
     try:
-        return _marked_copy(program) or copy.deepcopy(program)
+        return copy.deepcopy(program)
     except Exception:  # a class in C++ without a copy
         return program
-
-
-def _marked_copy(program: torch.jit.ScriptModule) -> torch.jit.ScriptModule | None:
-    if torch_private.SCRIPT_TENSORS.get() is None:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch asks the user to leave TorchScript
-            file = io.BytesIO()
-            torch.jit.save(program, file)
-            file.seek(0)
-            copied: torch.jit.ScriptModule = torch.jit.load(file)  # type: ignore[no-untyped-call]
-        _Marks().mark(copied)
-    except Exception:  # an attribute that cannot be saved, a graph of another kind
-        return None
-    for module in copied.modules():
-        module.__dict__[MARKED] = True
-    return copied
 
 
 def script_note(program: torch.jit.ScriptModule) -> str:
@@ -104,29 +102,23 @@ def script_note(program: torch.jit.ScriptModule) -> str:
     return f"{what}, and layers that give back what they were given are left out" if has_layers else ""
 
 
-class _Marks:
-    """Puts operators into the code of a program, once for each method of each class."""
-
-    def __init__(self) -> None:
-        self._done: set[tuple[str, str]] = set()
-
-    def mark(self, module: nn.Module, method: str = "forward") -> None:
-        """Mark what a method calls, and what that calls."""
-        key = torch_private.SCRIPT_CLASS.get()(module), method
-        if key in self._done:
-            return
-        self._done.add(key)
-        graph = getattr(module, method).graph
-        for node in graph.findAllNodes("prim::CallMethod"):
-            called, *given = node.inputs()
-            path = _path(called, next(iter(graph.inputs())))
-            if path is None:
-                continue
-            inner, name = layer(module, path), node.s("name")
-            self.mark(inner, name)
-            if path and _FORWARD.fullmatch(name):
-                names = [argument.name for argument in getattr(inner, name).schema.arguments[1:]]
-                _put(graph, node, path, names, given)
+def _mark(module: nn.Module, method: str, done: set[tuple[str, str]]) -> None:
+    """Put operators around what a method calls, and what that calls, once for each method of each class."""
+    key = torch_private.SCRIPT_CLASS.get()(module), method
+    if key in done:
+        return
+    done.add(key)
+    graph = getattr(module, method).graph
+    for node in graph.findAllNodes("prim::CallMethod"):
+        called, *given = node.inputs()
+        path = _path(called, next(iter(graph.inputs())))
+        if path is None:
+            continue
+        inner, name = layer(module, path), node.s("name")
+        _mark(inner, name, done)
+        if path and _FORWARD.fullmatch(name):
+            names = [argument.name for argument in getattr(inner, name).schema.arguments[1:]]
+            _put(graph, node, path, names, given)
 
 
 def _path(value: Any, program: Any) -> str | None:
@@ -159,3 +151,54 @@ def _listed(graph: Any, values: Sequence[Any]) -> Any:
     node = graph.create("prim::ListConstruct", list(values), 1)
     node.output().setType(torch_private.SCRIPT_TENSORS.get())
     return node
+
+
+_ASSIGNED = re.compile(r"\s+(\w+)\s*(:[^=]*)?=")
+"""A line of generated code gives one node, under its name."""
+
+Stack = tuple[tuple[str, str, str], ...]
+"""The modules around a node, outermost first: a key that tells two calls of a module apart, its path, its class."""
+
+
+@dataclass(slots=True, eq=False)
+class Generated:
+    """A call that generated code does not make any more."""
+
+    path: str
+    cls: str
+    call: int | None = None
+    """Its id; None before its first operation."""
+
+
+class GeneratedCalls:
+    """The calls inside one run of a forward that was generated."""
+
+    def __init__(self, module: fx.GraphModule) -> None:
+        nodes = {node.name: node for node in module.graph.nodes}
+        lines = (_ASSIGNED.match(line) for line in module.code.splitlines())
+        numbered = [(number, nodes.get(match[1])) for number, match in enumerate(lines, 1) if match]
+        self._stacks = {number: _stack(node) for number, node in numbered if node is not None}
+        self._met: dict[Stack, Generated] = {}
+        self.code = getattr(module.forward, "__code__", None)
+        roots = (stack[0] for stack in self._stacks.values() if stack)
+        self.cls = next((cls for _, path, cls in roots if not path), "")
+        """The class of the model that the code was made from; empty if the graph does not say."""
+
+    def around(self, frame: FrameType) -> Sequence[Generated]:
+        """The calls that the line which runs stands in, innermost first; none are the forward's own."""
+        stack = self._stacks.get(frame.f_lineno, ())
+        stacks = [stack[: depth + 1] for depth, (_, path, _) in enumerate(stack) if path]
+        return [self._met.setdefault(entries, Generated(*entries[-1][1:])) for entries in reversed(stacks)]
+
+    def left_out(self) -> list[str]:
+        """Paths of what no operation was met in, such as a dropout in evaluation, which gives back its argument."""
+        within = {path for stack in self._met for _, path, _ in stack}
+        return sorted({path for stack in self._stacks.values() for _, path, _ in stack if path} - within)
+
+
+def _stack(node: fx.Node) -> Stack:
+    stack: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
+    named = [(key, path, class_name(cls) if isinstance(cls, type) else str(cls)) for key, (path, cls) in stack.items()]
+    if node.op == "call_module":  # which hooks announce
+        return tuple(named[:-1]) if named and named[-1][1] == node.target else ()
+    return tuple(named)

@@ -15,6 +15,7 @@ from torchrecorder.graph import Call, Decision, Failure, Graph, Info
 from torchrecorder.graph.model import Recorder
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import AutogradNodes
+from torchrecorder.recording.blame import repeated
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.isolation.journal import Journal
@@ -223,7 +224,7 @@ def forward_error(error: Exception, graph: Graph, advice: str) -> ForwardError:
     shapes = [(path, "(" + ", ".join(map(str, m.shape)) + ("," * (len(m.shape) == 1)) + ")") for path, m in metas if m]
     failed = ForwardError(
         model=_class(graph, ""),
-        cause=text_of(error),
+        cause=text_of(repeated(error)),
         layer=f"{call.module} ({_class(graph, call.module)})" if call.module else "",
         shapes=shapes[0][1] if len(shapes) == 1 else ", ".join(f"{path} {shape}" for path, shape in shapes),
         origin=innermost_origin(error),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,8 +131,10 @@ class Values:
         """
         return self._read(_unwrapped(tensor) if running_transform() is not None else tensor)
 
-    def read_all(self, tensors: Iterable[Tensor]) -> tuple[int, ...]:
+    def read_all(self, tensors: Sequence[Tensor]) -> tuple[int, ...]:
         """The values that reads of these innermost tensors depend on, each once."""
+        if len(tensors) == 1:
+            return self._read(tensors[0])
         values: dict[int, None] = {}
         for tensor in tensors:
             for value in self._read(tensor):
@@ -169,7 +171,7 @@ class Values:
         """Know the memory of tensors that were made in this recording, but are not in the picture."""
         for tensor in tensors:
             if (address := storage_address(tensor)) is not None:
-                self._aside[address] = self._until_gone(tensor.untyped_storage(), address, self._aside)
+                self._aside[address] = _until_gone(tensor.untyped_storage(), address, self._aside)
 
     def is_aside(self, tensor: Tensor) -> bool:
         """Whether its memory was made in this recording, but is not in the picture."""
@@ -339,15 +341,10 @@ class Values:
         storage = self._storages.get(address)
         if storage is not None:
             return storage, True
-        storage = self._storages[address] = Storage(self._groups, self._until_gone(raw, address, self._storages))
+        storage = self._storages[address] = Storage(self._groups, _until_gone(raw, address, self._storages))
         self._groups += 1
         self.nbytes += raw.nbytes() + OWN
         return storage, False
-
-    @staticmethod
-    def _until_gone(storage: torch.UntypedStorage, address: int, known: dict[int, Any]) -> weakref.ref[Any]:
-        """A reference that takes memory out of a dictionary when it is gone, before its address is used again."""
-        return weakref.ref(storage, lambda _: known.pop(address, None))
 
     def _meta(self, tensor: Tensor) -> TensorMeta:
         try:
@@ -358,6 +355,14 @@ class Values:
         if meta is None:
             meta = self._metas[key] = describe_tensor(tensor)
         return meta
+
+
+def _until_gone(storage: torch.UntypedStorage, address: int, known: dict[int, Any]) -> weakref.ref[Any]:
+    """A reference that takes memory out of a dictionary when it is gone, before its address is used again.
+
+    It calls `pop`, with itself for the case that nothing is there, and so no code of Python: each tensor ends once.
+    """
+    return weakref.ref(storage, functools.partial(known.pop, address))
 
 
 def _when(event: tuple[Moment, int]) -> Moment:

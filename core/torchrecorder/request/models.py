@@ -34,6 +34,8 @@ COLUMNS = {
     "tags": "Tags",
 }
 """The columns that a table of models may have, each with its head."""
+NUMBERS = ("parameters", "trainable", "flops", "memory", "depth")
+"""Those of numbers, which end below one another."""
 USUAL_COLUMNS = ("name", "picture", "parameters", "flops", "input", "output")
 FEWEST_MODELS = 2
 """In a table of the models that a page describes: one has its picture there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -17,6 +17,7 @@ from torchrecorder.graph.model import ValueKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.request.callables import parameters_of
 from torchrecorder.running import torch_private
+from torchrecorder.running.nested import ByIdentity
 
 _module, _count = quick(Module), quick(ParamCount)
 _MANGLED = re.compile(r"^__torch__\.|___torch_mangle_\d+\.")
@@ -32,30 +33,6 @@ def describe_module(module: nn.Module, path: str, inside: Parameters, aliases: t
     cls = class_of(module)
     is_leaf = is_native(cls) and not hides_layers(module)
     return _module(path, cls, is_leaf, inside.of(module), _extra_repr(module), aliases)
-
-
-def describe_modules(every_path: NamedModules, wanted: Collection[str]) -> dict[str, Module]:
-    """The facts of a model's modules by path, of those only that are wanted, in registration order."""
-    paths: dict[int, list[str]] = {}
-    for path, module in every_path:
-        paths.setdefault(id(module), []).append(path)
-    modules = dict(every_path)
-    inside = Parameters(every_path)
-    return {
-        first: describe_module(modules[first], first, inside, tuple(aliases))
-        for first, *aliases in paths.values()
-        if first in wanted
-    }
-
-
-def with_holders(paths: Iterable[str]) -> set[str]:
-    """The paths, and those of everything that holds them."""
-    wanted = {""}
-    for path in paths:
-        while path and path not in wanted:
-            wanted.add(path)
-            path = path.rpartition(".")[0]
-    return wanted
 
 
 def named_modules(model: nn.Module, prefix: str = "") -> NamedModules:
@@ -119,8 +96,10 @@ def named_state(modules: NamedModules) -> Iterator[tuple[ValueKind, str, Tensor]
 
 def tied(every_path: NamedModules) -> dict[str, tuple[str, ...]]:
     """All names of each parameter or buffer of a model that has several, by its first."""
+    held_by = [own for held in _HELD.values() for _, module in every_path if (own := getattr(module, held))]
+    once = [id(tensor) for own in held_by for tensor in own.values() if tensor is not None]
     names: dict[int, list[str]] = {}
-    for held in _HELD.values():
+    for held in _HELD.values() if len(once) != len({*once}) else ():
         for name, tensor in _tensors(every_path, held):
             names.setdefault(id(tensor), []).append(name)
     return {first: (first, *rest) for first, *rest in names.values() if rest}
@@ -167,6 +146,8 @@ _KIND = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter
 def class_of(module: nn.Module) -> str:
     """The class of a module with its own module; of one that torch made of another one, the class of that."""
     cls = type(module)
+    if (name := _PLAIN.get(cls)) is not None:
+        return name
     known: str | None = None
     if isinstance(module, torch.jit.ScriptModule):
         script_class = torch_private.SCRIPT_CLASS.get()
@@ -176,7 +157,13 @@ def class_of(module: nn.Module) -> str:
         known = f"{fx.GraphModule.__module__}.{name}"
     elif cls.__module__ == "torch.export.unflatten":
         known = getattr(module, "type_name", lambda: None)()
+    else:
+        _PLAIN.put(cls, class_name(cls))
     return known or class_name(cls)
+
+
+_PLAIN: ByIdentity[type, str] = ByIdentity()
+"""Names of classes that say themselves what they are."""
 
 
 def class_name(cls: type) -> str:

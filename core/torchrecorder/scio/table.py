@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from torch import nn
 
-from torchrecorder.running.calls import CallLog, ModuleCall, logged_calls
+from torchrecorder.running.handles import CallLog, ModuleCall, logged_calls
 from torchrecorder.running.restore import restored
 
 DepthIdx = tuple[int, int]

@@ -89,7 +89,7 @@ class ComputationGraph:
 
     def reset_graph_history(self) -> None:
         """Forget what was recorded and drawn, down to the inputs; numbers begin at 0 again."""
-        # Not the log of `running.calls`: torchview's users read this, and may fill it by a wrapper of their own.
+        # Not the log of `running.handles`: torchview's users read this, and may fill it by a wrapper of their own.
         self.context_tracker: dict[str, Any] = {
             "current_context": [],
             "current_depth": 0,

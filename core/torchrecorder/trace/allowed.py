@@ -79,7 +79,12 @@ def may_call(dotted: str, found: object, allow: Sequence[str]) -> bool:
     defined = f"{module}.{name}"
     if EVERYTHING in allow or dotted in allow or any(_is_within(defined, entry) for entry in allow):
         return True
-    return bool(module) and _is_of_project(module.partition(".")[0])
+    top = module.partition(".")[0]
+    if not top or _is_of_python(top):
+        return False
+    if not (files := _files(top)):
+        return top == "__main__"
+    return all(is_ours(file) or not is_installed(file) for file in files) or _is_built_from_project(top)
 
 
 def builds(found: object) -> bool:
@@ -203,14 +208,6 @@ def _definition(found: object) -> tuple[str, str]:
 
 def _is_within(name: str, entry: str) -> bool:
     return name == entry or name.startswith(f"{entry}.")
-
-
-def _is_of_project(top: str) -> bool:
-    if _is_of_python(top):
-        return False
-    if not (files := _files(top)):
-        return top == "__main__"
-    return all(is_ours(file) or not is_installed(file) for file in files) or _is_built_from_project(top)
 
 
 def _is_built_from_project(top: str) -> bool:

@@ -72,12 +72,6 @@ def salted_digest(text: str, salt: str) -> str:
     return f"{salt}${digest.hex()[:_DIGITS]}"
 
 
-def is_salted_of(text: str, digest: str) -> bool:
-    """Whether the digest is of that text; one that an earlier version made has no salt."""
-    salt, sign, _ = digest.partition("$")
-    return (salted_digest(text, salt) if sign else text_digest(text)) == digest
-
-
 def is_passing(name: str) -> bool:
     """Whether a name in a folder comes and goes without a meaning."""
     return _PASSING.fullmatch(name) is not None
@@ -234,3 +228,53 @@ class _Writer:
             elif name not in _SKIPPED_FIELDS and value is not None and value != []:
                 fields.append(f"{name}={self._any(value, prefix)}")
         return f"{type(node).__name__}({','.join(fields)})"
+
+
+STAMP = "stamp"
+"""A file that changes when anything does that the recordings of a cache depended on, for tools that watch files.
+
+Such a tool keeps pages as long as some files are as they were, and asks no extension: Zensical. An extension notes what
+it drew a page from; `torchrecorder stamp` writes the file anew before a build, if any of that has changed.
+"""
+_TRACED = "traced"
+
+
+def note_traced(cache: Path, files: Iterable[Path]) -> None:
+    """Note files and folders that pages depend on; what was noted before stays."""
+    file = cache / _TRACED
+    known = _noted(file)
+    if new := [name for one in files if (name := str(one)) not in known]:
+        cache.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as noted:  # in one write, because two builds may run at once
+            noted.write("".join(f"{name}\n" for name in dict.fromkeys(new)))
+
+
+def write_stamp(cache: Path) -> bool:
+    """Write the stamp of a cache, if what was noted there has changed; returns whether it has."""
+    stamp = cache / STAMP
+    states = (f"{name} {_state(Path(name))}\n" for name in sorted(_noted(cache / _TRACED)))
+    text = text_digest("".join(states)) + "\n"
+    before = stamp.stat().st_mtime if stamp.is_file() else 0
+    if before and stamp.read_text(encoding="utf-8") == text:
+        return False
+    cache.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(text, encoding="utf-8")
+    now = stamp.stat().st_mtime
+    if int(now) <= int(before):  # some tools compare whole seconds
+        os.utime(stamp, (now, int(before) + 1))
+    return True
+
+
+def _noted(file: Path) -> set[str]:
+    return set(file.read_text(encoding="utf-8").splitlines()) if file.is_file() else set()
+
+
+def _state(path: Path) -> str:
+    """Digest of a file, or of a directory listing (with versions, in site-packages)."""
+    try:
+        if path.is_dir():
+            return " ".join(sorted(os.listdir(path)))
+        with path.open("rb") as file:
+            return file_digest(file)
+    except OSError:
+        return ""

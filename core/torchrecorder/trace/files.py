@@ -14,17 +14,17 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from torchrecorder.cache.index import Stamp, is_younger, real_stat, stamp_of
-from torchrecorder.trace.covers import Covers, caller_name
 from torchrecorder.trace.digests import is_passing, names_in, text_digest
 from torchrecorder.trace.mentions import is_searching, looked_at
 from torchrecorder.trace.ownership import caller, is_asked_for_user, is_stdlib, is_user_code
-from torchrecorder.trace.readers import files_of_database
+from torchrecorder.trace.readers import Covers, caller_name, files_of_database
 
 _T = TypeVar("_T")
 _Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _IMPORT_SYSTEM = "<frozen importlib"
 _CODE = (".py", ".pyc", ".so", ".pyd")
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"}
+_EVENTS = ("open", "os.", "subprocess.", "socket.", "ctypes.", "sqlite3.")
 _PRINTERS = ("warnings.py", "traceback.py")
 """They read source to print a line of it."""
 _METADATA = f"importlib{os.sep}metadata{os.sep}"
@@ -132,15 +132,11 @@ class Files:
         return found
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
-        if (
-            not self._is_on
-            or is_searching()
-            or not event.startswith(("open", "os.", "subprocess.", "socket.", "ctypes.", "sqlite3."))
-        ):
+        if not self._is_on or is_searching() or not event.startswith(_EVENTS):
             return
         with contextlib.suppress(Exception):  # an exception of ours would be raised in the user's code
             frame = sys._getframe(1)
-            if not is_searching() and not _is_within(_METADATA, frame):
+            if not _is_within(_METADATA, frame):
                 self._note(event, args, frame)
 
     def _note(self, event: str, args: tuple[Any, ...], frame: FrameType) -> None:

@@ -92,10 +92,8 @@ class Freshness:
         distributions, and its version; None if it is this one.
         """
         self._project, self._path, self._machine = project, path, machine
-        self._own_path: list[str] | None = None
-        self._python = ""
-        if python is not None:
-            self._own_path, self._python = python
+        own: tuple[list[str] | None, str] = python or (None, "")
+        self._own_path, self._python = own
         self._finder = self._new_finder()
         self._digests = FileDigests(machine)
         self._searches = Searches(machine)
@@ -133,12 +131,9 @@ class Freshness:
         builder = ManifestBuilder(request, result, self._project, self._new_finder(), self._digests)
         return builder.manifest(graph, put_object, salt, installed)
 
-    def _installed_now(self) -> Installed:
-        return Installed.on(self._path, self._own_path, self._python)
-
     def remember_installed(self) -> str:
         """The digest of what is installed; the cache of this machine keeps what it says, for a later message."""
-        installed = self._installed_now()
+        installed = Installed.on(self._path, self._own_path, self._python)
         digest, rows = installed.digest(), self._machine.read_index(_INDEX)
         if digest not in rows:
             row = [installed.python, dict(installed.distributions), installed.hidden]
@@ -261,7 +256,7 @@ class Freshness:
     def _changed_installation(self, then: str) -> str:
         """Packages installed or removed since; none where nothing can be recorded, which needs other things."""
         if self._installed is None:
-            now = self._installed_now()
+            now = Installed.on(self._path, self._own_path, self._python)
             self._installed = now, now.digest()
         now, digest = self._installed
         if then == digest or "torch" not in now.distributions:
@@ -305,7 +300,8 @@ class Freshness:
 
                 installed = next(iter(importlib.metadata.distributions(name=name, path=list(path))), None)
                 now = then if installed is None else installed.version or then
-            self._versions[name, then] = "" if _public(now) == _public(then) else now
+            # The CPU and the CUDA build of torch differ in the local part only.
+            self._versions[name, then] = "" if now.partition("+")[0] == then.partition("+")[0] else now
         return self._versions[name, then]
 
 
@@ -313,11 +309,6 @@ def _changed_variables(facts: Mapping[str, str | None]) -> Iterator[str]:
     for name, then in facts.items():
         if changed := what_happened(name, then):
             yield "the environment changed" if name == ALL else f"${name} {changed}"
-
-
-def _public(version: str) -> str:
-    """The version without its local part, so that the CPU and the CUDA build of torch are the same."""
-    return version.partition("+")[0]
 
 
 @dataclass(frozen=True, slots=True)

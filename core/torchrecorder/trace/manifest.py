@@ -8,10 +8,11 @@ does not need that.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from torchrecorder.request import RecordingRequest
 from torchrecorder.trace.finder import is_elsewhere
@@ -102,10 +103,11 @@ class Manifest:
         for key, value in data.items():
             if key == "torchrecorder_manifest":
                 continue
-            if key not in _CHECKS or not _CHECKS[key](value):
+            if key == "is_from_names" and value is True:  # of an earlier version; it is now asked of the Graph
+                continue
+            if key not in _TYPES or not _fits(value, _TYPES[key]):
                 return None
             values[key] = tuple(value) if isinstance(value, list) else value
-        values.pop("is_from_names", None)  # an earlier version wrote it, which is now asked of the Graph
         return Manifest(**values)
 
 
@@ -131,28 +133,16 @@ def table_of(rows: Any) -> Table | None:
         return None
 
 
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and {*map(type, value)} <= {str}
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value of JSON is of a type that a field of a manifest has; tuples are lists there."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (tuple, list):
+        return isinstance(value, list) and all(_fits(item, inner[0]) for item in value)
+    if origin is Mapping:
+        return isinstance(value, dict) and all(_fits(item, inner[1]) for item in value.values())
+    if origin is UnionType:
+        return any(_fits(value, one) for one in inner)
+    return kind is Any or type(value) is kind
 
 
-def _is_digests(value: Any) -> bool:
-    return isinstance(value, dict) and {*map(type, value.values())} <= {str, type(None)}
-
-
-_CHECKS: Mapping[str, Callable[[Any], bool]] = {
-    "graph": lambda value: isinstance(value, str),
-    "request": lambda value: isinstance(value, dict),
-    "modules": lambda value: isinstance(value, str),
-    "table": lambda value: isinstance(value, dict),
-    "ran": lambda value: isinstance(value, dict) and all(map(_is_digests, value.values())),
-    "files": _is_digests,
-    "folders": _is_digests,
-    "environment": _is_digests,
-    "missing": _is_texts,
-    "distributions": _is_digests,
-    "is_from_names": lambda value: value is True,
-    "untracked": _is_texts,
-    "installed": lambda value: isinstance(value, str),
-    "machine": lambda value: isinstance(value, dict) and all(map(_is_digests, value.values())),
-    "commits": lambda value: _is_digests(value) and None not in value.values(),
-}
+_TYPES = get_type_hints(Manifest)

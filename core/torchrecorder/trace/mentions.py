@@ -79,26 +79,11 @@ class Place(NamedTuple):
         is_here = any((here / folder / top).is_dir() for folder in ("", "src"))
         return Place(here if is_here else package, package)
 
-    def examples(self, word: str, near: str) -> Iterator[tuple[Path, str]]:
-        """Texts with the word in tests, examples, pages and configurations; those named like `near` first."""
-        yield from self._with(word, near, is_source=False)
+    def examples(self, word: str, near: str, *, is_source: bool = False) -> Iterator[tuple[Path, str]]:
+        """Texts with the word in tests, examples, pages and configurations, or the package's own modules with it.
 
-    def sources(self, word: str, near: str) -> Iterator[tuple[Path, str]]:
-        """The package's own modules with the word."""
-        yield from self._with(word, near, is_source=True)
-
-    def digest(self, word: str) -> str:
-        """Changes when an example with the word does, or another text gets it; modules are part of a trace anyway."""
-        return text_digest("\0".join(sorted(f"{self.shown(path)}\n{text}" for path, text in self.examples(word, ""))))
-
-    def shown(self, path: Path) -> str:
-        return path.relative_to(self.root if path.is_relative_to(self.root) else self.package.parent).as_posix()
-
-    def note(self, word: str) -> None:
-        """Have the recording depend on all texts with the word."""
-        asked[SEPARATOR.join((str(self.root), str(self.package), word))] = self.digest(word)
-
-    def _with(self, word: str, near: str, *, is_source: bool) -> Iterator[tuple[Path, str]]:
+        Those whose names are like `near` come first.
+        """
         project = _projects.get(self) or _Project.of(self)
         if _looks:
             _projects[self] = project
@@ -112,6 +97,17 @@ class Place(NamedTuple):
             text = _text(file.path, word.encode())
             if text and re.search(rf"\b{re.escape(word)}\b", text):
                 yield Path(file.path), text
+
+    def digest(self, word: str) -> str:
+        """Changes when an example with the word does, or another text gets it; modules are part of a trace anyway."""
+        return text_digest("\0".join(sorted(f"{self.shown(path)}\n{text}" for path, text in self.examples(word, ""))))
+
+    def shown(self, path: Path) -> str:
+        return path.relative_to(self.root if path.is_relative_to(self.root) else self.package.parent).as_posix()
+
+    def note(self, word: str) -> None:
+        """Have the recording depend on all texts with the word."""
+        asked[SEPARATOR.join((str(self.root), str(self.package), word))] = self.digest(word)
 
     def _files(self) -> Iterator[_File]:
         """All files with texts, ordered; the others of a package are its data."""

@@ -103,6 +103,7 @@ class ManifestBuilder:
             if found is not None and os.path.exists(file) and os.path.samefile(found, file):
                 self._modules[module] = file
         self._tops = sorted({module.partition(".")[0] for module in self._modules})
+        self._passing = {path for path in result.in_passing if is_elsewhere(self._name(path))}
         self._depends: list[Path] = []
         """The files and folders that the option of that name names."""
         for path in (project / text for text in request.depends if not text.startswith("$")):
@@ -121,7 +122,12 @@ class ManifestBuilder:
         """
         result = self._result
         table = {module: self._facts(module) for module in self._modules}
-        rows = _rows(table)
+        rows: dict[str, list[Any]] = {}
+        for name, facts in sorted(table.items()):
+            row: list[Any] = [facts.source, facts.skeleton, dict(sorted(facts.functions.items()))]
+            while len(row) > 1 and not row[-1]:
+                row.pop()
+            rows[name] = row
         lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()]  # git shows which changed
         data = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
         is_small = len(data) < _SMALL
@@ -192,13 +198,7 @@ class ManifestBuilder:
         They were read, looked for or given, or are code that is not found again by a module's name.
         """
         result = self._result
-        passing = {*result.in_passing}
-        looked_for = {self._name(path): kind for path, kind in result.looked_for.items() if path not in passing}
-        looked_for |= {
-            name: result.looked_for[path]
-            for path in passing & {*result.looked_for}
-            if not is_elsewhere(name := self._name(path))
-        }
+        looked_for = {self._name(path): kind for path, kind in result.looked_for.items() if path not in self._passing}
         measured = (path for path in result.measures if not os.path.isdir(path))
         code = {*result.modules.values(), *result.sources, *(result.executed or {})} - {*self._modules.values()}
         read = {self._name(path): self._digests.file(Path(path)) for path in [*result.read, *measured, *code]}
@@ -206,18 +206,15 @@ class ManifestBuilder:
         return _divided({**looked_for, **read, **given})
 
     def _folders(self) -> tuple[_Digests, _Digests]:
-        passing = {*self._result.in_passing}
         paths = [*map(Path, self._result.listed), *(path for path in self._depends if path.is_dir())]
-        folders = {self._names.name(path, self._tops): path for path in paths}
-        wanted = {name: path for name, path in folders.items() if str(path) not in passing or not is_elsewhere(name)}
-        return _divided({name: self._digests.folder(path) for name, path in wanted.items()})
+        wanted = [path for path in paths if str(path) not in self._passing]
+        return _divided({self._names.name(path, self._tops): self._digests.folder(path) for path in wanted})
 
     def _differences(self) -> Iterator[str]:
         """Names, for a reader, of dependencies in the manifest that changed after the run had asked for them."""
         result = self._result
         for path in result.changed:
             yield shown_name(self._name(path))
-        passing = {path for path in result.in_passing if is_elsewhere(self._name(path))}
         asked: list[tuple[Mapping[str, Any], Callable[[str], Any]]] = [
             ({**result.stamps(), **result.listed}, stamp_of),
             (result.looked_for, kind_of),
@@ -226,7 +223,7 @@ class ManifestBuilder:
         ]
         for answers, ask in asked:
             for path, then in answers.items():
-                if path not in passing and ask(path) != then and not path.startswith(_SYSTEM):
+                if path not in self._passing and ask(path) != then and not path.startswith(_SYSTEM):
                     yield shown_name(self._name(path))
         seen = {*result.sources, *result.modules.values()}
         for module in result.missing:
@@ -254,16 +251,6 @@ def _divided(found: Mapping[str, str | None]) -> tuple[_Digests, _Digests]:
 
 _SMALL = 4096
 """Bytes of a table that would take no more space on a disk as a file of its own than one of its own does at least."""
-
-
-def _rows(table: Table) -> dict[str, list[Any]]:
-    rows: dict[str, list[Any]] = {}
-    for name, facts in sorted(table.items()):
-        row: list[Any] = [facts.source, facts.skeleton, dict(sorted(facts.functions.items()))]
-        while len(row) > 1 and not row[-1]:
-            row.pop()
-        rows[name] = row
-    return rows
 
 
 def has_unseen_cause(error: BaseException, trace: TraceResult) -> bool:

@@ -1,4 +1,4 @@
-"""Files of the project that compiled code opens without Python, whose hooks see what Python opens only.
+"""Functions that are covered while a recording runs, and files that compiled code opens: no hook of Python sees these.
 
 `Readers` covers the functions that are given the names: it knows of missing files, too, and works everywhere. `Opened`
 leaves no reader unknown: fanotify of Linux (5.13 and later) tells an unprivileged process of all that is opened in the
@@ -8,7 +8,9 @@ recordings open is left out. Containers may forbid it.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
 import os
 import re
 import stat
@@ -22,7 +24,60 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from torchrecorder.cache.index import real_stat
-from torchrecorder.trace.covers import Covers
+
+
+class Covers:
+    """Covers functions from `put` to `remove`; who has bound a cover by then calls what it covered."""
+
+    def __init__(self) -> None:
+        self._is_on = True
+        self._originals: list[tuple[ModuleType, str, object]] = []
+
+    def put(self, module: ModuleType, name: str, note: Callable[..., object], *, is_after: bool = False) -> None:
+        """Have `note` called before a function of a module is, with the frame that calls it and the arguments.
+
+        If it `is_after`, the answer comes between them; None if the function raised.
+        """
+        original: Callable[..., Any] = getattr(module, name)
+
+        @functools.wraps(original)
+        def cover(*args: Any, **kwargs: Any) -> Any:
+            if not is_after:
+                self._tell(note, sys._getframe(1), *args, **kwargs)
+                return original(*args, **kwargs)
+            answer = None
+            try:
+                answer = original(*args, **kwargs)
+                return answer
+            finally:
+                self._tell(note, sys._getframe(1), answer, *args, **kwargs)
+
+        self._originals.append((module, name, original))
+        setattr(module, name, cover)
+
+    def _tell(self, note: Callable[..., object], *args: Any, **kwargs: Any) -> None:
+        if self._is_on:
+            with contextlib.suppress(Exception):  # an exception of ours would be raised in the user's code
+                note(*args, **kwargs)
+
+    def remove(self) -> None:
+        self._is_on = False
+        while self._originals:
+            setattr(*self._originals.pop())
+
+
+def caller_name(frame: FrameType, asker: FrameType | None) -> str:
+    """The name of the outermost function between a covered one and the code that asks; empty if that calls it.
+
+    Where a thread of Python's own asks, which was given a function to call, it is the innermost.
+    """
+    if asker is None:
+        return frame.f_code.co_name
+    name = ""
+    current: FrameType | None = frame
+    while current is not None and current is not asker:
+        name, current = current.f_code.co_name, current.f_back
+    return name
 
 
 class _Reader(NamedTuple):

@@ -19,12 +19,11 @@ from typing import Any
 
 from torchrecorder.cache.index import Stamp, is_younger
 from torchrecorder.trace import mentions
-from torchrecorder.trace.covers import Covers
 from torchrecorder.trace.environment import Environment
 from torchrecorder.trace.files import Files, kind_of
 from torchrecorder.trace.observed import TraceResult
 from torchrecorder.trace.ownership import caller, folders_of_project, is_asked_for_user, is_user_code
-from torchrecorder.trace.readers import Opened, Readers
+from torchrecorder.trace.readers import Covers, Opened, Readers
 
 _OWN = {__name__.partition(".")[0], "__main__", "__mp_main__"}
 _CLOCK = ("time", "time_ns", "localtime", "gmtime", "ctime", "strftime", "asctime")
@@ -43,8 +42,7 @@ class Trace:
         self._readers = Readers(self._files.note_read)
         self._opened = Opened(lambda path, is_changed: self._files.note_opened(path, is_changed=is_changed))
         self._files.empty_queue = self._opened.read
-        self._executed = Executed()
-        self._imports = Imports(self._executed, self._files.note_source, self._readers.watch)
+        self._executed = Executed(self._files.note_source, self._readers.watch)
         self._environment = Environment()
         self._covers = Covers()
         self._asks_clock = False
@@ -61,12 +59,10 @@ class Trace:
             self._covers.put(time, name, self._note_clock)
         for name in ("getlocale", "getdefaultlocale", "setlocale"):
             self._covers.put(locale, name, self._note_locale)
-        self._imports.start()
         self._executed.start()
 
     def stop(self) -> None:
         self._saw_all = self._executed.stop()
-        self._imports.stop()
         self._covers.remove()
         self._readers.stop()
         self._opened.stop()
@@ -106,10 +102,10 @@ class Trace:
             looked_for,
             listed,
             dict(sorted(self._environment.asked.items())),
-            tuple(sorted(name for name in self._imports.missing if name not in sys.modules)),
+            tuple(sorted(name for name in self._executed.missing if name not in sys.modules)),
             tuple(sorted(self._untracked())),
             {name: importlib.metadata.version(name) for name in sorted(distributions)},
-            tuple(sorted(name for name in self._imports.not_found if name not in sys.modules)),
+            tuple(sorted(name for name in self._executed.not_found if name not in sys.modules)),
             files.has_connected,
             {path: measure for path, measure in measures.items() if measure is not None},
             links,
@@ -198,20 +194,28 @@ _FREE_TOOLS = (4, 3)
 
 
 class Executed:
-    """The code objects of the user's that ran, in every thread, from `start` to `stop`.
+    """The code objects of the user's that ran, in every thread, from `start` to `stop`, and what was imported.
 
     From Python 3.12 `sys.monitoring` reports each function once, at next to no cost. On 3.11 `sys.settrace` reports
     every call, which doubles the time: it pauses while modules of others are imported, which call nothing of the user.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_source: Callable[[str], None], on_import: Callable[[ModuleType], None]) -> None:
         self.at_import: set[CodeType] = set()
         self.after_import: set[CodeType] = set()
         self.importing = threading.local()
         """`depth`: how many modules this thread is in the middle of importing."""
+        self.missing: set[str] = set()
+        """Names that the user's code tried to import, and that no finder knew."""
+        self.not_found: set[str] = set()
+        """The same for all code."""
         self._tool: int | None = None
+        self._on_source = on_source
+        self._on_import = on_import
 
     def start(self) -> None:
+        setattr(SourceFileLoader, _EXECUTES, self._watched(SourceFileLoader.exec_module))
+        sys.meta_path.append(self)
         if sys.version_info >= (3, 12):
             monitoring = sys.monitoring
             self._tool = next((tool for tool in _FREE_TOOLS if monitoring.get_tool(tool) is None), None)
@@ -227,6 +231,9 @@ class Executed:
 
     def stop(self) -> bool:
         """Whether it saw everything: False if other code had switched it off before."""
+        delattr(SourceFileLoader, _EXECUTES)  # it is inherited, and was only covered
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
         if sys.version_info >= (3, 12):
             if self._tool is None or sys.monitoring.get_tool(self._tool) != "torchrecorder":
                 return False
@@ -239,7 +246,7 @@ class Executed:
         sys.settrace(None)
         return was_on
 
-    def pause(self, want: bool) -> bool:
+    def _pause(self, want: bool) -> bool:
         """Whether this thread was traced; from now on it is if `want`."""
         if sys.version_info >= (3, 12):
             return True
@@ -247,11 +254,6 @@ class Executed:
         if was_on != want and (was_on or _gettrace() is None):
             sys.settrace(self._on_event if want else None)
         return was_on
-
-    def end_of_import(self) -> None:
-        """Has functions reported anew that ran while modules were imported, because now it means more."""
-        if sys.version_info >= (3, 12) and self._tool is not None:
-            sys.monitoring.restart_events()
 
     if sys.version_info >= (3, 12):
 
@@ -271,30 +273,6 @@ class Executed:
         if is_user_code(code.co_filename):
             (self.at_import if getattr(self.importing, "depth", 0) else self.after_import).add(code)
 
-
-class Imports:
-    """Watches the import system from `start` to `stop`: which module is imported, and which names are not found."""
-
-    def __init__(
-        self, executed: Executed, on_source: Callable[[str], None], on_import: Callable[[ModuleType], None]
-    ) -> None:
-        self.missing: set[str] = set()
-        """Names that the user's code tried to import, and that no finder knew."""
-        self.not_found: set[str] = set()
-        """The same for all code."""
-        self._executed = executed
-        self._on_source = on_source
-        self._on_import = on_import
-
-    def start(self) -> None:
-        setattr(SourceFileLoader, _EXECUTES, self._watched(SourceFileLoader.exec_module))
-        sys.meta_path.append(self)
-
-    def stop(self) -> None:
-        delattr(SourceFileLoader, _EXECUTES)  # it is inherited, and was only covered
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
         """Asked last, when all other finders have given up."""
         self.not_found.add(name)
@@ -309,23 +287,23 @@ class Imports:
         pass
 
     def _watched(self, exec_module: Callable[[Any, ModuleType], None]) -> Callable[[Any, ModuleType], None]:
-        executed, on_source, on_import = self._executed, self._on_source, self._on_import
+        importing = self.importing
 
         def watched(loader: SourceFileLoader, module: ModuleType) -> None:
-            importing, is_user = executed.importing, is_user_code(loader.path)
-            if is_user:
-                on_source(loader.path)
+            if is_user := is_user_code(loader.path):
+                self._on_source(loader.path)
             importing.depth = getattr(importing, "depth", 0) + 1
-            was_on = executed.pause(is_user)
+            was_on = self._pause(is_user)
             try:
                 exec_module(loader, module)
                 if not is_user:
-                    on_import(module)
+                    self._on_import(module)
             finally:
-                executed.pause(was_on)
+                self._pause(was_on)
                 importing.depth -= 1
-                if not importing.depth:
-                    executed.end_of_import()
+                # Functions that ran while modules were imported are reported anew, because now it means more.
+                if sys.version_info >= (3, 12) and self._tool is not None and not importing.depth:
+                    sys.monitoring.restart_events()
 
         # Python leaves the frames of its import system out of tracebacks, if nothing stands between them.
         watched.__code__ = watched.__code__.replace(co_filename=_IMPORT_SYSTEM)

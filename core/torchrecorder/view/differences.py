@@ -114,7 +114,8 @@ class _Differences:
         for op in (node.op,) if node.kind == "op" and node.op is not None else node.ops:
             again = node.ops if node.kind == "op" and len({self.graph.ops[op].name for op in node.ops}) == 1 else (op,)
             alike = sorted({op, *again, *(at for one in again for at in self._ops(one, boxes[node.box], boxes, turns))})
-            ops = [self.graph.ops[other] for other in alike if other in again or self._tells(other)]
+            is_aside = node.kind == "op" and not self._tells(op)  # and drawn, since something needs it
+            ops = [self.graph.ops[other] for other in alike if is_aside or other in again or self._tells(other)]
             spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
         return tuple(spans)
 
@@ -182,6 +183,8 @@ class _Differences:
             settings = {CLASS: module.cls.rpartition(".")[2]} | read(self._said(call)).by_name()
             if settings.get("groups", "1") != "1" and settings["groups"] == settings.get(SIZES, "").partition(",")[0]:
                 settings["groups"] = "depthwise"  # as many as channels, however many these are
+            if {*settings.get("kernel_size", "").strip("()").split(", ")} == {"1"}:
+                settings.pop("dilation", None)  # of one place
             self._settings[module.fqn] = settings
         return self._settings[module.fqn]
 

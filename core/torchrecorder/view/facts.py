@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
-from torchrecorder.graph.model import Graph
+from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import NodeKinds
-from torchrecorder.view.op_families import JOINS, RANDOM, SHAPED_LIKE
+from torchrecorder.view.op_families import JOINS, RANDOM, SHAPED_LIKE, SHAPING
 from torchrecorder.view.tree import CallTree
 
 _NO_FEATURES = ("int", "uint", "bool")
@@ -32,7 +33,7 @@ class Facts:
         aside = {value.id for value in graph.values if value.kind in ("const", "buffer")}
         aside |= {value.id for value in graph.values if value.kind == "input" and is_no_feature(graph, value.id)}
         for op in graph.ops:
-            is_known = op.name in SHAPED_LIKE or all(value in aside for value in op.inputs)
+            is_known = op.name in SHAPED_LIKE or all(value in aside for value in _data(op))
             if is_known and not op.name.startswith(RANDOM):
                 aside.update(op.outputs)
         return aside - self._joined(aside)
@@ -58,7 +59,7 @@ class Facts:
         """Values without any data, such as `new_zeros`: shapes and constants of the code decide them."""
         blank = {value.id for value in self.graph.values if value.kind == "const"}
         for op in self.graph.ops:
-            is_known = op.name in SHAPED_LIKE or all(value in blank for value in op.inputs)
+            is_known = op.name in SHAPED_LIKE or all(value in blank for value in _data(op))
             if is_known and not op.name.startswith(RANDOM):
                 blank.update(op.outputs)
         return blank
@@ -66,13 +67,20 @@ class Facts:
     @cached_property
     def opaque(self) -> set[int]:
         """The frames in which no layer with parameters is called."""
+        return self._frames_without(self.tree.n_params)
+
+    @cached_property
+    def light(self) -> set[int]:
+        """The frames in which no layer with parameters is called but normalisations."""
+        return self._frames_without(lambda call: self.tree.n_params(call) and self.kinds.of_call(call) != "norm")
+
+    def _frames_without(self, is_heavy: Callable[[int], object]) -> set[int]:
         graph = self.graph
-        opaque = {frame.id for frame in graph.frames}
+        frames = {frame.id for frame in graph.frames}
         for call in graph.calls:
-            module = graph.modules.get(call.module)
-            if call.frame is not None and (module is None or module.params.total):
-                opaque.difference_update(frames_around(graph, call.frame))
-        return opaque
+            if call.frame is not None and (self.tree.module(call.id) is None or is_heavy(call.id)):
+                frames.difference_update(frames_around(graph, call.frame))
+        return frames
 
     @cached_property
     def ran_in(self) -> dict[int, list[int]]:
@@ -90,6 +98,11 @@ class Facts:
 
     def ops_of(self, node: Node) -> list[int]:
         return [op for call in node.calls for op in self.tree.all_ops_of(call)] + [*node.own_ops]
+
+
+def _data(op: Op) -> tuple[int, ...]:
+    """What an op reads numbers of; of the other argument of `expand_as` it takes the shape alone."""
+    return op.inputs[:1] if op.name in SHAPING else op.inputs
 
 
 def is_no_feature(graph: Graph, value: int) -> bool:

@@ -103,6 +103,8 @@ class OneLayer(NamedTuple):
     """What the layer says of itself, as its `extra_repr`."""
     made: tuple[str, ...]
     """How its weight is made: `weight_norm`."""
+    name: str = ""
+    """Class of torch that does the same, if the layer's own promises layers in it that do nothing here."""
 
 
 class NodeKinds:
@@ -165,7 +167,7 @@ class NodeKinds:
         return {call: layer for call, layer in found if layer is not None}
 
     def _layer(self, call: Call, works: _Works) -> OneLayer | None:
-        module, is_leaf = self.graph.modules.get(call.module, _UNKNOWN), call.id not in self.calling
+        module, is_leaf = self.graph.modules.get(call.module, _UNKNOWN), call.id not in works.busy
         made = (*works.made[call.id],)
         is_made = bool(made) and (module.cls.startswith(_PARAMETRIZED) or is_leaf)
         if module.native and not is_made:
@@ -174,7 +176,9 @@ class NodeKinds:
         if op is not None and (is_made or is_leaf or works.is_padded[call.id]):
             inner, kind = self.graph.modules.get(self.graph.calls[op.call].module, module), op_kind(op.name)
             if kind == "norm" or inner.params.total == module.params.total:
-                return OneLayer(kind, _like(op.name), inner.extra_repr or _sizes(self.graph, op), made)
+                name = _NORMS.get(op.name, "") if kind == "norm" and call.id in self.calling and inner is module else ""
+                said = inner.extra_repr or _sizes(self.graph, op)
+                return OneLayer(kind, _like(op.name), said, made, name)
         kind = self._of_ops(call.id) if is_leaf else "op"
         like, *names = _LIKE_SAID.get(kind, ("",))  # with more in it, as a LoRA has
         is_like = bool(names) and all(f"{name}=" in module.extra_repr for name in names)
@@ -203,6 +207,9 @@ _LIKE = {
 }
 """By how the names of ops begin; all others have the settings of a linear layer, or none."""
 
+_NORMS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "group_norm": "GroupNorm", "rms_norm": "RMSNorm"}
+"""Classes of torch by their op, without the number of axes."""
+
 
 def _like(name: str) -> str:
     found = next((cls for start, cls in _LIKE.items() if name.startswith(start)), "")
@@ -226,6 +233,9 @@ class _Works:
         self.ops: list[list[Op]] = [[] for _ in graph.calls]
         """By call the ops with weights in it, of more than one the first two."""
         self.is_more = [False] * len(graph.calls)
+        acting = {op.call for op in graph.ops if op.kind != "pass"}
+        self.busy = {row.id for call in acting for row in graph.around(graph.calls[call].parent)}
+        """The calls in which a layer does something."""
         self.is_padded = [False] * len(graph.calls)
         """Whether more is done than to move data."""
         self.made: list[dict[str, None]] = [{} for _ in graph.calls]

@@ -14,6 +14,7 @@ from math import prod
 from typing import NamedTuple
 
 from torchrecorder.graph.model import Op
+from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Edge, Node, View
 from torchrecorder.view.op_families import PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
@@ -143,12 +144,21 @@ class _Parts:
                 source = next(iter(op.inputs), None)
             if source is None:
                 break
-            if cut := self._cut(op, source, value):
+            if not self._is_in_function(op, source) and (cut := self._cut(op, source, value)):
                 if len(cuts) == most:
                     break
                 cuts.append(cut)
             value = source
         return value, tuple(reversed(cuts))
+
+    def _is_in_function(self, op: Op, source: int) -> bool:
+        """Whether a function that is drawn as one takes a part of what it gives."""
+        tail = self._tail(source) if op.frame is not None else None
+        node = None if tail is None else self._view.nodes[tail]
+        if node is None or node.kind != "function" or node.op is not None:
+            return False
+        ran_in = (self._visible.facts.ran_in.get(at, ()) for at in frames_around(self._graph, op.frame))
+        return any({*node.ops} <= {*ran} for ran in ran_in)
 
     def _cut(self, op: Op, source: int, value: int) -> _Cut | None:
         """The step from a tensor to what an op takes of it; None if that is all."""

@@ -21,6 +21,7 @@ from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import Visibility, like
 from torchrecorder.view.simplified import simplified
+from torchrecorder.view.simplified.patches import Folding
 from torchrecorder.view.skips import shortened, with_skips
 from torchrecorder.view.templates.choice import Choice, view_size
 from torchrecorder.view.templates.interiors import Interiors
@@ -127,9 +128,7 @@ class Views:
         is_flat = max(self.visible.tree.level) <= tuning.MAX_LEVELS
         if not self.options.fold or not is_modern or not is_flat or not self.visible.can_open(call):
             return None
-        choice = Choice(self._interiors, call, beside=beside, fewer=fewer)
-        self._n_opened = len(choice.opened) if call == self.visible.root else self._n_opened
-        view = choice.view() if fewer else self._roomy(call, choice.view(), beside=beside)
+        view = self._folded(call, beside=beside, fewer=fewer)
         if view_size(view) > tuning.WHOLE and not self.visible.asked:
             return None
         insets = tuple(replace(inset, view=shortened(with_skips(inset.view))) for inset in view.insets)
@@ -138,16 +137,33 @@ class Views:
         view = replace(shortened(with_skips(view)), insets=insets, depth=depth)
         return _judged(replace(view, notes=(*self._notes(view), *view.notes)))
 
-    def _roomy(self, call: int, view: View, *, beside: bool) -> View:
-        """The view; if there is room for it, with patches of arithmetic op by op that weigh, gate or gather."""
+    def _folded(self, call: int, *, beside: bool, fewer: int) -> View:
+        """The view that opens most of what is the model's own, with arithmetic op by op as far as there is room."""
+        usual = Choice(self._interiors, call, beside=beside)
+        view, chosen = usual.view(), usual
+        if usual.hides_own or view_size(view) > tuning.WHOLE:
+            tight = self._choice(call, "tight", beside=beside)
+            folded = tight.view()
+            if tight.score >= usual.score and (view_size(folded) <= tuning.WHOLE or view_size(view) > tuning.WHOLE):
+                view, chosen = folded, tight
+        elif not fewer and self._has_room(view):
+            roomy = self._choice(call, "roomy", beside=beside).view()
+            view = roomy if view_size(roomy) <= tuning.AUTO_NODES else view
+        if call == self.visible.root:
+            self._n_opened = len(chosen.opened) - fewer
+        if fewer:
+            chosen.close(fewer)
+        return chosen.view() if fewer else view
+
+    def _has_room(self, view: View) -> bool:
+        """Whether there is room in a view for its patches of arithmetic, op by op."""
         nodes = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
         n_more = sum(len(node.ops) - 1 for node in nodes if node.kind == "function" and node.op is not None)
-        if not n_more or view_size(view) + n_more > tuning.AUTO_NODES:
-            return view
-        self.visible.is_roomy = True
-        roomy = Choice(Interiors(self.visible), call, beside=beside).view()
-        self.visible.is_roomy = False
-        return roomy if view_size(roomy) <= tuning.AUTO_NODES else view
+        return n_more > 0 and view_size(view) + n_more <= tuning.AUTO_NODES
+
+    def _choice(self, call: int, folding: Folding, *, beside: bool) -> Choice:
+        limit = tuning.WHOLE if folding == "tight" else tuning.AUTO_NODES
+        return Choice(Interiors(self.visible, folding, self._interiors.kinds), call, beside=beside, limit=limit)
 
     def _uniform(self) -> View:
         """The deepest view that shows few enough nodes; where none does, one with gaps."""

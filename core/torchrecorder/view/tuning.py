@@ -42,6 +42,8 @@ PARTS = 3
 """Things that stand in one node for columns in parallel at most; longer columns have a box."""
 LARGE_PATCH = 5
 """Ops without parameters up to which a connected patch of them is drawn op by op."""
+SMALL_PATCH = 2
+"""The same where a layer of the model's own has to stay closed for them."""
 RESULTS = 2
 """Ops of a patch that something else reads, at most: what gives more is a structure, as the sums of a pyramid."""
 LEAST_CHANGING = 3

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Self, TypeVar
 
-from torchrecorder.cache.index import Stamp, StampedIndex, stamp_of
+from torchrecorder.cache.index import StampedIndex, stamp_of
 from torchrecorder.cache.store import Store
 from torchrecorder.errors import (
     OUT_OF_MEMORY,
@@ -120,11 +120,11 @@ class Worker(AbstractContextManager["Worker"]):
         """The reason why one that was started can record nothing; it can ask a styler, which may need no torch."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
-    @staticmethod
-    def of(settings: Settings, path: Sequence[str] | None = None) -> Worker:
-        """A worker as the settings say; it imports from other folders than theirs, if some are given."""
-        return Worker(
-            settings.path if path is None else path,
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """A worker as the settings say."""
+        return cls(
+            settings.path,
             python=settings.python,
             memory_bytes=settings.memory_bytes,
             jobs=settings.jobs,
@@ -169,13 +169,8 @@ class Worker(AbstractContextManager["Worker"]):
         counted = Counter(request.root_module() for request in requests)
         self._shared = frozenset(package for package, count in counted.items() if count > 1)
 
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        """Record one request; whatever happens to the process becomes the answer's error."""
-        ((_, answer),) = self.record_all({request: timeout_s})
-        return answer
-
-    def ask(self, request: StylerRequest, *, timeout_s: float) -> Answer:
-        """Ask a styler; whatever happens to the process becomes the answer's error."""
+    def record(self, request: Request, *, timeout_s: float) -> Answer:
+        """The answer to one request; whatever happens to the process becomes its error."""
         ((_, answer),) = self.record_all({request: timeout_s})
         return answer
 
@@ -316,8 +311,8 @@ class Worker(AbstractContextManager["Worker"]):
             return [(sent.request, replace(answer, seconds=time.monotonic() - sent.start))], []
         if len(self._sent) > 1:
             return [], self._lost()
-        jobs, self._sent = [*self._sent.values()], {}
-        return [(sent.request, Answer(error=error(sent))) for sent in jobs], []
+        _, sent = self._sent.popitem()
+        return [(sent.request, Answer(error=error(sent)))], []
 
     def _folder(self) -> Path:
         if self._scratch is None:
@@ -404,15 +399,8 @@ def environment(python: str, folder: Path) -> dict[str, str]:
     return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": import_path(str(own))}
 
 
-class Interpreter(NamedTuple):
-    """Another Python than that of the build."""
-
-    path: list[str]
-    version: str
-
-
-def ask(python: str, machine: Store) -> Interpreter | None:
-    """Facts of another Python; None if it cannot be asked.
+def ask(python: str, machine: Store) -> tuple[list[str], str] | None:
+    """The path and the version of another Python than that of the build; None if it cannot be asked.
 
     The cache of this machine keeps the answer, so that a build that has nothing to record starts no process.
     """
@@ -421,19 +409,15 @@ def ask(python: str, machine: Store) -> Interpreter | None:
     if program is None or stamp is None:
         return None
     index = StampedIndex(machine, "interpreters.json")
-    if (known := index.get(program, stamp)) is not None and _stamps(known["path"]) == known["stamps"]:
-        return Interpreter(list(known["path"]), str(known.get("version", "")))
+    if (known := index.get(program, stamp)) is not None and [*map(stamp_of, known["path"])] == known["stamps"]:
+        return list(known["path"]), str(known.get("version", ""))
     command = [program, "-P", "-c", _ASK]
     try:
         done = subprocess.run(command, capture_output=True, check=True, timeout=_ASK_LIMIT_S, stdin=subprocess.DEVNULL)
         path, version = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    found = Interpreter([entry for entry in path if entry], version)
-    index.put(program, stamp, {"path": found.path, "stamps": _stamps(found.path), "version": version})
+    path = [entry for entry in path if entry]
+    index.put(program, stamp, {"path": path, "stamps": [*map(stamp_of, path)], "version": version})
     index.save()
-    return found
-
-
-def _stamps(folders: Sequence[str]) -> list[Stamp | None]:
-    return [stamp_of(folder) for folder in folders]
+    return path, version

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.machinery import PathFinder
 from time import thread_time
+from typing import Any
 
 import torch
 from torch import nn
@@ -92,21 +93,18 @@ def answer(job: Job, trace: Trace | None = None) -> Answer:
 
 
 def answer_line(job: Job, trace: Trace | None = None) -> bytes:
+    target = job.request.target
     try:
         answered = answer(job, trace)
         if isinstance(answered.error, FailedInside) and (broken := _broken()):
-            crash = WorkerCrashed(job.request.target, broken, answered.error.traceback)
-            answered = replace(answered, error=crash)
+            answered = replace(answered, error=WorkerCrashed(target, broken, answered.error.traceback))
         return line_of(answered)
     except BaseException as error:  # what is left is our own fault, the model's, or a KeyboardInterrupt
-        if broken := _broken():
-            crash = WorkerCrashed(job.request.target, broken, "".join(traceback.format_exception(error)))
-            return line_of(Answer(error=crash, job=job.number))
-        if isinstance(error, Exception) and is_own(error):
-            return line_of(Answer(error=failed_inside(job.request.target, error), job=job.number))
-        how = f"{type(error).__name__}: {error}"
-        trace_text = "".join(traceback.format_exception(error))
-        return line_of(Answer(error=WorkerCrashed(job.request.target, how, trace_text), job=job.number))
+        how = _broken() or f"{type(error).__name__}: {error}"
+        failed: TorchRecorderError = WorkerCrashed(target, how, "".join(traceback.format_exception(error)))
+        if isinstance(error, Exception) and is_own(error) and not _broken():
+            failed = failed_inside(target, error)
+        return line_of(Answer(error=failed, job=job.number))
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
@@ -125,8 +123,7 @@ _THEN = {what: of() for what, of in _GROUND.items()}
 
 def _broken() -> str:
     """Ground that the model's code took away from us; empty if all is there, so that a fault is our own."""
-    now = (what for what, of in _GROUND.items() if of() != _THEN[what])
-    return next((f"its code {what}" for what in now), "")
+    return next((f"its code {what}" for what, of in _GROUND.items() if of() != _THEN[what]), "")
 
 
 def record(request: RecordingRequest, allow: Sequence[str] = (), *, is_trial: bool = False) -> Graph:
@@ -163,7 +160,11 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
             graph = recorded(min(patience_s, left_s), min(SLOW_S, left_s / 2))
         except (InputError, ForwardError) as error:
             failed = failed or (recorded if isinstance(error, InputError) and error.ran_out_of_time else None, error)
-            _let_go(model, error)
+            # Frames of the error hold the memory of the refused model, and so do parts that know their parents.
+            forget(model)
+            for raised in chain(error):
+                traceback.clear_frames(raised.__traceback__)
+            gc.collect()
             if (left_s := left_s - (thread_time() - start)) <= 0:
                 break
             continue
@@ -182,14 +183,6 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
     raise first
 
 
-def _let_go(model: nn.Module, error: BaseException) -> None:
-    """Free the memory of a refused model, which frames of the error hold, and parts that know their parents."""
-    forget(model)
-    for raised in chain(error):
-        traceback.clear_frames(raised.__traceback__)
-    gc.collect()
-
-
 def _of_model(
     request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], patience_s: float, slow_s: float
 ) -> Graph:
@@ -202,15 +195,8 @@ def _on_inputs(
     request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], **limits: float
 ) -> Graph:
     recorded = partial(_recorded, request, model)
-    guessed = partial(
-        record_guessed,
-        *(model, recorded),
-        run=request.run,
-        seed=request.seed,
-        mode=request.mode,
-        way=way,
-        **limits,
-    )
+    asked: dict[str, Any] = {"run": request.run, "seed": request.seed, "mode": request.mode, "way": way, **limits}
+    guessed = partial(record_guessed, model, recorded, **asked)
     if request.inputs:
         return recorded(Inputs(*load_arguments(request.inputs, allow)), request.run)
     if not request.shape:

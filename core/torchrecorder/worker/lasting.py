@@ -6,10 +6,10 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
-from torchrecorder.cache.index import Stamp, stamp_of
+from torchrecorder.cache.index import stamp_of
 from torchrecorder.request.settings import Settings
 from torchrecorder.worker.client import Worker
 
@@ -24,17 +24,19 @@ class PersistentWorker:
     """
 
     def __init__(self) -> None:
-        self._worker: Worker | None = None
+        self._held: list[Worker] = []
         self._made_for: object = None
 
     @contextmanager
     def open(self, settings: Settings) -> Iterator[Worker]:
-        now = _made_of(settings, settings.path), _stamps([*settings.path, *sys.path])
-        if self._worker is None or not self._worker.is_running or now != self._made_for:
+        made_of = settings.path, settings.python, settings.memory_bytes, settings.jobs, settings.allow
+        folders = [folder for folder in (*settings.path, *sys.path) if folder.rstrip(os.sep).endswith("-packages")]
+        now = made_of, {folder: stamp_of(folder) for folder in folders if os.path.isdir(folder)}
+        if not self._held or not self._held[0].is_running or now != self._made_for:
             self.close()
-            self._worker = Worker.of(settings)
+            self._held.append(Worker.of(settings))
             self._made_for = now
-        yield self._worker
+        yield self._held[0]
 
     @staticmethod
     @contextmanager
@@ -52,52 +54,30 @@ class PersistentWorker:
             with lasting.open(settings) as worker:
                 yield worker
 
+    @staticmethod
+    def of_thread(settings: Settings) -> AbstractContextManager[Worker]:
+        """The one worker of this thread, so that a thread of an executor imports torch once.
+
+        It ends with the thread, or with the process, also with one that an executor forked.
+        """
+        lasting: PersistentWorker | None = getattr(_here, "lasting", None)
+        if lasting is None:
+            # `weakref.finalize` needs atexit, which children of multiprocessing skip.
+            from multiprocessing.util import Finalize
+
+            lasting = _here.lasting = PersistentWorker()
+            Finalize(lasting, _close, (lasting._held,), exitpriority=0)
+        return lasting.open(settings)
+
     def close(self) -> None:
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
+        _close(self._held)
 
 
 _of_process: dict[int, PersistentWorker] = {}
 _turn = threading.Lock()
-
-
-def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:
-    installed = [folder for folder in path if folder.rstrip(os.sep).endswith("-packages") and os.path.isdir(folder)]
-    return {folder: stamp_of(folder) for folder in installed}
-
-
-def _made_of(settings: Settings, path: Sequence[str]) -> tuple[object, ...]:
-    """Settings that a worker is made of: another one serves other settings."""
-    return (*path, settings.python, settings.memory_bytes, settings.jobs, settings.allow)
-
-
 _here = threading.local()
 
 
-def worker_of_thread(settings: Settings) -> Callable[[Sequence[str]], AbstractContextManager[Worker]]:
-    """A function that gives a pipeline the worker of this thread, so that a thread of an executor imports torch once.
-
-    The worker ends with the thread, or with the process, also with one that an executor forked.
-    """
-
-    def open_worker(path: Sequence[str]) -> AbstractContextManager[Worker]:
-        key = _made_of(settings, path)
-        if getattr(_here, "opened", None) is None or _here.opened.key != key:
-            _here.opened = _ThreadWorker(key, Worker.of(settings, path))
-        return nullcontext(_here.opened.worker)
-
-    return open_worker
-
-
-class _ThreadWorker:
-    """Ends its worker when it is collected or the process ends, however that was started."""
-
-    def __init__(self, key: tuple[object, ...], worker: Worker) -> None:
-        from multiprocessing.util import (
-            Finalize,
-        )  # `weakref.finalize` needs atexit, which children of multiprocessing skip
-
-        self.key = key
-        self.worker = worker
-        Finalize(self, worker.close, exitpriority=0)
+def _close(held: list[Worker]) -> None:
+    while held:
+        held.pop().close()

@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from functools import partial
 from importlib.machinery import PathFinder
 from itertools import accumulate
-from typing import Protocol
+from typing import TypeAlias
 
 from torchrecorder.cache.index import Stamp, stamp_of
-from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
+from torchrecorder.errors import WorkerCrashed, WorkerTimeout
 from torchrecorder.processes import children
 from torchrecorder.recording.machine.memory import left
 from torchrecorder.request import parse_target
@@ -46,18 +46,8 @@ _ENOUGH_BYTES = 2 << 30
 _NUMBER = re.compile(rb'\{"job": (\d+)')
 
 
-class _Part(Protocol):
-    """Process that the loop waits for."""
-
-    reader: int
-    pid: int
-
-    @property
-    def is_busy(self) -> bool: ...
-    def deadline(self) -> float: ...
-    def read(self) -> None: ...
-    def expire(self) -> None: ...
-    def end(self) -> None: ...
+_Part: TypeAlias = "_RunningJob | _Preloaded"
+"""Process that the loop waits for."""
 
 
 class Serving:
@@ -112,7 +102,8 @@ class Serving:
         """Run a job in a child of this very process."""
         if self.trace is not None:
             self.trace.read_opened()
-        self._add(_RunningJob(self, job))
+        running = _RunningJob(self, job)
+        self._parts[running.reader] = running
 
     def end_left_behind(self) -> None:
         """End what a job has left running, if only as a daemon: without its parent it is a child of the first process.
@@ -131,9 +122,6 @@ class Serving:
         yield from (self._jobs, self._answers, *self._parts)
         yield from (part.writer for part in self._parts.values() if isinstance(part, _Preloaded))
 
-    def _add(self, part: _Part) -> None:
-        self._parts[part.reader] = part
-
     def _start_jobs(self) -> None:
         while self._queue and self._has_room():
             job = self._queue.popleft()
@@ -148,7 +136,7 @@ class Serving:
                 if self._preloaded is not None:
                     self._preloaded.retire()
                 self._preloaded = _Preloaded(self, job, module)
-                self._add(self._preloaded)
+                self._parts[self._preloaded.reader] = self._preloaded
             self._preloaded.take(job)
 
     def _to_import(self, job: Job) -> str:
@@ -217,39 +205,35 @@ class _RunningJob:
             fork.end(self.pid)
             found = _NUMBER.match(self._data)
             if found is None or int(found[1]) != self._job.number:
-                self._fail(
-                    WorkerCrashed(self._job.request.target, "its code wrote to descriptors that it did not open")
-                )
+                self._fail("its code wrote to descriptors that it did not open")
             else:
                 self._finish(bytes(self._data))
         elif not chunk:
-            how = fork.end(self.pid, by_itself=True)
-            self._fail(WorkerCrashed(self._job.request.target, how))
+            self._fail(fork.end(self.pid, by_itself=True))
 
     def expire(self) -> None:
-        self._next_look = time.monotonic() + _LOOK_S
-        if (error := self._excess()) is not None:
+        """End the job, if it has used more than it may."""
+        job, self._next_look = self._job, time.monotonic() + _LOOK_S
+        computed_s, resident = fork.used(self.pid) if self._is_bounded else (0.0, 0)
+        how: str | float = 0.0
+        if time.monotonic() >= self._until:
+            how = job.timeout_s
+        elif job.cpu_s and computed_s > job.cpu_s:
+            how = job.cpu_s
+        elif job.resident_bytes and resident > job.resident_bytes:
+            how = f"{FILLED} {job.resident_bytes / (1 << 30):g} GiB of memory"
+        if how:
             fork.end(self.pid)
-            self._fail(error)
+            self._fail(how)
 
     def end(self) -> None:
         fork.end(self.pid)
 
-    def _excess(self) -> TorchRecorderError | None:
-        """Error of a job that has used more than it may."""
+    def _fail(self, how: str | float) -> None:
+        """Answer for a job that ended so, or was ended after so many seconds."""
         job, target = self._job, self._job.request.target
-        if time.monotonic() >= self._until:
-            return WorkerTimeout(target, job.timeout_s)
-        computed_s, resident = fork.used(self.pid) if self._is_bounded else (0.0, 0)
-        if job.cpu_s and computed_s > job.cpu_s:
-            return WorkerTimeout(target, job.cpu_s)
-        if job.resident_bytes and resident > job.resident_bytes:
-            return WorkerCrashed(target, f"{FILLED} {job.resident_bytes / (1 << 30):g} GiB of memory")
-        return None
-
-    def _fail(self, error: TorchRecorderError) -> None:
-        is_sure = not self._server.has_threads
-        self._finish(line_of(Answer(error=error, job=self._job.number)) if is_sure else _again(self._job.number))
+        error = WorkerCrashed(target, how) if isinstance(how, str) else WorkerTimeout(target, how)
+        self._finish(_again(job.number) if self._server.has_threads else line_of(Answer(error=error, job=job.number)))
 
     def _finish(self, line: bytes) -> None:
         self._server.forget(self)

@@ -287,7 +287,7 @@ def standalone(
 ) -> str:
     """The picture with colours of its own, for files and `<img>`.
 
-    It paints its own background, white or near-black: a picture in `<img>` does not learn the colour of the page, and
+    It paints its own background, white or near-black: a picture in `<img>` does not inherit the colour of the page, and
     dark text on a dark page cannot be read. Without one (`dark` is None) words have a grey that is read on either. Its
     size is that in pixels, or in points if it is scaled.
     """

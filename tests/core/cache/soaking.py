@@ -32,7 +32,7 @@ from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.collecting import Collected
 from torchrecorder.pipeline.recordings import Recordings
 from torchrecorder.request import DiagramRequest, RecordingRequest, Settings, read_request
-from torchrecorder.worker.client import Worker
+from torchrecorder.worker.client import Request, Worker
 from torchrecorder.worker.messages import Answer
 
 WIDTHS = (4, 5)
@@ -48,7 +48,7 @@ class Replaying(OneByOne):
         super().__init__([])
         self._root = root
 
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
+    def record(self, request: Request, *, timeout_s: float) -> Answer:
         name = request.target.partition(".")[0]
         width = (self._root / f"{name}.py").read_text().partition("Linear(3, ")[2].partition(")")[0]
         answer = json.loads((self._root / f"answer{width}.json").read_text().replace("NAME", name))
@@ -114,7 +114,7 @@ class Soak:
 
     def check(self, request: DiagramRequest) -> str:
         """What a build without torch shows: `right`, `wrong`, or `nothing`, which is recorded again where torch is."""
-        outcome = Pipeline(self.settings(), NoTorch).run([request])[request]
+        outcome = Pipeline(self.settings(), NoTorch.of).run([request])[request]
         if outcome.error is not None:
             assert isinstance(outcome.error, OutOfDate | TorchMissing), outcome.error
             return "nothing"
@@ -195,7 +195,7 @@ class Soak:
 
 def fresh(soak: Soak, requests: Sequence[DiagramRequest]) -> int:
     """How many of the requests have a whole recording."""
-    recordings: Recordings = Pipeline(soak.settings(), NoTorch).recordings()
+    recordings: Recordings = Pipeline(soak.settings(), NoTorch.of).recordings()
     found = [recordings.kept(request.recording) for request in requests]
     return sum(recording is not None and recordings.load(recording) for recording in found)
 

@@ -49,7 +49,7 @@ def settings(root: Path, **more: Any) -> Settings:
 
 def build(root: Path, **more: Any) -> Outcome:
     """As on a builder that has neither torch nor Graphviz."""
-    pipeline = Pipeline(settings(root, engine="no-such-engine", **more), NoTorch)
+    pipeline = Pipeline(settings(root, engine="no-such-engine", **more), NoTorch.of)
     return pipeline.run([REQUEST])[REQUEST]
 
 

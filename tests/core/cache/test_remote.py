@@ -7,7 +7,7 @@ import re
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -46,8 +46,8 @@ class SharedWorker(Worker):
 
     one: SharedWorker
 
-    def open(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
-        self._path = list(path)
+    def open(self, settings: Settings) -> AbstractContextManager[Worker]:
+        self._path = list(settings.path)
         return nullcontext(self)
 
 
@@ -62,7 +62,7 @@ def pipeline(root: Path, remote: str, *, has_torch: bool = False, **more: Any) -
     settings = Settings.for_project(
         root, path=["."], remote=remote, engine="auto" if has_torch else "no-such-engine", **more
     )
-    return Pipeline(settings, SharedWorker.one.open) if has_torch else Pipeline(settings, NoTorch)
+    return Pipeline(settings, SharedWorker.one.open) if has_torch else Pipeline(settings, NoTorch.of)
 
 
 def build(root: Path, remote: str, **more: Any) -> tuple[Outcome, Pipeline]:
@@ -116,7 +116,7 @@ def test_a_folder_will_do(team: Path, here: Path) -> None:
 
 def test_update_brings_it_into_the_committed_cache(team: Path, here: Path) -> None:
     settings = Settings.for_project(here, path=["."], remote=str(team), cache="diagrams", engine="no-such-engine")
-    assert Pipeline(settings, NoTorch, writes_committed=True).run([REQUEST])[REQUEST].error is None
+    assert Pipeline(settings, NoTorch.of, writes_committed=True).run([REQUEST])[REQUEST].error is None
     alone, _ = build(here, "", cache="diagrams")
     assert alone.error is None
     assert alone.diagram is not None

@@ -161,7 +161,7 @@ def test_what_autodoc_could_not_import_is_not_passed_over(docs: Path, capsys: py
 def test_a_stale_warning_names_the_command_with_its_argument(docs: Path) -> None:
     Path("src/zoo_nets.py").write_text(NETS.replace("3, width", "3, width + 1"))
     project = collect(docs)
-    pipeline = Pipeline(project.settings, lambda path: NoTorch(path))
+    pipeline = Pipeline(project.settings, NoTorch.of)
     errors = {str(outcome.error) for outcome in pipeline.run(project.requests).values()}
     argument = "docs" if docs.name == "docs" else "."
     assert all(

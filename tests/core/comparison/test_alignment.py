@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchrecorder.comparison import matching
-from torchrecorder.comparison.matching import aligned
+from torchrecorder.comparison import layers
+from torchrecorder.comparison.layers import aligned
 
 WORDS = st.text("abc", max_size=6)
 
@@ -52,7 +52,7 @@ def test_the_better_of_two_is_taken() -> None:
 
 
 def test_sequences_too_long_to_score_keep_what_is_equal() -> None:
-    n = int(matching._LARGEST**0.5) + 50
+    n = int(layers._LARGEST**0.5) + 50
     ones, others = [*range(n), -1], [-2, *range(n)]
     pairs = aligned(ones, others, lambda i, j: float("nan"))  # nothing is scored
     assert pairs == [(i, i + 1) for i in range(n)]

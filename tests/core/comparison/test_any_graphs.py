@@ -10,8 +10,7 @@ from hypothesis import given, settings
 
 from tests.core.graph.building import Net, chain, mlp, nested, residual_block, transformer
 from tests.core.graph.drawn import graphs
-from torchrecorder.comparison import report
-from torchrecorder.comparison.compared import Diff
+from torchrecorder.comparison.compared import Diff, as_markdown, as_summary, as_text
 from torchrecorder.comparison.difference import Difference
 from torchrecorder.comparison.union import Union
 from torchrecorder.errors import CannotCompare
@@ -30,8 +29,8 @@ def checked(old: Graph, new: Graph) -> Difference:
     assert {*union.graph.modules} >= {*new.modules}, "the new one is whole"
     assert sum(call.module in new.modules for call in union.graph.calls) >= len(new.calls)
     check_marks(union.graph, union.marks)
-    assert "\x1b" not in report.text(difference, NAMES) + report.markdown(difference, NAMES)
-    assert report.summary(difference, NAMES)
+    assert "\x1b" not in as_text(difference, NAMES) + as_markdown(difference, NAMES)
+    assert as_summary(difference, NAMES)
     return difference
 
 
@@ -54,7 +53,7 @@ def test_any_two(old: Graph, new: Graph) -> None:
 def test_a_graph_and_itself(graph: Graph) -> None:
     difference = checked(graph, graph)
     assert difference.is_empty, difference.changes
-    assert "nothing that the model computes has changed" in report.text(difference, NAMES)
+    assert "nothing that the model computes has changed" in as_text(difference, NAMES)
 
 
 MADE = {

@@ -223,7 +223,7 @@ def test_a_python_that_is_not_there_is_said(folder: Path) -> None:
 
 def test_an_answer_that_is_not_one_is_an_error() -> None:
     class Scribbling(Worker):
-        def ask(self, request: object, *, timeout_s: float) -> Answer:
+        def record(self, request: object, *, timeout_s: float) -> Answer:
             return Answer(styles=("[1]",))
 
     (error,) = styles_by_name("looks.mine.Red", [asked()], lambda: Scribbling([]))

@@ -367,7 +367,13 @@ def test_a_link_out_of_the_project_is_not_followed(bare: Path, capsys: pytest.Ca
 def test_a_folder_without_pictures_says_how_to_ask_for_one(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check"]) == 2
     assert "there is no pyproject.toml" in capsys.readouterr().err
-    write({"pyproject.toml": "", "README.md": b"about torchrecorder\n"})
+    write(
+        {
+            "pyproject.toml": "",
+            "README.md": b"about torchrecorder\n",
+            "OLD.md": "<!-- é --> torchrecorder".encode("cp1252"),
+        }
+    )
     assert main(["check"]) == 2
     assert "no picture is asked for: write one under [tool.torchrecorder.pictures]" in capsys.readouterr().err
     assert main(["update", "docs", "--force"]) == 2

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.graph.worth import against
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 
 
 class Of(nn.Module):

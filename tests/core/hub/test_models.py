@@ -212,6 +212,7 @@ def test_a_picture_in_a_file_is_of_the_hub(hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(README)
     status, said = run(tmp_path, hub, "torchrecorder", "update")
     assert status == 0, said
+    assert f"note: hf:owner/net shows commit aaaaaaa of the hub; hf:owner/net@{FIRST} stays at it" in said
     hub.commits["owner/net"] = SECOND
     assert run(tmp_path, hub, "torchrecorder", "check")[0] == 0
     status, said = run(tmp_path, hub, "torchrecorder", "check", "--hub")

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from torchrecorder.labels.formulas import formula
-from torchrecorder.recording import capture
+from torchrecorder.labels.formulas import formula, of_all
+from torchrecorder.recording.run import capture
+from torchrecorder.view import Span
 
 
 class Computing(nn.Module):
@@ -152,3 +153,10 @@ def test_a_formula_computes_what_the_ops_did(tree: Any) -> None:
     known = {name: getattr(net, name)(x).detach() for name in "qkv"}
     expected = net(x).detach()
     torch.testing.assert_close(read(written, known).as_subclass(Tensor), expected, equal_nan=True, msg=written)
+
+
+def test_a_number_that_is_another_elsewhere_is_said_in_the_formula() -> None:
+    text, rest = of_all("sum(x) × 64", [Span("mul", ("64", "16")), Span("dim", ("1", "2"))])
+    assert text == "sum(x) × 64, 16"
+    assert rest == [Span("dim", ("1", "2"))]
+    assert of_all("sum(x) × 2", [Span("mul", ("64", "16"))])[0] == "sum(x) × 2"

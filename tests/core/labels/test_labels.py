@@ -14,7 +14,7 @@ from tests.core.graph.building import Net, residual_block, transformer
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.op_words import Label, op_label
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Node, make_view
 

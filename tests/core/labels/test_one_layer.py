@@ -46,6 +46,24 @@ class CausalConv1d(nn.Module):
         return self.conv(nn.functional.pad(x, (self.room, 0)))
 
 
+class BatchNormAct2d(nn.BatchNorm2d):
+    def __init__(self, width: int, act: nn.Module) -> None:
+        super().__init__(width)
+        self.drop, self.act = nn.Identity(), act
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.act(self.drop(super().forward(x)))
+
+
+class SamePad(nn.Conv2d):
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__(before, after, 1)
+        self.static_padding = nn.Identity()
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return nn.functional.conv2d(self.static_padding(x), self.weight, self.bias)
+
+
 class Residual(CausalConv1d):
     def forward(self, x: torch.Tensor) -> Any:
         return x + super().forward(x)
@@ -143,12 +161,36 @@ def pruned() -> Any:
         (pruned, WORDS, "Linear 32→8 · pruned", "linear"),
         (ScaledNorm, WORDS, "ScaledNorm", "norm"),
         (PixelNorm, WORDS, "PixelNorm", "norm"),
+        (lambda: SamePad(3, 8), IMAGE, "SamePad 1×1 · 3→8", "conv"),
+        (lambda: BatchNormAct2d(3, nn.Identity()), IMAGE, "BatchNorm", "norm"),
     ],
 )
 def test_it_has_the_settings_and_the_colour_of_that_layer(
     layer: type[nn.Module], x: torch.Tensor, words: str, kind: str
 ) -> None:
     assert said(record(Alone(layer()).eval(), x))[0] == (f"layers.0 | {words}", kind)
+
+
+def test_a_norm_whose_activation_does_nothing_is_a_norm_behind_its_layer() -> None:
+    graph = record(Alone(nn.Conv2d(3, 8, 1), BatchNormAct2d(8, nn.Identity())).eval(), IMAGE)
+    assert said(graph) == [("layers.0 | Conv2d 1×1 · 3→8 · BatchNorm", "conv")]
+    graph = record(Alone(nn.Conv2d(3, 8, 1), BatchNormAct2d(8, nn.ReLU())).eval(), IMAGE)
+    assert said(graph, collapse=("layers.1",))[1][0].startswith("layers.1 | BatchNormAct2d")
+
+
+class Block(nn.Module):
+    def __init__(self, act: nn.Module) -> None:
+        super().__init__()
+        self.conv1, self.conv2, self.act = nn.Conv2d(3, 8, 1), nn.Conv2d(8, 3, 1), act
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.act(x + self.conv2(self.conv1(x))).cumsum(-1)
+
+
+@pytest.mark.parametrize(("act", "words"), [(nn.ReLU(), "+ · ReLU"), (nn.Hardswish(), "+ · Hardswish")])
+def test_a_sum_says_the_class_of_its_activation(act: nn.Module, words: str) -> None:
+    view = make_view(record(Block(act), IMAGE), DrawingOptions())
+    assert words in {Labels(view).node(node).name for node in view.nodes}
 
 
 @pytest.mark.parametrize("layer", [Residual, Positions, Hyper])

@@ -15,6 +15,7 @@ from tests.core.proof.test_words import written
 from tests.core.recording.nets import record
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
+from torchrecorder.labels.op_words import op_label
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
@@ -51,10 +52,11 @@ def variable(of: Reader, x: Tensor, lengths: Tensor) -> Tensor:
 
 
 def names(graph: Graph) -> set[str]:
-    """First lines of all nodes."""
+    """Parts of the lines of all nodes."""
     view = make_view(graph, DrawingOptions())
     shown = [view, *(inset.view for inset in view.insets)]
-    return {Labels(one).node(node).name for one in shown for node in one.nodes}
+    lines = (line for one in shown for node in one.nodes for line in Labels(one).node(node)[:2])
+    return {part for line in lines for part in line.split(" · ")}
 
 
 NETS: dict[str, tuple[Callable[[Reader, Tensor, Tensor], Tensor], str]] = {
@@ -63,6 +65,7 @@ NETS: dict[str, tuple[Callable[[Reader, Tensor, Tensor], Tensor], str]] = {
     "layer": (lambda of, x, n: x + of.pe(6, 8), "+ pe"),
     "buffer": (lambda of, x, n: of.walls[None] - x, "walls −"),
     "input": (lambda of, x, n: x.masked_fill((n == 4)[:, None, None], 0.0), "masked_fill lengths = 4"),
+    "choice": (lambda of, x, n: torch.where((n == 4)[:, None, None], x, 0.0), "where lengths = 4"),
     "no name": (lambda of, x, n: x + of.rates, "+ constant"),
     "transpose": (lambda of, x, n: (x @ x.transpose(1, 2)) @ torch.ones(6, 8), "@ its transpose"),
     "itself": (lambda of, x, n: x * x, "× itself"),
@@ -82,7 +85,7 @@ def test_a_node_names_the_tensor_that_no_line_brings(net: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [paper, layered])
-@pytest.mark.parametrize("net", [net for net in NETS if net != "halves"])
+@pytest.mark.parametrize("net", [net for net in NETS if net not in ("halves", "function", "input")])
 def test_the_proof_asks_for_a_true_name(net: str, kind: Callable[..., Any]) -> None:
     view = make_view(graph_of(net), DrawingOptions())
     layout = kind(view)
@@ -144,3 +147,60 @@ class Picked(nn.Module):
 def test_an_index_says_which_entry_it_is() -> None:
     words = names(record(Picked(), torch.zeros(5, 8), torch.zeros(2, 7, dtype=torch.long)))
     assert {"[edge_index[0]]", "[edge_index[1]]"} <= words
+
+
+class Pairs:
+    """All pairs of two maps, as a class that helps a model."""
+
+    def __init__(self, a: Tensor, b: Tensor) -> None:
+        self.scores = (a @ b.transpose(1, 2)).softmax(-1) / 2
+
+
+class Matching(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.last = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.last(Pairs(self.a(x), self.b(x)).scores)
+
+
+def test_a_constructor_has_the_name_of_its_class() -> None:
+    assert "Pairs()" in names(record(Matching(), TOKENS))
+
+
+def to_dense(x: Tensor) -> Tensor:
+    rows = torch.zeros(5, 8)
+    rows[torch.arange(4)] = x
+    return rows[:4]
+
+
+class Dense(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.last(to_dense(self.first(x)))
+
+
+def test_a_write_in_a_helper_has_its_name_and_the_rest_of_it_is_no_part() -> None:
+    graph = record(Dense(), torch.zeros(4, 8))
+    assert "to_dense()" in names(graph)
+    assert not [edge.part for edge in make_view(graph, DrawingOptions()).edges if edge.part]
+
+
+class Padding(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.last = nn.Embedding(9, 8), nn.Linear(8, 8)
+
+    def forward(self, ids: Tensor) -> Any:
+        padding = ids == 1
+        return self.last(self.table(ids)), padding
+
+
+def test_a_comparison_has_the_name_of_its_variable() -> None:
+    graph = record(Padding(), torch.zeros(2, 6, dtype=torch.long))
+    (op,) = (op for op in graph.ops if op.name == "eq")
+    assert op_label(graph, op)[:2] == ("padding", "= 1")

@@ -15,8 +15,9 @@ from tests.core.recording.nets import record
 from torchrecorder.graph import Graph, Module
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.names import run_name, times
+from torchrecorder.proof import ProvedViews
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import make_view
+from torchrecorder.view import Views, make_view
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.templates.kinds import Kinds
 
@@ -160,3 +161,37 @@ def test_an_entry_has_the_name_of_its_list_once_and_a_number_is_no_name_of_an_ou
     assert [labels.box(box) for box in view.boxes][1:] == ["downs.0 · 544 params", "downs.1 · 544 params"]
     outputs = {labels.node(node).name for node in view.nodes if node.kind == "output"}
     assert outputs == {"output 0.0", "output 0.1", "output 1"}
+
+
+class Sides(nn.Module):
+    """Equal heads on maps of several sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sides, self.pool = nn.ModuleList(nn.Conv2d(8, 1, 3, padding=1) for _ in range(3)), nn.MaxPool2d(2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        maps = [x, self.pool(x), self.pool(self.pool(x))]
+        return [side(one) for side, one in zip(self.sides, maps, strict=True)]
+
+
+def test_sizes_side_by_side_are_of_what_each_gives() -> None:
+    view = make_view(record(Sides(), IMAGE), DrawingOptions())
+    lines = [Labels(view).node(node).line for node in view.nodes]
+    assert any(line.endswith("3 in parallel · 16×16 … 4×4") for line in lines), lines
+
+
+def test_a_kernel_of_one_place_has_no_dilation() -> None:
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Conv2d(8, 8, 1, dilation=rate) for rate in (2, 4))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            for layer in self.layers:
+                x = layer(x).cumsum(-1)
+            return x
+
+    view = ProvedViews(Views(record(Two(), IMAGE), DrawingOptions())).view()
+    assert not view.weakened
+    assert not [words for node in view.nodes for words in Labels(view).node(node)[:2] if "dilation" in words]

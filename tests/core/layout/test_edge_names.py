@@ -9,7 +9,7 @@ from tests.core.drawing.engines import laid_out
 from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.proof import layout as proof
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 
@@ -78,6 +78,57 @@ def test_two_arguments_by_one_edge_are_named() -> None:
 
 def test_the_entries_of_a_list_are_one_thing() -> None:
     assert "," not in words(Listing()).get(("giving", "joining"), "")
+
+
+class Asking(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k = nn.Linear(8, 4), nn.Linear(8, 4)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return self.q(query) @ self.k(key).mT @ value  # type: ignore[no-any-return]
+
+
+class Future(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.giving, self.asking = nn.Linear(8, 8), Asking()
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.giving(x.reshape(-1, 2, 4).repeat(1, 1, 2))
+        return self.asking(x[:, 1:], x, x)  # type: ignore[no-any-return]
+
+
+def test_an_argument_says_which_part_it_is() -> None:
+    assert words(Future())["giving", "asking"] == "query [:, 1:], key, value"
+
+
+class Cached(nn.Module):
+    """Reads and fills places of a cache that others fill, too."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at, self.a, self.b = at, nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, cache: list[Tensor]) -> Tensor:
+        x = self.a(x).relu() + cache[0]
+        cache[self.at] = self.b(x)
+        return x.sin()
+
+
+class Caching(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Cached(1), Cached(2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        cache = [x, x, x]
+        x = self.first(x, cache)
+        return self.second(x, cache).sum()  # type: ignore[no-any-return]
+
+
+def test_a_cache_that_goes_along_is_not_named() -> None:
+    assert "cache" not in "".join(words(Caching()).values())
 
 
 class Rebuilding(nn.Module):

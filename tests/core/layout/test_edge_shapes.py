@@ -64,3 +64,26 @@ def test_no_shape_is_said_where_the_batch_is_lost() -> None:
 
     assert shapes(Chosen(), torch.ones(2, 5)) == []
     assert shapes(Kept(), torch.ones(2, 5)) == ["N×10"]
+
+
+class Steps(nn.Module):
+    """A loop that begins with zeros of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.look, self.last = nn.Linear(16, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        seen = total = torch.zeros(len(x), 8)
+        for i in range(4):
+            seen = torch.tanh(self.look(torch.cat((seen, total), 1)) + x[:, i])
+            total = total + seen
+        return self.last(total)  # type: ignore[no-any-return]
+
+
+def test_the_first_turn_of_a_loop_has_the_batch_of_the_later_ones() -> None:
+    with torch.no_grad():
+        view = make_view(capture(Steps(), (torch.ones(3, 4, 8),)), DrawingOptions())
+    said = edge_shapes(view, ("shapes",)).values()
+    assert "N×16" in said
+    assert not [text for text in said if "3" in text]

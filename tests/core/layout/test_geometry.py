@@ -89,7 +89,7 @@ def test_nothing_lies_on_another(name: str, way: str) -> None:
 def test_nothing_lies_on_another_in_a_real_model() -> None:
     from torch import nn, zeros
 
-    from torchrecorder.recording import capture
+    from torchrecorder.recording.run import capture
 
     model = nn.Transformer(16, 4, 2, 3, 32, batch_first=True)
     view = make_view(capture(model, (zeros(1, 5, 16), zeros(1, 3, 16))))

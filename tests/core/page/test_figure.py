@@ -61,7 +61,7 @@ def test_a_width_takes_the_place_of_the_natural_one() -> None:
 
 def test_a_picture_in_a_file() -> None:
     diagram = drawn(mlp(), table=True)
-    files = {diagram.standalone_svg(): "../net.svg"}
+    files = {diagram.without_foot().standalone_svg(): "../net.svg"}
     options = FigureOptions(loading="lazy", height="200px", alt='A "net"')
     text = CopyNumbers().contents(diagram, options, save=files.__getitem__)
     style = "width:auto;max-width:100%;height:200px"

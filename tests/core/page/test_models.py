@@ -64,3 +64,29 @@ def test_it_stands_below_the_table_of_a_page(is_grid: bool) -> None:
     shown = ModelList((found("A").listed,), ("name", "flops"), is_grid)
     page = models_html(shown, [found("A")], "")
     assert page.endswith('<p class="torchrecorder-remark">FLOPs: for an example input.</p>')
+
+
+class Caching(nn.Linear):
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return (super().forward(x), *(x + i for i in range(4)))
+
+
+def test_a_cell_shows_the_first_of_many_outputs() -> None:
+    assert row("A", Caching(3, 2), (1, 3)).cell("output") == "N×2, N×3, N×3 … +2"
+    assert row(*GIVEN).cell("output") == "N×2"
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("hf:owner/net-1.4b@v1", "owner/net-1.4b@v1"),
+        ("hf:./checkpoints/net", "checkpoints/net"),
+        ("timm:resnet50.a1_in1k(num_classes=3)", "resnet50.a1_in1k"),
+        ("torchvision:resnet50", "resnet50"),
+        ("pkg.models:net(3)", "net"),
+    ],
+)
+def test_a_model_of_the_hub_has_its_name_there(target: str, name: str) -> None:
+    outcome = row(*GIVEN).outcome
+    request = DiagramRequest(RecordingRequest(target))
+    assert ModelRow(ListedModel(Body(target)), Outcome(request, outcome.diagram)).name == name

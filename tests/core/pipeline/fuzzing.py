@@ -20,8 +20,9 @@ from torchrecorder.cache.store import Kind, Store
 from torchrecorder.page.figure import CopyNumbers
 from torchrecorder.page.remarks import log_entries
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import DiagramRequest, FigureOptions, RecordingRequest, Settings, read_request
+from torchrecorder.request import DiagramRequest, FigureOptions, Settings, read_request
 from torchrecorder.trace.observed import TraceResult
+from torchrecorder.worker.client import Request
 from torchrecorder.worker.messages import Answer
 
 OLD = Store(Path(__file__).parents[2] / "data" / "small_nets" / "diagrams")
@@ -48,7 +49,7 @@ def graph_of(target: str) -> str:
 class Recorded(OneByOne):
     """Answers with a Graph of the tests, and a trace of files that are there."""
 
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
+    def record(self, request: Request, *, timeout_s: float) -> Answer:
         root = Path(self._path[0]).parent
         source, data = str(root / "src" / "fuz_nets.py"), str(root / "data.yaml")
         trace = TraceResult(
@@ -77,7 +78,7 @@ class FuzzedSite:
         self.requests = [read_request(target, {"shape": "1,3", "table": "", "depth": "1"}) for target in TARGETS]
         self.good, self.spoilt = self.requests
         settings = self.settings("first")
-        Pipeline(settings, lambda path: Recorded(path), writes_committed=True).run(self.requests)
+        Pipeline(settings, Recorded.of, writes_committed=True).run(self.requests)
         shutil.copytree(root / "diagrams", root / "whole")
         self.whole = self.shown()
         """What is shown of each request while nothing is spoilt."""
@@ -126,7 +127,7 @@ class FuzzedSite:
         The spoilt cache is committed with the project, or that of a team.
         """
         shutil.rmtree(self.root / "machine", ignore_errors=True)
-        pipeline = Pipeline(self.settings("machine", is_remote=is_remote), lambda path: NoTorch(path))
+        pipeline = Pipeline(self.settings("machine", is_remote=is_remote), NoTorch.of)
         outcomes = {request: outcome.loaded() for request, outcome in pipeline.run(self.requests).items()}
         for entry in log_entries(outcomes.items(), pipeline.problems(), pipeline.cache.notice, str):
             f"{entry.text}\n{entry.details}".encode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -34,8 +34,8 @@ class Counted(Worker):
     starts = 0
     _running: ClassVar[list[Worker]] = []
 
-    def __init__(self, path: Sequence[str]) -> None:
-        super().__init__(path)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings.path)
         Counted.starts += 1
         if self._running:
             before = self._running.pop()

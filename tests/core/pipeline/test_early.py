@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -26,8 +25,8 @@ class Opened:
     def __init__(self) -> None:
         self.workers: list[Worker] = []
 
-    def __call__(self, path: Sequence[str]) -> Worker:
-        self.workers.append(Worker(path))
+    def __call__(self, settings: Settings) -> Worker:
+        self.workers.append(Worker(settings.path))
         return self.workers[-1]
 
 

@@ -148,7 +148,7 @@ def upgraded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FuzzedSite:
 
 def picture(site: FuzzedSite, *, engine: str = "auto") -> str:
     """The picture that is shown of the request where nothing can be recorded."""
-    pipeline = Pipeline(replace(site.settings("machine"), engine=engine), lambda path: NoTorch(path))
+    pipeline = Pipeline(replace(site.settings("machine"), engine=engine), NoTorch.of)
     diagram = pipeline.run([site.spoilt])[site.spoilt].diagram
     return "" if diagram is None else diagram.svg
 
@@ -177,6 +177,6 @@ def test_a_drawing_that_does_not_say_its_version_is_of_the_first(tmp_path: Path)
     site = FuzzedSite(tmp_path)
     site.change("drawing", lambda entry: entry.pop("version"))
     assert __version__ == "2.0.0.dev0", "then this test has done its work"
-    pipeline = Pipeline(site.settings("machine"), lambda path: NoTorch(path))
+    pipeline = Pipeline(site.settings("machine"), NoTorch.of)
     pipeline.run([site.spoilt])
     assert not pipeline.cache._first.folder.joinpath("ren").exists(), "nothing was drawn"

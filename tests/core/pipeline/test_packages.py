@@ -59,7 +59,7 @@ def project(tmp_path: Path, site: Path) -> Path:
 
 def draw(project: Path, *, writes: bool = False) -> Outcome:
     settings = Settings.for_project(project, path=["src"], cache="diagrams")
-    pipeline = Pipeline(settings, lambda path: Worker(list(path)), writes_committed=writes)
+    pipeline = Pipeline(settings, Worker.of, writes_committed=writes)
     return pipeline.run([REQUEST])[REQUEST]
 
 

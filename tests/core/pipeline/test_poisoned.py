@@ -102,7 +102,7 @@ def test_what_no_check_foresees_costs_its_own_diagram(site: FuzzedSite, monkeypa
         return real(drawing)
 
     monkeypatch.setattr(Drawing, "to_bytes", fail)
-    pipeline = Pipeline(site.settings("machine"), lambda path: NoTorch(path))
+    pipeline = Pipeline(site.settings("machine"), NoTorch.of)
     outcomes = pipeline.run(site.requests)
     assert outcomes[site.good].diagram is not None
     assert outcomes[site.spoilt].diagram is None
@@ -120,7 +120,7 @@ def test_what_no_check_foresees_of_a_key_costs_its_own_diagram(
         return real(batch, item)
 
     monkeypatch.setattr(_Batch, "_key", fail)
-    outcomes = Pipeline(site.settings("machine"), lambda path: NoTorch(path)).run(site.requests)
+    outcomes = Pipeline(site.settings("machine"), NoTorch.of).run(site.requests)
     assert outcomes[site.good].diagram is not None
     assert "unforeseen" in str(outcomes[site.spoilt].error)
 
@@ -133,7 +133,7 @@ def test_what_no_check_foresees_anywhere_is_an_error_of_each_diagram(
         raise LookupError("unforeseen")
 
     monkeypatch.setattr(f"torchrecorder.pipeline.{where}", fail)
-    outcomes = Pipeline(site.settings("machine"), lambda path: NoTorch(path)).run(site.requests)
+    outcomes = Pipeline(site.settings("machine"), NoTorch.of).run(site.requests)
     assert all("unforeseen" in str(outcome.error) for outcome in outcomes.values())
 
 
@@ -230,7 +230,7 @@ def test_a_committed_manifest_says_nothing_of_this_machine(
     for name in ("one", "other"):
         site = FuzzedSite(tmp_path / name)
         shutil.rmtree(site.root / "diagrams")
-        Pipeline(site.settings("first"), lambda path: Recorded(path), writes_committed=True).run(site.requests)
+        Pipeline(site.settings("first"), Recorded.of, writes_committed=True).run(site.requests)
         files = [file for folder in ("rec", "ren") for file in entries(site.root / "diagrams", folder)]
         digests |= {facts_of(file).get("environment", {}).get("FUZ_SECRET") for file in files} - {None}
         texts += [file.read_text() for file in files]

@@ -13,7 +13,7 @@ from tests.core.proof.mutations import MUTATIONS, Mutation
 from tests.core.proof.part_nets import PARTS
 from tests.core.proof.unseen_nets import UNSEEN
 from torchrecorder.proof import faults
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 

@@ -19,7 +19,7 @@ from tests.core.proof.unseen_nets import UNSEEN
 from tests.core.view.seeing import boxes, edges, shown
 from torchrecorder.graph import Graph
 from torchrecorder.proof import ProvedViews, faults
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.request.options import Depth
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, Views

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
 from tests.core.graph.building import Net, transformer
 from tests.core.proof.test_layout import layered, paper
+from tests.core.recording.nets import record
 from torchrecorder.graph import Graph
 from torchrecorder.layout.model import Figure, Layout
 from torchrecorder.proof.layout import faults
@@ -85,6 +89,46 @@ def test_a_number_that_is_changed_is_noticed(
 ) -> None:
     view = make_view(heads(), options)
     layout = kind(view)
+    changed = written(layout, pattern, other)
+    assert changed != layout, "the pattern is not in the picture"
+    assert any(words in fault for fault in faults(view, changed))
+
+
+class Grouped(nn.Module):
+    """Groups of its points at two scales."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.near, self.far, self.idle = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 16)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.near(x.topk(4, 1)[0]).sum(1) + self.far(x.topk(6, 1)[0]).sum(1)
+
+
+class Points(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.group, self.head = Grouped(), nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.head(self.group(x))
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize(
+    ("pattern", "other", "words"),
+    [
+        ("top 4, 6", "top 4", "says top 4, and its layers choose 4, 6"),
+        ("top 4, 6", "top 8", "says top 8, and its layers choose 4, 6"),
+        ("144 not run", "145 not run", "says other numbers of parameters that are not run than 144"),
+    ],
+)
+def test_what_is_chosen_and_what_is_not_run_are_proved(
+    pattern: str, other: str, words: str, kind: Callable[[View], Layout]
+) -> None:
+    view = make_view(record(Points(), torch.zeros(2, 8, 8)), CLOSED)
+    layout = kind(view)
+    assert faults(view, layout) == ()
     changed = written(layout, pattern, other)
     assert changed != layout, "the pattern is not in the picture"
     assert any(words in fault for fault in faults(view, changed))

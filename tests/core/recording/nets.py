@@ -11,7 +11,7 @@ from tests.truth.case import Edge, read_edges
 from tests.truth.neutral import to_neutral
 from torchrecorder.graph import Graph
 from torchrecorder.graph.codec import problems
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 
 
 class Net(nn.Module):

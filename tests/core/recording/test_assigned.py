@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.graph import from_json, to_json
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 
 
 class Assigning(nn.Module):

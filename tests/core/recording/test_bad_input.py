@@ -20,11 +20,11 @@ from torch.utils._python_dispatch import BaseTorchDispatchMode, _get_current_dis
 from tests.core.recording.nets import Net, op_names, record
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph
-from torchrecorder.recording import capture, run
+from torchrecorder.recording import run
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs
 from torchrecorder.recording.machine import memory
-from torchrecorder.recording.run import Run
+from torchrecorder.recording.run import Run, capture
 
 X = torch.ones(2, 3)
 

@@ -16,7 +16,7 @@ from tests.truth.all import CASES
 from tests.truth.case import Case, Inputs
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.running.nested import map_tensors, named_tensors
 
 

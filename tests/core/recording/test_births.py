@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from tests.core.recording.nets import Net
-from torchrecorder.recording import capture
-from torchrecorder.recording.births import Births
+from torchrecorder.recording.run import capture
+from torchrecorder.recording.running_op import Births
 from torchrecorder.recording.session import _one_a_file
 
 X = (torch.ones(2, 3),)

@@ -253,3 +253,34 @@ class Counts(nn.Module):
 )
 def test_what_is_blamed_is_repaired(model: nn.Module, said: str) -> None:
     assert re.match(said, guess(model).guessed)
+
+
+class Container(nn.Sequential):
+    """Says in its own exception where it was raised, in front of what it repeats."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for name, layer in self.named_children():
+            try:
+                x = layer(x)
+            except Exception as error:
+                raise LookupError(f"File one, line two\n\n{error}\n---\n>>> {name}") from None
+        return x
+
+
+def test_what_a_container_repeats_is_the_cause() -> None:
+    with pytest.raises(ForwardError) as raised:
+        capture(Container(Container(nn.Linear(3, 2)), nn.ReLU()), torch.ones(1, 5))
+    assert raised.value.cause == "RuntimeError: mat1 and mat2 shapes cannot be multiplied (1x5 and 3x2)"
+    assert "LookupError" in raised.value.traceback
+
+
+def test_what_was_handled_before_is_not_the_cause() -> None:
+    class Handles(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            try:
+                raise KeyError("nothing is kept of this")
+            except KeyError:
+                raise ValueError("x has to have three channels") from None
+
+    with pytest.raises(ForwardError, match="ValueError: x has to have three channels"):
+        capture(Handles(), torch.ones(1, 5))

@@ -19,7 +19,7 @@ from tests.core.recording.nets import Net, op_names, record
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import from_json, to_json
 from torchrecorder.graph.codec import problems
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 
 X = torch.ones(2, 3)
 

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from torchrecorder.errors import ForwardError, TargetBuildFailed
-from torchrecorder.recording.examples import ways
-from torchrecorder.recording.target import Model, models
+from torchrecorder.recording.examples import Way, ways
+from torchrecorder.recording.target import models
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.job import record
 
@@ -83,7 +83,7 @@ class Hands(Narrow):
         super().__init__(**others)
 
 
-def built(builder: type[nn.Module], brackets: str = "", *, is_common: bool = False) -> Model:
+def built(builder: type[nn.Module], brackets: str = "", *, is_common: bool = False) -> tuple[nn.Module, Way | None]:
     """The first model that `nets.Net` gives, which the builder stands for."""
     target = f"{__name__}:{builder.__name__}{brackets}"
     return next(models(target, 0, ["*"], partial(ways, is_common=is_common)))
@@ -105,9 +105,9 @@ def built(builder: type[nn.Module], brackets: str = "", *, is_common: bool = Fal
 def test_the_first_arguments_that_are_not_refused(
     builder: type[nn.Module], brackets: str, is_common: bool, size: int, note: str
 ) -> None:
-    found = built(builder, brackets, is_common=is_common)
-    assert found.way is not None
-    assert (vars(found.module)["size"], found.way.note) == (size, note)
+    module, way = built(builder, brackets, is_common=is_common)
+    assert way is not None
+    assert (vars(module)["size"], way.note) == (size, note)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_is_written_for_one_class_is_taken_as_it_is(
 
 
 def test_random_weights_do_not_depend_on_what_failed_before() -> None:
-    weights = [vars(it.module)["weight"] for it in (built(Narrow, "(width=2)", is_common=True), built(Narrow))]
+    weights = [vars(it)["weight"] for it, _ in (built(Narrow, "(width=2)", is_common=True), built(Narrow))]
     assert weights[0] == weights[1]
 
 

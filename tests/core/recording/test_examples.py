@@ -525,10 +525,22 @@ def test_inputs_of_a_class_with_the_same_forward(project: Project) -> None:
         class Other(Any):
             def forward(self, x):
                 return (x * 3).sum(2)
+
+        class Chain(nn.Module):
+            def __init__(self, *parts):
+                super().__init__()
+
+            def forward(self, x):
+                return (x * 3).sum(2)
+
+        class Made(Chain):
+            pass
     """
     project.write(f"src/{project.package}/__init__.py", dedent(NETS) + dedent(nets))
-    project.write("tests/test_any.py", "import torch\nfrom PKG import Any\nAny()(torch.rand(2, 5))")
+    calls = "Any()(torch.rand(2, 5))\nChain()(torch.rand(4, 4, 4))"
+    project.write("tests/test_any.py", f"import torch\nfrom PKG import Any, Chain\n{calls}")
     same, other = project.graph("Same"), project.graph("Other")
+    assert project.graph("Made").info.grade == "names"
     assert (same.info.grade, shapes(same)) == ("model", [(2, 5)])
     assert same.info.guessed == "x=2,5, from tests/test_any.py:3"
     assert other.info.grade == "names"
@@ -671,5 +683,20 @@ def test_what_is_set_before_the_call_is_set_again(project: Project) -> None:
     """
     project.write("tests/test_net.py", test)
     graph = project.graph("Timed")
+    inner = """
+        import torch
+        from PKG import Timed, compare
+        def test():
+            timed, now = Timed(7), torch.rand(1, 1)
+            def again(x):
+                timed.set_timestep(timestep=now)
+                def never():
+                    again(x)
+                return old(x)
+            old, timed.forward = timed.forward, again
+            compare(timed)
+    """
+    project.write("tests/test_net.py", inner)
+    assert project.graph("Timed").info.notes == ("built as in tests/test_net.py:5: Timed(7), then set_timestep(…)",)
     assert graph.info.notes[0] == "built as in tests/test_net.py:5: Timed(7), then set_nothing(…), then set_timestep(…)"
     assert shapes(graph) == [(1, 7)]

@@ -14,7 +14,6 @@ from tests.core.recording.isolation.fingerprint import Fingerprint
 from tests.core.recording.nets import Net, record
 from torchrecorder.errors import FailedInside, ForwardError
 from torchrecorder.graph import from_json, to_json
-from torchrecorder.recording import capture
 from torchrecorder.recording import run as running
 from torchrecorder.recording.batch_axes import BatchAxes
 from torchrecorder.recording.calls import Calls
@@ -22,6 +21,7 @@ from torchrecorder.recording.isolation import kept_tensors
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.recording.ops import OpLog
+from torchrecorder.recording.run import capture
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.session import Session
 from torchrecorder.recording.values import Values

@@ -152,6 +152,19 @@ class Called:
         return x + 1
 
 
+class Decorates:
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+class Summed:
+    def __init__(self, x: Tensor) -> None:
+        self.total = x.sum() + 1
+
+
 @logged
 def decorated(x: Tensor) -> Tensor:
     return x * 2
@@ -163,14 +176,31 @@ def decorated(x: Tensor) -> Tensor:
         (lambda self, x: max([y + 1 for y in (x,)]), ["add|"]),
         (lambda self, x: next(y + 1 for y in (x,)), ["add|"]),
         (lambda self, x: next(yields(x)), ["chunk|halves", "neg|halves", "cat|halves"]),
-        (lambda self, x: Called()(x), ["add|"]),
+        (lambda self, x: Decorates(halves)(x), ["chunk|halves", "neg|halves", "cat|halves"]),
         (lambda self, x: decorated(x), ["mul|decorated", "add|"]),
         (lambda self, x: torch.func.vmap(halves)(x), ["chunk|halves", "neg|halves", "cat|halves"]),
     ],
-    ids=["comprehension", "generator expression", "generator", "__call__", "decorator", "a function torch calls"],
+    ids=[
+        "comprehension",
+        "generator expression",
+        "generator",
+        "__call__ of any function",
+        "decorator",
+        "a function torch calls",
+    ],
 )
 def test_what_is_no_named_function_is_left_out(body: Any, expected: list[str]) -> None:
     assert [f"{name}|{path}" for name, path in chains(record(Net(body), X))] == expected
+
+
+def test_an_object_that_is_made_or_called_is_a_function_with_the_name_of_its_class() -> None:
+    graph = record(Net(lambda self, x: Called()(Summed(x).total)), X)
+    assert [frame.short for frame in graph.frames] == ["Summed", "Called"]
+    assert [f"{name}|{path}" for name, path in chains(graph)] == [
+        "sum|Summed.__init__",
+        "add|Summed.__init__",
+        "add|Called.__call__",
+    ]
 
 
 def test_recursion_has_a_frame_for_each_level() -> None:

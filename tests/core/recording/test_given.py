@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from tests.core.recording.nets import Net, op_names, record
 from torchrecorder.errors import ForwardError
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 
 X = torch.ones(2, 3)
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from torchrecorder.errors import InputError
 from torchrecorder.graph import Graph
-from torchrecorder.recording import capture
 from torchrecorder.recording.guess.search import record_guessed
+from torchrecorder.recording.run import capture
 
 
 def recorded(model: nn.Module) -> Graph:

@@ -14,10 +14,9 @@ from torchrecorder.errors import InputError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.codec import problems
 from torchrecorder.graph.worth import against
-from torchrecorder.recording import capture
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs
-from torchrecorder.recording.run import Run
+from torchrecorder.recording.run import Run, capture
 
 
 def guess(model: nn.Module, **options: Any) -> Inputs:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torchrecorder.graph import to_json
 from torchrecorder.graph.codec import problems
 from torchrecorder.graph.memory import activation_memory
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 
 Made = tuple[nn.Module, tuple[Any, ...], Mapping[str, Any]]
 

@@ -16,7 +16,7 @@ from tests.core.recording.nets import Net, op_names, record
 from tests.truth.refused_cases import CASES
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 
 X = torch.arange(6.0).view(2, 3) / 7
 

@@ -16,7 +16,8 @@ from tests.truth.case import Case
 from tests.truth.neutral import to_neutral
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import from_json, to_json
-from torchrecorder.recording import capture, run
+from torchrecorder.recording import run
+from torchrecorder.recording.run import capture
 
 X = torch.ones(2, 3)
 
@@ -84,6 +85,24 @@ def test_fake_tensors_are_not_left_in_the_model() -> None:
     assert type(net(X)) is Tensor
 
 
+@pytest.mark.parametrize("way", ["real", "fake", "meta"])
+def test_numbers_in_a_text_may_be_unknown(way: Any) -> None:
+    said: list[str] = []
+
+    def body(self: Net, x: Tensor) -> Tensor:
+        said.append(f"from {x.min():.2f} to {x.max()}")
+        return x + 1
+
+    record(Net(body), X, run=way)
+    assert said == [f"from {X.min():.2f} to {X.max()}" if way == "real" else "from ? to ?"]
+
+    def refuse(self: Net, x: Tensor) -> Tensor:
+        raise ValueError(f"mean {x.mean():.2f} of {x}:{x:>3}")
+
+    with pytest.raises(ForwardError, match="unsupported format string"):
+        record(Net(refuse), X, run=way)
+
+
 class Packs(nn.Module):
     """Keeps what lengths say is there, in one row behind another."""
 
@@ -126,13 +145,13 @@ def test_a_model_on_meta_is_recorded_under_fake_tensors() -> None:
 
 
 def test_a_large_model_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "LARGE", 10)
+    monkeypatch.setattr(run, "largest", lambda: 10)
     graph = record(nn.Linear(3, 3), X)
     assert (graph.info.executed, graph.info.notes) == ("fake", ())
 
 
 def test_what_needs_numbers_is_computed_after_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "LARGE", 10)
+    monkeypatch.setattr(run, "largest", lambda: 10)
     graph = record(Net(lambda self, x: self.fc(x) if x.sum() > 0 else x, fc=nn.Linear(3, 3)), X)
     assert graph.info.executed == "real"
     assert op_names(graph) == ["sum", "gt", "linear"]
@@ -209,7 +228,7 @@ def wants_bfloat16(self: Any, x: Tensor) -> Any:
 
 @pytest.mark.parametrize("device", ["meta", "cpu"])
 def test_kernels_that_want_bfloat16_get_it(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "LARGE", 10)
+    monkeypatch.setattr(run, "largest", lambda: 10)
     net = Net(wants_bfloat16, fc=nn.Linear(3, 3, device=device), scale=torch.ones(3, dtype=torch.float64))
     graph = record(net, X)
     assert graph.info.executed == "bfloat16"
@@ -247,7 +266,7 @@ def test_the_advice_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeTensorMode():
         fake = Net(refuses, fc=nn.Linear(3, 3))
     assert advice(fake) == without
-    monkeypatch.setattr(run, "LARGE", 10)
+    monkeypatch.setattr(run, "largest", lambda: 10)
     assert advice(Net(refuses, fc=nn.Linear(3, 3))).startswith("computed on real tensors, it failed too: RuntimeError")
 
 

@@ -13,8 +13,8 @@ from tests.core.recording.libraries.test_diffusers import FromDiffusers
 from tests.core.recording.test_guesses import guess
 from tests.core.recording.test_repairs import Counts, Weighs
 from torchrecorder.errors import ForwardError, InputError
-from torchrecorder.recording import capture
 from torchrecorder.recording.guess.search import record_guessed
+from torchrecorder.recording.run import capture
 
 
 class Times(FromDiffusers):

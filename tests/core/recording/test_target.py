@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from torchrecorder.errors import TargetBuildFailed, TargetImportFailed, TargetNotFound, TargetRefused
-from torchrecorder.recording import capture
 from torchrecorder.recording.guess.search import record_guessed
+from torchrecorder.recording.run import capture
 from torchrecorder.recording.target import load_arguments, load_model
 
 NETS = """

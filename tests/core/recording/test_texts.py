@@ -12,7 +12,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 
-from torchrecorder.recording.texts import TEXTS, all_said, says
+from torchrecorder.recording.blame import TEXTS, all_said, says
 
 X = torch.ones
 N = torch.ones(2, 3, dtype=torch.int64)

@@ -11,7 +11,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from tests.core.recording.nets import Net, drawn, edges, op_names, record
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.recording.values import Values
 
 X = torch.ones(2, 3)

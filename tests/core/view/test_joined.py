@@ -9,7 +9,7 @@ from torch.nn.functional import one_hot
 from tests.core.view.seeing import edges, shown
 from torchrecorder.graph import Graph
 from torchrecorder.proof import faults
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.view import make_view
 
 

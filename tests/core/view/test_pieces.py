@@ -12,7 +12,7 @@ from tests.core.proof.part_nets import PARTS
 from tests.core.view.seeing import name
 from torchrecorder.graph import Graph
 from torchrecorder.proof import faults
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 

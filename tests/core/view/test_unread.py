@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.view import make_view
 
 

@@ -91,7 +91,7 @@ def test_killed_between_a_recording_and_a_styler_and_after_it(worker: Worker) ->
     assert worker.record(request("Net"), timeout_s=60).error is None
     for _ in range(2):
         kill(worker)
-        answer = worker.ask(LOOK, timeout_s=60)
+        answer = worker.record(LOOK, timeout_s=60)
         assert answer.error is None
         assert answer.styles == ('{"styles": {"nodes": [{"fillcolor": "orange"}], "boxes": [], "edges": []}}',)
     assert worker.record(request("Net(4)"), timeout_s=60).error is None

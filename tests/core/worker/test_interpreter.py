@@ -16,7 +16,7 @@ from torchrecorder.worker.client import ask
 
 def path_of(python: str, machine: Store) -> list[str] | None:
     found = ask(python, machine)
-    return None if found is None else found.path
+    return None if found is None else found[0]
 
 
 @pytest.fixture
@@ -75,6 +75,6 @@ def test_one_that_cannot_be_asked(python: Path, machine: Store, tmp_path: Path) 
 def test_this_python(machine: Store) -> None:
     found = ask(sys.executable, machine)
     assert found is not None
-    assert os.path.dirname(os.__file__) in found.path
-    assert found.version == platform.python_version()
+    assert os.path.dirname(os.__file__) in found[0]
+    assert found[1] == platform.python_version()
     assert ask(sys.executable, machine) == found

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.graph.building import Net, mlp, nested, residual_block, transformer
+from tests.node import node_with
 from torchrecorder.drawing.draw import views_of
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions
@@ -90,14 +91,7 @@ def test_many_inputs() -> None:
 
 @pytest.mark.node
 def test_the_parser_of_mermaid_reads_them(tmp_path: Path) -> None:
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
-        pytest.skip("node and npm are not on the PATH: install Node.js")
-    install = subprocess.run(
-        [npm, "install", "--silent", "--no-audit", "--no-fund", "mermaid@11", "jsdom@26"], cwd=tmp_path, check=False
-    )
-    if install.returncode:
-        pytest.skip("npm cannot fetch mermaid and jsdom")
+    node = node_with(tmp_path, "mermaid@11", "jsdom@26")
     files = [tmp_path / f"{i}.mmd" for i in range(len(CASES))]
     for file, (graph, options) in zip(files, CASES, strict=True):
         file.write_text(to_mermaid(graph, options), encoding="utf-8")

@@ -208,9 +208,11 @@ def _written(
         first, *more = in_facts(label.name, most, size) if bold > most else [label.name]
         label, bold = label._replace(name=first), width(first, size, bold=True)
         rest_lines = [*more, *in_facts(label.line, most, size)]
-    elif len(parts) > 1 and line > most:  # in two of about the same length
-        halves = ((PARTS.join(parts[:k]), PARTS.join(parts[k:])) for k in range(1, len(parts)))
-        rest_lines = [*min(halves, key=lambda pair: max(width(text, size) for text in pair))]
+    elif line > most:  # in two of about the same length, a formula as well
+        between = PARTS if len(parts) > 1 else " "
+        parts = label.line.split(between)
+        halves = [(between.join(parts[:k]), between.join(parts[k:])) for k in range(1, len(parts))]
+        rest_lines = [*min(halves, key=lambda pair: max(width(text, size) for text in pair), default=rest_lines)]
     lines = [text for text in (label.name, *rest_lines) if text]
     high = size * LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
     high = high + 4.5 if is_small else max(tuning.LEAST_HIGH, high + 6.6)

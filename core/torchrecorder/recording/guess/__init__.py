@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph.model import Grade
-from torchrecorder.recording.blame import Blame
+from torchrecorder.recording.blame import Blame, says
 from torchrecorder.recording.guess.docstrings import from_docstring, from_examples, of_near
 from torchrecorder.recording.guess.guess import Guess, configured, is_documented, is_object, parameters
 from torchrecorder.recording.guess.layers import from_layers
@@ -30,7 +30,6 @@ from torchrecorder.recording.guess.libraries import (
 from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import following, from_names, from_roles, of_texts
 from torchrecorder.recording.shared_names import ALONE, ROLES, role_of
-from torchrecorder.recording.texts import says
 from torchrecorder.request import InputSpec
 
 _Source = Callable[[nn.Module, int], Iterator[Guess]]

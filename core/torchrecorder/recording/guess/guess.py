@@ -15,7 +15,7 @@ from torchrecorder.recording.target import Arguments
 from torchrecorder.recording.written.values import items_in
 from torchrecorder.request import InputSpec, callables, format_shapes
 from torchrecorder.request.callables import parameters_of
-from torchrecorder.running.objects import answer
+from torchrecorder.running.nested import answer
 
 
 @dataclass(frozen=True, slots=True)

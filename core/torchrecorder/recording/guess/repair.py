@@ -17,12 +17,11 @@ from torch import Tensor, nn
 
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Call
-from torchrecorder.recording.blame import Blame, computed_from
+from torchrecorder.recording.blame import Blame, all_said, computed_from, says
 from torchrecorder.recording.guess import layers, rules
 from torchrecorder.recording.guess.guess import Guess, configured, is_flag, leaf_at, leaves, parameters, placed
 from torchrecorder.recording.guess.roles import following, input_for, masked
 from torchrecorder.recording.shared_names import ROLES, role_of
-from torchrecorder.recording.texts import all_said, says
 from torchrecorder.request import InputSpec
 
 Values = Mapping[str, Any]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchrecorder.recording.texts import all_said, says
+from torchrecorder.recording.blame import all_said, says
 from torchrecorder.request import InputSpec
 
 

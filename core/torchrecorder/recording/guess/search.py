@@ -16,6 +16,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torchrecorder.errors import ForwardError, InputError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Mode
+from torchrecorder.recording.blame import says
 from torchrecorder.recording.examples import Way
 from torchrecorder.recording.guess import Guesses
 from torchrecorder.recording.guess.advice import advice
@@ -23,7 +24,6 @@ from torchrecorder.recording.guess.docstrings import shown
 from torchrecorder.recording.guess.guess import Guess, own_parameters, parameters
 from torchrecorder.recording.inputs import Inputs, drawn, make_tensor
 from torchrecorder.recording.run import Run, is_small
-from torchrecorder.recording.texts import says
 from torchrecorder.recording.written.values import mapped
 from torchrecorder.request import InputSpec
 

@@ -26,12 +26,12 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.utils.hooks import RemovableHandle
 
-from torchrecorder.recording.isolation.copies import LEADS_TO_MODEL, SHARED, is_stateful_of_numpy
 from torchrecorder.recording.isolation.kept_tensors import KeptTensors, is_same, outside_of_modes
+from torchrecorder.recording.isolation.model_copy import LEADS_TO_MODEL, SHARED, is_stateful_of_numpy
 from torchrecorder.recording.isolation.substitutes import is_plain, lazy_like, like
 from torchrecorder.recording.scripted import script_copy
 from torchrecorder.running import torch_private
-from torchrecorder.running.objects import answer, dictionary, is_open, members, native_base
+from torchrecorder.running.nested import answer, dictionary, is_open, members, native_base
 
 _T = TypeVar("_T")
 _Put = Callable[[Any, Any], object]
@@ -246,16 +246,16 @@ class Journal:
         self._tensors.keep(tensor)
         return ()
 
+    def _random(self, obj: random.Random) -> Iterable[object]:
+        state = answer(obj.getstate, None)  # that of the system has none
+        return () if state is None else self._later(obj.setstate, state)
+
     def _numpy(self, obj: Any) -> Iterable[object]:
         if hasattr(obj, "bit_generator"):
             return self._later(setattr, obj.bit_generator, "state", obj.bit_generator.state)
         if hasattr(obj, "get_state"):
             return self._later(obj.set_state, obj.get_state())
         return self._later(obj.__setitem__, ..., obj.copy()) if obj.flags.writeable else ()
-
-    def _random(self, obj: random.Random) -> Iterable[object]:
-        state = answer(obj.getstate, None)  # that of the system has none
-        return () if state is None else self._later(obj.setstate, state)
 
     def _dict(self, obj: dict[Any, Any]) -> Iterable[object]:
         if type(obj) is dict:
@@ -267,21 +267,13 @@ class Journal:
         self._later(_refill_dict, base, obj, saved)
         return self._container(obj, base, saved.items())
 
-    def _list(self, obj: list[Any] | collections.deque[Any]) -> Iterable[object]:
+    def _sequence(self, obj: Any) -> Iterable[object]:
+        """A list, deque, set, tuple or frozenset."""
         base: Any = native_base(type(obj))
         saved = [*base.__iter__(obj)]
-        self._later(_refill, base, obj, saved, base.extend)
+        if (fill := getattr(base, "extend", None) or getattr(base, "update", None)) is not None:
+            self._later(_refill, base, obj, saved, fill)
         return () if type(obj) is list and _is_flat(saved) else self._container(obj, base, enumerate(saved))
-
-    def _set(self, obj: set[Any]) -> Iterable[object]:
-        base: Any = native_base(type(obj))
-        saved = [*base.__iter__(obj)]
-        self._later(_refill, base, obj, saved, base.update)
-        return self._container(obj, base, enumerate(saved))
-
-    def _frozen(self, obj: tuple[Any, ...] | frozenset[Any]) -> Iterable[object]:
-        base: Any = native_base(type(obj))
-        return self._container(obj, base, enumerate(base.__iter__(obj)))
 
     def _container(self, obj: object, base: Any, items: Iterable[tuple[Any, Any]]) -> Iterable[object]:
         put = getattr(base, "__setitem__", None)
@@ -293,7 +285,7 @@ class Journal:
         held: list[object] = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         for cell in function.__closure__ or ():
             if issubclass(type(content := _content(cell)), LEADS_TO_MODEL):
-                self._later(_refill_cell, cell, content)
+                self._later(setattr, cell, "cell_contents", content)
                 held.append(content)
         leading = [value for value in held if issubclass(type(value), LEADS_TO_MODEL)]
         return self._contents(enumerate((*leading, function.__dict__)), None)
@@ -316,9 +308,7 @@ _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet
 _KEEPERS: tuple[tuple[Any, _Keeper], ...] = (
     (Tensor, Journal._tensor),
     (dict, Journal._dict),
-    ((list, collections.deque), Journal._list),
-    (set, Journal._set),
-    ((tuple, frozenset), Journal._frozen),
+    ((list, collections.deque, set, tuple, frozenset), Journal._sequence),
     (FunctionType, Journal._function),
     (MethodType, lambda journal, obj: (obj.__self__, obj.__func__)),
     (functools.partial, lambda journal, obj: (obj.func, obj.args, obj.keywords)),
@@ -354,11 +344,6 @@ def _content(cell: CellType) -> object:
         return cell.cell_contents
     except ValueError:  # empty
         return _UNSET
-
-
-def _refill_cell(cell: CellType, content: object) -> None:
-    if _content(cell) is not content:
-        cell.cell_contents = content
 
 
 def _refill_dict(base: Any, obj: dict[Any, Any], saved: dict[Any, Any]) -> None:

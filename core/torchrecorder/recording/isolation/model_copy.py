@@ -7,18 +7,31 @@ arguments are copied wherever they are: in containers, in caches and in other ob
 
 from __future__ import annotations
 
+import collections
+import copy
+import functools
 import itertools
+import random
+import weakref
 from collections.abc import Callable, Iterator
-from types import GeneratorType
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    FunctionType,
+    GeneratorType,
+    MappingProxyType,
+    MethodType,
+    SimpleNamespace,
+)
 from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
-from torchrecorder.recording.isolation.copies import COPIERS, SHARED, Copier, container_copier
 from torchrecorder.recording.isolation.substitutes import Substitute
 from torchrecorder.recording.scripted import script_copy
-from torchrecorder.running.objects import dictionary, is_open, members
+from torchrecorder.running.nested import dictionary, empty_like, is_open, members, native_base
 
 _DEEPEST = 60
 """Objects that hold one another in a chain longer than this (a linked list) are shared from there on."""
@@ -65,8 +78,8 @@ class ModelCopy:
 
     def attributes(self, obj: object, new: object) -> None:
         """Copy the attributes of an object, without running code of its class."""
-        held, given = dictionary(obj), dictionary(new)
-        for name, value in held.items():
+        given = dictionary(new)
+        for name, value in dictionary(obj).items():
             given[name] = self.of(value)
         self._slots(obj, new)
 
@@ -83,9 +96,12 @@ class ModelCopy:
             return self._module(obj)
         if issubclass(kind, Tensor):
             return self._substitute(obj)
-        copier = container_copier(kind)
-        if copier is not None:
-            return copier(self, obj)
+        if issubclass(kind, dict):
+            return _derived_dict(self, obj)
+        if issubclass(kind, (list, tuple)):
+            return _derived_sequence(self, obj)
+        if is_stateful_of_numpy(kind):
+            return _cloned(self, obj)
         return self._shared(obj) if not is_open(kind) or self._depth >= _DEEPEST else self._object(kind, obj)
 
     def _object(self, kind: type, obj: object) -> object:
@@ -117,17 +133,13 @@ class ModelCopy:
         self.modules.append((module, new))
         self._waiting.append((module, new))
         if len(self._waiting) == 1:  # not within another module: models are nested deeper than Python's stack
-            for pair in self._waiting:
-                self._fill(*pair)
+            for of, copied in self._waiting:
+                for name, value in of.__dict__.items():
+                    # Containers that every module has and few use are never shared: following them is most of the work.
+                    copied.__dict__[name] = type(value)() if name in _OWN and not value else self.of(value)
+                self._slots(of, copied)
             self._waiting.clear()
         return new
-
-    def _fill(self, module: nn.Module, new: nn.Module) -> None:
-        attributes = new.__dict__
-        for name, value in module.__dict__.items():
-            # The containers that every module has and few use are never shared: following them is most of the work.
-            attributes[name] = type(value)() if name in _OWN and not value else self.of(value)
-        self._slots(module, new)
 
 
 _OWN = {name for name, value in vars(nn.Module()).items() if isinstance(value, (dict, set))}
@@ -212,3 +224,121 @@ class CopiedArguments(ModelCopy):
             return RecordedIterator(obj, torch.inference_mode(False)(self.of))
         self.unseen[type(obj).__name__] = None
         return obj
+
+
+Copier = Callable[[Any, Any], Any]
+"""Makes the copy of an object, with the help of a `ModelCopy`."""
+
+SHARED = {
+    *(type(None), str, int, float, complex, bool, bytes, type, range, BuiltinFunctionType),
+    *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, type(Ellipsis)),
+}
+"""Types whose objects are immutable or global."""
+
+
+def is_stateful_of_numpy(kind: type) -> bool:
+    """Whether it is an array, or draws random numbers; by name, since numpy is not imported for it."""
+    return kind.__name__ in ("ndarray", "Generator", "RandomState") and kind.__module__.partition(".")[0] == "numpy"
+
+
+def _container(copies: ModelCopy, obj: Any) -> Any:
+    new = obj.copy()
+    copies.keep(obj, new)
+    for key, item in obj.items() if isinstance(obj, dict) else enumerate(obj):
+        new[key] = copies.of(item)
+    return new
+
+
+def _function(copies: ModelCopy, obj: FunctionType) -> FunctionType:
+    """The function itself; if it closes over a part of a model, one that closes over the copy."""
+    cells = obj.__closure__
+    if not cells or not any(_leads_to_model(cell) for cell in cells):
+        return obj
+    given = tuple(CellType() if _leads_to_model(cell) else cell for cell in cells)
+    new = FunctionType(obj.__code__, obj.__globals__, obj.__name__, obj.__defaults__, given)
+    new.__kwdefaults__, new.__qualname__, new.__module__ = obj.__kwdefaults__, obj.__qualname__, obj.__module__
+    new.__dict__.update(obj.__dict__)
+    copies.keep(obj, new)
+    for cell, copied in zip(cells, given, strict=True):
+        if copied is not cell:
+            copied.cell_contents = copies.of(cell.cell_contents)
+    return new
+
+
+LEADS_TO_MODEL = (nn.Module, Tensor, MethodType, FunctionType, functools.partial)
+"""What is followed of what a function closes over."""
+
+
+def _leads_to_model(cell: CellType) -> bool:
+    try:
+        return issubclass(type(cell.cell_contents), LEADS_TO_MODEL)
+    except ValueError:  # empty
+        return False
+
+
+def _handle(copies: ModelCopy, obj: RemovableHandle) -> RemovableHandle:
+    """The handle of a hook removes it from the copy; that of the original would remove the user's hook."""
+    new = object.__new__(RemovableHandle)
+    new.__setstate__(tuple(map(copies.of, obj.__getstate__())))  # type: ignore[no-untyped-call]
+    return new
+
+
+def _cloned(copies: ModelCopy, obj: _T) -> _T:
+    try:
+        return copy.deepcopy(obj)
+    except Exception:  # an array of objects that cannot be copied
+        return obj
+
+
+def _namespace(copies: ModelCopy, obj: SimpleNamespace) -> SimpleNamespace:
+    new = SimpleNamespace()
+    copies.keep(obj, new)
+    copies.attributes(obj, new)
+    return new
+
+
+def _derived_dict(copies: ModelCopy, obj: dict[object, object]) -> dict[object, object]:
+    base, new = empty_like(obj)
+    copies.keep(obj, new)
+    pairs: dict[int, tuple[object, object]] = {}
+    for key, value in base.items(obj):
+        item = copies.of(value)
+        base.__setitem__(new, key, item)
+        pairs[id(value)] = (value, item)
+    copies.attributes(obj, new)
+    for name, value in dictionary(obj).items():  # an item that is an attribute as well has one copy
+        if id(value) in pairs:
+            dictionary(new)[name] = pairs[id(value)][1]
+    return new
+
+
+def _derived_sequence(copies: ModelCopy, obj: list[object] | tuple[object, ...]) -> object:
+    base: Any = native_base(type(obj))
+    if isinstance(obj, tuple):
+        new = base.__new__(type(obj), tuple(map(copies.of, tuple.__iter__(obj))))
+    else:
+        new = base.__new__(type(obj))
+        copies.keep(obj, new)
+        list.extend(new, map(copies.of, list.__iter__(obj)))
+    copies.attributes(obj, new)
+    return new
+
+
+COPIERS: dict[type, Copier] = {
+    **dict.fromkeys((dict, collections.OrderedDict, collections.defaultdict, list, collections.deque), _container),
+    **dict.fromkeys((tuple, set, frozenset), lambda copies, obj: type(obj)(map(copies.of, obj))),
+    FunctionType: _function,
+    MethodType: lambda copies, obj: MethodType(obj.__func__, copies.of(obj.__self__)),
+    functools.partial: lambda copies, obj: functools.partial(
+        copies.of(obj.func),
+        *map(copies.of, obj.args),
+        **{name: copies.of(value) for name, value in obj.keywords.items()},
+    ),
+    RemovableHandle: _handle,
+    # A reference to what has been copied by now (a parent, a parameter); others stay as they are.
+    weakref.ref: lambda copies, obj: obj if (known := copies.known(obj())) is None else weakref.ref(known),
+    torch.Generator: lambda copies, obj: obj.clone_state(),  # the user's own does not move
+    random.Random: _cloned,
+    SimpleNamespace: _namespace,
+    MappingProxyType: lambda copies, obj: MappingProxyType({key: copies.of(value) for key, value in obj.items()}),
+}

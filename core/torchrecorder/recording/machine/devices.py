@@ -49,15 +49,22 @@ def stands_for(there: str, kind: str) -> str:
     return f"{there} stands for {kind}, which this machine does not have"
 
 
-class Devices:
+class Devices(TorchFunctionMode):
     """The devices that there are for tensors of a recording, and those asked for besides."""
 
     def __init__(self, tensors: Callable[[], Iterable[Tensor]], notes: dict[str, None]) -> None:
         """Ask nothing yet; `notes` gets a sentence for each place that asks for a device that is not there."""
+        super().__init__()
         self._tensors = tensors
         self._notes = notes
         self._default = torch.get_default_device()
         self._known: dict[str, torch.device | None] = {}
+
+    def __torch_function__(
+        self, func: Callable[..., object], types: object, args: Sequence[object] = (), kwargs: Any = None
+    ) -> object:
+        func, args, kwargs = self.changed(func, args, kwargs or {})
+        return func(*args, **kwargs)
 
     def changed(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> Changed:
         """A call that may name a device, with the one that stands for it."""
@@ -119,28 +126,12 @@ class Devices:
         return there
 
 
-class _OnDevicesThere(TorchFunctionMode):
-    def __init__(self, devices: Devices) -> None:
-        super().__init__()
-        self._devices = devices
-
-    def __torch_function__(
-        self,
-        func: Callable[..., object],
-        types: Sequence[type],
-        args: Sequence[object] = (),
-        kwargs: Mapping[str, object] | None = None,
-    ) -> object:
-        func, args, kwargs = self._devices.changed(func, args, kwargs or {})
-        return func(*args, **kwargs)
-
-
 @contextmanager
 def on_devices_there() -> Iterator[dict[str, None]]:
     """For code that runs outside of a recording, such as the constructor of a model. Gives the notes it takes."""
     notes: dict[str, None] = {}
     devices = Devices(lambda: (), notes)
-    with devices.answering(), _OnDevicesThere(devices):
+    with devices.answering(), devices:
         yield notes
 
 

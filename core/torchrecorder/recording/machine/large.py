@@ -24,7 +24,7 @@ from torchrecorder.recording.machine.memory import most
 from torchrecorder.running.nested import tensors_in
 from torchrecorder.running.restore import start_random_numbers
 
-_LARGE = 300_000_000
+LARGE = 300_000_000
 """Parameters above which a model is not computed unless asked: it takes seconds and gigabytes for one picture."""
 _BYTES = 8
 """Of the memory that a trial may fill, for each parameter: its number, and as much for what is computed with it."""
@@ -44,13 +44,15 @@ _LEAVES = {
     *("item", "tolist", "numpy", "is_nonzero", "equal"),
 }
 """Functions by which a constructor gets to know numbers."""
+_LEFT = {"empty", "empty_like", "new_empty", "empty_strided"}
+"""Functions that give tensors without numbers."""
 _builders: dict[int, tuple[nn.Module, Callable[[], object], int]] = {}
 """Of the large models of this process, which records one, by id; a user's class may refuse to be a key."""
 
 
 def largest() -> int:
     """Parameters of the largest model that is computed here unless asked."""
-    return min(_LARGE, most() // _BYTES)
+    return min(LARGE, most() // _BYTES)
 
 
 def built(build: Callable[[], object], seed: int) -> object:
@@ -60,23 +62,23 @@ def built(build: Callable[[], object], seed: int) -> object:
     built again.
     """
     start_random_numbers(seed)
-    counted = _Counted()
-    counting = register_module_parameter_registration_hook(counted)
-    numberless = _Numberless(counted)
+    numberless = _Numberless()
+    counting = register_module_parameter_registration_hook(numberless.count)
     try:
-        with numberless:
+        with _Filled(), numberless:
             model = build()
     except Exception:
-        if counted.numbers <= _SMALL:
+        if numberless.counted <= _SMALL:
             raise
         model = None  # it may have read its weights
     finally:
         counting.remove()
-    if isinstance(model, nn.Module) and counted.numbers > largest() and not numberless.were_read:
+    if isinstance(model, nn.Module) and numberless.counted > largest() and not numberless.were_read:
         _builders[id(model)] = model, build, seed
-    elif counted.numbers > _SMALL:
+    elif numberless.counted > _SMALL:
         start_random_numbers(seed)
-        model = build()
+        with _Filled():
+            model = build()
     return model
 
 
@@ -100,26 +102,36 @@ def forget(model: nn.Module) -> None:
     _builders.pop(id(model), None)
 
 
-class _Counted:
-    """Number of the parameters that modules were given since it is a hook."""
+class _Filled(TorchFunctionMode):
+    """Has integers that a constructor leaves to weights be 0, which any table has a row for, and not what is there."""
 
-    def __init__(self) -> None:
-        self.numbers = 0
-
-    def __call__(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-        if parameter is not None and not is_lazy(parameter):
-            self.numbers += parameter.numel()
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if getattr(func, "__name__", "") in _LEFT and isinstance(result, Tensor) and not result.dtype.is_floating_point:
+            result.zero_()
+        return result
 
 
 class _Numberless(TorchFunctionMode):
     """Leaves large tensors empty, once so many parameters were counted, and sees whether a constructor reads them."""
 
-    def __init__(self, counted: _Counted) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._counted = counted
+        self.counted = 0
+        """Numbers in the parameters that modules were given."""
         self._empty: dict[int, weakref.ref[Tensor]] = {}
         """Tensors that nothing was written to, and what was computed of them, by id."""
         self.were_read = False
+
+    def count(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        if parameter is not None and not is_lazy(parameter):
+            self.counted += parameter.numel()
 
     def __torch_function__(
         self,
@@ -129,12 +141,13 @@ class _Numberless(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         name = getattr(func, "__name__", "")
-        if self._counted.numbers > _SMALL and name in _WRITES:
+        if self.counted > _SMALL and name in _WRITES:
             written = args[0] if args else (kwargs or {}).get("tensor")
             if isinstance(written, Tensor) and written.numel() >= _LEFT_EMPTY:
                 self._empty[id(written)] = weakref.ref(written)
                 return written
-        if not (self._empty and any(map(self._is_empty, tensors_in((*args, *(kwargs or {}).values()), [])))):
+        given = tensors_in((*args, *(kwargs or {}).values()), []) if self._empty else ()
+        if not any((kept := self._empty.get(id(tensor))) is not None and kept() is tensor for tensor in given):
             return func(*args, **(kwargs or {}))
         is_torch = sys._getframe(1).f_globals.get("__name__") == nn.init.__name__
         if is_torch and name == "__bool__":  # `trunc_normal_` draws until nothing is outside, and nothing is drawn
@@ -143,7 +156,3 @@ class _Numberless(TorchFunctionMode):
         self.were_read = self.were_read or (name in _LEAVES and not is_torch)
         self._empty |= {id(tensor): weakref.ref(tensor) for tensor in tensors_in((result,), [])}
         return result
-
-    def _is_empty(self, tensor: Tensor) -> bool:
-        kept = self._empty.get(id(tensor))
-        return kept is not None and kept() is tensor

@@ -91,6 +91,8 @@ class Expressions:
         self._name, self._top = ("", "") if cls is None else (cls.__name__, cls.__module__.partition(".")[0])
         self._scope: Scope = ChainMap({"torch": torch, "nn": nn, "math": math, **(known or {})})
         self._steps = self._depth = 0
+        self._inner: dict[int, Function] = {}
+        """Functions within those that are followed, which have not been called, by their nodes."""
         self._is_refused = False
 
     def run(self, statements: Iterable[ast.stmt]) -> None:
@@ -143,8 +145,8 @@ class Expressions:
             )
         ):
             setattr(holder, target.attr, value)
-        else:  # what is changed so is not as it was written
-            root = target
+        elif not (isinstance(target, ast.Attribute) and target.attr == "forward"):  # which a wrapper calls in the end
+            root = target  # what is changed so is not as it was written
             while isinstance(root, (ast.Attribute, ast.Subscript, ast.Starred)):
                 root = root.value
             if isinstance(root, ast.Name):
@@ -313,6 +315,7 @@ class Expressions:
         """The result of a function in the same text, with the examples in it."""
         if self._depth >= _DEPTH:
             return UNREAD
+        self._inner.pop(id(function.node), None)
         node = function.node.args
         places = [*node.posonlyargs, *node.args]
         outer, self._scope = self._scope, function.scope.new_child()

@@ -53,6 +53,10 @@ class Reader(Expressions):
                 for case in cases[:ROUNDS]:
                     if len(self.examples) < _ENOUGH:
                         self._alone(partial(self._called, function, (), case))
+                        inner, self._inner = [*self._inner.values()], {}
+                        for given in inner[:ROUNDS]:  # to others, to be called by them
+                            self._alone(partial(self._called, given, (), {}))
+                        self._inner.clear()
 
     def prompts(self, text: str) -> Reader:
         """Follow the statements behind the prompts of Python in a text, each at its line; gives itself."""
@@ -172,7 +176,9 @@ class Reader(Expressions):
 
     def _do_functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._scope[node.name] = Function(node, self._scope)
-        if not self._depth:
+        if self._depth:
+            self._inner[id(node)] = self._scope[node.name]
+        else:
             self._later.append((self._scope[node.name], False))
 
     _do_asyncfunctiondef = _do_functiondef

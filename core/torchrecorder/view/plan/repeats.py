@@ -222,7 +222,7 @@ class Repeats:
         run = tuple(calls[:stop])
         is_one = len({self.tree.graph.calls[call].module for call in run}) == 1 and run[0] not in self.tree.picked
         repetition: Repetition = "series" if is_series else "shared" if is_one else "parallel"
-        return Run(run, 1, repetition, tuple(sizes(self.tree.graph, run)))
+        return Run(run, 1, repetition, tuple(sizes(self.tree.graph, run, is_row=repetition != "parallel")))
 
 
 def calls_alone(calls: Iterable[int]) -> list[list[Item]]:
@@ -255,17 +255,20 @@ def dependence(tree: CallTree, groups: Sequence[Sequence[Item]]) -> list[int]:
     return depends_on
 
 
-def sizes(graph: Graph, calls: Sequence[int]) -> Iterator[str]:
-    """`64→2`: the sizes that change from the first of equal calls to the last, if they do."""
+def sizes(graph: Graph, calls: Sequence[int], *, is_row: bool = True) -> Iterator[str]:
+    """`64→2`: the sizes that change from the first of equal calls to the last, if they do.
+
+    `64 … 2` if none reads the one before.
+    """
     given = ([graph.values[value].shape for value in graph.calls[call].outputs.values()] for call in calls)
     shapes = [shape for shape in (next(filter(None, of_call), ()) for of_call in given) if shape]
     if len(shapes) < len(calls) or len(set(shapes)) == 1 or len({*map(len, shapes)}) > 1:
         return
     read = (graph.values[value].shape for value in graph.calls[calls[0]].inputs.values())
     first = next((shape for shape in read if len(shape) == len(shapes[0])), ())
-    shapes = [first, *shapes] if first else shapes
+    shapes = [first, *shapes] if first and is_row else shapes
     axes = [i for i, along in enumerate(zip(*shapes, strict=True)) if len(set(along)) > 1]
-    yield "→".join("×".join(str(shape[i]) for i in axes) for shape in (shapes[0], shapes[-1]))
+    yield ("→" if is_row else " … ").join("×".join(str(shape[i]) for i in axes) for shape in (shapes[0], shapes[-1]))
 
 
 def place(graph: Graph, op: Op) -> tuple[object, ...]:

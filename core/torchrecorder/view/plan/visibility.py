@@ -77,8 +77,6 @@ class Visibility:
             self.opened.update(around.id for around in graph.around(call))
         self.collapsed = frozenset(self.matching(options.collapse))
         self._passed: dict[int, dict[int, int]] = {}
-        self.is_roomy = False
-        """Whether a picture has room for patches of arithmetic, op by op."""
         self.strict: set[int] = set()
         """The calls that are drawn as one with none of another structure, since the proof found that wrong."""
 

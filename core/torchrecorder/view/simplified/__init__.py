@@ -28,16 +28,16 @@ from torchrecorder.view.simplified.merged import (
     merge_scale_and_shift,
     merge_single_boxes,
 )
-from torchrecorder.view.simplified.patches import merge_patches
+from torchrecorder.view.simplified.patches import Folding, merge_patches
 
 
-def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset()) -> Draft:
+def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset(), folding: Folding = "usual") -> Draft:
     """A Draft with fewer nodes that say as much; `asked` are calls that stay open even around one node."""
     options, facts, info = visible.options, visible.facts, draft.graph.info
     if options.depth == "all" or not visible.contract or info.recorder == "classic" or info.failure is not None:
         return draft
     draft = _without_asides(draft, facts)
-    merge_functions(draft, visible, asked)
+    merge_functions(draft, visible, asked, facts.light if folding == "tight" else facts.opaque)
     draft.settle()
     if "weights" not in options.show:
         _name_in_readers(draft)
@@ -51,7 +51,7 @@ def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset())
         merge_asked(draft, facts)
         merge_columns(draft, facts)
         if visible.marks is None:  # in a comparison, each op has a fate of its own
-            merge_patches(draft, facts, is_roomy=visible.is_roomy)
+            merge_patches(draft, facts, folding, shows_weights="weights" in options.show)
     draft.settle()
     return draft
 

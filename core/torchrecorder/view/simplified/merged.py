@@ -14,15 +14,18 @@ from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, frames_around
 from torchrecorder.view.model import Box, Marks, Node
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import DROPOUTS, JOINS, SUMS
+from torchrecorder.view.op_families import DROPOUTS, JOINS, SHAPED_LIKE, SUMS
 from torchrecorder.view.plan.visibility import Visibility
 
+_WRITES = ("setitem", "index_put")
+"""Ops that say less than the name of the function that they are alone in."""
 
-def merge_functions(draft: Draft, visible: Visibility, asked: Set[int]) -> None:
+
+def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: Set[int]) -> None:
     """Draw the ops of one function of the user's as one: `apply_rotary_pos_emb` for its sixteen steps.
 
-    Functions that call a layer with parameters are looked through; of several in one another the outermost stands for
-    all. One op says more than its function's name. A box that was asked for is not one function alone.
+    Of the frames in `closed`, which call no layer with parameters, or no heavy one, the outermost stands for those in
+    it. One op says more than its function's name. A box that was asked for is not one function alone.
     """
     graph, facts = draft.graph, visible.facts
     groups: dict[tuple[int | None, int], list[Node]] = {}
@@ -30,7 +33,7 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int]) -> None:
     whole = {box.id for box in draft.boxes.values() if not asked.isdisjoint(box.calls)}
     for node in draft.nodes.values() if graph.frames else ():
         for frame in _frames(graph, node):
-            if frame in facts.opaque:
+            if frame in closed:
                 groups.setdefault((node.box, frame), []).append(node)
     in_gaps = {op for node in draft.nodes.values() if node.kind == "gap" for op in node.ops}
     done: set[int] = set()
@@ -38,7 +41,14 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int]) -> None:
         ids = [node.id for node in group]
         is_all = place in whole and len(group) == size[place]
         n_ops = sum(node.kind == "op" for node in group)
-        if len(group) < 2 or not n_ops or is_all or not done.isdisjoint(ids) or not draft.is_convex(ids):
+        is_write = len(group) == 1 and _name(graph, group[0]) in _WRITES
+        if (
+            (len(group) < 2 and not is_write)
+            or not n_ops
+            or is_all
+            or not done.isdisjoint(ids)
+            or not draft.is_convex(ids)
+        ):
             continue
         drawn = {op for node in group for op in facts.ops_of(node)}
         ops = tuple(op for op in facts.ran_in[frame] if op in drawn or _is_inner(visible, frame, op))
@@ -56,12 +66,17 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int]) -> None:
 
 
 def _is_inner(visible: Visibility, frame: int, op: int) -> bool:
-    """Whether an op is aside, and no part of an input that is handed on to others, as the ends of edges are."""
+    """Whether an op is aside, and no part of an input that is handed on to others, as the ends of edges are.
+
+    What only gives its shape to what is aside has no node either.
+    """
     outputs, inside = visible.graph.ops[op].outputs, visible.facts.ran_in[frame]
+    read = [reader for value in outputs for reader in visible.readers.get(value, ())]
+    is_near = all(reader.id in inside for reader in read)
     if not visible.facts.aside.issuperset(outputs):
-        return False
-    read = (reader.id for value in outputs for reader in visible.readers.get(value, ()))
-    return visible.handed[op] is None or all(reader in inside for reader in read)
+        names = {reader.name for reader in read}
+        return is_near and visible.handed[op] is None and bool(names) and names <= SHAPED_LIKE
+    return is_near or visible.handed[op] is None
 
 
 def _frames(graph: Graph, node: Node) -> list[int]:
@@ -230,7 +245,7 @@ class _Chains:
             return "other"
         if node.kind == "op" and node.op is not None:
             name = plain(self.graph.ops[node.op].name)
-            if name.endswith("dropout"):
+            if name.endswith("dropout") or (name == "masked_fill" and len(self.draft.tails[node.id]) == 1):
                 return "drop"
             if name in SUMS or name in JOINS:
                 return "join"

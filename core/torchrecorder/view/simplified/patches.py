@@ -6,8 +6,9 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Literal
 
-from torchrecorder.graph.model import Graph, Op
+from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts
@@ -15,40 +16,65 @@ from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import op_kind, plain
 from torchrecorder.view.op_families import IDEAS, JOINS
 
+Folding = Literal["roomy", "usual", "tight"]
+"""Which patches of arithmetic are one node: none that weighs, gates or gathers; large ones; small ones as well."""
 _LAYERS = ("conv", "linear", "pool", "attention")
 """Kinds of ops that stand for layers."""
 
 
-def merge_patches(draft: Draft, facts: Facts, *, is_roomy: bool) -> None:
+def merge_patches(draft: Draft, facts: Facts, how: Folding, *, shows_weights: bool) -> None:
     """Draw a connected patch of many ops as one node, named by its function or by its last op.
 
     Nothing leads out of a patch and back into it. It has one end, and at most one more op that something else reads.
+    If the room is wanted, a few ops are a patch as well, and one with more ends is cut into what leads to each of them.
     """
     if len(draft.nodes) > tuning.MAX_ASKED:  # time grows with the square of a patch
         return
     steps = (node.box for node in draft.nodes.values() if node.kind in ("call", "op", "function"))
     size = Counter([*steps, *(box.parent for box in draft.boxes.values())])
-    for group in _Patches(draft, facts).all():
+    patches = (group for patch in _Patches(draft, facts).all() for group in _cut(draft, patch, how))
+    for group in [*patches]:
         nodes = [draft.nodes[id_] for id_ in sorted(group)]
-        ends = [node for node in nodes if group.isdisjoint(draft.heads[node.id])]
-        read = sum(not group.issuperset(draft.heads[node.id]) for node in nodes)
-        if len(nodes) <= tuning.LARGE_PATCH or len(ends) > 1 or read > tuning.RESULTS:
-            continue
         if len(nodes) == size[nodes[0].box]:  # a reader who opens a box of arithmetic wants to see it
             continue
         ops = tuple(sorted(op for node in nodes for part in (node.parts or (node,)) for op in facts.ops_of(part)))
-        if is_roomy and any(plain(draft.graph.ops[op].name) in IDEAS for op in ops):
+        if how == "roomy" and any(plain(draft.graph.ops[op].name) in IDEAS for op in ops):
             continue
-        op = draft.graph.ops[facts.ops_of((ends[0].parts or ends)[-1])[-1]]
-        name = _name(draft.graph, op)
+        end = next(node for node in nodes if group.isdisjoint(draft.heads[node.id]))
+        op = draft.graph.ops[facts.ops_of((end.parts or (end,))[-1])[-1]]
+        name = _name(facts, op)
         whole = replace(nodes[0], kind="function", op=op.id, ops=ops, parts=(), name=name)
         draft.merge([node.id for node in nodes], replace(whole, decides=any(node.decides for node in nodes)))
+        for tail in [*draft.tails[nodes[0].id]]:
+            is_named = draft.nodes[tail].kind in ("param", "buffer") and not draft.is_looped(tail)
+            if is_named and draft.heads[tail].keys() == {nodes[0].id} and not shows_weights:  # the formula has its name
+                draft.drop(tail)
 
 
-def _name(graph: Graph, op: Op) -> str:
-    """The function that an op ran in, the variable that gets it, unless that is a letter, or its own name."""
-    function = "" if op.frame is None else graph.frames[op.frame].name.rpartition(".")[2].strip("_")
-    return function or (graph.variable(op) if len(graph.variable(op)) > 1 else plain(op.name))
+def _cut(draft: Draft, patch: set[int], how: Folding) -> Iterator[set[int]]:
+    """The patch if it can be one node, or its parts that can."""
+    least = tuning.SMALL_PATCH if how == "tight" else tuning.LARGE_PATCH
+    if len(patch) <= least:
+        return
+    read = {node for node in patch if not patch.issuperset(draft.heads[node])}
+    if len(read) <= tuning.RESULTS and sum(patch.isdisjoint(draft.heads[node]) for node in patch) == 1:
+        yield patch
+    elif how == "tight" and len(read) > 1:
+        leads_to: dict[int, frozenset[int]] = {}
+        for node in sorted(patch, reverse=True):
+            below = (leads_to[head] for head in draft.heads[node] if head in patch)
+            leads_to[node] = frozenset((node,) if node in read else ()).union(*below)
+        for ends in {*leads_to.values()}:
+            yield from _cut(draft, {node for node in patch if leads_to[node] == ends}, how)
+
+
+def _name(facts: Facts, op: Op) -> str:
+    """The function without layers that an op ran in, the variable that gets it, unless that is a letter, or its own."""
+    graph = facts.graph
+    function = "" if op.frame is None else graph.frames[op.frame].short
+    variable = graph.variable(op) if len(graph.variable(op)) > 1 else ""
+    names = (function, variable) if op.frame in facts.opaque else (variable, function)
+    return next(filter(None, names), plain(op.name))
 
 
 class _Patches:

@@ -27,28 +27,49 @@ def view_size(view: View) -> int:
 
 
 class Choice:
-    def __init__(self, interiors: Interiors, root: int, *, beside: bool = True, fewer: int = 0) -> None:
+    def __init__(self, interiors: Interiors, root: int, *, beside: bool = True, limit: int = tuning.AUTO_NODES) -> None:
         self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
         self.beside = beside
         """Whether layers are opened beside the picture, too."""
+        self._most: dict[int, int] = {}
+        """By kind the nodes that the picture may have at most if it is the last that was opened."""
         file = interiors.graph.modules[""].cls.rpartition(".")[0]
         self._home = file.rpartition(".")[0] or file
         self.opened: dict[int, Interior] = {}
         self.closed: list[int] = []
         """Kinds that would tell something, if there was room."""
+        self._scores: dict[int, float] = {}
+        self.hides_own = False
+        """Whether a layer of the model's own is closed for want of room."""
         while (best := self._best()) is not None:
-            kind, score, interior = best
-            room = min(tuning.AUTO_NODES, tuning.ROOM + score * tuning.ROOM_OF_ALL)
-            if self._count() + len(interior.nodes) - 1 > room:
+            kind, score, interior, is_own = best
+            wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_own else 1)
+            most = limit if is_own and self._is_shut(kind) else tuning.AUTO_NODES
+            if self._count() + len(interior.nodes) - 1 > min(most, wanted):
                 self.closed.append(kind)
+                self.hides_own |= self._weight(interior.call) > 1
             else:
-                self.opened[kind] = interior
-        for _ in range(min(fewer, len(self.opened))):
+                self.opened[kind], self._scores[kind] = interior, score
+                self._most[kind] = most
+
+    def _is_shut(self, kind: int) -> bool:
+        """Whether a kind is much of the model, and less than half of it is open."""
+        share, *others = (self.interiors.share(self.kinds.members[each]) for each in (kind, *self.opened))
+        return share > tuning.LARGE_LIST and sum(others) < tuning.MOST
+
+    def close(self, n: int) -> None:
+        """Close again what was opened last."""
+        for _ in range(min(n, len(self.opened))):
             self.closed.append(self.opened.popitem()[0])
+
+    @property
+    def score(self) -> float:
+        """Sum of the scores of what is opened."""
+        return sum(self._scores[kind] for kind in self.opened)
 
     def view(self) -> View:
         view = self._composed()
-        while self.opened and view_size(view) > tuning.AUTO_NODES:
+        while self.opened and view_size(view) > self._most[[*self.opened][-1]]:
             self.closed.append(self.opened.popitem()[0])
             view = self._composed()
         names = self._names_of_closed(view)
@@ -75,7 +96,8 @@ class Choice:
         insets = (Inset(letter, of, with_entrances(views[letter], of, visible)) for letter, of in of_letter.items())
         return replace(overview, insets=tuple(insets))
 
-    def _best(self) -> tuple[int, float, Interior] | None:
+    def _best(self) -> tuple[int, float, Interior, bool] | None:
+        """The kind with the best score, its inside, and whether it is the model's own and stands in the overview."""
         places: defaultdict[int, int] = defaultdict(int)
         calls: defaultdict[int, list[int]] = defaultdict(list)
         level: dict[int, int] = {}
@@ -85,7 +107,7 @@ class Choice:
                 places[kind] += 1
                 calls[kind] += node.calls
                 level[kind] = min(depth, level.get(kind, depth))
-        best: tuple[int, float, Interior] | None = None
+        best: tuple[int, float, Interior, bool] | None = None
         is_small = self._count() < tuning.ROOMY
         for kind, of_kind in calls.items():
             interior = self.richest(of_kind)
@@ -99,7 +121,8 @@ class Choice:
             score *= tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1
             score *= self._weight(interior.call)
             if best is None or score > best[1]:
-                best = kind, score, interior
+                is_own = not level[kind] and self._weight(interior.call) > 1
+                best = kind, score, interior, is_own
         return best
 
     def _information(self, interior: Interior, share: float) -> int:

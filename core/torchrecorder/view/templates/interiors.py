@@ -20,6 +20,7 @@ from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import State, Visibility
 from torchrecorder.view.simplified import simplified
+from torchrecorder.view.simplified.patches import Folding
 from torchrecorder.view.templates.kinds import Kinds
 from torchrecorder.view.templates.series import fold_series, fold_turns, series_with_outputs
 
@@ -42,9 +43,9 @@ class Interior:
 
 
 class Interiors:
-    def __init__(self, visible: Visibility) -> None:
-        self.visible, self.graph, self.tree = visible, visible.graph, visible.tree
-        self.kinds = Kinds(visible)
+    def __init__(self, visible: Visibility, folding: Folding = "usual", kinds: Kinds | None = None) -> None:
+        self.visible, self.graph, self.tree, self._folding = visible, visible.graph, visible.tree, folding
+        self.kinds = kinds or Kinds(visible)
         self._made: dict[object, Interior] = {}
         self._states: list[State] = visible.states(0)
         for call in sorted(range(len(self._states)), key=lambda call: -self.tree.level[call]):  # those in a call first
@@ -74,7 +75,7 @@ class Interiors:
         if giving := series_with_outputs(draft, self.kinds):
             boxes = {**boxes, **giving}
             draft = self._planned(call, states, boxes)
-        draft = simplified(draft, self.visible, self.visible.asked | {self.visible.root, *boxes})
+        draft = simplified(draft, self.visible, self.visible.asked | {self.visible.root, *boxes}, self._folding)
         fold_series(draft, self.kinds)
         fold_turns(draft, self.kinds)
         return draft.view(1)

@@ -18,7 +18,7 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.model import Node
-from torchrecorder.view.plan.repeats import sizes
+from torchrecorder.view.plan.repeats import place, sizes
 from torchrecorder.view.simplified.columns import box_turns
 from torchrecorder.view.templates.kinds import Kinds, without_numbers
 from torchrecorder.view.templates.words import entry
@@ -114,11 +114,12 @@ class _Series:
             return False
         if self.kinds.visible.is_block(a):
             # `encoder_layer_0` and `encoder_layer_1`, but not `self_attention` and `cross_attention`
+            is_entry = entry(paths[0]) == entry(paths[1]) or _are_in_entries(*paths)
             is_solid = self.tree.is_solid(a) and self.tree.is_solid(b)
             around = self.graph.calls[a].parent
             if not self.kinds.visible.strict.isdisjoint((a, b, -1 if around is None else around)):
                 is_solid &= self.kinds.structure[a] == self.kinds.structure[b]
-            return is_solid and self.kinds.of[a] == self.kinds.of[b] and entry(paths[0]) == entry(paths[1])
+            return is_solid and self.kinds.of[a] == self.kinds.of[b] and is_entry
         said = self.kinds.visible.facts.kinds.said
         is_same_size = self._is_long or said(a) == said(b)
         return is_same_size and without_numbers(paths[0]) == without_numbers(paths[1])
@@ -153,6 +154,12 @@ class _Series:
         )
         ops = tuple(op for node in run for op in node.ops)
         return replace(first, calls=calls, parts=parts, ops=ops, differs=(*_channels(self.graph, calls), *differs))
+
+
+def _are_in_entries(a: str, b: str) -> bool:
+    """Whether two layers have one place in two entries of one list, as `blocks.0.mixer` and `blocks.1.mixer`."""
+    parts = [*zip(a.split("."), b.split("."), strict=False)]
+    return without_numbers(a) == without_numbers(b) and sum(x != y for x, y in parts) == 1
 
 
 def resolution(graph: Graph, call: int) -> tuple[int | str, ...]:
@@ -190,25 +197,34 @@ class _Turns:
         self.draft, self.graph, self.kinds = draft, draft.graph, kinds
 
     def at(self, nodes: Sequence[Node], at: int) -> tuple[int, int]:
-        """Nodes in a turn from a position on, and number of turns; `1, 1` if there are none.
+        """Nodes in a turn from a position on, and number of turns; `1, 1` if there are none. What folds most is taken.
 
         Arguments may change from turn to turn, as the number of an expert does: what differs is said at the node.
         """
+        best = 1, 1
         if nodes[at].kind not in ("call", "op", "function"):
-            return 1, 1
+            return best
         for period in range(2, min(tuning.MAX_PERIOD_OF_TURNS, (len(nodes) - at) // 2) + 1):
             stop = at + period
             if not any(node.calls for node in nodes[at:stop]):
                 continue
             while stop < len(nodes) and self._alike(nodes[stop - period], nodes[stop]):
                 stop += 1
-            times = (stop - at) // period
+            times, n_behind = divmod(stop - at, period)
+            if n_behind and self._is_elsewhere(nodes[at], nodes[at + period]):  # it only looks like what ends a turn
+                continue
             turns = [nodes[at + period * i : at + period * (i + 1)] for i in range(times)]
             while len(turns) > 1 and not self._is_series(turns):
                 turns.pop()
-            if len(turns) > 1 and self._is_of_lists(turns):
-                return period, len(turns)
-        return 1, 1
+            is_more = len(turns) > 1 and period * len(turns) > best[0] * best[1]
+            if is_more and self._is_of_lists(turns):
+                best = period, len(turns)
+        return best
+
+    def _is_elsewhere(self, upper: Node, lower: Node) -> bool:
+        """Whether two ops ran at different places of the code."""
+        ops = [self.graph.ops[node.op] for node in (upper, lower) if node.op is not None]
+        return len(ops) == 2 and ops[0].offset is not None and place(self.graph, ops[0]) != place(self.graph, ops[1])
 
     def _is_of_lists(self, turns: Sequence[Sequence[Node]]) -> bool:
         """Whether they run entries of lists, or at least a few times layers whose names count, as `q_0`, `q_1`."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from torchrecorder.view import tuning
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.node_kinds import plain, spoken
-from torchrecorder.view.op_families import DROPOUTS, SUMS
+from torchrecorder.view.op_families import DROPOUTS, JOINS, SUMS
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.tree import Item, counted
 
@@ -22,6 +22,8 @@ _SYMMETRIC = ("add", "mul", "eq", "maximum", "minimum")
 _IDENTITY = "Identity"
 _NO_LAYERS = ("skip", "mask")
 """Words for sums."""
+_FILLS = ("where", "masked_fill")
+"""Ops that put a number where a mask says so."""
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 Difference = tuple[str, str]
 """`with` or `without`, and what: `("without", "downsample")`; nothing in place of the first for other words."""
@@ -45,10 +47,10 @@ class Words:
             for word in words:
                 differences.setdefault(word, []).append(call)
         together: dict[tuple[int, ...], dict[str, list[str]]] = {}
-        for (how, what), differing in differences.items():
-            together.setdefault((*differing,), {}).setdefault(how, []).append(what)
+        for (how, what), differing in differences.items():  # what is in one only is so of all
+            together.setdefault((*differing,) if how else (), {}).setdefault(how, []).append(what)
         numbers = (len(differing) for differing in together)
-        before = ("" if n == len(by_module) else f"{n} " for n in numbers)
+        before = ("" if n in (0, len(by_module)) else f"{n} " for n in numbers)
         said = [number + _phrase(**by_how) for number, by_how in zip(before, together.values(), strict=True)]
         is_short = len(said) <= tuning.PHRASES and len(" · ".join(said)) <= tuning.LONG_WORDS
         return said if len(differences) <= tuning.NAMED and is_short else None
@@ -59,7 +61,8 @@ class Words:
         key = structure[call], structure[other], counted(self.graph.calls[call].module), closed
         if key not in self._known:
             differences = {} if key[0] == key[1] else _Compared(self, call, other, closed, structure).differences()
-            self._known[key] = tuple(differences) if len(differences) <= tuning.NAMED else None
+            is_told = differences is not None and len(differences) <= tuning.NAMED
+            self._known[key] = tuple(differences or ()) if is_told else None
         return self._known[key]
 
 
@@ -72,7 +75,8 @@ def _phrase(*, without: _Named = (), **others: _Named) -> str:
     is_exchange = not any(name in _NO_LAYERS or " " in name for name in (*more, *without))
     if more and without and is_exchange:
         return f"with {_listed(more)} instead of {_listed(without)}"
-    return ", ".join(f"{how} {_listed(names)}" for how, names in (("with", more), ("without", without)) if names)
+    phrases = (("with", more), ("without", without), ("", others.get("", ())))
+    return ", ".join(f"{how} {_listed(names)}".strip() for how, names in phrases if names)
 
 
 def _parted(path: str, other: str) -> str:
@@ -84,6 +88,11 @@ def _parted(path: str, other: str) -> str:
 
 
 def _listed(names: _Named) -> str:
+    """`a and b`; `roll and mask in window_attention()` of what is in one function."""
+    homes = {name.rpartition("().")[0] for name in names}
+    names = [name.rpartition("().")[2] for name in names]
+    if (home := homes.pop()) and not homes and names != ["mask"]:
+        return f"{_listed(names)} in {home}"
     return " and ".join(names) if len(names) < 3 else ", ".join(names)
 
 
@@ -96,10 +105,13 @@ class _Compared:
         self.call, self.other = call, other
         self._more: dict[str, None] = {}
         self._less: dict[str, None] = {}
+        self._of_one: dict[str, None] = {}
+        """Layers that one call has for all."""
         self._inside = ""
         """The closed layer, with a dot, in which layers and ops are compared: what is in it is not drawn."""
 
-    def differences(self) -> dict[Difference, None]:
+    def differences(self) -> dict[Difference, None] | None:
+        """What differs; None if a layer has another one in its place, and more of what is beside it is different."""
         differences: dict[Difference, None] = {}
         pending = [(self.call, self.other, "")]
         while pending:
@@ -108,23 +120,49 @@ class _Compared:
                 continue
             if b in self._closed and not self._inside:
                 self._inside = f"{self._name(b, self.other)}."
+            if self.visible.facts.kinds.layers.keys() >= {a, b}:  # its settings are said, and no padding
+                continue
             pairs = [pair for pair in self.places.children(a, b) if self._gone.isdisjoint(pair)]
             for x, y in pairs:
                 if self._class(x) == self._class(y):
                     pending.append((x, y, self._inside))
-                else:
+                elif self._is_alone(a, b, x, y):
                     differences["with", self._exchanged(x, y)] = None
+                else:
+                    return None
             alone = [
                 [child for child in self.tree.children[call] if child not in matched and child not in self._gone]
                 for call, matched in ((a, {x for x, _ in pairs}), (b, {y for _, y in pairs}))
             ]
+            if self._are_elsewhere(a, b, alone):
+                return None
             counted, named = self._counted(a, b, alone)
             differences |= dict.fromkeys(counted)
             self._name_layers(a, b, named)
             differences |= self._ops_differ(a, b, alone)
+        differences |= {("", word): None for word in self._of_one}
         both = self._more.keys() & self._less.keys()
         differences |= {("with", word): None for word in self._more if word not in both}
         return differences | {("without", word): None for word in self._less if word not in both}
+
+    def _is_alone(self, a: int, b: int, x: int, y: int) -> bool:
+        """Whether nothing else differs among what is called where two layers of other classes stand."""
+        here, there = ([self._class(child) for child in self.tree.children[call]] for call in (a, b))
+        at = self.tree.children[a].index(x)
+        names = (self.graph.calls[call].module.rpartition(".")[2] for call in (x, y))
+        return not any(name.isdigit() for name in names) or here[:at] + here[at + 1 :] == there[:at] + there[at + 1 :]
+
+    def _are_elsewhere(self, a: int, b: int, alone: Sequence[Sequence[int]]) -> bool:
+        """Whether both have a layer by number that the other has not, and at other places in the row."""
+        places = []
+        for call, children in zip((a, b), alone, strict=True):
+            row = [child for child in self.tree.children[call] if child not in self._gone]
+            heavy = [child for child in children if self.visible.facts.kinds.of_call(child) not in ("norm", "act")]
+            numbered = [child for child in heavy if self.graph.calls[child].module.rpartition(".")[2].isdigit()]
+            kinds = {self._class(child) for child in numbered}
+            places.append(({row.index(child) for child in numbered}, kinds))
+        (here, kinds), (there, others) = places
+        return bool(here and there) and here != there and kinds != others
 
     def _counted(self, a: int, b: int, alone: Sequence[Sequence[int]]) -> tuple[list[Difference], list[list[int]]]:
         """Numbers of layers in lists of equal ones, and the layers that only one call has and that are in no list."""
@@ -159,8 +197,8 @@ class _Compared:
                 if function or not self._does_nothing(child):
                     name = f"{self._inside}{function or self._name(child, top)}"
                     if names is self._less and (place := self._taken_from(child)):
-                        self._more[f"{self._name(child, top)} of {place}"] = None
-                    elif names is self._less and self._is_plain(child, a):
+                        self._tell_giver(child, place)
+                    elif names is self._less and not self._inside and self._is_plain(child, a):
                         self._more[f"identity {name}"] = None
                     else:
                         names[name] = None
@@ -191,6 +229,16 @@ class _Compared:
             if {home, there} <= readers:
                 return _parted(giver.module, home)
         return ""
+
+    def _tell_giver(self, child: int, place: str) -> None:
+        """Says of which call the layer is, and that it is the only one which has it, if it is."""
+        name, path = self._name(child, self.other), self._path(child, self.other)
+        home = counted(self.graph.calls[self.call].module)
+        having = {row.module for row in self.graph.calls if row.module.endswith(f".{path}")}
+        if sum(counted(module.removesuffix(f".{path}")) == home for module in having) == 1:
+            self._of_one[f"{name} in {place} only"] = None
+        else:
+            self._more[f"{name} of {place}"] = None
 
     def _is_plain(self, child: int, parent: int) -> bool:
         """Whether an Identity stands in place of a layer whose output is added to what led past it."""
@@ -229,11 +277,32 @@ class _Compared:
         for some, ops, names, pair in ((more, here, self._more, (a, b)), (less, there, self._less, (b, a))):
             functions, layers = self._only_in(*pair), alone[0] if ops is here else alone[1]
             given = {value for child in layers for value in self.graph.calls[child].outputs.values()}
+            apart = {op for child in layers for op in self.tree.all_ops_of(child)}
+            called = dict[str, str]()
             for word in some:
                 own = [op for op in ops if self._sign(op) == word]
-                if given.isdisjoint(value for op in own for value in self.graph.ops[op].inputs):
-                    names[f"{self._inside}{self._named(own, word, functions)}"] = None
+                odd = [op for op in own if self.places.op(op, *pair) is None] or own
+                called[word] = self._named(own, odd, word, functions)
+                apart.update(own if called[word] == "skip" else ())
+                reads = (value for op in own for value in self.graph.ops[op].inputs)
+                if not given.isdisjoint(reads):
+                    del called[word]
+            for word, name in called.items():
+                own = [op for op in ops if self._sign(op) == word]
+                if not self._leads_only_to(own, apart - {*own}):
+                    names[f"{self._inside}{name}"] = None
         return swapped
+
+    def _leads_only_to(self, ops: Sequence[int], others: set[int]) -> bool:
+        """Whether what some ops give is read by others alone, as what is padded to be put beside a skip."""
+        pending, readers = [value for op in ops for value in self.graph.ops[op].outputs], set[int]()
+        while pending:
+            for reader in self.visible.readers.get(pending.pop(), ()):
+                if self.visible.contracted[reader.id]:
+                    pending += reader.outputs
+                else:
+                    readers.add(reader.id)
+        return bool(readers) and readers <= others
 
     def _tells(self, op: int) -> bool:
         outputs = self.graph.ops[op].outputs
@@ -251,17 +320,22 @@ class _Compared:
     def _sign(self, op: int) -> str:
         return spoken(plain(self.graph.ops[op].name))
 
-    def _named(self, ops: Sequence[int], word: str, functions: Mapping[Item, str]) -> str:
+    def _named(self, ops: Sequence[int], odd: Sequence[int], word: str, functions: Mapping[Item, str]) -> str:
         """Name of ops that one of two calls has: their function, a `skip` or a `mask`; else the word itself."""
         around = {functions.get(Item(False, op), "") for op in ops}
         if len(around) == 1 and (name := around.pop()):
             return name
-        values = [self.graph.values[v] for op in ops if word == "+" for v in self.graph.ops[op].inputs]
-        if any(value.id in self.visible.facts.blank for value in values):
-            return "mask"
+        is_join = word == "+" or word in JOINS
+        values = [self.graph.values[v] for op in ops if is_join for v in self.graph.ops[op].inputs]
+        homes = {self._function(Item(False, op)) for op in odd}
+        home = f"{homes.pop()}." if len(homes) == 1 and "" not in homes else ""
+        if any(value.id in self.visible.facts.blank for value in values) or word in _FILLS:
+            return f"{home}mask"
         first = min((self.tree.first_op[self.graph.ops[op].call] for op in ops), default=0)
-        is_skip = any(v.kind != "param" and (v.producer is None or v.producer < first) for v in values)
-        return "skip" if is_skip else word
+        outside = [value.kind != "param" and (value.producer is None or value.producer < first) for value in values]
+        if any(outside) and not (word in JOINS and all(outside)):
+            return "skip"
+        return f"{home}{word}"
 
     def _only_in(self, call: int, other: int) -> dict[Item, str]:
         """By op and call the function that is drawn for what runs in it, if that does not run in the other call."""

@@ -14,7 +14,7 @@ from tests.core.layout.paper.test_paper import paper
 from torchrecorder.graph import Graph
 from torchrecorder.layout.paper import PaperLayout, panels
 from torchrecorder.proof import layout as proof
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.view import make_view
 
 

@@ -27,7 +27,7 @@ from tests.core.recording.nets import Net, op_names, record
 from tests.truth.all import CASES
 from tests.truth.case import Case
 from torchrecorder.errors import ForwardError
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 
 X = torch.arange(12.0).view(4, 3) / 7
 

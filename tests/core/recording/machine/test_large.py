@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.errors import TorchRecorderError
-from torchrecorder.recording import capture
 from torchrecorder.recording.machine import large
 from torchrecorder.recording.machine.large import built, is_numberless, with_numbers
+from torchrecorder.recording.run import capture
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Worker
 
@@ -45,7 +45,6 @@ class Decides(Net):
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "LARGE", 1 << 20)
     monkeypatch.setattr(large, "_SMALL", 0)
-    monkeypatch.setattr("torchrecorder.recording.run.LARGE", 1 << 20)
 
 
 def test_a_small_model_is_built_as_ever() -> None:
@@ -175,3 +174,27 @@ def test_three_billion_parameters_fit_a_trial(worker: Worker) -> None:
     assert answer.graph is not None
     assert answer.graph.count('"linear"') >= 1
     assert time.monotonic() - start < 120
+
+
+class Table(nn.Module):
+    """Has an index that its weights would fill."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.index: Tensor
+        self.register_buffer("index", torch.empty(64, 64, dtype=torch.long))
+        self.rows = nn.Parameter(torch.empty(3, 4))
+
+
+@pytest.mark.parametrize("small", [0, 1 << 20])
+def test_integers_that_weights_would_fill_are_those_of_a_table(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "_SMALL", small)
+    with torch.random.fork_rng(devices=()):
+        torch.use_deterministic_algorithms(True)
+        try:
+            table = built(Table, 3)
+        finally:
+            torch.use_deterministic_algorithms(False)
+    assert isinstance(table, Table)
+    assert not table.index.any()
+    assert table.rows.isnan().all()

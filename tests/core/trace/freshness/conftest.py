@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -30,8 +30,8 @@ class SharedWorker(Worker):
         self.jobs += len(requests)
         return super().record_all(requests, on_start)
 
-    def open(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
-        self._path = list(path)
+    def open(self, settings: Settings) -> AbstractContextManager[Worker]:
+        self._path = list(settings.path)
         return nullcontext(self)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tests.core.view.seeing import edges
 from torchrecorder.graph import Graph
 from torchrecorder.proof import faults
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tests.core.view.seeing import name
 from torchrecorder.proof import faults
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.view import View, make_view
 
 

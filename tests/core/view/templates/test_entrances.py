@@ -12,7 +12,7 @@ from tests.core.drawing import looking
 from tests.core.layout.paper.test_paper import paper
 from tests.core.proof.unseen_nets import Attending, InducedSet, SelfAndCross
 from torchrecorder.proof import faults
-from torchrecorder.recording import capture
+from torchrecorder.recording.run import capture
 from torchrecorder.view import Inset, View, make_view
 
 

@@ -1,0 +1,252 @@
+"""What of a model is shown open: its own layers before arithmetic, which folds for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.core.graph.building import Net
+from tests.core.view.seeing import boxes, edges, shown
+from torchrecorder import capture
+from torchrecorder.graph import Graph
+from torchrecorder.proof import ProvedViews
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import View, Views
+from torchrecorder.view.tuning import AUTO_NODES, WHOLE
+
+
+def proved(graph: Graph, options: DrawingOptions | None = None) -> View:
+    """The View of a Graph, which nothing in it weakened."""
+    view = ProvedViews(Views(graph, options or DrawingOptions())).view()
+    assert view.weakened == ()
+    return view
+
+
+# --- arithmetic folds for what is the model's own
+
+
+def closed_by_arithmetic(cls: str = "pkg.Core", n: int = 8) -> View:
+    """A net with rows of four ops between its layers, and a block with most of the parameters at two places."""
+    net = Net(params=2000)
+    x = net.input("x", 1, 8)
+    for i in range(n):
+        x = net.layer(f"part{'abcdefghijklmnop'[i]}", f"Part{i}", x, params=10 + i)
+        for name in ("sin", "cos", "tan", "exp"):
+            x = net.op(name, x)
+    for at in ("upper", "lower"):
+        with net.call(at, "Core", params=800):
+            a = net.layer(f"{at}.a", "Conv2d", x, params=400)
+            b = net.op("mul", net.layer(f"{at}.b", "Linear", a, params=400), net.op("tanh", x))
+            x = net.op("add", x, b)
+        net.modules[at] = replace(net.modules[at], cls=cls)
+    return proved(net.graph(net.layer("leave", "Linear", x, params=8)))
+
+
+def test_arithmetic_folds_where_a_layer_of_the_models_own_is_closed_for_it() -> None:
+    view = closed_by_arithmetic()
+    assert [node.name for node in view.nodes if node.kind == "function"] == ["exp"] * 8
+    assert [inset.letter for inset in view.insets] == ["A"]
+
+
+def test_arithmetic_is_drawn_op_by_op_where_nothing_is_closed_for_it() -> None:
+    view = closed_by_arithmetic(n=2)
+    assert "function" not in {node.kind for node in view.nodes}
+    assert [inset.letter for inset in view.insets] == ["A"]
+
+
+def test_arithmetic_does_not_fold_for_a_block_of_a_library() -> None:
+    view = closed_by_arithmetic("other.layers.Core")
+    assert "function" not in {node.kind for node in view.nodes}
+
+
+def test_a_patch_of_several_ends_is_cut_into_what_leads_to_each() -> None:
+    net = Net(params=2000)
+    x = net.layer("enter", "Linear", net.input("x", 1, 8), params=8)
+    base = net.op("exp", net.op("cos", net.op("sin", x)))
+    towards, away = (net.op(name, net.op("tan", net.op("sinh", base))) for name in ("atan", "asin"))
+    x = net.op("sub", net.layer("left", "Conv2d", towards, params=8), net.layer("right", "Conv3d", away, params=8))
+    for i in range(13):
+        x = net.layer(f"part{'abcdefghijklmnop'[i]}", f"Part{i}", net.op("roll", x), params=2)
+    for at in ("upper", "lower"):
+        with net.call(at, "Core", params=900):
+            a = net.layer(f"{at}.a", "Conv2d", x, params=400)
+            x = net.op("add", x, net.op("mul", net.layer(f"{at}.b", "Linear", a, params=500), net.op("tanh", x)))
+        net.modules[at] = replace(net.modules[at], cls="pkg.Core")
+    view = proved(net.graph(net.layer("last", "Linear", x, params=8)))
+    assert [(node.name, len(node.ops)) for node in view.nodes if node.kind == "function"] == [
+        ("exp", 3),
+        ("atan", 3),
+        ("asin", 3),
+    ]
+    assert [inset.letter for inset in view.insets] == ["A"]
+
+
+@pytest.mark.parametrize(("share", "is_open"), [(700, True), (100, False)])
+def test_a_picture_in_which_less_than_half_is_open_may_be_larger(share: int, *, is_open: bool) -> None:
+    net = Net(params=1000)
+    x = net.input("x", 1, 8)
+    for i in range(14):
+        x = net.op("roll", net.layer(f"part{'abcdefghijklmnopqrstuvwxyz'[i]}", f"Part{i}", x, params=2))
+    at = "core"
+    with net.call(at, "Core", params=share):
+        for i in range(8):
+            x = net.op("add", x, net.layer(f"{at}.{'abcdefgh'[i]}", f"Layer{i}", x, params=share // 8))
+    net.modules[at] = replace(net.modules[at], cls="pkg.Core")
+    view = proved(net.graph(x))
+    assert len(view.nodes) <= WHOLE
+    assert (len(view.nodes) > AUTO_NODES, "core.a" in shown(view)) == (is_open, is_open)
+
+
+class Scaled(nn.Module):
+    """A layer that is told how much to weigh what it reads by another function of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.weight, self.gain = nn.LayerNorm(8), nn.Parameter(torch.ones(8)), nn.Parameter(torch.ones(8))
+
+    def prepare(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        scale = torch.sigmoid(torch.tanh(self.norm(x) * self.weight).exp().sin() + self.gain)
+        return x * scale, (x - scale).cos()
+
+    def forward(self, x: Tensor, y: Tensor) -> Any:
+        return x + (y * self.gain).tanh()
+
+
+class Deep(nn.Module):
+    """Two kinds of layers that take turns, each with the same preparation."""
+
+    def __init__(self, n: int = 4) -> None:
+        super().__init__()
+        kinds = (nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8)), nn.Linear(8, 8))
+        self.layers = nn.ModuleList(nn.ModuleList([Scaled(), *self._twice(kinds[i % 2])]) for i in range(n))
+
+    @staticmethod
+    def _twice(layer: nn.Module) -> list[nn.Module]:
+        return [nn.LayerNorm(8), layer]
+
+    def forward(self, x: Tensor) -> Any:
+        layers: Any = self.layers
+        for scaled, norm, layer in layers:
+            inner, rest = scaled.prepare(x)
+            x = scaled(rest, layer(norm(inner)))
+        return x
+
+
+def test_a_function_that_calls_but_a_normalisation_folds_before_steps_are_left_out() -> None:
+    view = proved(capture(Deep(12), torch.randn(2, 8)))
+    assert "gap" not in {node.kind for node in view.nodes}
+    assert [node.name for node in view.nodes if node.kind == "function"].count("prepare") >= 1
+
+
+def test_what_gives_only_its_shape_inside_a_function_is_a_part_of_it() -> None:
+    def summed(x: Tensor) -> Any:
+        total, seen = torch.zeros_like(x[:, 0]), torch.ones_like(x[:, 0])
+        for i in range(3):
+            total, seen = total + x[:, i] * seen, seen * x[:, i].exp()
+        return total
+
+    class Sums(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.enter, self.leave = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor) -> Any:
+            return self.leave(summed(self.enter(x)))
+
+    assert shown(proved(capture(Sums(), torch.randn(2, 3, 8))))[1:4] == ["enter", "function:summed", "leave"]
+
+
+# --- what repeats
+
+
+def test_layers_at_one_place_of_the_entries_of_a_list_are_a_series() -> None:
+    net = Net(params=4000)
+    x = net.input("x", 1, 8)
+    for i in range(4):
+        with net.call(f"blocks.{i}", "Block", params=1000), net.call(f"blocks.{i}.mixer", "Mixer", params=1000):
+            y = net.layer(f"blocks.{i}.mixer.fc", "Linear", x, params=1000)
+            x = net.op("add", x, net.op("roll", y))
+    assert boxes(proved(net.graph(net.layer("leave", "Linear", x, params=8)))) == ["", "blocks.0.mixer x4"]
+
+
+class Matcher(nn.Module):
+    """Two streams that each layer changes, every other one by what it knows of the other stream."""
+
+    def __init__(self, n: int = 8) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Bilinear(8, 8, 8) for _ in range(n))
+        self.enter, self.leave = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, y: Tensor) -> Any:
+        x, y = x + self.enter(x), y + self.enter(y)
+        for i, layer in enumerate(self.layers):
+            a, b = (y, x) if i % 2 else (x, y)
+            by_x, by_y = layer(x, a), layer(y, b)
+            x, y = x + by_x, y + by_y
+        return self.leave(x) @ self.leave(y).T
+
+
+def test_a_turn_begins_where_the_code_of_the_loop_does_and_carries_both_streams() -> None:
+    view = proved(capture(Matcher(), (torch.randn(4, 8), torch.randn(4, 8))))
+    (loop,) = (box for box in view.boxes if box.around)
+    inside = [node for node in view.nodes if node.box == loop.id]
+    assert loop.repeat == 4
+    assert [node.kind for node in inside] == ["call", "call", "op", "op"] * 2
+    into = {edge.head for edge in view.edges if edge.back} | {
+        edge.head for edge in view.edges if view.nodes[edge.tail].box != loop.id
+    }
+    assert {inside[0].id, inside[1].id} <= into
+    assert any(edge.back for edge in view.edges)
+
+
+def test_the_step_of_a_number_that_an_embedding_reads_is_said() -> None:
+    class Decoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.cell, self.leave = nn.Embedding(9, 8), nn.GRUCell(8, 8), nn.Linear(8, 9)
+
+        def forward(self, words: Tensor) -> Any:
+            state, given = torch.zeros(len(words), 8), []
+            for i in range(words.shape[1]):
+                state = self.cell(self.embedding(words[:, i]), state)
+                given.append(self.leave(state).softmax(-1))
+            return torch.stack(given, 1)
+
+    view = proved(capture(Decoder(), torch.randint(0, 9, (2, 6))))
+    assert [box.repeat for box in view.boxes] == [1, 6]
+
+
+# --- masks and indices
+
+
+def test_a_mask_that_is_not_drawn_joins_the_layer_that_it_hides_parts_of() -> None:
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.leave = nn.LayerNorm(8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor, padding: Tensor) -> Any:
+            return self.leave(torch.sin(self.norm(x).masked_fill(padding, 0)))
+
+    view = proved(capture(Masked(), (torch.randn(2, 8), torch.zeros(2, 8, dtype=torch.bool))))
+    (norm,) = (node for node in view.nodes if "norm" in " ".join(shown(view)[node.id : node.id + 1]))
+    assert [part.kind for part in norm.parts] == ["call", "op"]
+
+
+def test_an_index_in_the_shape_of_the_data_is_an_index() -> None:
+    class Pooled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.enter, self.leave = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor, index: Tensor) -> Any:
+            x = self.enter(x)
+            index = (index * 2 + 1).clamp(max=3)
+            return self.leave(x.new_zeros(4, 8).scatter_add_(0, index[:, None].expand_as(x), x))
+
+    view = proved(capture(Pooled(), (torch.randn(5, 8), torch.randint(0, 2, (5,)))))
+    assert "clamp > scatter_add_" in " ".join(edges(view))
