@@ -66,11 +66,10 @@ class Strip:
             return
         same = tuple(frozenset(row) for row in rows)
         if same in kept:
-            ways = [(price, first), (self._tried(box, kept[same]), kept[same])]
+            kept[same] = min((price, first), (self._tried(box, kept[same]), kept[same]), key=lambda way: way[0])[1]
         else:  # exchanges end where none saves anything, so there are two places to begin
             other = first.mirrored(first=1 if self.is_bound else 0)
-            ways = [self._untangled(box, way) for way in (first, other)]
-        _, kept[same] = min(ways, key=lambda way: way[0])
+            *_, kept[same] = min(self._untangled(box, first), self._untangled(box, other), key=lambda way: way[:2])
         self._arranged(box, kept[same])
 
     def _out_of_order(self) -> int:
@@ -79,12 +78,13 @@ class Strip:
         ports = next((row for row in ends if len(row) > 1), [])
         return sum((a.order > b.order) - (a.order < b.order) for a, b in combinations(ports, 2))
 
-    def _untangled(self, box: int | None, best: Order) -> tuple[float, Order]:
-        """The cheapest order that exchanges lead to, after its price."""
+    def _untangled(self, box: int | None, best: Order) -> tuple[float, float, Order]:
+        """The cheapest order that exchanges lead to, after its crossings and its price."""
         price = self._tried(box, best)
         if not math.isfinite(price):
-            return price, best
+            return price, price, best
         seen = [best]
+        crossed = len(self._crossed) + self._entered
         left = tuning.EXCHANGES * len(self._crossed)
         pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
         while left and (order := next(pending, None)):
@@ -94,8 +94,9 @@ class Strip:
             left -= 1
             if (cost := self._tried(box, order)) < price - 1.0:
                 price, best, left = cost, order, tuning.EXCHANGES * len(self._crossed)
+                crossed = len(self._crossed) + self._entered
                 pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
-        return price, best
+        return crossed, price, best
 
     def _tried(self, box: int | None, order: Order) -> float:
         try:
