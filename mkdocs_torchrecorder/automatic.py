@@ -48,10 +48,11 @@ class ModuleDiagrams(griffe.Extension):
             if not isinstance(cls, griffe.Class):
                 continue
             names = (cls.path, *others[cls.path])
-            is_module = _is_module(cls, loader.modules_collection)
-            self._documented.update(dict.fromkeys(names, is_module is not False))
-            if is_module is not False:
-                obstacle = why_not_tried((*names, *_bases(cls, loader.modules_collection)))
+            bases = [*_bases(cls, loader.modules_collection)]
+            may_be = any(may for _, may in bases)
+            self._documented.update(dict.fromkeys(names, may_be))
+            if may_be:
+                obstacle = why_not_tried((*names, *(base for base, _ in bases)))
                 docstring = cls.docstring or griffe.Docstring("", parent=cls)
                 cls.docstring = self._with_diagram(docstring, names, obstacle)
 
@@ -102,31 +103,19 @@ def _other_names(pkg: griffe.Module) -> Mapping[str, list[str]]:
     return names
 
 
-def _is_module(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[str, ...] = ()) -> bool | None:
-    """Whether a class is an `nn.Module`; None if it has a base that griffe does not know."""
-    answers: list[bool | None] = []
+def _bases(
+    cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[str, ...] = ()
+) -> Iterator[tuple[str, bool]]:
+    """The names of a class's bases, and of theirs, each with whether it is an `nn.Module`, as far as griffe sees."""
     for base in cls.bases:
         path = base if isinstance(base, str) else base.canonical_path
-        if path in _MODULE:
-            return True
-        if path.partition(".")[0] in _OF_PYTHON or path.startswith(_NO_MODULES):
-            continue
         parent = _loaded(path, loaded)
-        known = isinstance(parent, griffe.Class) and parent.path not in seen
-        answers.append(_is_module(parent, loaded, (*seen, cls.path)) if known else None)  # type: ignore[arg-type]
-    if True in answers:
-        return True
-    return None if None in answers else False
-
-
-def _bases(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[str, ...] = ()) -> Iterator[str]:
-    """The names of a class's bases, and of theirs, as far as griffe knows them."""
-    for base in cls.bases:
-        path = base if isinstance(base, str) else base.canonical_path
-        yield path
-        parent = _loaded(path, loaded)
-        if isinstance(parent, griffe.Class) and parent.path not in seen:
-            yield from _bases(parent, loaded, (*seen, cls.path))
+        is_other = path.partition(".")[0] in _OF_PYTHON or path.startswith(_NO_MODULES)
+        is_known = isinstance(parent, griffe.Class) and parent.path not in seen
+        yield path, path in _MODULE or not (is_other or is_known)
+        if isinstance(parent, griffe.Class) and is_known:
+            above = _bases(parent, loaded, (*seen, cls.path))
+            yield from ((name, may_be and not is_other) for name, may_be in above)
 
 
 def _loaded(path: str, loaded: griffe.ModulesCollection) -> object:

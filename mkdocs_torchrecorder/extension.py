@@ -37,7 +37,6 @@ from markdown.preprocessors import Preprocessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER, AtomicString, code_escape
 
-from mkdocs_torchrecorder.block import with_block
 from mkdocs_torchrecorder.fence import (
     Fence,
     continued,
@@ -48,9 +47,8 @@ from mkdocs_torchrecorder.fence import (
     show_examples,
     without_shown,
 )
-from mkdocs_torchrecorder.figure import fill
-from mkdocs_torchrecorder.links import nowhere
-from mkdocs_torchrecorder.page import KeepSource, MarkdownPage, draw, folder_of_markdown, page_of_markdown
+from mkdocs_torchrecorder.figure import Find, PageFiller
+from mkdocs_torchrecorder.page import KeepSource, MarkdownPage, draw, folder_of_markdown, page_of_markdown, with_block
 from mkdocs_torchrecorder.site import DiagramsFailed, FenceSite, tell
 from mkdocs_torchrecorder.zensical import ZensicalPage, find_later, with_references
 from torchrecorder.site import SETTINGS, Message, Site, words
@@ -92,18 +90,16 @@ class TorchRecorderExtension(Extension):
         page, zensical = page_of_markdown(md, html), ZensicalPage.of(md)
         site = FenceSite(folder_of_markdown(md), self.getConfigs(), page.location, PersistentWorker.of_process)
         draw([page], site)
-        find = nowhere
+        find: Find = find_later if zensical is not None and zensical.has_references else lambda _: None
         if zensical is not None:
-            find = find_later if zensical.has_references else nowhere
             _follow(zensical, site)
         if problems := site.fatal():
             raise DiagramsFailed("\n".join(problems))
         style, *both = words.assets()
         script, models_script = (f'<script type="module">{it}</script>' for it in both)  # run when the page is there
         translate = words.translation(zensical.language if zensical is not None else "")
-        return with_references(
-            fill(html, site, find, (script, models_script), style=f"<style>{style}</style>", translate=translate)
-        )
+        scripts, style = (script, models_script), f"<style>{style}</style>"
+        return with_references(PageFiller(site, find, scripts, style=style, translate=translate).fill(html))
 
 
 _said: set[str] = set()

@@ -49,10 +49,6 @@ _DIRECTIVE = re.compile(rf"(?P<prefix>[ >]*)\.\. {LANGUAGE}(?:-table|-models)?::
 _NEAR = 0.85
 """How like our word another one is, by difflib, if it is likely to stand for it."""
 
-_UNWANTED = "off"
-"""Stands in the first line of an automatic fence of a class for which no diagram is asked."""
-_PROBLEM = "! "
-"""Begins a line of an automatic fence that says what is wrong with the docstring."""
 _MARKER_START = '<div class="torchrecorder-marker" data-fence="'
 _MARKER = re.compile(rf'{_MARKER_START}([\w=-]+)"(?: data-search-exclude="")?>(.*?)</div>', re.ASCII | re.DOTALL)
 _SHOWN = re.compile(r"<(pre|code|textarea|script|style)\b.*?</\1>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
@@ -155,10 +151,12 @@ def _fence_at(lines: Sequence[str], at: int) -> tuple[PlacedFence | None, int]:
     elif not problem and closing.strip() != ticks:
         problem = f"the fence is closed by {closing.strip()}, which is longer than its opening: write {ticks}"
     kind = "" if problem or ours is None else ours["kind"] or ""
-    read = {"-automatic": _read_automatic, "-models": _read_models}.get(kind, read_fence)
-    body = Body("", fault=problem) if problem or ours is None else read(ours["header"], inner)
-    is_wanted = ours is None or ours["header"].strip() != _UNWANTED
-    fence = Fence(body, raw, is_automatic=kind == "-automatic", is_list=kind == "-models", is_wanted=is_wanted)
+    if kind == "-automatic":
+        fence = replace(_fence("".join(inner).strip()), raw=raw)
+    else:
+        read = _read_models if kind else read_fence
+        body = Body("", fault=problem) if problem or ours is None else read(ours["header"], inner)
+        fence = Fence(body, raw, is_list=bool(kind))
     return PlacedFence(fence, opening["prefix"], at, end), end
 
 
@@ -234,15 +232,6 @@ def read_fence(first: str, lines: Sequence[str]) -> Body:
     return replace(body, target=body.target or named or "", options=options, problems=tuple(problems))
 
 
-def _read_automatic(first: str, lines: Sequence[str]) -> Body:
-    how, pattern, obstacle, *_ = (*first.strip().split(" ", 2), "", "")
-    wrong = tuple(line.removeprefix(_PROBLEM) for line in lines if line.startswith(_PROBLEM))
-    body = Body.read(line for line in lines if not line.startswith(_PROBLEM))
-    is_tried = how in ("tried", "ranked")
-    is_ranked = how == "ranked"
-    return replace(body, problems=wrong, pattern=pattern, is_tried=is_tried, is_ranked=is_ranked, obstacle=obstacle)
-
-
 def _read_models(first: str, lines: Sequence[str]) -> Body:
     from torchrecorder.site import read_list
 
@@ -252,18 +241,16 @@ def _read_models(first: str, lines: Sequence[str]) -> Body:
 
 def automatic_fence(body: Body | None, name: str) -> str:
     """Text of the fence for a documented class, of which a block of the page may say more than its body."""
-    if body is None:
-        return f"```{LANGUAGE}-automatic {_UNWANTED}\n{name}\n```"
-    how = "ranked" if body.is_ranked else "tried" if body.is_tried else "named"
-    options = [f":{name}: {value or ''}".rstrip() for name, value in body.options.items()]
-    problems = [f"{_PROBLEM}{problem}" for problem in body.problems]
-    first = f"```{LANGUAGE}-automatic {how} {body.pattern} {body.obstacle}".rstrip()
-    return "\n".join([first, body.target, *options, *problems, "```"])
+    fence = Fence(body or Body(name), "", is_automatic=True, is_wanted=body is not None)
+    return f"```{LANGUAGE}-automatic\n{_packed(fence)}\n```"
+
+
+def _packed(fence: Fence) -> str:
+    return base64.urlsafe_b64encode(json.dumps(asdict(fence)).encode()).decode()
 
 
 def marker(fence: Fence, caption: str = "") -> str:
-    data = base64.urlsafe_b64encode(json.dumps(asdict(fence)).encode()).decode()
-    return f'{_MARKER_START}{data}" data-search-exclude="">{caption}</div>'
+    return f'{_MARKER_START}{_packed(fence)}" data-search-exclude="">{caption}</div>'
 
 
 def is_marker(text: str) -> bool:

@@ -6,17 +6,16 @@ It looks right without a style sheet, because Python-Markdown alone cannot bring
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from html import escape
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mkdocs_torchrecorder.fence import Fence, marked_fences, marker, replace_markers
-from mkdocs_torchrecorder.links import Find, nowhere
-from torchrecorder.site import CopyNumbers, Outcome, Site, data_address, facts_line, words
+from torchrecorder.site import CopyNumbers, Outcome, Site, data_address, facts_line, names_of_class, words
 
 if TYPE_CHECKING:
     from torchrecorder.site import ModelList
@@ -32,67 +31,166 @@ _BOX = (
 )
 
 
-def fill(
-    html: str,
-    site: Site[Fence],
-    find: Find = nowhere,
-    scripts: tuple[str, str] | None = None,
-    save: Callable[[str], str] | None = None,
-    *,
-    page_of: Callable[[Fence], str | None] = lambda _: None,
-    style: str = "",
-    translate: words.Translate = words.in_english,
-) -> str:
-    """The HTML of a page with its diagrams; markers of fences that were not drawn stay.
+Find: TypeAlias = Callable[[str], str | None]
+"""Gives the address of a class, seen from one page; None if it has no page."""
 
-    Args:
-        html: Of the page.
-        site: Knows what became of its fences.
-        find: Knows the pages that pictures link to.
-        scripts: The elements of the script, and of that of tables of models. None for paper: no style sheet, and a
-            switch shows its first depth alone.
-        save: Makes a file of an SVG and gives its address, seen from the page.
-        page_of: Gives the address of the page of a fence, seen from this one.
-        style: The element of the style sheet, if the page does not link it.
-        translate: Gives our texts in the language of the page.
-    """
-    copies, can_hide = CopyNumbers(), scripts is not None
-    models = partial(table_of_models, site=site, find=find, page_of=page_of, save=save, translate=translate)
 
-    def placed(fence: Fence, caption: str) -> str:
+@dataclass(frozen=True, slots=True)
+class PageFiller:
+    """Puts the diagrams of one page into its HTML."""
+
+    site: Site[Fence]
+    """Knows what became of the fences."""
+    find: Find = lambda _: None
+    """Knows the pages that pictures link to."""
+    scripts: tuple[str, str] | None = None
+    """The elements of the script, and of that of tables of models. None for paper: no style sheet, and a switch shows
+    its first depth alone."""
+    save: Callable[[str], str] | None = None
+    """Makes a file of an SVG and gives its address, seen from the page."""
+    page_of: Callable[[Fence], str | None] = lambda _: None
+    """Gives the address of the page of a fence, seen from this one."""
+    style: str = ""
+    """The element of the style sheet, if the page does not link it."""
+    translate: words.Translate = words.in_english
+    """Gives our texts in the language of the page."""
+    _copies: CopyNumbers = field(default_factory=CopyNumbers)
+
+    def fill(self, html: str) -> str:
+        """The HTML with figures in place of its markers; those of fences that were not drawn stay."""
+        filled = replace_markers(self._with_summary(html) if self.site.settings.summary else html, self._placed)
+        before, end, after = filled.rpartition("</figure>")
+        if not end:
+            return filled
+        # In the figure, whose words no search finds.
+        wanted = ("torchrecorder-zoom", "torchrecorder-models")
+        needed = "".join(script for name, script in zip(wanted, self.scripts or (), strict=False) if name in before)
+        return f"{before}{self.style}{needed}{end}{after}"
+
+    def _placed(self, fence: Fence, caption: str) -> str:
         if fence.is_list:
             from torchrecorder.site import ModelList
 
-            outcomes = [site.shown(row) for row in fence.rows()]
-            listed = ModelList.of(fence.body)
-            return marker(fence, caption) if None in outcomes else models(listed, outcomes, fence.body.options, caption)
-        outcome = site.shown(fence)
+            outcomes, listed = [self.site.shown(row) for row in fence.rows()], ModelList.of(fence.body)
+            is_drawn = None not in outcomes
+            return self._models(listed, outcomes, fence.body.options, caption) if is_drawn else marker(fence, caption)
+        outcome = self.site.shown(fence)
         if outcome is None:
             return marker(fence, caption)
         if fence.is_automatic and outcome.is_skipped:
             return ""
-        if not can_hide and outcome.diagram is not None:
+        if self.scripts is None and outcome.diagram is not None:
             outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         try:
-            shown = figure(outcome, copies, find, caption=caption, can_hide=can_hide, save=save, translate=translate)
+            shown = self.figure(outcome, caption)
         except Exception as unexpected:  # of one figure, which must not cost the page
             target, name = outcome.request.recording.target, outcome.request.figure.name
-            error = site.unforeseen(target, unexpected, fence.page)
-            return error_box(target, (str(error),), name, translate)
-        is_shut = fence.is_automatic and can_hide and outcome.is_closed(site.settings.place)
-        if not is_shut:
+            return error_box(target, (str(self.site.unforeseen(target, unexpected, fence.page)),), name, self.translate)
+        if not (fence.is_automatic and self.scripts is not None and outcome.is_closed(self.site.settings.place)):
             return shown
-        title = escape(outcome.title(translate))  # which readers click at
+        title = escape(outcome.title(self.translate))  # which readers click at
         return f'<details class="torchrecorder-closed"><summary>{title}</summary>{shown}</details>'
 
-    filled = replace_markers(_with_summary(html, site, models) if site.settings.summary else html, placed)
-    before, end, after = filled.rpartition("</figure>")
-    if not end:
-        return filled
-    # In the figure, whose words no search finds.
-    wanted = ("torchrecorder-zoom", "torchrecorder-models")
-    needed = "".join(script for name, script in zip(wanted, scripts or (), strict=False) if name in before)
-    return f"{before}{style}{needed}{end}{after}"
+    def figure(self, outcome: Outcome, caption: str = "") -> str:
+        """Figure of a request, a box if nothing of it was drawn.
+
+        `caption` is HTML; if it was not read as Markdown, it is text.
+        """
+        options, translate = outcome.request.figure, self.translate
+        if outcome.diagram is None:
+            return error_box(outcome.request.recording.target, outcome.reasons(translate), options.name, translate)
+        width = {"": "auto", "image": "fit-content"}.get(options.figwidth, options.figwidth)
+        style = _FIGURE.format(width) + (options.align or "center")
+        attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
+        shown = self._copies.contents(
+            outcome.diagram,
+            options,
+            copy=self._copies.add(outcome.diagram, options.name),
+            urls={cls: url for cls in outcome.diagram.classes if options.links and (url := self.find(cls))},
+            can_hide=self.scripts is not None,
+            save=self.save,
+            about=outcome.about(translate),
+            translate=translate,
+        )
+        caption = caption or escape(options.caption)
+        for text in filter(None, options.legend.split("\n\n")):
+            caption += f'<small style="{_NOTE}">{escape(text)}</small>'
+        if text := facts_line(outcome, translate):
+            caption += f'<small class="torchrecorder-facts" style="{_NOTE}">{escape(text)}</small>'
+        if text := outcome.reader_line(translate):
+            style = f"{_NOTE};font-weight:bold" if outcome.error else _NOTE
+            caption += f'<small class="torchrecorder-remark" style="{style}">{words.coded(text)}</small>'
+        return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
+
+    def _with_summary(self, html: str) -> str:
+        """The HTML of a page with a table of the models that mkdocstrings shows there, before the first of them."""
+        shown = {fence.body.target: self.site.shown(fence) for fence in marked_fences(html) if fence.is_automatic}
+        drawn = {target: outcome for target, outcome in shown.items() if outcome is not None and outcome.diagram}
+        from torchrecorder.site import FEWEST_MODELS, ModelList
+
+        first = _FIRST_CLASS.search(html)
+        if first is None or len(drawn) < FEWEST_MODELS:
+            return html
+        table = self._models(ModelList.of_targets(drawn), [*drawn.values()])
+        return f"{html[: first.start()]}{table}{html[first.start() :]}"
+
+    def _models(
+        self,
+        shown: ModelList,
+        outcomes: Iterable[Outcome | None],
+        options: Mapping[str, str | None] = MappingProxyType({}),
+        caption: str = "",
+    ) -> str:
+        """Table or grid of models; `caption` is HTML, and one among the options is text."""
+        from torchrecorder.site import ModelRow, models_html, rows_of
+
+        named = {
+            other.request.recording: f"{page}#{anchor(other.request.figure.name)}"
+            for place, other in self.site.results.items()
+            if place.row < 0 and other.request.figure.name and (page := self.page_of(place)) is not None
+        }
+        rows = []
+        for listed, outcome in rows_of(shown, outcomes):
+            diagram, recording = outcome.diagram, outcome.request.recording
+            url = named.get(recording) or self.find(recording.target.partition("(")[0]) or ""
+            picture = ""
+            if diagram is not None and (shown.is_grid or "picture" in shown.columns):
+                picture = (self.save or data_address)(diagram.without_foot().standalone_svg())
+            rows.append(ModelRow(listed, outcome, url, picture))
+        attributes = _attributes(
+            options.get("name") or "", ("torchrecorder-models", *(options.get("class") or "").split()), _LIST
+        )
+        caption = caption or escape(options.get("caption") or "")
+        return f"<figure{attributes}>{models_html(shown, rows, caption, self.translate)}</figure>"
+
+
+def finder(plugins: Mapping[str, object], page_url: str) -> Find:
+    """Finds what the plugin autorefs finds, seen from a page; nothing where mkdocstrings has not brought it along.
+
+    Not by elements that autorefs replaces itself: it has done so before the figures are put into the pages, and what it
+    does not find it warns of.
+    """
+    get: Callable[..., object] | None = getattr(plugins.get("autorefs"), "get_item_url", None)
+    if get is None:
+        return lambda _: None
+    logger = logging.getLogger(f"mkdocs.plugins.{get.__module__}")  # as plugins of MkDocs name theirs
+
+    def ask(name: str) -> str | None:
+        # Autorefs would warn of a class with several pages: no author wrote a reference to correct.
+        logger.addFilter(_reject)
+        try:
+            url = get(name, from_url=page_url)
+        except KeyError:
+            return None
+        finally:
+            logger.removeFilter(_reject)
+        return str(url[0] if isinstance(url, tuple) else url)  # up to version 1.3 it gives no title
+
+    return lambda cls: next(filter(None, map(ask, names_of_class(cls))), None)
+
+
+def _reject(record: logging.LogRecord) -> bool:
+    return False
 
 
 def drop_markers(html: str, page: str, site: Site[Fence]) -> str:
@@ -105,97 +203,6 @@ def drop_markers(html: str, page: str, site: Site[Fence]) -> str:
         return error_box(fence.body.target, (text,))
 
     return replace_markers(html, box)
-
-
-def figure(
-    outcome: Outcome,
-    page: CopyNumbers,
-    find: Find = nowhere,
-    *,
-    caption: str = "",
-    can_hide: bool = True,
-    save: Callable[[str], str] | None = None,
-    translate: words.Translate = words.in_english,
-) -> str:
-    """Figure of a request, a box if nothing of it was drawn; arguments as `fill`.
-
-    `caption` is HTML; if it was not read as Markdown, it is text.
-    """
-    options = outcome.request.figure
-    if outcome.diagram is None:
-        return error_box(outcome.request.recording.target, outcome.reasons(translate), options.name, translate)
-    width = {"": "auto", "image": "fit-content"}.get(options.figwidth, options.figwidth)
-    style = _FIGURE.format(width) + (options.align or "center")
-    attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
-    urls = {cls: url for cls in outcome.diagram.classes if options.links and (url := find(cls))}
-    copy = page.add(outcome.diagram, options.name)
-    shown = page.contents(
-        outcome.diagram,
-        options,
-        copy=copy,
-        urls=urls,
-        can_hide=can_hide,
-        save=save,
-        about=outcome.about(translate),
-        translate=translate,
-    )
-    caption = caption or escape(options.caption)
-    for text in filter(None, options.legend.split("\n\n")):
-        caption += f'<small style="{_NOTE}">{escape(text)}</small>'
-    if text := facts_line(outcome, translate):
-        caption += f'<small class="torchrecorder-facts" style="{_NOTE}">{escape(text)}</small>'
-    if text := outcome.reader_line(translate):
-        style = f"{_NOTE};font-weight:bold" if outcome.error else _NOTE
-        caption += f'<small class="torchrecorder-remark" style="{style}">{words.coded(text)}</small>'
-    return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
-
-
-def _with_summary(html: str, site: Site[Fence], models: Callable[..., str]) -> str:
-    """The HTML of a page with a table of the models that mkdocstrings shows there, before the first of them."""
-    shown = {fence.body.target: site.shown(fence) for fence in marked_fences(html) if fence.is_automatic}
-    drawn = {target: outcome for target, outcome in shown.items() if outcome is not None and outcome.diagram}
-    from torchrecorder.site import FEWEST_MODELS, ModelList
-
-    first = _FIRST_CLASS.search(html)
-    if first is None or len(drawn) < FEWEST_MODELS:
-        return html
-    table = models(ModelList.of_targets(drawn), [*drawn.values()])
-    return f"{html[: first.start()]}{table}{html[first.start() :]}"
-
-
-def table_of_models(
-    shown: ModelList,
-    outcomes: Iterable[Outcome | None],
-    options: Mapping[str, str | None] = MappingProxyType({}),
-    caption: str = "",
-    *,
-    site: Site[Fence],
-    find: Find,
-    page_of: Callable[[Fence], str | None],
-    save: Callable[[str], str] | None,
-    translate: words.Translate,
-) -> str:
-    """Table or grid of models; `caption` is HTML, and one among the options is text."""
-    from torchrecorder.site import ModelRow, models_html, rows_of
-
-    named = {
-        other.request.recording: f"{page}#{anchor(other.request.figure.name)}"
-        for place, other in site.results.items()
-        if place.row < 0 and other.request.figure.name and (page := page_of(place)) is not None
-    }
-    rows = []
-    for listed, outcome in rows_of(shown, outcomes):
-        diagram, recording = outcome.diagram, outcome.request.recording
-        url = named.get(recording) or find(recording.target.partition("(")[0]) or ""
-        picture = ""
-        if diagram is not None and (shown.is_grid or "picture" in shown.columns):
-            picture = (save or data_address)(diagram.without_foot().standalone_svg())
-        rows.append(ModelRow(listed, outcome, url, picture))
-    attributes = _attributes(
-        options.get("name") or "", ("torchrecorder-models", *(options.get("class") or "").split()), _LIST
-    )
-    caption = caption or escape(options.get("caption") or "")
-    return f"<figure{attributes}>{models_html(shown, rows, caption, translate)}</figure>"
 
 
 def error_box(

@@ -22,8 +22,7 @@ from mkdocs.utils import get_relative_url
 
 from mkdocs_torchrecorder.extension import TorchRecorderExtension
 from mkdocs_torchrecorder.fence import Fence, asked_fences, marked_fences
-from mkdocs_torchrecorder.figure import anchor, drop_markers, fill
-from mkdocs_torchrecorder.links import finder
+from mkdocs_torchrecorder.figure import PageFiller, anchor, drop_markers, finder
 from mkdocs_torchrecorder.page import MarkdownPage, draw, page_of_file
 from mkdocs_torchrecorder.site import FenceSite, warn_of_place
 from torchrecorder.site import SETTINGS, PersistentWorker, Site, words
@@ -59,19 +58,7 @@ class TorchRecorderConfig(Config):  # type: ignore[no-untyped-call] # of MkDocs
 class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-untyped-call] # of MkDocs
     """Draws the diagrams of a site.
 
-    MkDocs calls, in this order:
-
-    - `on_startup`: a server gets a worker that outlives its builds;
-    - `on_config`: the settings are read; every Markdown of the build gets the extension;
-    - `on_files`: the style sheet and the script become files of the site;
-    - `on_page_content`, for each page: what records is started, once a diagram needs it;
-    - `on_env`, when all pages are converted: the diagrams of the whole site are drawn, and failures reported;
-    - `on_page_context`, after the search plugin: the figures of a page replace its markers;
-    - `on_post_page`: the figures of other pages replace the markers that a blog has copied from them;
-    - `on_post_build`: so they do in files that other plugins have written by themselves, such as a page to print;
-    - `on_serve`, after a server's first build: it watches the files of the models;
-    - `on_shutdown`: the worker of a server ends.
-
+    MkDocs calls the methods in the order in which they stand here, the last three where there is a reason to.
     A server's next builds begin at `on_config`.
     """
 
@@ -87,10 +74,6 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         """Have a server's builds share a worker; that this method exists has MkDocs keep the plugin between them."""
         if command == "serve":
             self._lasting = PersistentWorker()
-
-    def on_shutdown(self) -> None:
-        if self._lasting is not None:
-            self._lasting.close()
 
     @event_priority(BEFORE_MKDOCSTRINGS)
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig | None:
@@ -131,11 +114,8 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
                 self._site.expect(fence, fence.body, options)
         return None
 
-    def on_build_error(self, *, error: Exception) -> None:
-        if self._site is not None:
-            self._site.close()
-
     def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment | None:
+        """Draw the diagrams of all pages, and report failures."""
         site = self._site
         if site is None:
             return None
@@ -163,6 +143,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     def on_page_context(
         self, context: TemplateContext, *, page: Page, config: MkDocsConfig, nav: Navigation
     ) -> TemplateContext | None:
+        """Put the figures into a page, which search has read by now."""
         if self._site is not None and marked_fences(page.content or ""):
             page.content = self._fill(self._site, page.content or "", page.url, config)
         return context
@@ -195,9 +176,18 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]
     ) -> LiveReloadServer | None:
+        """Have the server watch the files of the models, after its first build."""
         self._server = server
         self._watch()
         return server
+
+    def on_build_error(self, *, error: Exception) -> None:
+        if self._site is not None:
+            self._site.close()
+
+    def on_shutdown(self) -> None:
+        if self._lasting is not None:
+            self._lasting.close()
 
     def _fill(self, site: Site[Fence], html: str, url: str, config: MkDocsConfig) -> str:
         # The script stands in the contents: themes that load a page into another run those of its contents only.
@@ -219,13 +209,14 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             return None if to is None else get_relative_url(to, url)
 
         find = finder(config.plugins, url)
-        return fill(html, site, find, (script, models_script), save, page_of=page_of, translate=_translate(config))
+        filler = PageFiller(site, find, (script, models_script), save, page_of, translate=_translate(config))
+        return filler.fill(html)
 
     def _fill_file(self, site: Site[Fence], file: Path, config: MkDocsConfig) -> None:
         html = file.read_text(encoding="utf-8", errors="surrogateescape")
         if marked_fences(html):
             url = file.relative_to(config.site_dir).as_posix()
-            filled = fill(html, site, finder(config.plugins, url), translate=_translate(config))
+            filled = PageFiller(site, finder(config.plugins, url), translate=_translate(config)).fill(html)
             filled = drop_markers(filled, url, site)
             file.write_text(filled, encoding="utf-8", errors="surrogateescape")
 

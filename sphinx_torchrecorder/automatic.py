@@ -5,14 +5,14 @@ at the bases of the class is enough to know a module, and nothing is imported fo
 
 What a docstring becomes is decided by other extensions too, and its first sentence stands in tables of autosummary. So
 nothing is added to the docstring: a placeholder goes behind the nodes that were made of it. Whether a diagram takes its
-place is decided at the end, when all classes are known and drawn.
+place is decided at the end, when all classes are known and drawn; so it is of the table of models above several.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, cast
 
 from docutils import nodes
 from sphinx import addnodes
@@ -22,9 +22,9 @@ from sphinx.locale import get_translation
 from sphinx.transforms import SphinxTransform
 from sphinx.writers.html5 import HTML5Translator
 
-from sphinx_torchrecorder.build import DocumentCollector, build_of, diagram_placeholder
+from sphinx_torchrecorder.build import MODELS_NAME, DocumentCollector, build_of, diagram_placeholder
 from sphinx_torchrecorder.site import Asked
-from torchrecorder.site import DocstringField, Outcome, why_class_not_tried, words
+from torchrecorder.site import FEWEST_MODELS, Body, DocstringField, Outcome, why_class_not_tried, words
 
 _ = get_translation(words.CATALOG)
 
@@ -38,28 +38,13 @@ BEFORE_DRAWING = 400
 """Of handlers: before diagrams are drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClassFacts:
-    file: str
-    """Where it is defined; empty if that is not known."""
+class DocumentedClass(NamedTuple):
+    asked: Asked
+    """What stands for its diagram, if it gets one."""
     docstring: str
     """As autodoc names the source of the lines of it, behind the file."""
     is_module: bool | None
     """None if it has bases that are mocks, so that only the worker knows."""
-    obstacle: str
-    """Why it is not even tried unasked; empty if it may be."""
-    defined: str
-    """Its name where it is defined."""
-    field: DocstringField | None
-
-    def location(self) -> str:
-        """`file:docstring of class:line`, as Sphinx shows it."""
-        return f"{self.file}:{self.docstring}:{self.field.line + 1 if self.field else 1}"
-
-    @property
-    def may_have_diagram(self) -> bool:
-        """Whether a diagram of it makes sense, or is asked for."""
-        return self.is_module is not False or self.field is not None
 
 
 def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lines: list[str]) -> None:
@@ -67,18 +52,20 @@ def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lin
     if what not in ("class", "exception"):
         return
     classes = classes_of_document(app.env)
-    known = classes.get(name)  # its constructor may have a docstring of its own
-    field = DocstringField.take(lines) or (known and known.field)
     module, qualified_name = getattr(obj, "__module__", ""), getattr(obj, "__qualname__", name)
     defined = f"{module}.{qualified_name}"
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
-    obstacle = why_class_not_tried(name, obj)
-    classes[name] = ClassFacts(file, f"docstring of {defined}", _is_module(obj), obstacle, defined, field or None)
+    file, docstring = getattr(sys.modules.get(module), "__file__", None) or "", f"docstring of {defined}"
+    field = DocstringField.take(lines)
+    if field is not None or name not in classes:  # its constructor may have a docstring of its own
+        location = f"{file}:{docstring}:{field.line + 1 if field else 1}"  # as Sphinx shows it
+        obstacle, own = why_class_not_tried(name, obj), field.text if field else None
+        asked = Asked(app.env.docname, location, name, None, False, own, obstacle, defined)
+        classes[name] = DocumentedClass(asked, docstring, _is_module(obj))
 
 
-def classes_of_document(env: BuildEnvironment) -> dict[str, ClassFacts]:
+def classes_of_document(env: BuildEnvironment) -> dict[str, DocumentedClass]:
     """Classes that autodoc showed while the current document was read, by dotted name."""
-    return cast(dict[str, ClassFacts], env.temp_data.setdefault(_CLASSES, {}))
+    return cast(dict[str, DocumentedClass], env.temp_data.setdefault(_CLASSES, {}))
 
 
 def _is_module(obj: Any) -> bool | None:
@@ -95,7 +82,7 @@ class NamesCollector(DocumentCollector):
 
     def collect(self, app: Sphinx, doctree: nodes.document) -> dict[str, bool]:
         """Whether it may be a module, for each class in a document by its dotted name."""
-        return {name: facts.is_module is not False for name, facts in classes_of_document(app.env).items()}
+        return {name: documented.is_module is not False for name, documented in classes_of_document(app.env).items()}
 
 
 def warn_of_patterns(app: Sphinx, env: BuildEnvironment) -> None:
@@ -140,13 +127,11 @@ class PlaceDiagrams(SphinxTransform):
             if not isinstance(signature, addnodes.desc_signature) or not isinstance(content, addnodes.desc_content):
                 continue
             name = ".".join(filter(None, (signature.get("module"), signature.get("fullname"))))
-            facts = classes.get(name) if description["objtype"] in ("class", "exception") else None
-            if facts is None or not facts.may_have_diagram or _has_diagram(content):
+            known = classes.get(name) if description["objtype"] in ("class", "exception") else None
+            if known is None or (known.is_module is False and known.asked.own is None) or _has_diagram(content):
                 continue
-            own = facts.field.text if facts.field else None
-            asked = Asked(self.env.docname, facts.location(), name, None, False, own, facts.obstacle, facts.defined)
-            placeholder = diagram_placeholder(request=asked)
-            content.insert(_end_of_docstring(content, facts.docstring), placeholder)
+            placeholder = diagram_placeholder(request=known.asked)
+            content.insert(_end_of_docstring(content, known.docstring), placeholder)
 
 
 def _has_diagram(content: nodes.Element) -> bool:
@@ -176,3 +161,46 @@ def close_tall(frame: nodes.Element, outcome: Outcome | None, place: str) -> Non
         summary = closed_figure(title=outcome.title(_))
         frame.replace_self(summary)
         summary += frame
+
+
+class PlaceSummaries(SphinxTransform):
+    """Puts a place for a table before the first class of each section that describes several, and before lists.
+
+    As in::
+
+        <section>
+            <container classes="torchrecorder-models">
+                <diagram_placeholder request="Asked(…)" rows="[]" names="('pkg.Net', …)">
+            <index>
+            <desc domain="py" objtype="class">
+    """
+
+    default_priority = 410
+    """Behind the places of diagrams."""
+
+    def apply(self, **kwargs: Any) -> None:
+        for node, names in [*self._described(), *self._listed()]:
+            if len(names) >= FEWEST_MODELS:
+                request = Asked(self.env.docname, self.env.docname, "", Body(""), is_table=True)
+                place = diagram_placeholder(request=request, rows=[], names=tuple(names))
+                at = node.parent.index(node)
+                while at and isinstance(node.parent[at - 1], (addnodes.index, addnodes.tabular_col_spec)):
+                    at -= 1
+                node.parent.insert(at, nodes.container("", place, classes=[MODELS_NAME]))
+
+    def _described(self) -> Iterator[tuple[nodes.Element, Sequence[str]]]:
+        """The first description of each section, with the names of all the classes there that may have a diagram."""
+        found: dict[int, tuple[nodes.Element, list[str]]] = {}
+        for placeholder in self.document.findall(diagram_placeholder):
+            asked: Asked = placeholder["request"]
+            outer: nodes.Element = placeholder
+            while asked.is_automatic and not isinstance(outer.parent, (nodes.section, nodes.document)):
+                outer = outer.parent
+            if asked.is_automatic:
+                found.setdefault(id(outer.parent), (outer, []))[1].append(asked.target)
+        yield from found.values()
+
+    def _listed(self) -> Iterator[tuple[nodes.Element, Sequence[str]]]:
+        autosummary = sys.modules.get("sphinx.ext.autosummary")  # nothing else makes such tables
+        for table in self.document.findall(autosummary.autosummary_table) if autosummary else ():
+            yield table, [xref["reftarget"] for xref in table.findall(addnodes.pending_xref)]

@@ -37,6 +37,8 @@ from sphinx_torchrecorder import links
 from sphinx_torchrecorder.site import TYPE, Asked, SphinxSite, make_site, progress_line
 from torchrecorder.site import Body, Outcome, Site
 
+NAMES = NAME, TABLE_NAME, MODELS_NAME = "torchrecorder", "torchrecorder-table", "torchrecorder-models"
+"""Those of the directives."""
 _BUILD = "torchrecorder_build"
 ENV_VERSION = 7
 """Raised when what is kept in Sphinx's environment, its doctrees or beside them changes; all pages are read again."""
@@ -153,7 +155,6 @@ def models_among(names: Iterable[str], results: Mapping[Asked, Outcome]) -> list
 
 
 def _conditions(node: nodes.Node) -> Iterator[str]:
-    """The conditions of the `only` directives that a node stands in."""
     while (node := node.parent) is not None:
         if isinstance(node, addnodes.only):
             yield node["expr"]

@@ -16,15 +16,13 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.parsing import nested_parse_to_nodes
 
-from sphinx_torchrecorder import automatic, figure, models
-from sphinx_torchrecorder.build import Build, build_of, diagram_placeholder
+from sphinx_torchrecorder import automatic, figure
+from sphinx_torchrecorder.build import MODELS_NAME, Build, build_of, diagram_placeholder
 from sphinx_torchrecorder.site import Asked
 from torchrecorder.site import Body, Outcome, Site, TorchRecorderError
 
 if TYPE_CHECKING:
     from torchrecorder.site import CopyNumbers
-
-NAMES = NAME, TABLE_NAME, MODELS_NAME = "torchrecorder", "torchrecorder-table", "torchrecorder-models"
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
@@ -64,6 +62,13 @@ class _Directive(SphinxDirective):
         self.set_source_info(node)
         return node
 
+    def named(self, frame: nodes.Element) -> nodes.Element:
+        """The frame with its place in the source, and the name of the options."""
+        self.set_source_info(frame)
+        if self.options.get("name"):
+            self.add_name(frame)
+        return frame
+
     def caption(self, kind: type[nodes.TextElement]) -> list[nodes.Node]:
         text = self.options.get("caption")
         if not text:
@@ -97,10 +102,7 @@ class DiagramDirective(_Directive):
         frame = nodes.figure("", self.placeholder(body), *self.caption(nodes.caption), classes=["torchrecorder"])
         if text := self.legend(body):
             frame += nodes.legend("", *text)
-        self.set_source_info(frame)
-        if self.options.get("name"):
-            self.add_name(frame)
-        return [frame]
+        return [self.named(frame)]
 
 
 class TableDirective(_Directive):
@@ -117,10 +119,7 @@ class TableDirective(_Directive):
         body = self.read()
         placeholder = self.placeholder(body, is_table=True)
         frame = nodes.table("", *self.caption(nodes.title), placeholder, classes=["torchrecorder-layers"])
-        self.set_source_info(frame)
-        if self.options.get("name"):
-            self.add_name(frame)
-        return [frame, *self.legend(body)]
+        return [self.named(frame), *self.legend(body)]
 
 
 class ModelsDirective(_Directive):
@@ -145,10 +144,7 @@ class ModelsDirective(_Directive):
         frame = nodes.container("", *self.caption(nodes.paragraph), placeholder, classes=classes)
         for caption in frame.findall(nodes.paragraph):
             caption["classes"].append("torchrecorder-caption")
-        self.set_source_info(frame)
-        if self.options.get("name"):
-            self.add_name(frame)
-        return [frame]
+        return [self.named(frame)]
 
 
 class ShowDiagrams(SphinxPostTransform):
@@ -157,7 +153,7 @@ class ShowDiagrams(SphinxPostTransform):
     It runs in the main process, before links are resolved (10) and images are collected (100). In an HTML page::
 
         <figure align="…" classes="torchrecorder …">              with `:align:` and `:class:`
-            <diagram_picture picture="PagePicture(…)">
+            <diagram_picture contents="…">
                 <pending_xref reftarget="pkg.Class">              one for each class that has a page
                     <inline torchrecorder_class="pkg.Class">
             <caption>
@@ -198,7 +194,7 @@ class ShowDiagrams(SphinxPostTransform):
         site = build.made
         if "rows" in placeholder:
             if site is not None and build.form != "nothing":
-                models.show_models(placeholder, request, build, self.env)
+                figure.show_models(placeholder, request, build)
             else:
                 placeholder.parent.remove(placeholder)
             return
@@ -251,5 +247,4 @@ class ShowDiagrams(SphinxPostTransform):
         if options.loading != "embed":
             shown = outcome.diagram.without_foot()
             return figure.image(frame, shown, options, self.env, request.docname, "image/svg+xml")
-        notes = outcome.about(figure._)
-        return figure.inline(frame, outcome.diagram, options, request, copies, build.linked, notes)
+        return figure.inline(frame, outcome, outcome.diagram, request, copies, build.linked)

@@ -2,8 +2,7 @@
 
 site         values of conf.py   -> the site of this build, and its messages
 directive    text of a page      -> placeholder in a figure; loads no torch, starts no process, writes no file
-automatic    what autodoc shows  -> placeholder for a class without a directive; a closed figure, where it is tall
-summary      several of those    -> placeholder for a table of them
+automatic    what autodoc shows  -> placeholder for a class without a directive, or a table of several
 build        all placeholders    -> diagrams, in one go, after reading and before writing
 directive    placeholder         -> picture, image or text, as the builder can show it
 figure       picture             -> its HTML
@@ -19,22 +18,22 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 from sphinx.util.typing import ExtensionMetadata
 
-from sphinx_torchrecorder import automatic, build, directive, figure, links, summary
+from sphinx_torchrecorder import automatic, build, directive, figure, links
 from sphinx_torchrecorder.site import add_settings
 from torchrecorder.site import __version__, words
 
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
     add_settings(app)
-    app.add_directive(directive.NAME, directive.DiagramDirective)
-    app.add_directive(directive.TABLE_NAME, directive.TableDirective)
-    app.add_directive(directive.MODELS_NAME, directive.ModelsDirective)
+    app.add_directive(build.NAME, directive.DiagramDirective)
+    app.add_directive(build.TABLE_NAME, directive.TableDirective)
+    app.add_directive(build.MODELS_NAME, directive.ModelsDirective)
     app.add_node(build.diagram_placeholder)
     app.add_node(figure.diagram_picture, html=(figure.visit_picture, None))
     app.add_message_catalog(words.CATALOG, str(words.LOCALE))
     app.add_node(automatic.closed_figure, html=(automatic.visit_closed, automatic.depart_closed))
     app.add_transform(automatic.PlaceDiagrams)
-    app.add_transform(summary.PlaceSummaries)
+    app.add_transform(automatic.PlaceSummaries)
     app.add_env_collector(build.RequestCollector)
     app.add_env_collector(build.SummaryCollector)
     app.add_env_collector(automatic.NamesCollector)
@@ -63,7 +62,7 @@ def complete_config(app: Sphinx, config: Config) -> None:
         app.connect("autodoc-process-docstring", automatic.note_class, priority=automatic.FIRST)
     # The bare Markdown fence that MkDocs knows: one page of text serves both tools.
     if "myst_parser" in app.extensions:
-        config.myst_fence_as_directive = {*config.myst_fence_as_directive, *directive.NAMES}
+        config.myst_fence_as_directive = {*config.myst_fence_as_directive, *build.NAMES}
 
 
 def link_assets(
@@ -75,9 +74,9 @@ def link_assets(
     frames: list[nodes.Element] = [*doctree.findall(nodes.figure), *doctree.findall(nodes.table)]
     frames += doctree.findall(nodes.container)
     classes = {name for frame in frames for name in frame["classes"]}
-    if classes & {"torchrecorder", "torchrecorder-layers", directive.MODELS_NAME}:
+    if classes & {"torchrecorder", "torchrecorder-layers", build.MODELS_NAME}:
         app.add_css_file(words.STYLE)
-    if directive.MODELS_NAME in classes:
+    if build.MODELS_NAME in classes:
         app.add_js_file(words.MODELS_SCRIPT, loading_method="defer")
-    if any(node["picture"].options.zoom for node in doctree.findall(figure.diagram_picture)):
+    if any(node["has_zoom"] for node in doctree.findall(figure.diagram_picture)):
         app.add_js_file(words.SCRIPT, loading_method="defer")

@@ -1,45 +1,36 @@
-"""The contents of a figure, one function for each way to show a diagram."""
+"""The contents of a figure or of a table of models, for each way to show a diagram."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+import posixpath
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.builders import Builder
 from sphinx.environment import BuildEnvironment
 from sphinx.locale import get_translation
+from sphinx.util.osutil import relative_uri
 from sphinx.writers.html5 import HTML5Translator
 
-from sphinx_torchrecorder.build import Build, Form, ImageType, build_of
+from sphinx_torchrecorder.build import Build, Form, ImageType, build_of, diagram_placeholder, models_among
 from sphinx_torchrecorder.links import addresses, reference
 from sphinx_torchrecorder.site import Asked
 from torchrecorder.site import Diagram, FigureOptions, Outcome, facts_line, words
 
 if TYPE_CHECKING:
-    from torchrecorder.site import CopyNumbers
+    from torchrecorder.site import CopyNumbers, ModelList, ModelRow
 
 _ = get_translation(words.CATALOG)
 
 
-@dataclass(frozen=True, slots=True)
-class PagePicture:
-    """A diagram in its place in an HTML page; only its links are not known yet."""
-
-    diagram: Diagram
-    copy: int
-    """Counts the same picture in a page, for ids that are unique."""
-    options: FigureOptions
-    page: CopyNumbers
-    asked: Asked
-    about: tuple[str, ...]
-    """Notes that readers can open."""
-
-
 class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
-    """A picture for HTML, in its attribute `picture`; its children are references to the classes it shows.
+    """A picture for HTML, which its attribute `contents` writes; its children are references to the classes it shows.
 
     Not docutils' `raw`: Sphinx puts the words of raw HTML into the search index, and every label of every layer there
     buries the pages that explain them.
@@ -47,15 +38,10 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils nam
 
 
 def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
-    picture: PagePicture = node["picture"]
     try:
-        urls = addresses(node)
-        shown = picture.page.contents(
-            picture.diagram, picture.options, copy=picture.copy, urls=urls, about=picture.about, translate=_
-        )
-        translator.body.append(f"{shown}\n")
+        translator.body.append(f"{node['contents'](urls=addresses(node))}\n")
     except Exception as unexpected:  # of one picture, which must not cost the page
-        unforeseen_box(build_of(translator.builder.env), picture.asked, unexpected).walkabout(translator)
+        unforeseen_box(build_of(translator.builder.env), node["asked"], unexpected).walkabout(translator)
     raise nodes.SkipNode
 
 
@@ -70,19 +56,13 @@ def dress(frame: nodes.Element, options: FigureOptions, form: Form) -> None:
 
 
 def inline(
-    frame: nodes.Element,
-    diagram: Diagram,
-    options: FigureOptions,
-    asked: Asked,
-    copies: CopyNumbers,
-    linked: Container[str],
-    about: tuple[str, ...],
+    frame: nodes.Element, outcome: Outcome, diagram: Diagram, asked: Asked, copies: CopyNumbers, linked: Container[str]
 ) -> nodes.Node:
     """Picture as a part of an HTML page, with references that Sphinx is still to resolve.
 
     Only classes in `linked` have a page; there is no use in looking for the others again.
     """
-    natural = max(drawing.width for drawing in diagram.drawings)
+    options, natural = outcome.request.figure, max(drawing.width for drawing in diagram.drawings)
     width, height = options.size(natural)
     if options.figwidth == "image" or (options.align in ("left", "right") and not options.figwidth):
         # Text flows around, so the caption must not make the figure wider.
@@ -94,8 +74,9 @@ def inline(
         frame["width"] = options.figwidth
     classes = [cls for cls in diagram.classes if cls in linked] if options.links else []
     references = [reference(cls, asked.docname) for cls in classes]
-    picture = PagePicture(diagram, copies.add(diagram, options.name), options, copies, asked, about)
-    return diagram_picture("", *references, picture=picture)
+    copy = copies.add(diagram, options.name)
+    contents = partial(copies.contents, diagram, options, copy=copy, about=outcome.about(_), translate=_)
+    return diagram_picture("", *references, contents=contents, asked=asked, has_zoom=options.zoom)
 
 
 def image(
@@ -196,3 +177,105 @@ def add_lines(frame: nodes.Element, outcome: Outcome) -> None:
         legend += shown
     elif shown:
         frame += nodes.legend("", *shown)
+
+
+def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build) -> None:
+    """Put the table or the grid in place of the placeholder; outside of HTML it is a table without pictures."""
+    from torchrecorder.site import FEWEST_MODELS, ModelList, ModelRow, line_of_inputs, rows_of
+
+    site = build.made
+    assert site is not None
+    assert asked.body is not None
+    places: list[Asked] = placeholder["rows"]
+    if names := placeholder.get("names"):
+        places = models_among(names, site.results)
+        shown = ModelList.of_targets(place.target for place in places)
+        if len(places) < FEWEST_MODELS or not site.settings.summary:
+            placeholder.parent.parent.remove(placeholder.parent)
+            return
+    else:
+        shown = ModelList.of(asked.body)
+    named = _named_figures(site.results, site.app.builder, asked.docname)
+    outcomes = map(site.shown, places)
+    rows = [ModelRow(*row, named.get(row[1].request.recording, "")) for row in rows_of(shown, outcomes)]
+    writer = _ModelsWriter(shown, site.app, asked.docname, has_pictures=build.form == "inline")
+    is_grid = shown.is_grid and build.form == "inline"
+    cards = nodes.bullet_list("", *map(writer.card, rows), classes=["torchrecorder-grid"]) if is_grid else None
+    said = line_of_inputs(rows, writer.columns, _)
+    below = [_paragraph(nodes.Text(said), classes=["torchrecorder-remark"])] if said else []
+    placeholder.replace_self([cards or writer.table(rows), *below])
+
+
+def _named_figures(results: Mapping[Asked, Outcome], builder: Builder, docname: str) -> dict[object, str]:
+    """Addresses of the figures with names, seen from a document, by what they record."""
+    addresses: dict[object, str] = {}
+    for place, outcome in results.items():
+        if name := outcome.request.figure.name:
+            to = builder.get_relative_uri(docname, place.docname) if place.docname != docname else ""
+            addresses.setdefault(outcome.request.recording, f"{to}#{nodes.make_id(name)}")
+    return addresses
+
+
+class _ModelsWriter:
+    def __init__(self, shown: ModelList, app: Sphinx, docname: str, *, has_pictures: bool) -> None:
+        self.app, self.docname = app, docname
+        self.columns = [name for name in shown.columns if name != "picture" or has_pictures]
+
+    def table(self, rows: list[ModelRow]) -> nodes.table:
+        from torchrecorder.site import COLUMNS
+
+        heads = {name: _(COLUMNS[name]) for name in self.columns}
+        lines = [nodes.row("", *self._entries(row)) for row in rows]
+        widths = (nodes.colspec(colwidth=max(6, len(head))) for head in heads.values())
+        head = nodes.thead("", nodes.row("", *(_entry(name, nodes.Text(text)) for name, text in heads.items())))
+        group = nodes.tgroup("", *widths, head, nodes.tbody("", *lines), cols=len(heads))
+        return nodes.table("", group)
+
+    def card(self, row: ModelRow) -> nodes.list_item:
+        if not row.is_drawn:
+            said = [_paragraph(nodes.Text(reason)) for reason in row.outcome.reasons(_)]
+            return nodes.list_item("", _paragraph(nodes.strong("", row.name)), *said, classes=["torchrecorder-card"])
+        facts = row.facts(self.columns, _)
+        parts = [_paragraph(self._picture(row)), _paragraph(nodes.strong("", "", self._name(row)))]
+        parts += [_paragraph(nodes.Text(facts))] if facts else []
+        parts += [_paragraph(nodes.Text(row.cell("tags")), classes=["torchrecorder-tags"])] if row.listed.tags else []
+        return nodes.list_item("", *parts, classes=["torchrecorder-card"])
+
+    def _entries(self, row: ModelRow) -> Iterator[nodes.entry]:
+        if not row.is_drawn:
+            text = f" {row.outcome.reasons(_)[0].splitlines()[0]}"
+            said = _paragraph(nodes.strong("", row.name), nodes.Text(text))
+            yield nodes.entry("", said, morecols=len(self.columns) - 1)
+            return
+        for column in self.columns:
+            special = {"name": self._name, "picture": self._picture}.get(column)
+            text, url = row.cell(column, _), row.address(column)
+            plain = nodes.reference("", text, refuri=url) if url else nodes.Text(text)
+            yield _entry(column, special(row) if special else plain)
+
+    def _name(self, row: ModelRow) -> nodes.Node:
+        if row.url:
+            return nodes.reference("", row.name, refuri=row.url, internal=True)
+        return reference(row.outcome.request.recording.target.partition("(")[0], self.docname, row.name)
+
+    def _picture(self, row: ModelRow) -> nodes.Node:
+        diagram = row.outcome.diagram
+        assert diagram is not None
+        options = row.outcome.request.figure
+        shown: Any = image(nodes.figure(), diagram.without_foot(), options, self.app.env, self.docname, "image/svg+xml")
+        shown.attributes |= {"alt": row.outcome.title(_), "loading": "lazy"}
+        for name in ("width", "height"):
+            shown.attributes.pop(name, None)
+        folder = relative_uri(self.app.builder.get_target_uri(self.docname), "_images")
+        address = row.url or posixpath.join(folder, posixpath.basename(shown["uri"]))
+        return nodes.reference("", "", shown, refuri=address, internal=True)
+
+
+def _entry(column: str, content: nodes.Node) -> nodes.entry:
+    from torchrecorder.site import NUMBERS
+
+    return nodes.entry("", _paragraph(content), classes=["number"] if column in NUMBERS else [])
+
+
+def _paragraph(*content: nodes.Node, classes: Sequence[str] = ()) -> nodes.paragraph:
+    return nodes.paragraph("", "", *content, classes=[*classes])

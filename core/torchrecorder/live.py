@@ -17,8 +17,7 @@ from torchrecorder.errors import ForwardError, OptionError, TorchRecorderError, 
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
 from torchrecorder.page import Diagram
-from torchrecorder.page.files import FILE_TYPES
-from torchrecorder.page.printed import for_print, laid_out_for, points
+from torchrecorder.page.files import FILE_TYPES, for_print, laid_out_for, points
 from torchrecorder.recording.guess.advice import advice_on_shapes
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs

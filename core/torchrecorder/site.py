@@ -36,7 +36,7 @@ from torchrecorder.request import (
     why_class_not_tried,
     why_not_tried,
 )
-from torchrecorder.request.header import read_header
+from torchrecorder.request.reading import read_header
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.digests import note_traced
 
@@ -57,34 +57,21 @@ if TYPE_CHECKING:
     from torchrecorder.worker.lasting import PersistentWorker as PersistentWorker
 
 __all__ = [
-    "COLUMNS",
-    "FEWEST_MODELS",
-    "NUMBERS",
     "SETTINGS",
     "Body",
-    "CopyNumbers",
     "Diagram",
     "DocstringField",
     "FigureOptions",
     "Message",
-    "ModelList",
-    "ModelRow",
     "Outcome",
-    "PersistentWorker",
     "Rules",
     "Site",
     "TorchRecorderError",
     "__version__",
     "completed",
-    "data_address",
     "facts_line",
-    "line_of_inputs",
-    "models_html",
-    "names_at",
     "names_of_class",
     "read_header",
-    "read_list",
-    "rows_of",
     "why_class_not_tried",
     "why_not_tried",
     "words",

@@ -56,6 +56,7 @@ def test_tables_and_grids(site: Site) -> None:
     assert len(pictures) == 3
     assert all((built.folder / picture).is_file() for picture in pictures)
     assert page.count('<li class="torchrecorder-card">') == 1
+    assert set(re.findall(r"torchrecorder[\w-]*\.js", page)) == {"torchrecorder-models.js"}
 
 
 def test_without_the_plugin_pictures_are_in_the_page() -> None:

@@ -43,7 +43,7 @@ def warned(built: Built) -> list[str]:
         ("torchrecorder.drawing.model:Drawing.to_bytes", 0, 2, "index.md:"),
         ("torchrecorder.pipeline:_Batch._load", 1, 1, ""),
         ("torchrecorder.pipeline:_Batch.outcomes", 0, 2, "index.md:"),
-        ("mkdocs_torchrecorder.figure:figure", 2, 1, "index.md:"),
+        ("mkdocs_torchrecorder.figure:PageFiller.figure", 2, 1, "index.md:"),
         ("torchrecorder.site:log_entries", 1, 2, ""),
         ("torchrecorder.site:slowest", 1, 2, ""),
         ("torchrecorder.pipeline.recordings:Recordings.kept", 1, 0, None),

@@ -44,7 +44,10 @@ def _answer(files: Any, root: str, job: Mapping[str, Any]) -> dict[str, Any]:
     try:
         if "read" in job:
             return {"data": _read(files, f"{root}/{job['read']}")}
-        _write(files, f"{root}/{job['write']}", base64.b64decode(job["data"]))
+        path = f"{root}/{job['write']}"
+        with contextlib.suppress(NotImplementedError):  # object stores and HTTP have no folders
+            files.makedirs(path.rpartition("/")[0], exist_ok=True)
+        files.pipe_file(path, base64.b64decode(job["data"]))
         return {"written": True}
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}".rstrip(": ")}
@@ -58,12 +61,6 @@ def _read(files: Any, path: str) -> str | None:
     if len(data) > LARGEST:
         raise OSError(f"it has {len(data) >> 20} MB, and no more than {LARGEST >> 20} MB are taken")
     return base64.b64encode(data).decode("ascii")
-
-
-def _write(files: Any, path: str, data: bytes) -> None:
-    with contextlib.suppress(NotImplementedError):  # object stores and HTTP have no folders
-        files.makedirs(path.rpartition("/")[0], exist_ok=True)
-    files.pipe_file(path, data)
 
 
 def _send(answers: TextIO, message: Mapping[str, Any]) -> None:

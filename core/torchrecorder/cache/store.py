@@ -28,7 +28,7 @@ import secrets
 import stat
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from io import FileIO
@@ -191,16 +191,13 @@ class Store:
 
     def _write(self, file: Path, data: bytes, *, is_lasting: bool = True) -> None:
         try:
-            self._replace(file, data, is_lasting)
+            self._make_folder()
+            for part in file.relative_to(self.folder).parents:
+                if str(part) != "." and (self.folder / part).is_symlink():
+                    raise OSError(f"{part} in it is a symbolic link, which may point outside of it")
+            write_whole(file, data, is_lasting=is_lasting)
         except OSError as error:
             self.problem = self.problem or f"cannot write to the cache {self.folder}: {error.strerror or error}"
-
-    def _replace(self, file: Path, data: bytes, is_lasting: bool) -> None:
-        self._make_folder()
-        for part in file.relative_to(self.folder).parents:
-            if str(part) != "." and (self.folder / part).is_symlink():
-                raise OSError(f"{part} in it is a symbolic link, which may point outside of it")
-        write_whole(file, data, is_lasting=is_lasting)
 
     def _make_folder(self) -> None:
         """Make the folder, with the files by which git and backup programs ignore it, and a README."""
@@ -357,55 +354,39 @@ class Swept:
 
 def sweep(folder: Path, *, days: float | None = None, now: float | None = None) -> Swept:
     """Remove entries whose objects are missing or that are older than `days`, and objects that no entry names."""
-    sweeper = _Sweeper(folder, time.time() if now is None else now, days)
-    needed = {digest for kind in FOLDERS for digest in sweeper.entries(kind)}
-    sweeper.objects(needed)
-    return sweeper.swept
-
-
-class _Sweeper:
-    def __init__(self, folder: Path, now: float, days: float | None) -> None:
-        self.swept = Swept()
-        self._folder = folder
-        self._store = Store(folder)
-        self._now = now
-        self._days = days
-
-    def entries(self, kind: Kind) -> Iterator[str]:
-        for file in self._files(FOLDERS[kind]):
-            try:
-                is_old = self._days is not None and self._age_s(file) > self._days * 86400
-                data = file.read_bytes()
-                _, behind = divided(data)
-                wanted = [of for of in objects_of(kind, entry_of(data) or {}) if object_of(behind, of) is None]
-                is_good = not is_old and all(map(self._store.object, wanted))
-            except (OSError, KeyError, FormatError):
-                wanted, is_good = [], False
-            if is_good:
-                self.swept.kept += 1
-                yield from wanted
+    now = time.time() if now is None else now
+    swept, store, needed = Swept(), Store(folder), set[str]()
+    for kind in (*FOLDERS, None):  # objects at the end, when it is known which are needed
+        for file in sorted((folder / (FOLDERS[kind] if kind else "obj")).glob("*/*")):
+            if not file.is_file() or file.is_symlink():
+                continue
+            wanted = _wanted(store, kind, file, now, days) if kind else {file.name} & needed or None
+            if wanted is None:
+                _remove(file, now, swept)
             else:
-                self._remove(file)
+                swept.kept += 1
+                needed |= wanted
+    return swept
 
-    def objects(self, needed: set[str]) -> None:
-        for file in self._files("obj"):
-            if file.name in needed:
-                self.swept.kept += 1
-            else:
-                self._remove(file)
 
-    def _files(self, folder: str) -> list[Path]:
-        return sorted(file for file in (self._folder / folder).glob("*/*") if file.is_file() and not file.is_symlink())
+def _wanted(store: Store, kind: Kind, file: Path, now: float, days: float | None) -> set[str] | None:
+    """The objects elsewhere that an entry needs; None if it is no longer good."""
+    try:
+        data = file.read_bytes()
+        _, behind = divided(data)
+        wanted = {of for of in objects_of(kind, entry_of(data) or {}) if object_of(behind, of) is None}
+        is_old = days is not None and now - file.stat().st_mtime > days * 86400
+        return wanted if not is_old and all(map(store.object, wanted)) else None
+    except (OSError, KeyError, FormatError):
+        return None
 
-    def _age_s(self, file: Path) -> float:
-        return self._now - file.stat().st_mtime
 
-    def _remove(self, file: Path) -> None:
-        with contextlib.suppress(OSError):
-            if self._age_s(file) <= _YOUNG_S:
-                self.swept.young += 1
-                return
-            size = file.stat().st_size
-            file.unlink()
-            self.swept.files += 1
-            self.swept.bytes += size
+def _remove(file: Path, now: float, swept: Swept) -> None:
+    with contextlib.suppress(OSError):
+        if now - file.stat().st_mtime <= _YOUNG_S:
+            swept.young += 1
+            return
+        size = file.stat().st_size
+        file.unlink()
+        swept.files += 1
+        swept.bytes += size

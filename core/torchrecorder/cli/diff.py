@@ -158,7 +158,6 @@ def _written(diffs: Sequence[Diff], sentences: Sequence[str], name: str) -> byte
 
 
 def _format(arguments: argparse.Namespace) -> str:
-    """The type of file that is written."""
     ending = Path(arguments.output).suffix[1:]
     name = str(arguments.format or ("txt" if arguments.output == STDOUT else ending)).lower()
     if name not in (*_WORDS, *PICTURES):

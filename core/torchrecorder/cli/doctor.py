@@ -119,7 +119,6 @@ def _findings(settings: Settings, collected: Collected) -> Iterator[_Finding]:
 
 
 def _held(folder: Path) -> str:
-    """Counts of what a cache holds."""
     if not folder.is_dir():
         return f"{folder.name} does not exist yet"
     counts = {kind: sum(1 for _ in (folder / kind).glob("*/*")) for kind in ("rec", "fail", "ren", "obj")}

@@ -25,8 +25,16 @@ from torchrecorder.cli.shared import (
 from torchrecorder.errors import LeftOut, OptionError, TorchRecorderError
 from torchrecorder.errors import listed as some_of
 from torchrecorder.page import Outcome
-from torchrecorder.page.files import FILE_TYPES, FileType, file_name, file_type, type_of
-from torchrecorder.page.printed import outcome_for_print, requests_for_print, why_no_file
+from torchrecorder.page.files import (
+    FILE_TYPES,
+    FileType,
+    file_name,
+    file_type,
+    outcome_for_print,
+    requests_for_print,
+    type_of,
+    why_no_file,
+)
 from torchrecorder.pipeline import Pipeline, listed
 from torchrecorder.request import OPTIONS, DiagramRequest, RecordingRequest, is_pattern, read_request
 from torchrecorder.worker.lasting import PersistentWorker
@@ -67,7 +75,13 @@ def add_to(commands: Commands) -> None:
         " its name on the hub: hf:owner/name"
     )
     draw.add_argument("targets", nargs="+", metavar="TARGET", help=help_)
-    _add_file_arguments(draw.add_argument_group("what is written"))
+    file = draw.add_argument_group("what is written")
+    types = ", ".join(f".{kind.name} ({kind.help.replace('`', '')})" for kind in FILE_TYPES)
+    help_ = f"its ending says what is written: {types}; a folder, for several models; - for standard output (default)"
+    file.add_argument("-o", "--output", default=STDOUT, metavar="FILE", help=help_)
+    names = ",".join(kind.name for kind in FILE_TYPES)
+    help_ = "what is written where no ending says it (default: txt; in a folder svg)"
+    file.add_argument("--format", metavar=f"{{{names}}}", help=help_)
     for stage, title in _GROUPS.items():
         group = draw.add_argument_group(title)
         for option in (option for option in OPTIONS if option.stage == stage):
@@ -76,15 +90,6 @@ def add_to(commands: Commands) -> None:
             else:  # known only so that `check` can say what they are
                 group.add_argument(f"--{option.name}", nargs="?", const="", help=argparse.SUPPRESS)
     add_places(draw, ("remote", "URL"), ("engine", "ENGINE"))
-
-
-def _add_file_arguments(file: argparse._ArgumentGroup) -> None:
-    types = ", ".join(f".{kind.name} ({kind.help.replace('`', '')})" for kind in FILE_TYPES)
-    help_ = f"its ending says what is written: {types}; a folder, for several models; - for standard output (default)"
-    file.add_argument("-o", "--output", default=STDOUT, metavar="FILE", help=help_)
-    names = ",".join(kind.name for kind in FILE_TYPES)
-    help_ = "what is written where no ending says it (default: txt; in a folder svg)"
-    file.add_argument("--format", metavar=f"{{{names}}}", help=help_)
 
 
 def check(arguments: argparse.Namespace) -> list[str]:
@@ -178,7 +183,6 @@ def _put(outcome: Outcome, wanted: FileType, output: str, number: int, count: in
 
 
 def _names(target: str, pipeline: Pipeline) -> Iterator[str]:
-    """A target, or those that match it."""
     is_module = target.isidentifier()
     if not is_module and not is_pattern(target):
         yield target

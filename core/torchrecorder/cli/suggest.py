@@ -65,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
             if answer.error is not None:
                 raise answer.error
             lines |= suggestions({name: ClassWants(**json.loads(text)) for name, text in (answer.names or {}).items()})
-    write = _mkdocs if (arguments.format or _format_here()) == "mkdocs" else _sphinx
+    found = [file.name for docs in ("docs", "doc", ".") if (file := configuration_of(Path(docs))) is not None]
+    tool = arguments.format or ("mkdocs" if found and "conf.py" not in found else "sphinx")
+    write = _mkdocs if tool == "mkdocs" else _sphinx
     print("\n".join(write(lines)))
     return 0
 
@@ -74,17 +76,11 @@ def _packages(given: Sequence[str]) -> dict[str, Path]:
     """The folders to import packages from, by their names; those of the project here if none is named."""
     if not given:
         here = [file.parent for base in (".", "src") for file in sorted(Path(base).glob("*/__init__.py"))]
-        given = [str(folder) for folder in here if folder.name not in _NO_PACKAGES]
+        given = [str(folder) for folder in here if folder.name.isidentifier() and folder.name not in _NO_PACKAGES]
         if not given:
             raise OptionError(("there is no package in this folder or in src: name one, as in `suggest docs pkg`",))
     folders = {name: Path(name) for name in given}
     return {it.name if it.is_dir() else name: it.parent if it.is_dir() else Path() for name, it in folders.items()}
-
-
-def _format_here() -> str:
-    """The tool that the configuration here is for; Sphinx if there is none."""
-    found = [file for docs in ("docs", "doc", ".") if (file := configuration_of(Path(docs))) is not None]
-    return "mkdocs" if found and all(file.name != "conf.py" for file in found) else "sphinx"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +131,7 @@ def _best(waiting: Mapping[str, ClassWants]) -> tuple[str, dict[str, Any], list[
             covered = [name for name, facts in inside.items() if {*facts.needs} <= {*arguments}]
             score = len(covered), sum(name in arguments for name in own)
             if len(covered) > 1 and (best is None or score > best[0]):
-                best = score, f"{prefix}.*", _says(arguments, _shape_of(inside, covered)), covered
+                best = score, f"{prefix}.*", _says(arguments, {inside[name].shape for name in covered} - {""}), covered
     return best and best[1:]
 
 
@@ -149,15 +145,10 @@ def _usual(classes: Any, needed: set[str]) -> dict[str, str]:
     return {name: counted.most_common(1)[0][0] for name, counted in texts.items()}
 
 
-def _shape_of(inside: Mapping[str, ClassWants], covered: Sequence[str]) -> str:
-    """The shape that all classes that show one are called with."""
-    shapes = {inside[name].shape for name in covered} - {""}
-    return shapes.pop() if len(shapes) == 1 else ""
-
-
-def _says(arguments: Mapping[str, str], shape: str) -> dict[str, Any]:
+def _says(arguments: Mapping[str, str], shapes: set[str]) -> dict[str, Any]:
+    """The options of a pattern; with the shape, if all classes that show one are called with the same."""
     text = ", ".join(f"{name}={value}" for name, value in arguments.items())
-    return {"arguments": text, **({"shape": shape} if shape else {}), "quiet": True}
+    return {"arguments": text, **({"shape": shapes.pop()} if len(shapes) == 1 else {}), "quiet": True}
 
 
 def _groups_of(trivial: Mapping[str, ClassWants], models: Mapping[str, ClassWants]) -> Iterator[tuple[str, list[str]]]:

@@ -13,6 +13,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
+from logging.handlers import BufferingHandler
 from pathlib import Path
 
 from torchrecorder.errors import FormatError, TorchRecorderError
@@ -109,15 +110,6 @@ class Apart:
             self.close()
 
 
-class _Said(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(record.getMessage())
-
-
 def main() -> None:
     """The other end: draws what the lines of its input name, until that ends."""
     from torchrecorder.drawing.draw import DrawJob, draw
@@ -126,11 +118,12 @@ def main() -> None:
     from torchrecorder.graph import from_json
 
     folder, engine = Path(sys.argv[1]), find_engine(sys.argv[2])
-    said = _Said()
+    said = BufferingHandler(sys.maxsize)
+    said.setLevel(logging.WARNING)
     _LOG.addHandler(said)
     for line in sys.stdin.buffer:
         digest = json.loads(line)["digest"]
-        said.texts.clear()
+        said.buffer.clear()
         try:
             graph, name, options = pickle.loads(
                 (folder / digest).read_bytes()
@@ -142,7 +135,8 @@ def main() -> None:
         if isinstance(made, Drawing):
             (folder / f"{digest}.drawing").write_bytes(made.to_bytes())
         failed = None if isinstance(made, Drawing) else made.to_json()
-        sys.stdout.write(json.dumps({"error": failed, "said": said.texts}) + "\n")
+        texts = [record.getMessage() for record in said.buffer]
+        sys.stdout.write(json.dumps({"error": failed, "said": texts}) + "\n")
         sys.stdout.flush()
 
 

@@ -116,7 +116,6 @@ def _wasm() -> Engine:
 
 
 def _places_of_pure(distribution: metadata.Distribution | None) -> Iterator[Path]:
-    """The places of a program that pip installed."""
     program = _PURE + (".exe" if sys.platform == "win32" else "")
     files = [] if distribution is None else distribution.files or []
     yield from (Path(str(file.locate())) for file in files if file.name == program)

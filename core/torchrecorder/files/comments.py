@@ -17,6 +17,9 @@ _FENCE = re.compile(rb"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(?P<marks>`{3,}|~{3,})(?P<
 _COLON = rb"torchrecorder(?P<colon>:(?!:)\s*|\s+(?=\w+\.\w))(?P<said>.*?)"
 """Also without the colon, if a dotted name follows: a slip is not taken for a remark."""
 _ANY = re.compile(rb"(?:<!--|\.\.)\s*/?\s*torchrecorder")
+_COMMENT_OF_REST = re.compile(
+    rb"(?:^|(?<=\A\xef\xbb\xbf))\.\.[ \t]+/?[ \t]*torchrecorder.*\n?(?:[ \t]+\S.*\n?)*", re.MULTILINE
+)
 _END = b"-->"
 _MARK = b"\xef\xbb\xbf"
 REST = ".rst"
@@ -101,24 +104,10 @@ def _lines_of_markdown(data: bytes, opening: re.Pattern[bytes]) -> Iterator[tupl
         yield number_of_first, first, comment
 
 
-def _lines_of_rest(data: bytes, opening: re.Pattern[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    """Lines with their number and first byte; an opening comment is one with the indented lines below it."""
-    at = first = len(_MARK) if data.startswith(_MARK) else 0
-    comment, number_of_first = b"", 0
-    for number, line in enumerate(data[at:].splitlines(keepends=True), 1):
-        start, at = at, at + len(line)
-        if comment and line[:1].isspace() and line.strip():
-            comment += line
-            continue
-        if comment:
-            yield number_of_first, first, comment
-        comment = b""
-        if opening.fullmatch(line):
-            comment, first, number_of_first = line, start, number
-        else:
-            yield number, start, line
-    if comment:
-        yield number_of_first, first, comment
+def _lines_of_rest(data: bytes, _: re.Pattern[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    """Comments that may be ours, each with the indented lines below it, its number and first byte."""
+    for found in _COMMENT_OF_REST.finditer(data):
+        yield data.count(b"\n", 0, found.start()) + 1, found.start(), found[0]
 
 
 _IN_MARKDOWN = _Syntax(

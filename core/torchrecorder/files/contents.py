@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from torchrecorder.files import rest
 from torchrecorder.files.comments import REST
 from torchrecorder.files.project import FilePart
-from torchrecorder.page.files import FileType, file_name, file_type
+from torchrecorder.page.files import FileType, file_name, file_type, outcome_for_print
 from torchrecorder.page.outcome import Outcome
-from torchrecorder.page.printed import outcome_for_print
 from torchrecorder.request import DiagramRequest
 from torchrecorder.request.models import COLUMNS, NUMBERS
 

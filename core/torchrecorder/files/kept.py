@@ -79,7 +79,7 @@ class Kept:
         return State(part, "fresh", "", shows, BY not in by)
 
     def now(self, part: FilePart) -> bytes | None:
-        """What stands in a file, or between the comments of a part, now; None if there is no file."""
+        """Present text of a file, or between two comments of one; None if there is no file."""
         if part.block is not None:
             return self._contents[part.file][part.block.start : part.block.end]
         try:

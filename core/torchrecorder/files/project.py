@@ -17,12 +17,10 @@ from typing import Any
 
 from torchrecorder.errors import OptionError, did_you_mean, near_miss
 from torchrecorder.files.comments import REST, Block, blocks
-from torchrecorder.page.files import FileType, file_name, file_type, type_of
-from torchrecorder.page.printed import requests_for_print, why_no_file
+from torchrecorder.page.files import FileType, file_name, file_type, requests_for_print, type_of, why_no_file
 from torchrecorder.request import OPTIONS, Body, DiagramRequest, FigureOptions, Settings, is_pattern
-from torchrecorder.request.header import read_header
 from torchrecorder.request.models import USUAL_COLUMNS, ListedModel, ModelList
-from torchrecorder.request.reading import as_text
+from torchrecorder.request.reading import as_text, read_header
 from torchrecorder.request.settings import read_settings
 
 CONFIGURATION = "pyproject.toml"
@@ -275,7 +273,8 @@ class _ProjectReader:
         """A table of models: a model or a pattern in each line, with options of its own."""
         rest = dict(written)
         columns, folder = rest.pop("columns", None), rest.pop("pictures", None)
-        listed = ModelList.of(Body("", {"columns": columns or ",".join(_columns(folder))}, legend=tuple(lines)))
+        usual = (name for name in USUAL_COLUMNS if name != "picture" or folder)
+        listed = ModelList.of(Body("", {"columns": columns or ",".join(usual)}, legend=tuple(lines)))
         rows: list[ListedModel] = []
         for row in listed.models:
             if row.body.fault:
@@ -375,7 +374,3 @@ class _ProjectReader:
                 asked = ("shown", target, drawn, *(("dark",) if is_dark else ()))
                 self._add(FilePart(place, name, _SVG, asked, plain, dark=is_dark))
         self._add(FilePart(place, file, "picture", (*asks, files), request, block=block, links=tuple(files)))
-
-
-def _columns(pictures: str | None) -> list[str]:
-    return [name for name in USUAL_COLUMNS if name != "picture" or pictures]

@@ -15,7 +15,7 @@ import re
 import types
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from itertools import chain
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -62,10 +62,7 @@ def to_json(graph: Graph) -> str:
     data = {
         "torchrecorder_graph": VERSION,
         "info": {
-            "executed": info.executed,
-            "torch": info.torch,
-            "mode": info.mode,
-            "guessed": info.guessed,
+            **{name: getattr(info, name) for name in ("executed", "torch", "mode", "guessed")},
             # left out, as it was before there was another
             **({"recorder": info.recorder} if info.recorder != "modern" else {}),
             **({"grade": info.grade} if info.grade else {}),
@@ -147,19 +144,8 @@ def _frames_to_json(graph: Graph) -> dict[str, object]:
     }
 
 
-_HALF_PAIR = re.compile(r"[\ud800-\udfff]")
-_MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
-_MAY_BE_HALF_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
-
-
-def _refuse_half_pairs(text: str | bytes, data: object) -> None:
-    """Raise a ValueError if a text within the data cannot be written into any page.
-
-    A match may be a whole pair, or follow a backslash, so what `json` made of it is what counts.
-    """
-    pattern = _MAY_BE_HALF if isinstance(text, str) else _MAY_BE_HALF_BYTES
-    if pattern.search(text):  # type: ignore[arg-type] # of the type of the text
-        json.dumps(data, ensure_ascii=False).encode()
+_MAY_BE_HALF = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
+"""A half of a surrogate pair, which no page can be written with; or a whole pair, or what follows a backslash."""
 
 
 @looking_seldom()
@@ -171,7 +157,8 @@ def from_json(text: str | bytes) -> Graph:
     """
     try:
         data = json.loads(text)
-        _refuse_half_pairs(text, data)
+        if _MAY_BE_HALF.search(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text):
+            json.dumps(data, ensure_ascii=False).encode()
         version = data["torchrecorder_graph"]
         if version != VERSION:
             raise FormatError(what="a Graph", reason=f"its format is version {version}, this is version {VERSION}")
@@ -385,15 +372,12 @@ def _unknown(graph: Graph, ids: Iterable[int], where: str) -> Iterator[str]:
 # not by row: the types of a field's values in all records are one set.
 
 
+_hints = cache(get_type_hints)
+
+
 def _wrong_fields(records: Collection[Any], cls: type) -> Iterator[str]:
-    for name, hint in _hints(cls).items():
+    for name, hint in _hints(cls).items():  # of which each is a field
         yield from _wrong([getattr(record, name) for record in records], hint, f"{cls.__name__}.{name}")
-
-
-@cache
-def _hints(cls: type) -> dict[str, Any]:
-    hints = get_type_hints(cls)
-    return {field.name: hints[field.name] for field in fields(cls)}
 
 
 def _wrong(values: Collection[Any], hint: Any, where: str) -> Iterator[str]:
@@ -417,5 +401,3 @@ def _wrong(values: Collection[Any], hint: Any, where: str) -> Iterator[str]:
         yield from _wrong([item for value in values for item in value.values()], arguments[1], where)
     elif is_dataclass(kind):
         yield from _wrong_fields(values, kind)
-    elif kind is str and _HALF_PAIR.search("".join(values)):
-        yield f"{where} has half of a surrogate pair"

@@ -38,7 +38,7 @@ def _reasons(graph: Graph) -> Iterator[str]:
     outputs = {value for values in graph.outputs.values() for value in values}
     if not outputs:
         yield "it gives no tensor"
-    if len(graph.inputs) > 1 and all(map(_is_number, (graph.values[value] for value in outputs))):
+    if len(graph.inputs) > 1 and all(graph.values[it].meta and graph.values[it].shape == () for it in outputs):
         yield "it makes one number of several inputs, as losses and metrics do"
     if (layers := _layers(graph)) < LEAST_LAYERS:
         yield "one layer with weights" if layers else "no layer with weights"
@@ -67,10 +67,6 @@ def _layers(graph: Graph) -> int:
 def _has_idle_layer(graph: Graph) -> bool:
     reads = (tuple(graph.values[value] for value in op.inputs) for op in graph.ops)
     return any(any(it.kind == "param" for it in values) and any(map(_is_empty, values)) for values in reads)
-
-
-def _is_number(value: Value) -> bool:
-    return value.meta is not None and value.shape == ()
 
 
 def _is_of_text(graph: Graph, value: Value) -> bool:
@@ -107,7 +103,6 @@ def _outputs_from_nothing(graph: Graph) -> Iterator[str]:
 
 
 def _made_from(graph: Graph, values: Iterable[int]) -> set[int]:
-    """The values, and all that they were made from."""
     found: set[int] = set()
     waiting = [*values]
     while waiting:

@@ -90,7 +90,7 @@ class _Made:
         parts: dict[str, nn.Module] = {}
         configs: dict[str, Mapping[str, Any]] = {}
         for part, value in index.items():
-            if isinstance(value, list) and len(value) == 2 and value[0] in _LIBRARIES and _is_module(*value):
+            if isinstance(value, list) and len(value) == 2 and value[0] in _LIBRARIES and self._is_module(*value):
                 within = self._part(part)
                 config = within.config(_CONFIG)
                 if config is None:
@@ -122,12 +122,20 @@ class _Made:
             return self._built("diffusers", lambda diffusers: self._of_diffusers(diffusers, config))
         return self._built("transformers", lambda transformers: self._of_transformers(transformers, config))
 
-    def _built(self, library: str, build: Callable[[Any], nn.Module]) -> nn.Module:
+    def _imported(self, library: str) -> Any:
         try:
-            module = importlib.import_module(library)
+            return importlib.import_module(library)
         except ImportError as error:
             advice = f"python -m pip install {library} where models are recorded"
             raise self.repository.failed(f"its model is one of {library}: {error}", advice) from error
+
+    def _is_module(self, library: str, name: object) -> bool:
+        """Whether a library has a class of modules with that name; schedulers and tokenizers are none."""
+        found = getattr(self._imported(library), str(name), None)
+        return isinstance(found, type) and issubclass(found, nn.Module)
+
+    def _built(self, library: str, build: Callable[[Any], nn.Module]) -> nn.Module:
+        module = self._imported(library)
         try:
             # What a constructor would fetch besides, as the weights of a backbone, is refused by the hub's own library.
             with _offline(), torch.device("meta"):
@@ -184,15 +192,6 @@ def _of_timm(timm: Any, config: Mapping[str, Any]) -> nn.Module:
     sizes["pretrained_cfg"] = {key: own[key] for key in ("input_size", "num_classes") if key in own}
     model: nn.Module = timm.create_model(str(config["architecture"]).split(":")[-1], pretrained=False, **sizes)
     return model
-
-
-def _is_module(library: str, name: object) -> bool:
-    """Whether a library has a class of modules with that name; schedulers and tokenizers are none."""
-    try:
-        found = getattr(importlib.import_module(library), str(name), None)
-    except ImportError:
-        return True  # that it is missing is said where it is built
-    return isinstance(found, type) and issubclass(found, nn.Module)
 
 
 def _without_code(value: Any) -> Any:

@@ -347,11 +347,12 @@ class Labels:
         return unequal
 
     def _again(self, module: Module, thing: Box | Node) -> str:
-        """`2 of 5 · shared` if other calls of the module are drawn elsewhere."""
+        """`2 of 5 · shared` if its module has other calls that are drawn elsewhere; no number if one is many."""
         things = self._things_of.get(module.fqn, [])
         if len({*thing.calls}) > 1 or module.fqn not in self._shared or thing not in things:
             return ""
-        return f"{1 + things.index(thing)} of {len(things)} · shared"
+        n_calls = sum(row.module == module.fqn for row in self.graph.calls)
+        return f"{1 + things.index(thing)} of {len(things)} · shared" if n_calls == len(things) else "shared"
 
     def shared(self, thing: Box | Node) -> int | None:
         """The number of its module among those whose calls are drawn apart; None if nothing else is a call of it."""

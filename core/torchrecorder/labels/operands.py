@@ -51,7 +51,7 @@ class Operands:
             return {1: "itself"}
         if len(op.inputs) < 2 or op.name in SHAPED_LIKE or plain(op.name) in _OTHERS:
             return {}
-        edges = [edge for edge in self.view.edges if edge.head == node.id]
+        edges = self._edges.get(node.id, [])
         away = [i for i in self._away(node, op, edges) if i not in {*self._carried(op, edges)}]
         away = away[: max(len(op.inputs) - len({edge.tail for edge in edges}), 0)]
         if away:
@@ -77,6 +77,7 @@ class Operands:
         shown = {node.id, *(link for edge in edges for link in (edge.tail, *self.view.nodes[edge.tail].links))}
         given = {value for part in node.parts for value in part.values}
         given |= {value for tail in shown for value in self.view.nodes[tail].values}
+        shown |= {~box.id for tail in [*shown] for box in boxes_around(self.view.boxes, self.view.nodes[tail].box)}
         for i, value in enumerate(op.inputs):
             way = [*_way(self.graph, value)] if 0 not in self.graph.values[value].shape else []
             makers = [self._owners.get(self.graph.values[at].producer, ()) for at in way]
@@ -91,18 +92,25 @@ class Operands:
                 yield from (i for i, value in enumerate(other.inputs) if value in carried)
 
     @cached_property
+    def _edges(self) -> dict[int, list[Edge]]:
+        """By node the edges that lead to it."""
+        edges: dict[int, list[Edge]] = {}
+        for edge in self.view.edges:
+            edges.setdefault(edge.head, []).append(edge)
+        return edges
+
+    @cached_property
     def _owners(self) -> dict[int | None, set[int]]:
-        """By op the nodes that show it; in later turns of what is drawn once, those of the first."""
+        """By op the nodes that show it, and `~box` of one that is drawn once for it."""
         owners: dict[int | None, set[int]] = {}
-        for node in self.view.nodes:
-            again = [box for box in boxes_around(self.view.boxes, node.box) if box.repeat > 1]
-            later = [call for box in again for call in box.calls[box.period :]]
-            ops = [op for box in again for op in box.ops[len(box.ops) // box.repeat :]]
-            for part in (node, *node.parts):
-                later += part.calls
-                ops += part.own_ops
-            for op in (*ops, *(op for call in later for op in self.tree.all_ops_of(call))):
-                owners.setdefault(op, set()).add(node.id)
+        shown: list[tuple[int, Sequence[int], Sequence[int]]] = [
+            (node.id, part.calls, part.own_ops) for node in self.view.nodes for part in (node, *node.parts)
+        ]
+        again = [box for box in self.view.boxes if box.repeat > 1]
+        shown += [(~box.id, box.calls[box.period :], box.ops[len(box.ops) // box.repeat :]) for box in again]
+        for id_, calls, ops in shown:
+            for op in (*ops, *(op for call in calls for op in self.tree.all_ops_of(call))):
+                owners.setdefault(op, set()).add(id_)
         return owners
 
     def _base(self, node: Node) -> int:

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from torchrecorder.graph import Graph
     from torchrecorder.write.text import LayerRow
 
-_TURNED_DARK = (
-    "<style>@media (prefers-color-scheme:dark){svg{filter:invert(.9) hue-rotate(180deg)}}</style>"  # hues stay
-)
+_TURNED_DARK = "<style>@media (prefers-color-scheme:dark){svg{filter:invert(.93) hue-rotate(180deg)}}</style>"
+"""White is what browsers call Canvas on a dark page, #121212, and hues stay."""
 MAX_BYTES = 100_000
 """Size of all pictures of a switch together, as a server sends them: compressed."""
 
@@ -66,10 +65,13 @@ class Diagram:
 
     @cached_property
     def _shown(self) -> tuple[tuple[str, Drawing], ...]:
-        origins = self.steps or (("", self.origin),)
         return _join_depths(
-            [(depth, drawing if isinstance(drawing, Drawing) else drawing.load()) for depth, drawing in origins]
+            [(depth, drawing if isinstance(drawing, Drawing) else drawing.load()) for depth, drawing in self._origins]
         )
+
+    @property
+    def _origins(self) -> tuple[tuple[str, Drawing | CachedDrawing], ...]:
+        return self.steps or (("", self.origin),)
 
     @property
     def depths(self) -> tuple[tuple[str, Drawing], ...]:
@@ -93,7 +95,7 @@ class Diagram:
     @cached_property
     def digest(self) -> str:
         """Names what is drawn: SHA-256 in hexadecimal digits."""
-        names = [f"{depth}:{drawing.digest}" for depth, drawing in self.steps or (("", self.origin),)]
+        names = [f"{depth}:{drawing.digest}" for depth, drawing in self._origins]
         return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
     @property
@@ -104,9 +106,7 @@ class Diagram:
     @cached_property
     def classes(self) -> tuple[str, ...]:
         """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
-        if not self.steps:
-            return self.origin.classes
-        return tuple(dict.fromkeys(cls for _, drawing in self.steps for cls in drawing.classes))
+        return tuple(dict.fromkeys(cls for _, drawing in self._origins for cls in drawing.classes))
 
     @property
     def text(self) -> str:
@@ -126,7 +126,7 @@ class Diagram:
     @property
     def file_size(self) -> tuple[float, float]:
         """Width and height in points, as a file has them, with the notes at its foot."""
-        from torchrecorder.write.foot import sides
+        from torchrecorder.write.look import sides
 
         wide, high = map(float, sides(self.drawing.layout, self._foot))
         return wide * self.scale, high * self.scale
@@ -227,7 +227,7 @@ class Diagram:
         Raises:
             OptionError: pypdfium2, the extra `png`, is not installed.
         """
-        from torchrecorder.write.png import to_png
+        from torchrecorder.write.pdf import to_png
 
         return to_png(self.drawing.layout, self.scale, self._foot)
 

@@ -78,7 +78,7 @@ class CopyNumbers:
             return _image(diagram, options, save) + closed + (_table(rows, translate) if rows else "")
         is_live = can_hide and options.zoom
         closed = details(diagram.drawings, about, translate) if can_hide else ""  # paper cannot be opened
-        return "".join(_FigureWriter(diagram, options, copy, urls, translate, self, closed, is_live=is_live).parts())
+        return "".join(_FigureWriter(diagram, options, copy, urls, translate, self, closed, is_live).parts())
 
 
 def _base(diagram: Diagram, name: str) -> str:
@@ -118,24 +118,21 @@ class _Inside:
     """Those in which it is closed, the outermost first."""
 
 
+@dataclass
 class _FigureWriter:
-    def __init__(
-        self,
-        diagram: Diagram,
-        options: FigureOptions,
-        copy: int,
-        urls: Mapping[str, str],
-        translate: Translate,
-        page: CopyNumbers,
-        about: str,
-        *,
-        is_live: bool,
-    ) -> None:
-        self.diagram, self.options, self.copy, self.urls, self.is_live = diagram, options, copy, urls, is_live
-        self.translate, self.page, self.about = translate, page, about
-        base = _base(diagram, options.name)
-        self.prefix = f"{base}-{copy}:" if copy > 1 else f"{base}:"
-        self.insides = _insides(diagram.drawings) if is_live else {}
+    diagram: Diagram
+    options: FigureOptions
+    copy: int
+    urls: Mapping[str, str]
+    translate: Translate
+    page: CopyNumbers
+    about: str
+    is_live: bool
+
+    def __post_init__(self) -> None:
+        base = _base(self.diagram, self.options.name)
+        self.prefix = f"{base}-{self.copy}:" if self.copy > 1 else f"{base}:"
+        self.insides = _insides(self.diagram.drawings) if self.is_live else {}
         self.named = set[str]()
         """The layers whose id is in the page already."""
 
@@ -155,7 +152,6 @@ class _FigureWriter:
             yield _table(table, self.translate)
 
     def _words(self) -> str:
-        """Words of the script, in the language of the page."""
         if self.page.has_script:
             return ""
         self.page.has_script = True
@@ -163,7 +159,6 @@ class _FigureWriter:
         return f" data-words='{_in_quotes(json.dumps(said, ensure_ascii=False))}'" if said else ""
 
     def _code(self) -> str:
-        """Addresses of the lines of code that the details name."""
         if self.diagram.code is None or not self.options.links:
             return ""
         from torchrecorder.write.links import is_safe

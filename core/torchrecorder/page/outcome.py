@@ -165,8 +165,10 @@ class Outcome:
         """Notes that readers can open: where inputs come from, and what the picture does not show."""
         if self.diagram is None:
             return ()
-        notes = (translated(note, translate) for note in self.diagram.notes if self._is_for_readers(note))
-        return tuple(filter(None, (about.guess(self.diagram, translate), *notes)))
+        own = parse_target(self.request.recording.target).dotted.partition(".")[0]
+        kept = [note for note in self.diagram.notes if not _HOW_IT_RAN.match(note)]
+        kept = [note for note in kept if (lines := _PLACE.search(note)) is None or lines[1] == own]  # none of a library
+        return tuple(filter(None, (about.guess(self.diagram, translate), *(translated(it, translate) for it in kept))))
 
     def author_notes(self) -> tuple[str, ...]:
         """All notes: they go to the log of a build that writes the page, at `-v`."""
@@ -174,10 +176,3 @@ class Outcome:
             return ()
         notes = filter(None, (self.guess_note(), *self.diagram.notes, *self.diagram.weakened))
         return tuple(f"{self.request.recording.target}: {note}" for note in notes)
-
-    def _is_for_readers(self, note: str) -> bool:
-        """Whether a note is not about how a model was run, or about lines of a library."""
-        if _HOW_IT_RAN.match(note):
-            return False
-        lines = _PLACE.search(note)
-        return lines is None or lines[1] == parse_target(self.request.recording.target).dotted.partition(".")[0]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
@@ -192,7 +192,11 @@ class Pipeline:
         recordings, self._looked = self._looked or self.recordings(), None
         self._keeps_worker = self._keeps_worker or any(one.drawing.styler for one in each)
         try:
-            outcomes = self._outcomes(recordings, each, on_progress)
+            outcomes = _each_alone(
+                lambda wanted: self._outcomes(recordings, wanted, on_progress),
+                each,
+                lambda one, error: Outcome(one, None, unforeseen(one.recording.target, error)),
+            )
         finally:
             self.close()
             self.cache.close()
@@ -206,18 +210,12 @@ class Pipeline:
     def _outcomes(
         self, recordings: Recordings, wanted: Sequence[DiagramRequest], on_progress: OnProgress
     ) -> dict[DiagramRequest, Outcome]:
-        """Outcome of each request; where our own code raises, each by itself, with an error for that one."""
         batch = _Batch(self, recordings, wanted, on_progress)
         try:
             return batch.outcomes()
-        except Exception as error:  # a cache or a file system that no check foresees ends no build
-            if len(wanted) == 1:
-                return {one: Outcome(one, None, unforeseen(one.recording.target, error)) for one in wanted}
         finally:
             batch.drawings.close()
             self.has_worked = self.has_worked or batch.has_worked
-        each = (self._outcomes(recordings, [one], on_progress) for one in wanted)
-        return {one: outcome for outcomes in each for one, outcome in outcomes.items()}
 
     def graphs(self, requests: Sequence[DiagramRequest]) -> list[Graph]:
         """Graphs of some requests, recorded where nothing true is kept; raises what failed."""
@@ -253,6 +251,24 @@ class Pipeline:
         return LayeredCache(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
 
 
+_Asked = TypeVar("_Asked")
+_Got = TypeVar("_Got")
+
+
+def _each_alone(
+    work: Callable[[Sequence[_Asked]], dict[_Asked, _Got]],
+    asked: Sequence[_Asked],
+    failed: Callable[[_Asked, Exception], _Got],
+) -> dict[_Asked, _Got]:
+    """What comes of all; where our own code raises in the midst of them, of each by itself, with an error for that."""
+    try:
+        return work(asked)
+    except Exception as error:  # a cache or a file system that no check foresees ends no build
+        if len(asked) == 1:
+            return {asked[0]: failed(asked[0], error)}
+    return {one: got for it in asked for one, got in _each_alone(work, [it], failed).items()}
+
+
 def listed(request: DiagramRequest, recording: Recording) -> Outcome:
     """Outcome of a pattern, with one for each name that it means: `LeftOut`, or `NotDrawn` if it is still to be drawn.
 
@@ -268,7 +284,6 @@ def listed(request: DiagramRequest, recording: Recording) -> Outcome:
 
 
 def _models(listed: Outcome) -> list[DiagramRequest]:
-    """Requests of the models of a pattern that can be drawn."""
     return [it.request for it in listed.models if isinstance(it.error, NotDrawn)]
 
 
@@ -369,26 +384,14 @@ class _Batch:
         self.has_worked = True
         self.on_progress("drawing", "", 0, len(missing))
         targets = {item.key: item.request.recording.target for item in items if item.key}
-        made = self._made(missing, olds, targets)
+        made: dict[RenderKey, Made] = _each_alone(
+            lambda keys: self.drawings.make({key: missing[key] for key in keys}, olds),
+            [*missing],
+            lambda key, error: unforeseen(targets[key], error),
+        )
         for item in items:
             if item.drawing is None and item.key:
                 item.drawing = made[item.key]
-
-    def _made(
-        self,
-        missing: Mapping[RenderKey, Recording],
-        olds: Mapping[RenderKey, Recording],
-        targets: Mapping[RenderKey, str],
-    ) -> dict[RenderKey, Made]:
-        """New drawings; where our own code raises in the midst of them, each by itself, with an error for that one."""
-        try:
-            return self.drawings.make(missing, olds)
-        except Exception as error:
-            if len(missing) == 1:
-                return {key: unforeseen(targets[key], error) for key in missing}
-        return {
-            key: drawing for one in missing.items() for key, drawing in self._made(dict([one]), olds, targets).items()
-        }
 
     def _record(self, timeouts: Mapping[RecordingRequest, float]) -> None:
         self.has_worked = self.has_worked or bool(timeouts)

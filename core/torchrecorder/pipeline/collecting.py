@@ -76,7 +76,8 @@ def collect(docs: Path) -> Collected:
         command = _command(configuration, Path(scratch))
         done = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if not collected.exists():
-            reason = _errors_in(done.stderr or done.stdout)
+            lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+            reason = "\n".join([line for line in lines if _ERROR.match(line)][-3:] or lines[-5:])
             raise CollectFailed(str(docs), reason if done.returncode else "it has no diagrams, or not our extension")
         rows = [json.loads(line) for line in collected.read_text(encoding="utf-8").splitlines()]
         is_passing = Path(rows[0]["settings"]["cache"]).resolve().is_relative_to(Path(scratch).resolve())
@@ -121,12 +122,6 @@ def _command(configuration: Path, scratch: Path) -> list[str]:
         places = ["-d", str(scratch / "trees"), str(configuration.parent), str(scratch / "out")]
         return [sys.executable, "-m", "sphinx", "-b", "html", "-q", *places]  # what is `only:: html` counts
     return [sys.executable, "-m", "mkdocs", "build", "-q", "-f", str(configuration), "-d", str(scratch / "site")]
-
-
-def _errors_in(log: str) -> str:
-    """Lines of a tool's log that name an error; else the last ones."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return "\n".join([line for line in lines if _ERROR.match(line)][-3:] or lines[-5:])
 
 
 def _unseen(log: str) -> str:

@@ -162,15 +162,12 @@ class Drawings:
             return None
         if is_local and isinstance(self._engine, Engine) and entry.get("engine") != self._engine.identity:
             return None
-        if key.options.styler and self._styler_changed(entry.get("styler")):
+        modules = entry.get("styler") if key.options.styler else {}  # those that were imported for it
+        if not isinstance(modules, dict):
+            return None
+        if any(not digest or _source(str(name), self._finder) != digest for name, digest in modules.items()):
             return None
         return self.index.find(str(entry.get("drawing")))
-
-    def _styler_changed(self, modules: object) -> bool:
-        """Whether any module that was imported for a styler is not as it was."""
-        if not isinstance(modules, dict):
-            return True
-        return any(not digest or _source(str(name), self._finder) != digest for name, digest in modules.items())
 
     def make(
         self, missing: Mapping[RenderKey, Recording], olds: Mapping[RenderKey, Recording]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.view import View
@@ -17,6 +17,10 @@ _NAME = re.compile(r"[^\W\d]\w*…?")
 
 def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     """Sentences on ops of two tensors with one line that do not say what the other is, or say what it is not."""
+    arguments: dict[int, list[str]] = {}
+    for call in view.graph.calls:
+        for path, value in call.inputs.items():
+            arguments.setdefault(value, []).append(path)
     heads: dict[int, list[str]] = {}
     for edge in view.edges:
         heads.setdefault(edge.head, []).append(edge.part)
@@ -30,7 +34,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         if (name not in _SIGNS and name not in _OTHERS) or not _is_of_two(view.graph, op):
             continue
         rest = words.split(" · ")[0].replace(_SIGNS.get(name, name), "", 1).strip()
-        known = _WORDS | {*_names(view.graph, op)}
+        known = _WORDS | {*_names(view.graph, op, arguments)}
         wrong = [word for word in _NAME.findall(rest) if not _is_one_of(word, known)]
         if not rest:
             yield f"“{words}” at node {letter}{node.id} does not say what {op.name} reads beside its line"
@@ -47,12 +51,8 @@ def _is_one_of(word: str, known: frozenset[str]) -> bool:
     return any(name.startswith(word[:-1]) for name in known) if word.endswith("…") else word in known
 
 
-def _names(graph: Graph, op: Op) -> Iterator[str]:
+def _names(graph: Graph, op: Op, given: Mapping[int, Sequence[str]]) -> Iterator[str]:
     """All names of what an op reads: of inputs, variables, arguments, and of the layers and functions behind them."""
-    given: dict[int, list[str]] = {}
-    for call in graph.calls:
-        for path, value in call.inputs.items():
-            given.setdefault(value, []).append(path)
     pending, seen = [*op.inputs], set[int]()
     while pending:
         value = pending.pop()

@@ -295,10 +295,10 @@ def _ways(cls: type, examples: Iterable[Example], path: Path | None = None, show
         if not is_known or not needed <= covered or not is_read(example.args) or (not example.line and not needed):
             continue
         key = call_text(cls.__name__, example.args, kwargs) + "".join(name for name, *_ in example.prepared)
-        calls = tuple((f"{shown}:{line}" if path else "", *given) for line, *given in example.calls)
+        calls = tuple((f"{shown}:{it[0]}" if path else "", it[1], it[2]) for it in example.calls)
         if key in found:  # the same object, called with something else
-            *order, way = found[key]
-            found[key] = *order, replace(way, calls=(*way.calls, *calls))
+            is_last, is_silent, way = found[key]
+            found[key] = is_last, is_silent, replace(way, calls=(*way.calls, *calls))
             continue
         text = call_text(cls.__name__, example.args, kwargs)
         text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
@@ -360,10 +360,9 @@ def called_near(cls: type) -> Iterator[Call]:
     """
     place, forward = _place(cls), getattr(cls, "forward", None)
     owner = next((it for it in cls.__mro__ if vars(it).get("forward") is forward), cls)
-    is_container = owner.__init__ is not nn.Module.__init__ and any(
-        it.kind is it.VAR_POSITIONAL for it in parameters_of(owner) or ()
-    )
-    same = [] if is_container else [it for it in _siblings(cls) if it.forward is forward]
+    has_own = any("__init__" in vars(it) for it in owner.__mro__ if it not in nn.Module.__mro__)
+    is_container = has_own and any(it.kind is it.VAR_POSITIONAL for it in parameters_of(owner) or ())
+    same = [] if is_container else [it for it in _siblings(cls) if getattr(it, "forward", None) is forward]
     same.sort(key=lambda it: it not in cls.__mro__)
     for near in islice(same, _OF_A_KIND) if place is not None else ():
         depend_on_search(near)

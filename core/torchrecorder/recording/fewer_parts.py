@@ -23,7 +23,15 @@ from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Call, Graph, Info, Module, Op, Value
 from torchrecorder.recording.blame import texts, tracebacks
 from torchrecorder.running import torch_private
-from torchrecorder.running.facts import argument_names, class_of, describe_tensor, is_native, named_modules, named_state
+from torchrecorder.running.facts import (
+    argument_names,
+    class_of,
+    describe_tensor,
+    is_native,
+    named_arguments,
+    named_modules,
+    named_state,
+)
 from torchrecorder.running.handles import CallLog, ModuleCall, all_modules_watched
 from torchrecorder.running.nested import answer, named_tensors
 from torchrecorder.trace.ownership import is_ours
@@ -156,16 +164,12 @@ def kept_plainly(model: nn.Module) -> Iterator[None]:
         with torch.inference_mode(False), torch_private.without_modes(), torch.no_grad():
             for tensor, alias, before, needs_grad, grad in states:
                 with suppress(RuntimeError):  # what is written to keeps what it can
-                    _put_back(tensor, alias, before, needs_grad, grad)
-
-
-def _put_back(tensor: Tensor, alias: Tensor, before: Tensor, needs_grad: bool, grad: Tensor | None) -> None:
-    if tensor.is_leaf:
-        tensor.data = alias
-        tensor.requires_grad_(needs_grad)
-        tensor.grad = grad
-    if not torch.equal(alias, before):
-        alias.copy_(before)
+                    if tensor.is_leaf:
+                        tensor.data = alias
+                        tensor.requires_grad_(needs_grad)
+                        tensor.grad = grad
+                    if not torch.equal(alias, before):
+                        alias.copy_(before)
 
 
 @dataclass(slots=True, eq=False)
@@ -196,12 +200,20 @@ class OnlyCalls:
     def run(self, args: Sequence[object], kwargs: Mapping[str, object], info: Info) -> Graph:
         """Call the model; the Graph of that."""
         inputs: dict[str, int] = {}
-        for name, arg in _named(self._model, args, kwargs):
+        for name, arg in named_arguments(*argument_names(self._model), args, kwargs):
             given = named_tensors(arg, name, objects=True)
             inputs |= {path: self._value(tensor, "input", path) for path, tensor in given}
         with all_modules_watched(self._begins, self._ends):
             result = self._model(*args, **kwargs)
-        return self._graph(info, inputs, result)
+        with torch_private.without_torch_function():
+            given = named_tensors(result, objects=True, private=False)
+            outputs = {path: (self._read(tensor),) for path, tensor in given}
+        rows = tuple(Call(c.id, c.parent, c.path, c.index, c.inputs, c.outputs) for c in self._calls.entries)
+        holders = {module.fqn.rpartition(".")[0] for module in self._modules.values()}
+        for path, module in named_modules(self._model):
+            if path in holders:
+                self._path(module)
+        return Graph(self._modules, rows, tuple(self._ops), tuple(self._values), inputs, outputs, info)
 
     def _begins(self, module: nn.Module, args: object) -> None:
         if threading.get_ident() == self._thread:
@@ -218,7 +230,7 @@ class OnlyCalls:
             return
         kwargs, out = rest
         with torch_private.without_torch_function():
-            for name, arg in _named(module, args, kwargs):
+            for name, arg in named_arguments(*argument_names(module), args, kwargs):
                 call.inputs |= {path: self._read(tensor) for path, tensor in named_tensors(arg, name)}
             made = [*named_tensors(out)]
             if call is self._calls.entries[-1] and made:  # a layer without layers is one operation
@@ -251,23 +263,3 @@ class OnlyCalls:
             cls = class_of(module)
             self._modules[path] = Module(path, cls, is_native(cls))
         return path
-
-    def _graph(self, info: Info, inputs: Mapping[str, int], result: object) -> Graph:
-        with torch_private.without_torch_function():
-            outputs = {
-                path: (self._read(tensor),) for path, tensor in named_tensors(result, objects=True, private=False)
-            }
-        rows = tuple(Call(c.id, c.parent, c.path, c.index, c.inputs, c.outputs) for c in self._calls.entries)
-        holders = {module.fqn.rpartition(".")[0] for module in self._modules.values()}
-        for path, module in named_modules(self._model):
-            if path in holders:
-                self._path(module)
-        return Graph(self._modules, rows, tuple(self._ops), tuple(self._values), inputs, outputs, info)
-
-
-def _named(module: nn.Module, args: Sequence[object], kwargs: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    names, rest = argument_names(module)
-    for position, arg in enumerate(args):
-        left = position - len(names)
-        yield names[position] if left < 0 else f"{rest}.{left}" if rest else str(left), arg
-    yield from kwargs.items()

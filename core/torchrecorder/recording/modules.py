@@ -17,6 +17,7 @@ from torchrecorder.running.facts import (
     argument_names,
     describe_module,
     is_native,
+    named_arguments,
     named_modules,
     named_state,
 )
@@ -175,9 +176,4 @@ class Signatures:
         known = self._known.get(id(forward))
         if known is None:
             known = self._known[id(forward)] = forward, *argument_names(module)
-        _, names, rest = known
-        if len(args) > len(names):
-            more = (f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names)))
-            names = (*names, *more)
-        named = [*zip(names, args, strict=False)]
-        return [*named, *kwargs.items()] if kwargs else named
+        return named_arguments(known[1], known[2], args, kwargs)

@@ -99,7 +99,7 @@ def op_name(func: Callable[..., object]) -> OpName | None:
 
 
 class Question(NamedTuple):
-    """A function that is no operation."""
+    """A function that is not an operation."""
 
     name: str
     tells: bool

@@ -2,7 +2,6 @@
 
 from torchrecorder.request.automatic import (
     DocstringField,
-    Rule,
     Rules,
     completed,
     why_class_not_tried,
@@ -13,7 +12,6 @@ from torchrecorder.request.reading import (
     Body,
     one_depth,
     read_drawing,
-    read_options,
     read_request,
     read_values,
     site_options,
@@ -34,7 +32,6 @@ __all__ = [
     "InputSpec",
     "Option",
     "RecordingRequest",
-    "Rule",
     "Rules",
     "Settings",
     "SiteSetting",
@@ -47,7 +44,6 @@ __all__ = [
     "parse_target",
     "place",
     "read_drawing",
-    "read_options",
     "read_request",
     "read_settings",
     "read_values",

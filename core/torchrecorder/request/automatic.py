@@ -17,9 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchrecorder.errors import near_miss
-from torchrecorder.request.header import read_words_of_options
 from torchrecorder.request.options import read_yes_no
-from torchrecorder.request.reading import Body, as_text, site_options
+from torchrecorder.request.reading import Body, as_text, read_words_of_options, site_options
 from torchrecorder.request.targets import matches, parse_target
 
 _EVERYTHING = "*"

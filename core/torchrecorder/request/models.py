@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import dropwhile, takewhile
 
 from torchrecorder.errors import did_you_mean
-from torchrecorder.request.header import read_header
-from torchrecorder.request.reading import Body
+from torchrecorder.request.reading import Body, read_header
 from torchrecorder.request.requests import OPTIONS
 from torchrecorder.request.targets import is_pattern
 
@@ -93,14 +93,10 @@ class ModelList:
 
 def read_list(lines: Iterable[str], options: Mapping[str, str | None] | None = None) -> Body:
     """Body of a list of models, whose legend has its lines."""
-    written, rows = dict(options or {}), [*lines]
-    while rows and not rows[0].strip():
-        rows.pop(0)
-    head = 0
-    while head < len(rows) and rows[head].lstrip().startswith(":"):
-        head += 1
-    body = Body.read(["", *rows[:head]], "models", written)
-    return replace(body, target="", legend=tuple(line.strip() for line in rows[head:] if line.strip()))
+    rows = [*dropwhile(lambda line: not line.strip(), lines)]
+    head = [*takewhile(lambda line: line.lstrip().startswith(":"), rows)]
+    body = Body.read(["", *head], "models", options)
+    return replace(body, target="", legend=tuple(line.strip() for line in rows[len(head) :] if line.strip()))
 
 
 def _listed(line: str, common: Mapping[str, str | None]) -> ListedModel:

@@ -49,8 +49,11 @@ TIMEOUT_S = 120.0
 TRIAL_S = 15.0
 """Seconds for a class that is only tried: a package has a hundred, and what takes longer is drawn when it is named."""
 
-TRIAL_BYTES = 2 << 30
-"""Resident memory for such a class: two at once, beside the builder, fit the runners of public CI, which have 7 GB."""
+SHARE_BYTES = 1 << 30
+"""Resident memory for such a class while others are tried: two, with the builder, take 2.5 GB."""
+
+TRIAL_BYTES = 7 << 28
+"""The same for one that is tried again alone, since it filled its share; with the builder it takes as much as two."""
 
 Run = Literal["auto", "real", "fake", "meta"]
 Mode = Literal["eval", "train"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -135,6 +135,17 @@ def argument_names(module: nn.Module) -> tuple[tuple[str, ...], str]:
     return places, next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
 
 
+def named_arguments(
+    names: tuple[str, ...], rest: str, args: Sequence[object], kwargs: Mapping[str, object]
+) -> list[tuple[str, object]]:
+    """What a forward is called with, by the names of its positions, and of what takes the rest."""
+    if len(args) > len(names):
+        more = (f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names)))
+        names = (*names, *more)
+    named = [*zip(names, args, strict=False)]
+    return [*named, *kwargs.items()] if kwargs else named
+
+
 _DECORATORS = 8
 """Decorators around a forward that are looked through."""
 _SPEAKS = {"__signature__", "_partialmethod", "__partialmethod__"}
@@ -211,24 +222,23 @@ class Parameters:
         """The size of what a module holds itself, and of each parameter in it and all below it, by identity; then of
         those that require grad."""
         for _, module in reversed(modules):  # parts come after the whole
-            if id(module) not in self._known:
-                self._known[id(module)] = self._collect(module)
+            if id(module) in self._known:
+                continue
+            everything, trainable = _sizes(module)
+            own = sum(everything.values())
+            for child in module._modules.values():
+                if child is not None:
+                    known = self._known.get(id(child))
+                    # Not known is only what holds itself, or is held by several.
+                    inside = [known[1:]] if known is not None else [_sizes(it) for _, it in named_modules(child)]
+                    for sizes in inside:
+                        everything.update(sizes[0])
+                        trainable.update(sizes[1])
+            self._known[id(module)] = own, everything, trainable
 
     def of(self, module: nn.Module) -> ParamCount:
         own, everything, trainable = self._known[id(module)]
         return _count(own, sum(everything.values()), sum(trainable.values()))
-
-    def _collect(self, module: nn.Module) -> tuple[int, dict[int, int], dict[int, int]]:
-        everything, trainable = _sizes(module)
-        own = sum(everything.values())
-        for child in module._modules.values():
-            if child is not None:
-                known = self._known.get(id(child))
-                # Not known is only what holds itself, or is held by several.
-                for sizes in [known[1:]] if known is not None else [_sizes(inner) for _, inner in named_modules(child)]:
-                    everything.update(sizes[0])
-                    trainable.update(sizes[1])
-        return own, everything, trainable
 
 
 def _sizes(module: nn.Module) -> tuple[dict[int, int], dict[int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal
 
@@ -160,11 +160,7 @@ def start_random_numbers(seed: int) -> None:
 
 @contextmanager
 def _preserved_modes() -> Iterator[None]:
-    grad, dtype, device = torch.is_grad_enabled(), torch.get_default_dtype(), _default_device()
-    cast, cast_dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
-    precision = torch.get_float32_matmul_precision()
-    determinism = _determinism()
-    threads, anomaly = torch.get_num_threads(), torch.is_anomaly_enabled()
+    device, states = _default_device(), [ask() for ask, _ in _STATES]
     parts = filter(None, [part.get() for part in (torch_private.FUNCTION_MODES, torch_private.DISPATCH_MODES)])
     stacks = [(modes, modes(), leave, enter) for modes, leave, enter in parts]
     try:
@@ -174,18 +170,9 @@ def _preserved_modes() -> Iterator[None]:
         for modes, before, leave, _ in stacks:
             while modes() != before and modes():
                 leave()
-        torch.set_grad_enabled(grad)
-        torch.set_default_dtype(dtype)
-        torch.set_autocast_enabled("cpu", cast)
-        torch.set_autocast_dtype("cpu", cast_dtype)
-        if _determinism() != determinism:  # setting it loads the compiler, which takes as long as torch itself
-            torch.use_deterministic_algorithms(determinism[0], warn_only=determinism[1])
-        if torch.get_num_threads() != threads:
-            torch.set_num_threads(threads)
-        if torch.is_anomaly_enabled() != anomaly:
-            torch.autograd.set_detect_anomaly(anomaly)
-        if torch.get_float32_matmul_precision() != precision:
-            torch.set_float32_matmul_precision(precision)
+        for (ask, put), state in zip(_STATES, states, strict=True):
+            if ask() != state:
+                put(state)
         if _default_device() != device:
             torch.set_default_device(device)
             if device is None:  # before torch 2.9 a device of None is one that was set, and cannot be asked for
@@ -200,6 +187,19 @@ def _preserved_modes() -> Iterator[None]:
 
 def _determinism() -> tuple[bool, bool]:
     return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+_STATES: tuple[tuple[Callable[[], Any], Callable[[Any], object]], ...] = (
+    (torch.is_grad_enabled, torch.set_grad_enabled),
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (lambda: torch.is_autocast_enabled("cpu"), lambda is_on: torch.set_autocast_enabled("cpu", is_on)),
+    (lambda: torch.get_autocast_dtype("cpu"), lambda dtype: torch.set_autocast_dtype("cpu", dtype)),
+    (_determinism, lambda both: torch.use_deterministic_algorithms(both[0], warn_only=both[1])),
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+)
+"""What is asked and what sets it; set only if it is another, since determinism loads the compiler, which takes long."""
 
 
 def _default_device() -> torch.device | None:

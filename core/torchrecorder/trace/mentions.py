@@ -94,7 +94,10 @@ class Place(NamedTuple):
 
         files = project.with_word(word) if _looks else project.files
         for file in sorted((file for file in files if file.is_source == is_source), key=rank):
-            text = _text(file.path, word.encode())
+            try:
+                text = data.decode() if word.encode() in (data := _data(file.path)) else ""
+            except ValueError:  # it is not UTF-8
+                continue
             if text and re.search(rf"\b{re.escape(word)}\b", text):
                 yield Path(file.path), text
 
@@ -233,15 +236,6 @@ def _walked(top: str, most: int) -> Iterator[str]:
 
 _TEXTS: dict[str, tuple[tuple[int, int], bytes]] = {}
 """Of files that were read, by path, with size and date: a build asks for many names."""
-
-
-def _text(path: str, word: bytes) -> str:
-    """The text of a file, if it is one, of UTF-8, that has the word; else nothing."""
-    data = _data(path)
-    try:
-        return data.decode() if word in data else ""
-    except ValueError:  # it is not UTF-8
-        return ""
 
 
 def _data(path: str) -> bytes:

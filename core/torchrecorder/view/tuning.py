@@ -115,8 +115,6 @@ LONG_WORDS = 64
 """Characters that differences of a node take at most. MobileNetV3 at 36 and at 80."""
 PHRASES = 2
 """Groups of calls that differ in other things at most: three were hard to read. MobileNetV3 at 1."""
-LONG_NAME = 20
-"""Characters above which a layer is called by its class. FT-Transformer at 12 and at 40."""
 MANY = 4
 """Parts of which one is drawn for all, from which on another number of them needs no name of the part. DaViT at 8;
 none at 2."""

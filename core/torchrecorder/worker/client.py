@@ -35,7 +35,7 @@ from torchrecorder.errors import (
 )
 from torchrecorder.processes import LineProcess, import_path, tail
 from torchrecorder.request import RecordingRequest
-from torchrecorder.request.requests import TRIAL_BYTES
+from torchrecorder.request.requests import SHARE_BYTES, TRIAL_BYTES
 from torchrecorder.request.settings import MEMORY_BYTES, Settings
 from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
@@ -112,6 +112,8 @@ class Worker(AbstractContextManager["Worker"]):
         """Whether a job has loaded torch's compiler, as the next ones then may, too."""
         self._shared: frozenset[str] = frozenset()
         self._build = 0
+        self._environment: Mapping[str, str] | None = None
+        """That of the build; that of now if none has begun."""
         self._process: LineProcess | None = None
         self._is_greeted = False
         self._absent: WorkerError | None = None
@@ -164,10 +166,19 @@ class Worker(AbstractContextManager["Worker"]):
             if request in self._answers and isinstance(self._answers[request].error, WorkerError):
                 del self._answers[request]
         self._trials = trials
-        self._build += not self._is_ahead
+        self._begin_build()
         self._is_ahead = False
         counted = Counter(request.root_module() for request in requests)
         self._shared = frozenset(package for package, count in counted.items() if count > 1)
+
+    def _begin_build(self) -> None:
+        """Take the environment as it is now for all jobs of a build that has not begun.
+
+        What is imported for the pages sets variables, so that jobs behind would need a package imported anew.
+        """
+        if not self._is_ahead:
+            self._build += 1
+            self._environment = {**os.environ}
 
     def record(self, request: Request, *, timeout_s: float) -> Answer:
         """The answer to one request; whatever happens to the process becomes its error."""
@@ -179,7 +190,7 @@ class Worker(AbstractContextManager["Worker"]):
         if is_trial:
             self._trials.add(request)
         if request not in self._timeouts_s:
-            self._build += not self._is_ahead
+            self._begin_build()
             self._is_ahead = True
             self._timeouts_s[request] = timeout_s
             self._waiting.append(request)
@@ -223,16 +234,22 @@ class Worker(AbstractContextManager["Worker"]):
                 answered, lost = self._receive()
                 yield from ((request, answer) for request, answer in answered if request in requests)
                 self._alone.extend(lost)
+        self._environment = None
 
     def _fill(self, on_start: Callable[[Any], object]) -> Iterator[tuple[Any, Answer]]:
         """Send as many jobs as run at once; the answers of those that cannot be sent."""
-        while len(self._sent) < (1 if self._alone else self._at_once) and (self._alone or self._waiting):
+        while (self._alone or self._waiting) and len(self._sent) < (1 if self._is_alone() else self._at_once):
             is_again = bool(self._alone)
             request = (self._alone or self._waiting).popleft()
             if not is_again:
                 on_start(request)
             if (failed := self._send(request, self._timeouts_s[request], is_alone=is_again)) is not None:
                 yield request, failed
+
+    def _is_alone(self) -> bool:
+        """Whether nothing else may run beside what is in the process or comes next."""
+        whole = (sent for sent in self._sent.values() if sent.request in self._trials and not sent.has_share)
+        return bool(self._alone) or any(True for _ in whole)
 
     def _send(self, request: Request, timeout_s: float, *, is_alone: bool) -> Answer | None:
         """Send a job; the answer, if it cannot be."""
@@ -247,7 +264,7 @@ class Worker(AbstractContextManager["Worker"]):
             job = Job(
                 request,
                 tuple(self._path if not self._python else foreign_path(self._path)),
-                {**os.environ, **FIXED_ENVIRONMENT},
+                {**(self._environment or os.environ), **FIXED_ENVIRONMENT},
                 package if self._is_ahead or is_trial or package in self._shared else "",
                 self._build,
                 self._memory_bytes,
@@ -257,7 +274,7 @@ class Worker(AbstractContextManager["Worker"]):
                 self._allow,
                 self._needs_compiler or request.run == "fake",
                 timeout_s if is_trial else 0.0,
-                TRIAL_BYTES // (2 if has_share else 1) if is_trial else 0,
+                (SHARE_BYTES if has_share else TRIAL_BYTES) if is_trial else 0,
             )
             self._started(request).send(job.to_json())
         except WorkerError as error:

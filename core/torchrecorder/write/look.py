@@ -1,4 +1,4 @@
-"""What a picture looks like: colours, corners and lines by kind, and what a user's styler changes of them.
+"""What a picture looks like: colours, corners, lines and signs, what a user's styler changes, the notes at its foot.
 
 Colours are CSS variables for pages, and numbers for everything else. The middle tones are chosen to be seen on white
 and on near-black alike; a node is filled with its colour at low opacity under text in the page's own colour, so that
@@ -7,11 +7,12 @@ one picture is right in light and dark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchrecorder.layout.model import KINDS, MARKS, EdgeStyle, Figure, Line, NodeStyle
+from torchrecorder.layout.model import KINDS, MARKS, PAD, SHARED, EdgeStyle, Figure, Layout, Line, NodeStyle
+from torchrecorder.layout.widths import width
 
 if TYPE_CHECKING:
     from torchrecorder.request.requests import ThemeName
@@ -219,3 +220,104 @@ def decimal(value: float) -> str:
 def tenths(number: int) -> str:
     text = str(number)
     return f"{text[:-1]}.{text[-1]}" if number % 10 else str(number // 10)
+
+
+FOOT_SIZE, _STEP, _BASE = 8.0, 10.0, 6.0
+"""Points of its letters, smaller than all words of a picture; from line to line, which the script of pages knows, too;
+and from the top of a line to its base."""
+
+
+def foot_lines(layout: Layout, notes: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Notes at the foot of a picture that leaves its page, in lines as wide as it is, each with its place."""
+    high = float(decimal(layout.height))
+    lines = enumerate(_lines(_joined(notes), float(decimal(layout.width)) - 2 * PAD))
+    return [(f"{PAD:g}", f"{high + _BASE + i * _STEP:.1f}", line) for i, line in lines]
+
+
+def sides(layout: Layout, notes: Sequence[str]) -> tuple[str, str]:
+    """Width and height of a picture with notes at its foot, in points, as its file says them."""
+    if n := len(foot_lines(layout, notes)):
+        return f"{float(decimal(layout.width)):g}", f"{float(decimal(layout.height)) + n * _STEP:.1f}"
+    return decimal(layout.width), decimal(layout.height)
+
+
+def described(layout: Layout, notes: Sequence[str]) -> str:
+    return f"{layout.description}. {said}" if (said := _joined(notes)).strip() else layout.description
+
+
+def _joined(notes: Sequence[str]) -> str:
+    return " · ".join(note.replace("`", "") for note in notes)
+
+
+def _lines(text: str, room: float) -> Iterator[str]:
+    line = ""
+    for word in text.split():
+        if line and width(f"{line} {word}", FOOT_SIZE) > room:
+            yield line
+            line = ""
+        line = f"{line} {word}" if line else word
+        while width(line, FOOT_SIZE) > room and len(line) > 1:
+            part = next(n for n in range(len(line) - 1, 0, -1) if n == 1 or width(line[:n], FOOT_SIZE) <= room)
+            yield line[:part]
+            line = line[part:]
+    if line:
+        yield line
+
+
+DECIDES = "the code takes one branch or another because of these numbers"
+"""What a pointer over the rhomb of a node shows."""
+_RHOMB = 4.0  # half of a diagonal of the rhomb, in points
+_RADIUS = 5.5  # points, around the paths below
+_INSET = 2.0  # of the middle of a badge from the corner of its figure, in points
+_BADGES = {
+    "added": "M-3 0h6M0 -3v6",
+    "removed": "M-3 0h6",
+    "changed": "M-3.2 .6c1 -2.4 2.2 -2.4 3.2 -.6c1 1.8 2.2 1.8 3.2 -.6",
+    "moved": "M-3.2 0h6.2M.6 -2.4l2.6 2.4l-2.6 2.4",
+}
+"""Around 0, 0, in points: forms tell also those apart to whom blue and orange are alike."""
+_TAGS = {
+    "shared1": "M-3 0c0 -1.66 1.34 -3 3 -3c1.66 0 3 1.34 3 3c0 1.66 -1.34 3 -3 3c-1.66 0 -3 -1.34 -3 -3z",
+    "shared2": "M0 -3.9l3.9 3.9 -3.9 3.9 -3.9 -3.9z",
+    "shared3": "M0 -3.8l3.9 6.6h-7.8z",
+    "shared4": "M-2.7 -2.7h5.4v5.4h-5.4z",
+}
+"""The tags of modules whose calls are drawn apart, around 0, 0: their forms differ, as hues do not in print."""
+
+
+class SignPart(NamedTuple):
+    look: Look
+    path: str = ""  # path data as in an SVG; empty for a circle
+    circle: tuple[str, str, str] = ("", "", "")  # middle and radius
+
+
+class Sign(NamedTuple):
+    name: str  # what a pointer over it shows
+    parts: tuple[SignPart, ...]
+
+
+def signs(figure: Figure) -> Iterator[Sign]:
+    """Signs at its corners: a change in a diff, a call of a module used elsewhere, a branch decided."""
+    rect = figure.rect
+    inset = (1 - 0.5**0.5) / 2 * rect.width
+    if "decides" in figure.flags:
+        x = rect.right - (inset if figure.is_round else _RHOMB)
+        y = rect.top + (inset if figure.is_round else 0.0) - _RHOMB
+        yield Sign(DECIDES, (SignPart(Look("skip", line="none"), f"M{decimal(x)} {decimal(y)}l4 4 -4 4 -4 -4z"),))
+    inset = inset if figure.is_round else _INSET
+    x, y = rect.left + inset, rect.top + inset
+    if mark := mark_of(figure.flags):
+        circle = SignPart(Look(mark, "1", "none"), circle=(f"{x:.1f}", f"{y:.1f}", str(_RADIUS)))
+        path = _moved(_BADGES[mark], x, y)
+        yield Sign(mark, (circle, SignPart(Look("none", "", "#ffffff", "1", "1.5"), path)))
+    elif tag := next((name for name in SHARED if name in figure.flags), ""):
+        yield Sign("shared", (SignPart(Look(tag, "1", "none"), _moved(_TAGS[tag], x, y)),))
+
+
+def _moved(path: str, x: float, y: float) -> str:
+    moved = ""
+    for part in path.split("M")[1:]:
+        end = next(i for i, letter in enumerate(part) if letter.isalpha())
+        dx, dy = map(float, part[:end].split())
+        moved += f"M{x + dx:.1f} {y + dy:.1f}{part[end:]}"
+    return moved

@@ -15,24 +15,27 @@ from xml.sax.saxutils import escape, quoteattr
 
 from torchrecorder.layout.geometry import Curve, arrow
 from torchrecorder.layout.model import PX, EdgeStyle, Figure, Layout, Line, Title
-from torchrecorder.write.foot import SIZE, described, foot_lines, sides
 from torchrecorder.write.links import XLINK, Links, Reference, References, in_reading_order
 from torchrecorder.write.look import (
     BOXES,
     FONT,
+    FOOT_SIZE,
     NODES,
     THEMES,
     Colours,
     Look,
     box_look,
     decimal,
+    described,
+    foot_lines,
     line_kind,
     line_look,
     mark_of,
     node_look,
+    sides,
+    signs,
     tenths,
 )
-from torchrecorder.write.signs import signs
 
 if TYPE_CHECKING:
     from torchrecorder.view.model import Mark
@@ -54,7 +57,7 @@ class Lettering(NamedTuple):
 
 
 TITLES, NODE_WORDS = Lettering(anchor="start", opacity=MUTED), Lettering()
-FOOT = Lettering(SIZE, "start", FOOT_MUTED)
+FOOT = Lettering(FOOT_SIZE, "start", FOOT_MUTED)
 
 
 class SvgWriter:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from torchrecorder.layout.geometry import Curve, Point, Rect, segments
 from torchrecorder.layout.model import PARTS, Figure, Layout, Line, Title
 from torchrecorder.layout.widths import width
-from torchrecorder.write.foot import foot_lines, sides
 from torchrecorder.write.links import in_reading_order
 from torchrecorder.write.look import (
     BOXES,
@@ -28,12 +27,14 @@ from torchrecorder.write.look import (
     Look,
     box_look,
     decimal,
+    foot_lines,
     line_kind,
     line_look,
     mark_of,
     node_look,
+    sides,
+    signs,
 )
-from torchrecorder.write.signs import signs
 from torchrecorder.write.svg import FOOT, MUTED, NODE_WORDS, TITLES, Lettering, head_of, is_circle, sheets
 from torchrecorder.write.tex import document, escaped
 

@@ -114,7 +114,9 @@ def test_its_output_is_a_setting_with_which_more_is_drawn(project: Path, capsys:
 def test_for_mkdocs_it_is_yaml(project: Path, capsys: pytest.CaptureFixture[str], given: list[str]) -> None:
     if not given:
         (project / "mkdocs.yml").write_text("site_name: A site\n")
-    assert main(["suggest", "docs", "src/suggested", *given]) == 0
+    (project / "src/no-package").mkdir()  # which no import statement can name
+    (project / "src/no-package/__init__.py").touch()
+    assert main(["suggest", "docs", *given]) == 0
     (plugin,) = yaml.safe_load(capsys.readouterr().out)["plugins"]
     setting = plugin["torchrecorder"]["autodoc"]
     assert setting["*"] is True

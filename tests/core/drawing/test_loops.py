@@ -21,7 +21,7 @@ from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import View, make_view
 from torchrecorder.write import mermaid
-from torchrecorder.write.png import to_png
+from torchrecorder.write.pdf import to_png
 from torchrecorder.write.svg import neutral
 from torchrecorder.write.tikz import to_tikz
 

@@ -114,6 +114,15 @@ def test_what_gives_no_model_is_refused_with_a_sentence(
     assert "Traceback" not in str(caught.value)
 
 
+def test_a_library_of_a_pipeline_that_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = {"_class_name": "Pair", "words": ["diffusers", "ImageProcessor"], "unet": ["diffusers", "UNet"]}
+    (tmp_path / "model_index.json").write_text(json.dumps(index))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "diffusers", None)
+    with pytest.raises(HubFailed, match=r"its model is one of diffusers.*\n?.*python -m pip install diffusers"):
+        record(RecordingRequest("hf:./"))
+
+
 def test_code_of_a_repository_is_left_where_the_library_has_the_class(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def _settings(graph: Graph, op: Op) -> dict[str, str]:
     n_in, n_out = data[-axes - 1], weight[0]
     if "transpose" in op.name:
         n_in, n_out = weight[0], int(weight[1]) * int(found["groups"])
+    found |= {"dilation": "1"} if {*weight[2:]} == {1} else {}  # there is nothing to spread
     is_depthwise = int(found["groups"]) == n_in != 1
     found |= {"kernel": "×".join(map(str, weight[2:])), "channels": f"{n_in}→{n_out}"}
     return found | {"groups": "depthwise" if is_depthwise else found["groups"]}

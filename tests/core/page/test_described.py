@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrecorder.page.described import Described, described
+from torchrecorder.page.models import Described, described
 
 
 def said(tmp_path: Path, docstring: str, what: str = "paper") -> Described:

@@ -16,8 +16,7 @@ from torchrecorder.engine import find_engine
 from torchrecorder.layout.widths import width
 from torchrecorder.page import Diagram
 from torchrecorder.page.figure import CopyNumbers
-from torchrecorder.page.files import FILE_TYPES
-from torchrecorder.page.printed import for_print
+from torchrecorder.page.files import FILE_TYPES, for_print
 from torchrecorder.request import DrawingOptions, FigureOptions, read_drawing
 
 NOTE = "not drawn: 3 operations on `masks` & positions"

@@ -14,7 +14,7 @@ from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
 from torchrecorder.page import Diagram
-from torchrecorder.page.printed import for_print, laid_out_for, points
+from torchrecorder.page.files import for_print, laid_out_for, points
 from torchrecorder.request import DrawingOptions
 
 

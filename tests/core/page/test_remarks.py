@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from docutils import nodes
 
-from mkdocs_torchrecorder.figure import figure
+from mkdocs_torchrecorder.figure import PageFiller
+from mkdocs_torchrecorder.site import FenceSite
 from sphinx_torchrecorder.figure import add_lines
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.errors import (
@@ -23,7 +25,6 @@ from torchrecorder.errors import (
 from torchrecorder.graph import Graph
 from torchrecorder.layout.model import Layout
 from torchrecorder.page import Diagram, Outcome
-from torchrecorder.page.figure import CopyNumbers
 from torchrecorder.page.remarks import (
     Message,
     fatal_messages,
@@ -36,6 +37,8 @@ from torchrecorder.page.remarks import (
 )
 from torchrecorder.page.words import translation, with_code
 from torchrecorder.request import Body, read_request
+
+FILLER = PageFiller(Mock(FenceSite), scripts=("", ""))
 
 
 def no_graph() -> Graph:
@@ -88,7 +91,7 @@ def test_a_reader_gets_one_line(grade: str | None, line: str) -> None:
     drawing = Drawing(Layout(1, 1), "", "", facts, ("a note", "another"))
     drawn = Outcome(read_request("pkg.Net", {}), Diagram(drawing, load_graph=no_graph))
     assert drawn.reader_line() == line
-    shown = figure(drawn, CopyNumbers())
+    shown = FILLER.figure(drawn)
     assert shown.count("torchrecorder-remark") == bool(line)
     assert shown.index("<details") < shown.index("another") < shown.index("</details>")
     assert "<details open" not in shown
@@ -234,4 +237,4 @@ def test_both_front_ends_show_it_as_code() -> None:
     add_lines(frame, failed)
     assert str(frame).index("of the author") < str(frame).index("torchrecorder-remark") < str(frame).index("</legend>")
     assert "<literal>if x < 1:</literal>" in str(frame)
-    assert "one branch of <code>if x &lt; 1:</code> was taken" in figure(outcome, CopyNumbers())
+    assert "one branch of <code>if x &lt; 1:</code> was taken" in FILLER.figure(outcome)

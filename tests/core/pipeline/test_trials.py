@@ -130,6 +130,7 @@ def worker(tmp_path: Path) -> Iterator[Worker]:
 @pytest.mark.usefixtures("real_processes")
 def test_a_trial_computes_for_its_seconds_and_fills_its_memory(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torchrecorder.worker.client.TRIAL_BYTES", 1 << 30)
+    monkeypatch.setattr("torchrecorder.worker.client.SHARE_BYTES", 1 << 29)
     names = ("Computes", "Sleeps", "Fills")
     asked = {name: RecordingRequest(f"costly.{name}", "1,3", run="real") for name in names}
     worker.expect(asked.values(), trials=asked.values())

@@ -25,7 +25,7 @@ from torchrecorder.engine import find_engine
 from torchrecorder.recording.code_info import Statement
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import make_view
-from torchrecorder.write.signs import DECIDES
+from torchrecorder.write.look import DECIDES
 
 X = torch.ones(2, 3)
 

@@ -243,6 +243,25 @@ def test_a_module_that_its_package_does_not_import_is_imported_once(worker: Work
         assert f"once_package.{name.partition('.Net')[0]}" in answer.trace.modules
 
 
+def test_what_the_builder_imports_while_it_reads_has_no_package_imported_again(
+    worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = "import os; open(os.environ['ONCE_FOLDER'] + '/imports', 'a').write(str(os.environ.get('ONCE_SET')))\n"
+    (tmp_path / "once_again.py").write_text(f"{note}from once_nets import *\n")
+    first, *others = (RecordingRequest(f"once_again.Net({width})", "1,3") for width in (2, 3, 4))
+    worker.submit(first, 60.0)
+    monkeypatch.setenv("ONCE_SET", "by a package that a page describes")
+    for request in others:
+        worker.submit(request, 60.0)
+    worker.expect([first, *others])
+    answers = dict(worker.record_all(dict.fromkeys([first, *others], 60.0)))
+    assert [it.error for it in answers.values()] == [None] * 3
+    assert (tmp_path / "imports").read_text() == "None"
+    worker.expect([first])
+    assert dict(worker.record_all({first: 60.0}))[first].error is None
+    assert (tmp_path / "imports").read_text() == "Noneby a package that a page describes"
+
+
 def test_where_memory_is_short_they_wait_for_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "left", lambda: 1 << 20)
     loop = serving.Serving(0, 1)

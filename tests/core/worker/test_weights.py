@@ -223,7 +223,7 @@ def test_a_library_with_a_loader_of_its_own(worker: Worker, target: str, file: s
     [
         ("wgt_nets.Insists(4)", "write wgt_nets.Insists(4, weights=None, encoder_weights=None)"),
         ("wgt_nets.Insists(encoder_weights=None)", "write wgt_nets.Insists(encoder_weights=None, weights=None)"),
-        ("wgt_nets.Asks", "write wgt_nets.Asks(pretrained=False)"),
+        ("wgt_nets.Asks(pretrained=True)", "write wgt_nets.Asks(pretrained=False)"),
         ("wgt_nets.Stubborn", "build the model without them"),
     ],
 )
@@ -232,6 +232,11 @@ def test_what_cannot_do_without_is_told_how_to(worker: Worker, target: str, writ
     error = ask(worker, target).error
     assert isinstance(error, TargetBuildFailed)
     assert error.hint() == f"pretrained weights are not fetched for a picture: {written}"
+
+
+def test_what_asks_by_default_is_built_without(worker: Worker) -> None:
+    worker.expect([])
+    assert "pretrained=False" in notes(ask(worker, "wgt_nets.Asks"))
 
 
 def test_no_other_process_is_changed() -> None:

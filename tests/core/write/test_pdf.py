@@ -19,8 +19,7 @@ from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
 from torchrecorder.layout.model import Layout
 from torchrecorder.write import pdf
-from torchrecorder.write.pdf import to_pdf
-from torchrecorder.write.png import to_png
+from torchrecorder.write.pdf import to_pdf, to_png
 
 
 def named(text: str) -> Graph:

@@ -123,7 +123,7 @@ def from_examples(model: nn.Module, batch: int) -> Iterator[Guess]:
     if type(model).__module__.startswith("torch.nn."):
         return
     for text in (inspect.getdoc(type(model).forward), inspect.getdoc(type(model))):
-        yield from shown(model, (("", *given) for _, *given in Reader().prompts(text or "").calls), batch)
+        yield from shown(model, (("", *it[1:]) for it in Reader().prompts(text or "").calls), batch)
 
 
 def of_near(model: nn.Module, batch: int) -> Iterator[Guess]:

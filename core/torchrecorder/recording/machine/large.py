@@ -76,6 +76,7 @@ def built(build: Callable[[], object], seed: int) -> object:
     if isinstance(model, nn.Module) and numberless.counted > largest() and not numberless.were_read:
         _builders[id(model)] = model, build, seed
     elif numberless.counted > _SMALL:
+        model = None  # the next one wants its memory
         start_random_numbers(seed)
         with _Filled():
             model = build()

@@ -107,19 +107,13 @@ def _of_groups(root: Path) -> Iterator[int]:
             continue
         folder = root / top / path.lstrip("/")
         while folder != (root / top).parent:
-            yield _of_group(folder, bound, usage, cached)
+            with suppress(OSError):  # the topmost one has none; one in a container may not be shown
+                limit = (folder / bound).read_text().strip()
+                used = int((folder / usage).read_text())
+                facts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+                if limit != "max":  # the kernel gives up pages of files that are not in use before it kills a process
+                    yield int(limit) - used + int(facts.get(cached, 0))
             folder = folder.parent
-
-
-def _of_group(folder: Path, bound: str, usage: str, cached: str) -> int:
-    try:
-        limit = (folder / bound).read_text().strip()
-        used = int((folder / usage).read_text())
-        facts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-    except OSError:  # the topmost one has none; one in a container may not be shown
-        return sys.maxsize
-    # The kernel gives up pages of files that are not in use before it kills a process.
-    return sys.maxsize if limit == "max" else int(limit) - used + int(facts.get(cached, 0))
 
 
 def _amount(size: int) -> str:

@@ -8,7 +8,6 @@ since nothing is put back.
 
 from __future__ import annotations
 
-import functools
 import re
 import socket
 import sys
@@ -17,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
+from functools import partial, wraps
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlparse
@@ -59,8 +59,8 @@ class NotFetched(OrderedDict[str, Any]):
 
 def refuse_downloads() -> None:
     """Have torch and the libraries that fetch by code of their own fetch no weights from here on, in this process."""
-    torch.hub.load_state_dict_from_url = _instead(torch.hub.load_state_dict_from_url, _not_fetched)
-    torch.hub.download_url_to_file = _instead(torch.hub.download_url_to_file, _not_written)
+    torch.hub.load_state_dict_from_url = wraps(torch.hub.load_state_dict_from_url)(_not_fetched)
+    torch.hub.download_url_to_file = wraps(torch.hub.download_url_to_file)(_not_written)
     torch.load = _unless_not_fetched(torch.load)
     nn.Module.load_state_dict = _loading(nn.Module.load_state_dict)  # type: ignore[method-assign]
     model_zoo: Any = sys.modules.get("torch.utils.model_zoo")  # which has the function by another name
@@ -70,7 +70,7 @@ def refuse_downloads() -> None:
         if name in sys.modules:
             _patch(name)
         else:
-            OnImport(name, functools.partial(_patch, name)).__enter__()
+            OnImport(name, partial(_patch, name)).__enter__()
 
 
 def weights_note() -> tuple[str, ...]:
@@ -125,14 +125,10 @@ def _not_on_hub(repo_id: str, filename: str, *args: Any, **kwargs: Any) -> str:
     return where
 
 
-def _instead(original: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
-    return functools.wraps(original)(replacement)
-
-
 def _unless_not_fetched(load: Callable[..., Any]) -> Callable[..., Any]:
     """A function that loads a file, but for those that were not fetched."""
 
-    @functools.wraps(load)
+    @wraps(load)
     def loaded(f: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(f, str) and f.startswith(("http://", "https://")):
             return _not_fetched(f)
@@ -142,7 +138,7 @@ def _unless_not_fetched(load: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _loading(load_state_dict: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(load_state_dict)
+    @wraps(load_state_dict)
     def loading(self: nn.Module, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
         # A dictionary that was made of ours is an ordinary one: empty, or with parts of ours as values.
         is_ours = isinstance(state_dict, NotFetched) or (
@@ -158,7 +154,7 @@ def _loading(load_state_dict: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unless_it_is_there(download: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(download)
+    @wraps(download)
     def downloaded(repo_id: str, filename: str, *args: Any, **kwargs: Any) -> Any:
         if not _FILES.search(filename):  # a configuration: the model cannot be built without it
             return download(repo_id, filename, *args, **kwargs)
@@ -173,9 +169,9 @@ def _unless_it_is_there(download: Callable[..., Any]) -> Callable[..., Any]:
 _OF_LIBRARIES: dict[str, tuple[str, Callable[..., Any]]] = {
     "safetensors.torch": ("load_file", _unless_not_fetched),
     "huggingface_hub.file_download": ("hf_hub_download", _unless_it_is_there),
-    "kornia.core.download": ("load_state_dict_from_url", lambda fetch: _instead(fetch, _not_fetched)),
+    "kornia.core.download": ("load_state_dict_from_url", lambda fetch: wraps(fetch)(_not_fetched)),
     # A configuration beside the weights of an encoder, which is not read.
-    "segmentation_models_pytorch.encoders": ("hf_hub_download", lambda fetch: _instead(fetch, _not_on_hub)),
+    "segmentation_models_pytorch.encoders": ("hf_hub_download", lambda fetch: wraps(fetch)(_not_on_hub)),
 }
 """By module, the function of a library that fetches or reads weights, and what makes of it one that does not."""
 

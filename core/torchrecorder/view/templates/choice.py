@@ -111,7 +111,7 @@ class Choice:
         is_small = self._count() < tuning.ROOMY
         for kind, of_kind in calls.items():
             interior = self.richest(of_kind)
-            share = self.interiors.share(self.kinds.members[kind])
+            share = self.interiors.share([*self.kinds.members[kind], *self._elsewhere(of_kind)])
             if len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
                 continue
             information = self._information(interior, share)
@@ -124,6 +124,16 @@ class Choice:
                 is_own = not level[kind] and self._weight(interior.call) > 1
                 best = kind, score, interior, is_own
         return best
+
+    def _elsewhere(self, calls: Sequence[int]) -> Iterator[int]:
+        """What stands at the places of calls in the repeats of the layer around them, of whatever kind it is."""
+        runs = [node.calls for interior in self._shown() for node in interior.nodes if len(node.calls) > 1]
+        for around in (interior.call for interior in self.opened.values()):
+            inside = range(around + 1, self.interiors.tree.end[around])
+            others = next((run for run in runs if around in run), ())
+            for call in (call for call in calls if call in inside):
+                places = (self.interiors.visible.places.call(call, around, other) for other in others)
+                yield from (place for place in places if place is not None)
 
     def _information(self, interior: Interior, share: float) -> int:
         """How much an inside tells; of a large part of the model, what is in its own layers counts too."""

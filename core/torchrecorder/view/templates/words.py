@@ -126,10 +126,8 @@ class _Compared:
             for x, y in pairs:
                 if self._class(x) == self._class(y):
                     pending.append((x, y, self._inside))
-                elif self._is_alone(a, b, x, y):
-                    differences["with", self._exchanged(x, y)] = None
                 else:
-                    return None
+                    differences["with", self._exchanged(x, y)] = None
             alone = [
                 [child for child in self.tree.children[call] if child not in matched and child not in self._gone]
                 for call, matched in ((a, {x for x, _ in pairs}), (b, {y for _, y in pairs}))
@@ -144,13 +142,6 @@ class _Compared:
         both = self._more.keys() & self._less.keys()
         differences |= {("with", word): None for word in self._more if word not in both}
         return differences | {("without", word): None for word in self._less if word not in both}
-
-    def _is_alone(self, a: int, b: int, x: int, y: int) -> bool:
-        """Whether nothing else differs among what is called where two layers of other classes stand."""
-        here, there = ([self._class(child) for child in self.tree.children[call]] for call in (a, b))
-        at = self.tree.children[a].index(x)
-        names = (self.graph.calls[call].module.rpartition(".")[2] for call in (x, y))
-        return not any(name.isdigit() for name in names) or here[:at] + here[at + 1 :] == there[:at] + there[at + 1 :]
 
     def _are_elsewhere(self, a: int, b: int, alone: Sequence[Sequence[int]]) -> bool:
         """Whether both have a layer by number that the other has not, and at other places in the row."""
@@ -277,32 +268,12 @@ class _Compared:
         for some, ops, names, pair in ((more, here, self._more, (a, b)), (less, there, self._less, (b, a))):
             functions, layers = self._only_in(*pair), alone[0] if ops is here else alone[1]
             given = {value for child in layers for value in self.graph.calls[child].outputs.values()}
-            apart = {op for child in layers for op in self.tree.all_ops_of(child)}
-            called = dict[str, str]()
             for word in some:
                 own = [op for op in ops if self._sign(op) == word]
-                odd = [op for op in own if self.places.op(op, *pair) is None] or own
-                called[word] = self._named(own, odd, word, functions)
-                apart.update(own if called[word] == "skip" else ())
-                reads = (value for op in own for value in self.graph.ops[op].inputs)
-                if not given.isdisjoint(reads):
-                    del called[word]
-            for word, name in called.items():
-                own = [op for op in ops if self._sign(op) == word]
-                if not self._leads_only_to(own, apart - {*own}):
-                    names[f"{self._inside}{name}"] = None
+                if given.isdisjoint(value for op in own for value in self.graph.ops[op].inputs):
+                    odd = [op for op in own if self.places.op(op, *pair) is None] or own
+                    names[f"{self._inside}{self._named(own, odd, word, functions)}"] = None
         return swapped
-
-    def _leads_only_to(self, ops: Sequence[int], others: set[int]) -> bool:
-        """Whether what some ops give is read by others alone, as what is padded to be put beside a skip."""
-        pending, readers = [value for op in ops for value in self.graph.ops[op].outputs], set[int]()
-        while pending:
-            for reader in self.visible.readers.get(pending.pop(), ()):
-                if self.visible.contracted[reader.id]:
-                    pending += reader.outputs
-                else:
-                    readers.add(reader.id)
-        return bool(readers) and readers <= others
 
     def _tells(self, op: int) -> bool:
         outputs = self.graph.ops[op].outputs

@@ -113,7 +113,7 @@ class Shared(nn.Module):
 
 
 class Up(nn.Module):
-    """Puts what was padded beside a skip, if there is one."""
+    """Puts a skip beside its data, if there is one."""
 
     def __init__(self, wide: int) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class Up(nn.Module):
     def forward(self, x: Tensor, skip: Tensor | None = None) -> Tensor:
         x = self.up(x).sin()
         if skip is not None:
-            x = torch.cat((nn.functional.pad(x, (0, skip.shape[-1] - x.shape[-1])), skip), 1)
+            x = torch.cat((x, skip), 1)
         return torch.relu(self.last(x))
 
 
@@ -132,11 +132,9 @@ class Decoder(nn.Module):
         self.ups, self.pool = nn.ModuleList((Up(16), Up(16), Up(8))), nn.MaxPool1d(2)
 
     def forward(self, x: Tensor) -> Tensor:
-        half = self.pool(x)
-        y = self.pool(half)
-        for up, skip in zip(self.ups, (half, x, None), strict=True):
-            y = self.pool(up(y, skip))
-        return y  # type: ignore[no-any-return]
+        for up, has_skip in zip(self.ups, (True, True, False), strict=True):
+            x = self.pool(up(x, x if has_skip else None))
+        return x
 
 
 def window_attention(x: Tensor, qkv: nn.Linear, shift: int) -> Tensor:
