@@ -250,3 +250,30 @@ def test_an_index_in_the_shape_of_the_data_is_an_index() -> None:
 
     view = proved(capture(Pooled(), (torch.randn(5, 8), torch.randint(0, 2, (5,)))))
     assert "clamp > scatter_add_" in " ".join(edges(view))
+
+
+class Summed(nn.Module):
+    """A sum over neighbours that a layer without parameters takes, called from a function of another one."""
+
+    def forward(self, x: Tensor, index: Tensor) -> Any:
+        return x.new_zeros(5, 8).scatter_add_(0, index[:, None].expand_as(x), x).tanh()
+
+
+class Passing(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.summed, self.leave = nn.Linear(8, 8), Summed(), nn.Linear(8, 8)
+
+    def propagate(self, x: Tensor, edges: Tensor) -> Any:
+        near = x[edges[0]].sin() * 2
+        return self.summed(near + near.cos(), edges[1])
+
+    def forward(self, x: Tensor, edges: Tensor) -> Any:
+        edges = torch.cat([edges, torch.arange(5).repeat(2, 1)], 1)
+        return self.leave(self.propagate(self.enter(x), edges))
+
+
+@pytest.mark.parametrize("options", [DrawingOptions(), DrawingOptions(expand=("**",))])
+def test_an_index_that_goes_through_a_function_to_a_layer_stays_an_edge(options: DrawingOptions) -> None:
+    view = proved(capture(Passing(), (torch.randn(5, 8), torch.randint(0, 5, (2, 7)))), options)
+    assert "function:propagate" in shown(view)

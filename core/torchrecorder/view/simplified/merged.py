@@ -51,7 +51,9 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: 
         ):
             continue
         drawn = {op for node in group for op in facts.ops_of(node)}
-        ops = tuple(op for op in facts.ran_in[frame] if op in drawn or _is_inner(visible, frame, op))
+        others = {op for node in draft.nodes.values() if node.id not in ids for op in facts.ops_of(node)}
+        inside = {*facts.ran_in[frame]} - others
+        ops = tuple(op for op in facts.ran_in[frame] if op in drawn or _is_inner(visible, inside, op))
         if not in_gaps.isdisjoint(ops):
             continue
         done.update(ids)
@@ -65,18 +67,21 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: 
         draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))
 
 
-def _is_inner(visible: Visibility, frame: int, op: int) -> bool:
+def _is_inner(visible: Visibility, inside: Set[int], op: int) -> bool:
     """Whether an op is aside, and no part of an input that is handed on to others, as the ends of edges are.
 
     What only gives its shape to what is aside has no node either.
     """
-    outputs, inside = visible.graph.ops[op].outputs, visible.facts.ran_in[frame]
-    read = [reader for value in outputs for reader in visible.readers.get(value, ())]
-    is_near = all(reader.id in inside for reader in read)
+    outputs, handed = visible.graph.ops[op].outputs, visible.handed
+    pending, read = [*outputs], set[int]()
+    while pending:  # through changes of shape
+        for reader in visible.readers.get(pending.pop(), ()):
+            pending += reader.outputs if handed[reader.id] is not None and reader.id not in read else ()
+            read.add(reader.id)
     if not visible.facts.aside.issuperset(outputs):
-        names = {reader.name for reader in read}
-        return is_near and visible.handed[op] is None and bool(names) and names <= SHAPED_LIKE
-    return is_near or visible.handed[op] is None
+        names = {reader.name for value in outputs for reader in visible.readers.get(value, ())}
+        return read <= inside and handed[op] is None and bool(names) and names <= SHAPED_LIKE
+    return handed[op] is None or read <= inside
 
 
 def _frames(graph: Graph, node: Node) -> list[int]:
