@@ -29,6 +29,7 @@ _lock = threading.Lock()
 @contextmanager
 def looking_seldom() -> Iterator[None]:
     """A block that makes many objects, in which the garbage collector looks at them less often."""
+    gc.collect(0)  # what is garbage now would wait for the next look, with the tensors in it
     with _lock:
         _before.append(_before[0] if _before else gc.get_threshold())
         first, *others = _before[0]

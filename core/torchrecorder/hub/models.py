@@ -90,11 +90,13 @@ class _Made:
         parts: dict[str, nn.Module] = {}
         configs: dict[str, Mapping[str, Any]] = {}
         for part, value in index.items():
-            if isinstance(value, list) and len(value) == 2 and value[0] in _LIBRARIES and self._is_module(*value):
-                within = self._part(part)
-                config = within.config(_CONFIG)
-                if config is None:
-                    raise within.lacks(_CONFIG)
+            if not isinstance(value, list) or len(value) != 2 or value[0] not in _LIBRARIES:
+                continue
+            within, is_module = self._part(part), self._is_module(*value)
+            config = within.config(_CONFIG) if is_module is not False else None
+            if is_module and config is None:
+                raise within.lacks(_CONFIG)
+            if config is not None:
                 parts[part], configs[part] = _Made(within).of(config), config
                 self.repository.commit = self.repository.commit or within.commit
         if not parts:
@@ -125,13 +127,17 @@ class _Made:
     def _imported(self, library: str) -> Any:
         try:
             return importlib.import_module(library)
-        except ImportError as error:
+        except Exception as error:  # also of a package that it needs
             advice = f"python -m pip install {library} where models are recorded"
             raise self.repository.failed(f"its model is one of {library}: {error}", advice) from error
 
-    def _is_module(self, library: str, name: object) -> bool:
-        """Whether a library has a class of modules with that name; schedulers and tokenizers are none."""
-        found = getattr(self._imported(library), str(name), None)
+    def _is_module(self, library: str, name: object) -> bool | None:
+        """Whether a library has a class of modules with that name, not a scheduler; None if that cannot be loaded."""
+        module = self._imported(library)
+        try:
+            found = getattr(module, str(name), None)
+        except Exception:  # a package that it needs is missing
+            return None
         return isinstance(found, type) and issubclass(found, nn.Module)
 
     def _built(self, library: str, build: Callable[[Any], nn.Module]) -> nn.Module:

@@ -34,7 +34,7 @@ from torchrecorder.recording.names import (
     question_of,
 )
 from torchrecorder.recording.running_op import MASKS, Births, Facts, Questions, RunningOp, Whole
-from torchrecorder.recording.scopes import Scopes
+from torchrecorder.recording.scopes import Scopes, first_argument
 from torchrecorder.recording.values import (
     Values,
     are_rewrapped,
@@ -409,6 +409,9 @@ class OpLog:
                 return True
             frame = frame.f_back
         self._whole = None
+        if not whole.given:  # code without Python read its argument, a list of tensors that become a nested one
+            first = first_argument(whole.frame, whole.frame.f_code)
+            self._take_part(whole, innermost(tensors_in((first,), [])), ())
         whole.frame.clear()  # what only it still held was not given out
         with torch_private.without_torch_function():  # hooks of modules settle, too
             self._log_whole(whole)

@@ -321,12 +321,12 @@ class Scopes:
             self.whole = frame, info.whole
         if frame.f_code is MAKES_PARAMETER:
             self.hands_on = True
-        elif info.is_init and issubclass(type(_first_argument(frame, frame.f_code)), nn.Module):
+        elif info.is_init and issubclass(type(first_argument(frame, frame.f_code)), nn.Module):
             self.makes_layer = True
 
     def _is_running(self, frame: FrameType) -> bool:
         """Whether it is the forward of a module that a hook has announced."""
-        owner = _first_argument(frame, frame.f_code)
+        owner = first_argument(frame, frame.f_code)
         return any(running.module is owner for running in self.stack)
 
     def _innermost(self, top: RunningCall, inner: list[tuple[Standing, Any]], kept: int = 0) -> tuple[int, int | None]:
@@ -404,13 +404,13 @@ def _scope_of(frame: FrameType, top: RunningCall) -> Any:
         function = frame.f_locals["cls"]
         return None if _is_means(function) else function
     if code is computed.__code__:
-        return _first_argument(frame, code).operator
+        return first_argument(frame, code).operator
     back = frame.f_back
     if code is _BACKWARD.__code__:  # that which calls the recorder, not that which the recorder calls
         return None if back is not None and back.f_code.co_filename.startswith(_BETWEEN[0]) else _BACKWARD
     if back is not None and back.f_code is HOOKED_CALL:
         return None
-    owner = _first_argument(frame, code)
+    owner = first_argument(frame, code)
     return owner if issubclass(type(owner), nn.Module) and owner is not top.module else None
 
 
@@ -419,7 +419,7 @@ def _is_means(function: type) -> bool:
     return function.__module__ == torch.utils.checkpoint.__name__ or function.__module__.startswith(_HIGHER_ORDER)
 
 
-def _first_argument(frame: FrameType, code: CodeType) -> Any:
+def first_argument(frame: FrameType, code: CodeType) -> Any:
     """The first argument of the function that runs in the frame.
 
     Before Python 3.13 `f_locals` is a snapshot that the frame keeps, with all tensors in it. So it is emptied again,

@@ -104,7 +104,7 @@ class Trace:
             dict(sorted(self._environment.asked.items())),
             tuple(sorted(name for name in self._executed.missing if name not in sys.modules)),
             tuple(sorted(self._untracked())),
-            {name: importlib.metadata.version(name) for name in sorted(distributions)},
+            {name: _version(name) for name in sorted(distributions)},
             tuple(sorted(name for name in self._executed.not_found if name not in sys.modules)),
             files.has_connected,
             {path: measure for path, measure in measures.items() if measure is not None},
@@ -178,6 +178,17 @@ def _by_file(codes: Iterable[CodeType]) -> dict[str, set[str]]:
     for code in codes:
         names.setdefault(os.path.abspath(code.co_filename), set()).add(function_name(code))
     return names
+
+
+_version = functools.cache(importlib.metadata.version)
+
+
+def look_up_versions() -> None:
+    """Look up the versions of what is imported, which takes as long as many a recording, once for all children."""
+    with mentions.searching():
+        for top in {name.partition(".")[0] for name in sys.modules}:
+            for name in distribution_names().get(top, ()):
+                _version(name)
 
 
 @functools.cache

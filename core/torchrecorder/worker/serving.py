@@ -29,7 +29,7 @@ from torchrecorder.processes import children
 from torchrecorder.recording.machine.memory import left
 from torchrecorder.request import parse_target
 from torchrecorder.running.restore import start_random_numbers
-from torchrecorder.trace.trace import Trace
+from torchrecorder.trace.trace import Trace, look_up_versions
 from torchrecorder.worker import fork
 from torchrecorder.worker.job import answer_line, begin
 from torchrecorder.worker.messages import FILLED, Answer, Job, line_of
@@ -387,6 +387,8 @@ def _serve_preloaded(job: Job, module: str, server: Serving, jobs: int, writer: 
         has_threads = server.has_threads or fork.threads() > 1
         is_usable = threading.active_count() == 1 and (not has_threads or _computes_in_a_child((jobs, writer)))
     if is_usable:
+        with contextlib.suppress(Exception):  # of packages with broken metadata; a job says so
+            look_up_versions()
         os.write(writer, json.dumps(trace.stamps()).encode() + b"\n")
         Serving(jobs, writer, trace, has_threads=has_threads).serve()
 

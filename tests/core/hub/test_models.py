@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -121,6 +123,23 @@ def test_a_library_of_a_pipeline_that_is_missing_is_said(tmp_path: Path, monkeyp
     monkeypatch.setitem(sys.modules, "diffusers", None)
     with pytest.raises(HubFailed, match=r"its model is one of diffusers.*\n?.*python -m pip install diffusers"):
         record(RecordingRequest("hf:./"))
+
+
+def test_a_part_that_is_no_model_may_need_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lazy(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            if name == "Images":
+                raise ModuleNotFoundError("no module named 'PIL'")
+            return getattr(transformers, name)
+
+    transformers = importlib.import_module("transformers")
+    monkeypatch.setitem(sys.modules, "transformers", Lazy("transformers"))
+    index = {"_class_name": "Pair", "seen": ["transformers", "Images"], "net": ["transformers", "BertModel"]}
+    (tmp_path / "net").mkdir()
+    (tmp_path / "model_index.json").write_text(json.dumps(index))
+    (tmp_path / "net" / "config.json").write_text(json.dumps(SMALL))
+    monkeypatch.chdir(tmp_path)
+    assert record(RecordingRequest("hf:./")).modules[""].cls.endswith("BertModel")
 
 
 def test_code_of_a_repository_is_left_where_the_library_has_the_class(

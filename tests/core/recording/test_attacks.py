@@ -17,7 +17,7 @@ import pickle
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -33,7 +33,8 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from tests.core.recording.isolation.fingerprint import Fingerprint
 from tests.core.recording.nets import Net, record
-from torchrecorder.running.nested import named_tensors
+from torchrecorder.graph import Graph
+from torchrecorder.running.nested import map_tensors, named_tensors
 from torchrecorder.running.restore import preserved_process_state
 
 X = torch.arange(6.0).view(2, 3) / 7
@@ -104,6 +105,48 @@ def test_what_runs_is_recorded(name: str, grad_mode: Any) -> None:
     for one, other in zip(plain, recorded, strict=True):
         if one.layout is torch.strided and not one.is_nested:
             torch.testing.assert_close(other, one, equal_nan=True)
+
+
+def leads_back(graph: Graph, outputs: Iterable[int]) -> set[int]:
+    """The values that some depend on, with themselves."""
+    waiting = [*outputs]
+    met: set[int] = set()
+    while waiting:
+        value = waiting.pop()
+        if value not in met:
+            met.add(value)
+            producer = graph.values[value].producer
+            waiting += () if producer is None else graph.ops[producer].inputs
+    return met
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("name", ATTACKS)
+def test_nothing_is_lost_in_silence(name: str) -> None:
+    """A result that is another one for other inputs leads back to one of them, or a note says why it does not."""
+
+    def moved(tensor: Tensor) -> Tensor:
+        return tensor + 0.37 if type(tensor) is Tensor and tensor.is_floating_point() else tensor
+
+    gave: list[dict[str, Tensor]] = []
+    for change in (None, moved):
+        torch.manual_seed(0)
+        net, args = ATTACKS[name]()
+        with torch.no_grad(), preserved_process_state(0):
+            changed = args if change is None else map_tensors(args, change)
+            out = net.eval()(*changed)
+            with torch._C.DisableTorchFunction(), _disable_current_modes():
+                found = named_tensors(out, objects=True, private=False)
+                gave.append({path: tensor.detach().clone() for path, tensor in found if type(tensor) is Tensor})
+    torch.manual_seed(0)
+    net, args = ATTACKS[name]()
+    with torch.no_grad():
+        graph = record(net.eval(), *args)
+    for path, before in gave[0].items():
+        after = gave[1].get(path)
+        if after is None or before.is_meta or before.shape != after.shape or bool((before == after).all()):
+            continue
+        assert graph.info.notes or not leads_back(graph, graph.outputs[path]).isdisjoint(graph.inputs.values()), path
 
 
 # Transforms of torch.func.
@@ -893,3 +936,357 @@ def resized_and_set() -> Any:
 @attack("tensors")
 def of_no_size_and_of_numbers() -> Any:
     return lambda self, x: (self.fc(x[:0]), x.new_tensor(2.0) * x, torch.tensor([]), x.sum().item() + x)
+
+
+# Over the headings of the third step of the recorder, written down before any of them was run.
+
+
+@attack("third step")
+def hessian_of_a_layer() -> Any:
+    return lambda self, x: torch.func.hessian(lambda row: self.fc(row).tanh().sum())(x[0])
+
+
+@attack("third step")
+def jacobians_both_ways() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        return torch.func.jacrev(self.fc)(x[0]) + torch.func.jacfwd(self.fc)(x[0])
+
+    return body
+
+
+@attack("third step")
+def cotangents_of_two_results() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        out, back, *_ = torch.func.vjp(lambda y: (self.fc(y), y.sin()), x)
+        return back(out)
+
+    return body
+
+
+@attack("third step")
+def gradient_of_each_example() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        weights = dict(self.fc.named_parameters())
+        loss = torch.func.grad(lambda w, row: functional_call(self.fc, w, (row,)).pow(2).sum())
+        return torch.vmap(loss, in_dims=(None, 0))(weights, x)
+
+    return body
+
+
+@attack("third step")
+def inner_steps_on_copied_weights() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        weights = dict(self.fc.named_parameters())
+        for _ in range(2):
+            slopes = torch.func.grad(lambda w: functional_call(self.fc, w, (x,)).pow(2).mean())(weights)
+            weights = {name: weight - 0.1 * slopes[name] for name, weight in weights.items()}
+        out: Tensor = functional_call(self.fc, weights, (x,))
+        return out
+
+    return body
+
+
+@attack("third step")
+def vmap_in_vmap_of_a_base() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        base = torch.zeros(3)
+        return torch.vmap(lambda row: torch.vmap(lambda number: number + base.clone().view(3)[0])(row))(x)
+
+    return body
+
+
+@attack("third step")
+def bias_for_a_lower_right_corner() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        from torch.nn.attention.bias import causal_lower_right
+
+        q = self.fc(x).view(1, 1, 2, 3)
+        return F.scaled_dot_product_attention(q, q, q, attn_mask=causal_lower_right(2, 2))
+
+    return body
+
+
+class _Refusing(dict):  # type: ignore[type-arg]
+    def __len__(self) -> int:
+        raise TypeError("ask nothing")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("ask nothing")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("ask nothing")
+
+    __hash__ = None
+
+    def __bool__(self) -> bool:
+        raise TypeError("ask nothing")
+
+
+@attack("third step")
+def a_dictionary_that_refuses_questions() -> Any:
+    class Holds(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc, self.table = nn.Linear(3, 3), _Refusing(scale=2.0)
+
+        def forward(self, x: Tensor) -> Tensor:
+            found: Tensor = self.fc(x) * self.table["scale"]
+            return found
+
+    return Holds()
+
+
+@attack("third step")
+def a_refusing_dictionary_as_an_argument() -> Any:
+    return Net(lambda self, table: self.fc(table["x"]), fc=nn.Linear(3, 3)), (_Refusing(x=X.clone()),)
+
+
+@attack("third step")
+def an_object_whose_truth_raises() -> Any:
+    class Truthless:
+        def __bool__(self) -> bool:
+            raise ValueError("neither")
+
+    class Holds(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc, self.flag = nn.Linear(3, 3), Truthless()
+
+        def forward(self, x: Tensor) -> Tensor:
+            found: Tensor = self.fc(x) if self.flag is not None else x
+            return found
+
+    return Holds()
+
+
+@attack("third step")
+def two_buffers_swapped() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        torch.utils.swap_tensors(self.norm.running_mean, self.norm.running_var)  # type: ignore[no-untyped-call]
+        out: Tensor = self.norm(self.fc(x))
+        return out
+
+    return body
+
+
+@attack("third step")
+def a_function_traced_and_called_twice() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        traced = torch.jit.trace(lambda y: y.relu() + 1, x)  # type: ignore[no-untyped-call]
+        return traced(self.fc(x)) + traced(x)
+
+    return body
+
+
+@attack("third step")
+def cond_with_layers_in_both_branches() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda y: self.fc(y), lambda y: self.fc(y).relu(), (x,))
+
+    return body
+
+
+@attack("third step")
+def cond_in_cond() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        def inner(y: Tensor) -> Any:
+            return torch.cond(y.mean() > 0, torch.sin, torch.cos, (y,))
+
+        return torch.cond(x.sum() > 0, inner, torch.neg, (self.fc(x),))
+
+    return body
+
+
+@attack("third step")
+def slopes_read_after_backward() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        with torch.enable_grad():
+            y = x.detach().clone().requires_grad_()
+            self.fc(y).pow(2).sum().backward()
+        assert y.grad is not None
+        return x - 0.1 * y.grad
+
+    return body
+
+
+@attack("third step")
+def slopes_of_the_weight_itself() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        with torch.enable_grad():
+            (slope,) = torch.autograd.grad(self.fc(x).sum(), [self.fc.weight])
+        return x @ slope
+
+    return body
+
+
+@attack("third step")
+def a_new_parameter_of_a_weight() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        sharp = nn.Parameter(self.fc.weight * 2)
+        return F.linear(x, sharp, self.fc.bias)
+
+    return body
+
+
+@attack("third step")
+def a_layer_made_of_weights_in_the_forward() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        layer = nn.Linear(3, 3)
+        layer.weight = nn.Parameter(self.fc.weight.t().contiguous())
+        layer.bias = self.fc.bias
+        return layer(x)
+
+    return body
+
+
+@attack("third step")
+def functionalized_writes() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        def writes(y: Tensor) -> Tensor:
+            z = y.clone()
+            z[0].add_(1)
+            z.view(-1)[::2].mul_(2)
+            return z
+
+        return torch.func.functionalize(writes)(self.fc(x))
+
+    return body
+
+
+@attack("third step")
+def functionalized_under_vmap() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        return torch.vmap(torch.func.functionalize(lambda row: row.clone().add_(1).mul_(2)))(self.fc(x))
+
+    return body
+
+
+@attack("third step")
+def pointers_that_are_compared() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        view = x.view(-1)
+        return self.fc(x) if view.data_ptr() == x.data_ptr() else x
+
+    return body
+
+
+@attack("third step")
+def numbers_in_texts() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        text = f"{x.sum():.3f} {x.max().item():e} {x!r}"
+        return self.fc(x) * len(text)  # type: ignore[no-any-return]
+
+    return body
+
+
+@attack("third step")
+def a_checkpoint_in_a_checkpoint() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        from torch.utils.checkpoint import checkpoint
+
+        def inner(y: Tensor) -> Any:
+            return checkpoint(self.fc, y, use_reentrant=False)
+
+        return checkpoint(lambda y: inner(y).relu(), x, use_reentrant=False)
+
+    return body
+
+
+@attack("third step")
+def a_function_with_its_own_jvp() -> Any:
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Tensor) -> Tensor:
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, slope: Tensor) -> Tensor:
+            return slope * 2
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Tensor) -> Tensor:
+            return tangent * 2
+
+    return lambda self, x: torch.func.jvp(Doubled.apply, (x,), (self.fc(x),))
+
+
+@attack("third step")
+def a_function_that_writes_its_argument() -> Any:
+    class Adds(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.mark_dirty(x)
+            return x.add_(1)
+
+        @staticmethod
+        def backward(ctx: Any, slope: Tensor) -> Tensor:
+            return slope
+
+    return lambda self, x: Adds.apply(self.fc(x).clone())  # type: ignore[no-untyped-call]
+
+
+@attack("third step")
+def tensors_written_through_numpy() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        seen = x.detach().clone()
+        seen.numpy()[0] = 3.0
+        return self.fc(seen)  # type: ignore[no-any-return]
+
+    return body
+
+
+@attack("third step")
+def a_set_of_the_data_of_a_weight() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        self.fc.weight.data = self.fc.weight.data * 0.5
+        return self.fc(x)  # type: ignore[no-any-return]
+
+    return body
+
+
+@attack("third step")
+def a_weight_written_twice() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            self.fc.weight.mul_(0.5).add_(self.fc.bias)
+        return self.fc(x)  # type: ignore[no-any-return]
+
+    return body
+
+
+@attack("third step")
+def a_deep_copy_of_a_layer_that_is_changed() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        layer = copy.deepcopy(self.fc)
+        with torch.no_grad():
+            layer.weight.copy_(self.fc.weight.t())
+        return layer(x) + self.fc(x)
+
+    return body
+
+
+@attack("third step")
+def results_in_a_weak_dictionary() -> Any:
+    def body(self: Any, x: Tensor) -> Tensor:
+        known: weakref.WeakValueDictionary[str, Tensor] = weakref.WeakValueDictionary()
+        out: Tensor = self.fc(x)
+        known["out"] = out
+        return known["out"] + 1
+
+    return body
+
+
+@attack("third step")
+def a_hook_that_changes_what_a_layer_gives() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        handle = self.fc.register_forward_hook(lambda module, args, out: out.sin())
+        try:
+            return self.fc(x)
+        finally:
+            handle.remove()
+
+    return body

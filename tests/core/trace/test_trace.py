@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from torchrecorder.trace import trace
 
 CORE = Path(__file__).parents[3] / "core"
 SCRIPT = """
@@ -133,3 +136,23 @@ def test_the_rest(noted: tuple[Path, dict[str, Any]]) -> None:
     assert notes["environment"] == dict.fromkeys(asked, "user")
     assert notes["missing"] == ["trc_nowhere"]
     assert notes["untracked"] == ["starts true"]
+
+
+def test_versions_that_were_looked_up_are_not_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def version(name: str) -> str:
+        asked.append(name)
+        return "1.2.3"
+
+    monkeypatch.setattr(trace, "_version", functools.cache(version))
+    monkeypatch.setattr(
+        trace, "distribution_names", lambda: {"pytest": ["pytest"], "torch": ["torch"], "away": ["away"]}
+    )
+    trace.look_up_versions()
+    assert "pytest" in asked
+    assert "away" not in asked, "nothing of it is imported"
+    known = len(asked)
+    found = trace.Trace().result(["pytest"]).distributions
+    assert found["pytest"] == "1.2.3"
+    assert len(asked) - known <= 1, "at most torch, which a trace always has"
