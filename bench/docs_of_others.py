@@ -4,7 +4,8 @@ Each is built as its authors configured it and with the few lines that a maintai
 pages, cold and when nothing changed. `docs_of_others.toml` says how; sources are cloned, or copied from
 `sources=FOLDER/LIBRARY`. `pictures=FOLDER` keeps each figure as a page, for a reader who fills in
 `pictures_of_others.tsv`. Figures are kept per library in `docs/bench/real-libraries.json`, and the page is written from
-them: `rest` goes on with the libraries that have none of the present commit, `page` writes the page alone.
+them: `rest` goes on with the libraries that have none of the present commit, `page` writes the page alone. With
+`suggested` a library is built with what `torchrecorder suggest docs` prints for it, unchanged, and no figures are kept.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -128,9 +129,12 @@ def main() -> int:
     for name in [] if "page" in words else wanted:
         with tempfile.TemporaryDirectory(prefix="docs-of-others-") as folder:
             source = _source(libraries[name], options.get("sources"), Path(folder))
-            measured = source and measure(libraries[name], source, Path(folder), options.get("pictures"))
+            library = libraries[name]
+            if source and "suggested" in words:
+                library = replace(library, ours=_suggested(library, source))
+            measured = source and measure(library, source, Path(folder), options.get("pictures"))
         if measured:
-            figures[name] = measured
+            figures |= {} if "suggested" in words else {name: measured}
             _print(name, measured)
         else:
             failed = True
@@ -160,6 +164,18 @@ def _source(library: Library, given: str | None, folder: Path) -> Path | None:
         return to
     command = ["git", "clone", "-q", "--depth", "1", _FORGE + library.repository, str(to)]
     return to if subprocess.run(command, check=False).returncode == 0 else None
+
+
+def _suggested(library: Library, source: Path) -> str:
+    """Lines with the settings that our command prints for a library, as a maintainer pastes them."""
+    tool = "mkdocs" if library.config else "sphinx"
+    command = [sys.executable, "-m", "torchrecorder", "suggest", "docs", "--format", tool]
+    text = subprocess.run(command, cwd=source, capture_output=True, text=True, check=True).stdout
+    if tool == "sphinx":
+        return _OURS.partition("torchrecorder_autodoc")[0] + text
+    return (
+        _OURS_MKDOCS.format(path=library.path).partition("      autodoc")[0] + text.partition("  - torchrecorder:\n")[2]
+    )
 
 
 def measure(library: Library, source: Path, folder: Path, pictures: str | None) -> dict[str, Any]:

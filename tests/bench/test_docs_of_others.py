@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 
 from bench import docs_of_others, page_of_others
 from bench.docs_of_others import Library, read_documented, read_libraries, read_models, why_not_drawn
@@ -122,3 +124,26 @@ def test_figures_are_kept_per_library_in_the_order_of_the_libraries(
     assert [*page_of_others.read()] == ["first", "second"]
     page = (tmp_path / "real-libraries.md").read_text(encoding="utf-8")
     assert page.index("| first |") < page.index("| second |")
+
+
+@pytest.mark.parametrize("name", ["torch_ecg", "refiners"])
+def test_what_is_suggested_is_pasted_as_it_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = read_libraries()[name]
+    printed = {
+        "torch_ecg": 'torchrecorder_autodoc = {\n    # all\n    "*": True,\n}\n',
+        "refiners": 'plugins:\n  - torchrecorder:\n      autodoc:\n        # all\n        "*": true\n',
+    }[name]
+    asked: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        asked.append(command[2:])
+        return SimpleNamespace(stdout=printed)
+
+    monkeypatch.setattr(docs_of_others.subprocess, "run", run)
+    text = docs_of_others._suggested(library, Path())
+    assert asked == [["torchrecorder", "suggest", "docs", "--format", "mkdocs" if library.config else "sphinx"]]
+    if library.config:
+        (plugin,) = yaml.safe_load(f"plugins:\n{text}")["plugins"]
+        assert plugin == {"torchrecorder": {"path": ["src"], "autodoc": {"*": True}}}
+    else:
+        assert text == f'extensions.append("sphinx_torchrecorder")\n{printed}'
