@@ -39,6 +39,8 @@ MADE = ("zeros", "ones", "arange", "eye")
 """Tensors that are known by the op that makes them."""
 _MOST = 2
 """Tensors that are named at a node."""
+_Step = tuple[int, Op | None]
+"""A tensor, and the op that made it."""
 
 
 class Operands:
@@ -69,8 +71,8 @@ class Operands:
     def position(self, first: Node, data: Node) -> int:
         """The position of a parameter or buffer among the tensors that an op reads."""
         read = self.graph.ops[first.op].inputs if first.op is not None else ()
-        ways = ([*_way(self.graph, value)] for value in read)
-        return next((i for i, way in enumerate(ways) if not {*data.values}.isdisjoint(way)), 1)
+        ways = ({at for at, _ in _way(self.graph, value)} for value in read)
+        return next((i for i, way in enumerate(ways) if not way.isdisjoint(data.values)), 1)
 
     def _away(self, node: Node, op: Op, edges: Sequence[Edge]) -> Iterator[int]:
         """Positions of the tensors that no node gives which has a line to this one."""
@@ -79,9 +81,9 @@ class Operands:
         given |= {value for tail in shown for value in self.view.nodes[tail].values}
         shown |= {~box.id for tail in [*shown] for box in boxes_around(self.view.boxes, self.view.nodes[tail].box)}
         for i, value in enumerate(op.inputs):
-            way = [*_way(self.graph, value)] if 0 not in self.graph.values[value].shape else []
-            makers = [self._owners.get(self.graph.values[at].producer, ()) for at in way]
-            if way and given.isdisjoint(way) and all(shown.isdisjoint(owners) for owners in makers):
+            way = _way(self.graph, value) if 0 not in self.graph.values[value].shape else []
+            owners = [self._owners.get(op.id, set()) for _, op in way if op is not None]
+            if way and given.isdisjoint(at for at, _ in way) and all(map(shown.isdisjoint, owners)):
                 yield i
 
     def _carried(self, op: Op, edges: Sequence[Edge]) -> Iterator[int]:
@@ -100,9 +102,9 @@ class Operands:
         return edges
 
     @cached_property
-    def _owners(self) -> dict[int | None, set[int]]:
+    def _owners(self) -> dict[int, set[int]]:
         """By op the nodes that show it, and `~box` of one that is drawn once for it."""
-        owners: dict[int | None, set[int]] = {}
+        owners: dict[int, set[int]] = {}
         shown: list[tuple[int, Sequence[int], Sequence[int]]] = [
             (node.id, part.calls, part.own_ops) for node in self.view.nodes for part in (node, *node.parts)
         ]
@@ -121,14 +123,16 @@ class Operands:
 
     def _of_one(self, op: Op) -> dict[int, str]:
         """What an op takes of one node as its two sides."""
-        left, right = ([*_way(self.graph, value)] for value in op.inputs)
+        left, right = (_way(self.graph, value) for value in op.inputs)
         if left[-1] == right[-1]:
             parts = [self._part(way) for way in (left, right)]
             if parts[0] != parts[1]:
-                return dict(enumerate(parts)) if all(parts) else {parts.index(""): "", 1 - parts.index(""): max(parts)}
-            is_turned = self._is_turned(left) != self._is_turned(right)
-            return {1: "its transpose" if is_turned else "itself"}
-        named = [self._variable(way) for way in (left, right)]
+                return dict(enumerate(parts))
+            n_turned = sum(step.name in _TURNED for way in (left, right) for _, step in way[:-1] if step is not None)
+            return {1: "its transpose" if n_turned % 2 else "itself"}
+        named = [
+            next(filter(None, (self.graph.variable(step) for _, step in way if step)), "") for way in (left, right)
+        ]
         return dict(enumerate(named)) if all(named) and named[0] != named[1] else {1: "both"}
 
     def _of_parts(self, op: Op) -> dict[int, str]:
@@ -138,25 +142,15 @@ class Operands:
         is_split = split is not None and split.name in PIECES and len(op.inputs) == len(split.outputs)
         return {0: "both halves" if len(op.inputs) == _MOST else f"{len(op.inputs)} parts"} if is_split else {}
 
-    def _part(self, way: list[int]) -> str:
+    def _part(self, way: Sequence[_Step]) -> str:
         """The part of a tensor at the end of a way, as the code has it: `[:, 1:]`, `1 of 3`."""
         words = []
-        for value in way:
-            producer = self.graph.values[value].producer
-            op = None if producer is None or value == way[-1] else self.graph.ops[producer]
+        for value, op in way[:-1]:
             if op is not None and op.name == "getitem":
                 words.append(f"[{op.attrs.get('1', '').strip('()')}]")
             elif op is not None and op.name in PIECES and len(op.outputs) > 1:
                 words.append(f"{self.graph.values[value].index + 1} of {len(op.outputs)}")
         return " ".join(reversed(words))
-
-    def _is_turned(self, way: list[int]) -> bool:
-        makers = (self.graph.values[value].producer for value in way[:-1])
-        return sum(maker is not None and self.graph.ops[maker].name in _TURNED for maker in makers) % 2 == 1
-
-    def _variable(self, way: list[int]) -> str:
-        makers = (self.graph.values[value].producer for value in way)
-        return next((name for at in makers if at is not None and (name := self.graph.variable(self.graph.ops[at]))), "")
 
 
 def name_of(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
@@ -164,21 +158,20 @@ def name_of(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
 
     That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer or function behind it.
     """
-    way = [*_way(graph, value)]
+    way = _way(graph, value)
+    source, maker = way[-1]
     inside = [*takewhile(lambda row: row.id != base, graph.around(reader.call))]
-    arguments = [_arguments(graph.calls[base]), *(_arguments(row) for row in reversed(inside))]
-    for at in way:
-        if at in arguments[0]:
-            return arguments[0][at] + _entry(graph, way, at)
-    if named := _last(graph.values[way[-1]].name or ""):
-        return named + _entry(graph, way, way[-1])
-    for at in way:
-        producer = graph.values[at].producer
-        variable = "" if producer is None else graph.variable(graph.ops[producer])
-        if named := variable or next((by_value[at] for by_value in arguments if at in by_value), ""):
-            return named + _entry(graph, way, at)
-    producer = graph.values[way[-1]].producer
-    return UNNAMED if producer is None else _maker(graph, graph.ops[producer], reader, base)
+    of_base, *others = [_arguments(graph.calls[base]), *(_arguments(row) for row in reversed(inside))]
+    variables = ((at, "" if op is None else graph.variable(op)) for at, op in way)
+    known = [
+        *((at, of_base.get(at, "")) for at, _ in way),
+        (source, _last(graph.values[source].name or "")),
+        *((at, name or next((own[at] for own in others if at in own), "")) for at, name in variables),
+    ]
+    for at, name in known:
+        if name:
+            return name + _entry(graph, way, at)
+    return UNNAMED if maker is None else _maker(graph, maker, reader, base)
 
 
 def _maker(graph: Graph, op: Op, reader: Op, base: int) -> str:
@@ -198,14 +191,15 @@ def _maker(graph: Graph, op: Op, reader: Op, base: int) -> str:
     return next((kind for kind in MADE if called.removeprefix("new_").startswith(kind)), UNNAMED)
 
 
-def _way(graph: Graph, value: int) -> Iterator[int]:
-    """A tensor, and those that it was moved from."""
+def _way(graph: Graph, value: int) -> list[_Step]:
+    """A tensor, and those that it was moved from, with the ops that made them."""
+    way: list[_Step] = []
     while True:
-        yield value
         producer = graph.values[value].producer
         op = None if producer is None else graph.ops[producer]
+        way.append((value, op))
         if op is None or not op.inputs or not _moves(op):
-            return
+            return way
         value = op.inputs[0]
 
 
@@ -214,13 +208,12 @@ def _moves(op: Op) -> bool:
     return op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_index
 
 
-def _entry(graph: Graph, way: Sequence[int], whole: int) -> str:
+def _entry(graph: Graph, way: Sequence[_Step], whole: int) -> str:
     """`[0]` if one entry of a named tensor is read."""
-    for value in way[: way.index(whole)]:
-        op = graph.ops[graph.values[value].producer or 0]
-        if op.name == "unbind":
+    for value, op in takewhile(lambda step: step[0] != whole, way):
+        if op is not None and op.name == "unbind":
             return f"[{graph.values[value].index}]"
-        if op.name == "getitem" and _NUMBER.fullmatch(op.attrs.get("1", "")):
+        if op is not None and op.name == "getitem" and _NUMBER.fullmatch(op.attrs.get("1", "")):
             return f"[{op.attrs['1']}]"
     return ""
 

@@ -230,17 +230,17 @@ class _Lines:
         if part and word.endswith(f" · {part}"):
             word = word.removesuffix(f" · {part}")
             self.said.add((line.ends, part))
-        word = word.partition(" · ")[0] if before else word
         is_name = all(part in node.words[0].text for part in word.split("…"))
-        if before:
-            begin, cut, end = word.rpartition("…")
-            named = [
-                name
-                for letter, name in self.names
-                if letter == _letter(key) and (name == word or (cut and name.startswith(begin) and name.endswith(end)))
-            ]
-            is_name = named == [node.words[0].text]  # the only one in all of the picture
+        if before:  # the only one in all of the picture, perhaps with a shape behind it
+            named = self._named(word, key) or self._named(word.rpartition(" · ")[0], key)
+            is_name = named == [node.words[0].text]
         return is_name and self.named.setdefault(word, key) == key
+
+    def _named(self, word: str, key: str) -> list[str]:
+        """The names of nodes, where such a one is, that a word on a tag may stand for."""
+        begin, cut, end = word.rpartition("…")
+        own = (name for letter, name in self.names if letter == _letter(key))
+        return [n for n in own if word and (n == word or (cut and n.startswith(begin) and n.endswith(end)))]
 
     def _reached(self, line: int, point: _Point) -> float | None:
         """Distance along a line at which a point lies on it; None if it does not."""

@@ -16,10 +16,10 @@ from dataclasses import replace
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Pair
 from torchrecorder.view.model import Edge, Node, View, in_order
-from torchrecorder.view.op_families import JOINS, SUMS
+from torchrecorder.view.op_families import JOINS, POINTWISE, SUMS
 
-_FEATURES = 1
-"""Data of fewer axes are not features, so not a skip: a scale, a number of steps."""
+_FEATURES = 2
+"""Data of fewer axes are not features, so not a skip: a scale, a number of steps, a loss of each example."""
 
 
 def with_skips(view: View) -> View:
@@ -59,15 +59,34 @@ class _Spines:
                 continue
             others = edges if is_join else self.main[node.id]
             for edge in edges if not is_sum else self.main[node.id]:
-                # What nothing is below leads past nothing; a node may have thousands of inputs that are such.
-                has_below = self._leave[edge.tail] > self._enter[edge.tail]
-                axes = self._axes(edge.value)
-                beside = (other.tail for other in others if axes == self._axes(other.value) and axes >= _FEATURES)
-                if has_below and any(self._is_above(edge.tail, tail) for tail in beside):
+                if self._leads_past(edge, others):
                     skips.add((edge.tail, edge.head))
                 elif is_sum:
                     skips.update(self._side_branch(edge))
-        return skips
+        return skips.union(self._of_families())
+
+    def _leads_past(self, edge: Edge, others: Sequence[Edge]) -> bool:
+        """Whether another edge into the same node brings what was made of the same data."""
+        if self._leave[edge.tail] == self._enter[edge.tail]:
+            return False  # of a node nothing is below, which may be one of thousands of inputs
+        axes = self._axes(edge.value) if self._is_of_features(edge) else -1
+        return any(self._is_above(edge.tail, other.tail) for other in others if axes == self._axes(other.value))
+
+    def _of_families(self) -> Iterator[Pair]:
+        """Edges into one argument of layers of one class, if those into two of them lead past something."""
+        families: dict[tuple[str, str], list[Edge]] = defaultdict(list)
+        for node in self.view.nodes:
+            calls = _first(node).calls if len(self.into[node.id]) > 1 else ()
+            row = self.graph.calls[calls[0]] if calls else None
+            if row is None or (module := self.graph.modules.get(row.module)) is None or module.native:
+                continue
+            by_value = {value: path.partition(".")[0] for path, value in row.inputs.items()}
+            for edge in self.into[node.id]:
+                families[module.cls, by_value.get(edge.value, "")].append(edge)
+        for edges in families.values():
+            past = [edge.head for edge in edges if self._leads_past(edge, self.into[edge.head])]
+            if len({*past}) > 1:
+                yield from ((edge.tail, edge.head) for edge in edges)
 
     def _main(self, node: Node) -> list[Edge]:
         edges, first = self.into[node.id], _first(node)
@@ -75,21 +94,22 @@ class _Spines:
             given = self.graph.calls[first.calls[0]].inputs
             argument = next((path.partition(".")[0] for path, value in given.items() if self._axes(value)), None)
             values = {value for path, value in given.items() if path.partition(".")[0] == argument}
-        elif self._op_name(node) in SUMS and first.op is not None:
-            shape = self.graph.values[self.graph.ops[first.op].outputs[0]].shape
-            values = {edge.value for edge in edges if self.graph.values[edge.value].shape == shape}
         elif self._op_name(node) in JOINS:
             return edges
         else:
-            op = first.op if first.kind == "op" else first.ops[0] if first.ops else None
-            values = set() if op is None else {*self.graph.ops[op].inputs[:1]}
+            ops = (first.op,) if first.kind == "op" and first.op is not None else first.ops
+            values = {*self.graph.ops[ops[0]].inputs[:1]} if ops else set()
+            if ops and (first.kind == "function" or self._op_name(node).removesuffix("_") in POINTWISE):
+                shape = self.graph.values[self.graph.ops[ops[-1]].outputs[0]].shape
+                whole = {edge.value for edge in edges if self.graph.values[edge.value].shape == shape}
+                values = whole if self._op_name(node) in SUMS else values & whole or whole  # not a scale
         return [edge for edge in edges if edge.value in values] or edges
 
     def _side_branch(self, edge: Edge) -> list[Pair]:
         """Edges of a chain without forks that ends in a sum and leaves its spine above; else none."""
         tail, head = edge.tail, edge.head
         branch = [(tail, head)]
-        if tail == self.spine[head]:
+        if tail == self.spine[head] or not self._is_of_features(edge):
             return []
         while not self._is_above(tail, head):
             if self.degree[tail] != 1 or len(self.into[tail]) != 1:
@@ -127,6 +147,10 @@ class _Spines:
     def _op_name(self, node: Node) -> str:
         op = _first(node).op
         return self.graph.ops[op].name if _first(node).kind == "op" and op is not None else ""
+
+    def _is_of_features(self, edge: Edge) -> bool:
+        meta = self.graph.values[edge.value].meta
+        return self._axes(edge.value) >= _FEATURES and not (meta and meta.dtype.startswith(("int", "uint", "bool")))
 
     def _axes(self, value: int) -> int:
         return len(self.graph.values[value].shape)

@@ -224,6 +224,30 @@ def test_a_line_in_two_parts_has_both_with_the_names_of_its_ends(start: str) -> 
         assert faults(view, replace(layout, nodes=nodes)), text
 
 
+def test_a_name_of_several_words_may_have_a_shape_behind_it() -> None:
+    view = view_of(detector())
+    layout = paper(view)
+    _, b = layout.lines[half(layout, "to ")].ends
+    (name,) = (figure.words[0].text for figure in layout.nodes if figure.key == b)
+
+    def called(figure: Figure) -> Figure:
+        word = figure.words[0]
+        is_it = figure.key == b or (not figure.key and word.text.startswith(f"to {name}"))
+        text = word.text.replace(name, "scale · shift", 1)
+        return figure._replace(words=(word._replace(text=text), *figure.words[1:])) if is_it else figure
+
+    said = [*map(called, layout.nodes)]
+    assert faults(view, replace(layout, nodes=said)) == ()
+    longer = [
+        figure._replace(words=(figure.words[0]._replace(text=f"{figure.words[0].text} · 1×8"),))
+        if figure.words[0].text == "to scale · shift"
+        else figure
+        for figure in said
+    ]
+    assert longer != said
+    assert faults(view, replace(layout, nodes=longer)) == ()
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_are_proved_with_what_leads_back(name: str) -> None:
     view = LOOPS[name]()

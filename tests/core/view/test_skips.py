@@ -68,3 +68,40 @@ def test_a_bias_of_another_shape_is_none() -> None:
     x = net.op("sin", scale, shape=(1, 4, 8, 8))
     assert skips(net.graph(net.op("add", x, scale))) == []
     assert skips(net.graph(net.op("mul", x, scale))) == []
+
+
+def test_the_sum_of_losses_of_each_example_is_none() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 4, 8))
+    first = net.op("sum", x, shape=(4,))
+    second = net.op("cos", net.op("exp", first))
+    assert skips(net.graph(net.op("add", first, second))) == []
+
+
+def test_a_gate_is_not_what_a_residual_leads_past() -> None:
+    net = Net()
+    x, scale = net.op("sin", net.input("x", 1, 6, 4)), net.op("cos", net.input("time", 1, 1, 4))
+    inner = block(net, "attention", x, hidden=x)
+    gated = net.op("mul", scale, inner, shape=(1, 6, 4))
+    assert skips(net.graph(net.op("add", x, gated))) == ["sin > add (skip)"]
+
+
+def u_shape(names: tuple[str, str], *, is_first: bool = True) -> Graph:
+    """Two stages down, with two up that get what a stage gave as their first or second argument."""
+    net = Net()
+    first = net.layer("down0", "Conv2d", net.input("x", 1, 4, 8, 8))
+    second = net.layer("down1", "Conv2d", first, (1, 4, 4, 4))
+    x = net.layer("bottom", "Conv2d", second, (1, 4, 2, 2))
+    for at, stage, cls in (("up1", second, names[0]), ("up0", first, names[1])):
+        with net.call(at, cls, params=4):
+            deeper = net.op("interpolate", x, shape=net.shape(stage))
+            out = net.op("add", stage, deeper)
+        given(net, **({"y": stage, "x": x} if is_first else {"x": x, "y": stage}))
+        x = out
+    return net.graph(x)
+
+
+def test_blocks_of_one_class_have_skips_wherever_they_are_in_the_arguments() -> None:
+    assert len(skips(u_shape(("Gate", "Gate"), is_first=False))) == 2
+    assert len(skips(u_shape(("Gate", "Gate")))) == 2
+    assert len(skips(u_shape(("Gate", "Other")))) == 0  # what one block gets first is what it works on

@@ -249,7 +249,7 @@ def _offsets(half: float, offsets: Sequence[float]) -> list[float]:
 
 
 def _say(room: _Room, piece: Piece, wires: Sequence[Wire], *, is_sideways: bool) -> None:
-    """Puts the word beside a line back, where the box grows the least."""
+    """Puts the word beside a line back, where the box grows the least; in a corner only where it has no room there."""
     sides = width(NEXT_STEP, tuning.SMALL), 0.9 * tuning.SMALL
     across, along = sides[::-1] if is_sideways else sides
     best: tuple[float, Wire, Rect] | None = None
@@ -258,8 +258,9 @@ def _say(room: _Room, piece: Piece, wires: Sequence[Wire], *, is_sideways: bool)
         for y in (piece.band + along / 2 + tuning.WORD_FROM_BACK, piece.height - along / 2 - tuning.WORD_FROM_BACK)
         for x in (piece.right - across / 2, across / 2 - piece.left)
     ]
-    for wire in wires:
-        for x, y in (*_places(wire, across, along), *corners):
+    beside = [(wire, place) for wire in wires for place in _places(wire, across, along)]
+    for tried in (beside, [(wires[0], corner) for corner in corners]):
+        for wire, (x, y) in tried if best is None else ():
             rect = Rect.centred(x, y, across, along)
             near = rect.grown(1.5)
             is_taken = any(map(near.meets, room.solid)) or any(map(near.meets, map(around, room.parts())))

@@ -23,6 +23,13 @@ class Order(NamedTuple):
 
     rows: tuple[tuple[Key, ...], ...]
     sides: dict[WireKey, int]
+    is_mirrored: bool = False
+    """Whether lines pass on the other side than usual where they have a choice."""
+
+    def mirrored(self, first: int = 0) -> Order:
+        """The same from right to left, but for some of the first rows."""
+        sides = {wire: -side for wire, side in self.sides.items()}
+        return Order((*self.rows[:first], *(row[::-1] for row in self.rows[first:])), sides, not self.is_mirrored)
 
 
 def wire_key(wire: Wire) -> WireKey:

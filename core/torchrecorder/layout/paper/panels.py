@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Literal, NamedTuple, TypeVar
 
@@ -158,8 +159,32 @@ class Panels:
         return any(feeds[segment.tail] > 1 for segment in around if segment.head == Key("box", box))
 
     def order(self, key: Key) -> int:
-        """Place in the forward."""
-        return self.first.get(key.id, 0) if key.kind == "box" else self.node_of(key.id)
+        """Place in the forward, or among the outputs; of what a box gives, that of the first that reads it."""
+        if key.kind == "out":
+            return self._first_readers[key.id]
+        return self.first.get(key.id, 0) if key.kind == "box" else self._at(self.node_of(key.id))
+
+    def _at(self, node: int) -> int:
+        return self._outputs.get(node, node)
+
+    @cached_property
+    def _outputs(self) -> dict[int, int]:
+        """By output its place behind all else, in the order in which the model gives them."""
+        place = {value: i for i, values in enumerate(self.view.graph.outputs.values()) for value in values}
+        nodes = self.view.nodes
+        return {
+            node.id: len(nodes) + min((place[value] for value in node.values if value in place), default=0)
+            for node in nodes
+            if node.kind == "output"
+        }
+
+    @cached_property
+    def _first_readers(self) -> dict[int, int]:
+        readers: dict[int, int] = {}
+        for segment in (segment for panel in self.by_box.values() for segment in panel.segments):
+            for head in (self.view.edges[position].head for position in segment.edges):
+                readers[segment.source] = min(readers.get(segment.source, self._at(head)), self._at(head))
+        return readers
 
     def node_of(self, source: int) -> int:
         """The node whose data a source is."""

@@ -6,19 +6,17 @@ The main stream is on one straight line, all else close to what it reads and fee
 from __future__ import annotations
 
 import math
-from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import combinations
 
 from torchrecorder.layout import tuning
+from torchrecorder.layout.paper.across import find_spine, place, spread
 from torchrecorder.layout.paper.exchange import Order, RowSets, crossing, exchanges, least_crossed
 from torchrecorder.layout.paper.lanes import Blocked, Router, below
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
 from torchrecorder.layout.paper.towers import sides
-
-_SWEEPS = (-1, 1, -1, 1, 0, 1)  # towards what is read, or towards readers
 
 
 @dataclass(slots=True, eq=False)
@@ -54,29 +52,39 @@ class Strip:
     _crossed: list[tuple[Wire, Wire]] = field(default_factory=list)
 
     def compose(self, box: int | None, kept: dict[RowSets, Order]) -> None:
-        """Sets all coordinates; where lines cross, of the order that exchanges lead to, `kept` for the same rows."""
+        """Sets all coordinates, of the order that `kept` has for the same rows, or the best that is found."""
         for r, row in enumerate(self.rows):
             for item in row:
                 item.row = r
         self._sort_ends()
         self._own = self.wires
-        best = Order(
-            tuple(tuple(item.key for item in row) for row in self.rows), sides(self.wires) if self.is_tower else {}
-        )
-        price = self._arranged(box, best)
+        rows = tuple(tuple(item.key for item in row) for row in self.rows)
+        first = Order(rows, sides(self.wires) if self.is_tower else {})
+        price = self._arranged(box, first)
         is_hooked = any(item.is_hooked for row in self.rows for item in row)  # lines back come later
-        if not self._crossed or (is_hooked and not self.is_tower):
+        if not (self._crossed or self._out_of_order() > 0) or (is_hooked and not self.is_tower):
             return
-        same = tuple(frozenset(row) for row in best.rows)
+        same = tuple(frozenset(row) for row in rows)
         if same in kept:
-            _, best = min((price, best), (self._tried(box, kept[same]), kept[same]), key=lambda pair: pair[0])
-        else:
-            best = kept[same] = self._untangled(box, best, price)
-        self._arranged(box, best)
+            kept[same] = min((price, first), (self._tried(box, kept[same]), kept[same]), key=lambda way: way[0])[1]
+        else:  # exchanges end where none saves anything, so there are two places to begin
+            other = first.mirrored(first=1 if self.is_bound else 0)
+            *_, kept[same] = min(self._untangled(box, first), self._untangled(box, other), key=lambda way: way[:2])
+        self._arranged(box, kept[same])
 
-    def _untangled(self, box: int | None, best: Order, price: float) -> Order:
-        """The cheapest order that exchanges lead to."""
+    def _out_of_order(self) -> int:
+        """How many more pairs of what leaves, or else of what enters, are in the other order than in their own."""
+        ends = ([item for item in row if item.is_port] for row in (self.rows[-1], self.rows[0]))
+        ports = next((row for row in ends if len(row) > 1), [])
+        return sum((a.order > b.order) - (a.order < b.order) for a, b in combinations(ports, 2))
+
+    def _untangled(self, box: int | None, best: Order) -> tuple[float, float, Order]:
+        """The cheapest order that exchanges lead to, after its crossings and its price."""
+        price = self._tried(box, best)
+        if not math.isfinite(price):
+            return price, price, best
         seen = [best]
+        crossed = len(self._crossed) + self._entered
         left = tuning.EXCHANGES * len(self._crossed)
         pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
         while left and (order := next(pending, None)):
@@ -86,8 +94,9 @@ class Strip:
             left -= 1
             if (cost := self._tried(box, order)) < price - 1.0:
                 price, best, left = cost, order, tuning.EXCHANGES * len(self._crossed)
+                crossed = len(self._crossed) + self._entered
                 pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
-        return best
+        return crossed, price, best
 
     def _tried(self, box: int | None, order: Order) -> float:
         try:
@@ -109,7 +118,7 @@ class Strip:
         spine = find_spine(self.rows, self.wires)
         place(self.rows, self.wires, spine, is_tower=self.is_tower)
         spread(self.rows, self.wires, {item for item, _ in spine})
-        prefer = self._open_sides(box)
+        prefer = self._open_sides(box, -self.prefer if order.is_mirrored else self.prefer)
         router = Router(self.rows, self.wires, prefer, order.sides)
         only = [(source, sides[0]) for source, sides in self._open.items() if len(sides) == 1]
         reserved = {(wire.head, side) for source, side in only for wire in self.late[source]}
@@ -121,7 +130,8 @@ class Strip:
         self._lead_in()
         self._crossed = crossing(self.wires)
         crossed = len(self._crossed) + self._entered
-        return tuning.EXCHANGE_SAVES * crossed + self.height + tuning.EXCHANGE_WIDER * (self.right - self.left)
+        price = tuning.EXCHANGE_SAVES * crossed + self.height + tuning.EXCHANGE_WIDER * (self.right - self.left)
+        return price + (tuning.IN_ORDER if self._out_of_order() > 0 else 0.0)
 
     def _sort_ends(self) -> None:
         """Puts what only one box feeds, or what feeds only one box, in the order of the ports of the box."""
@@ -140,7 +150,7 @@ class Strip:
 
     # what comes in by the side
 
-    def _open_sides(self, box: int | None) -> int:
+    def _open_sides(self, box: int | None, prefer: int) -> int:
         """The side on which skips pass, where data comes in by the other."""
         for source, wires in self.late.items():
             items = [wire.head for wire in wires]
@@ -154,7 +164,7 @@ class Strip:
         ways = [*self._open.values()]
         if any(RIGHT in sides and LEFT not in sides for sides in ways):
             return LEFT
-        return RIGHT if ways else self.prefer
+        return RIGHT if ways else prefer
 
     def _is_open(self, item: RowItem, side: int, source: int) -> bool:
         row = self.rows[item.row]
@@ -288,210 +298,3 @@ class Strip:
     @property
     def exits(self) -> dict[int, float]:
         return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "out"}
-
-
-def find_spine(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> list[tuple[RowItem, Wire | None]]:
-    """The way that passes the most nodes, each item with the wire that leads to it."""
-    into: dict[RowItem, list[Wire]] = defaultdict(list)
-    for wire in wires:
-        if not wire.is_late and wire.tail.row < wire.head.row:
-            into[wire.head].append(wire)
-    best: dict[RowItem, float] = {}
-    before: dict[RowItem, Wire] = {}
-    for item in (item for row in rows for item in row):
-        best[item] = item.weight
-        for wire in sorted(into[item], key=lambda wire: (wire.is_skip, wire.tail.key.kind != "in", wire.tail.order)):
-            through = best[wire.tail] + item.weight
-            if through > best[item] + 1e-6:
-                best[item], before[item] = through, wire
-    last = max(best, key=lambda item: (round(best[item], 3), -item.order), default=None)
-    spine: list[tuple[RowItem, Wire | None]] = []
-    while last is not None:
-        step = before.get(last)
-        spine.append((last, step))
-        last = step.tail if step else None
-    return spine[::-1]
-
-
-def place(
-    rows: Sequence[Sequence[RowItem]],
-    wires: Sequence[Wire],
-    spine: Sequence[tuple[RowItem, Wire | None]],
-    *,
-    is_tower: bool = False,
-) -> None:
-    """Sets x of all; the spine is straight through every port on it, if that makes no tower much wider."""
-    fixed: dict[RowItem, float] = {}
-    x = 0.0
-    for item, wire in spine:
-        if wire is not None:
-            x = wire.tail.x + wire.tail.exit(wire.source) - item.entry(wire.source)
-        item.x = fixed[item] = x
-    if is_tower:
-        inner = [row[0] for row in rows if len(row) == 1 and not row[0].is_port]
-        leans = _width([inner]) > tuning.LEANING + max((item.left + item.right for item in inner), default=0.0)
-        for item in inner:
-            if leans or item not in fixed:
-                item.x = fixed[item] = (item.left - item.right) / 2 if item.piece else 0.0
-    near: dict[RowItem, list[tuple[RowItem, float, float, int]]] = defaultdict(list)
-    for wire in wires:
-        if not wire.is_late:
-            weight = tuning.SKIP_PULL if wire.is_skip else 1.0
-            leaves, enters = wire.tail.exit(wire.source), wire.head.entry(wire.source)
-            near[wire.head].append((wire.tail, leaves - enters, weight, -1))
-            near[wire.tail].append((wire.head, enters - leaves, weight, 1))
-    if all(len(row) == 1 for row in rows):
-        return
-    _settle(rows, near, dict(fixed), _forks(rows, wires, fixed))
-    if below := _forks(rows, wires, fixed, is_below=True):
-        before, wide = [(item, item.x) for row in rows for item in row], _width(rows)
-        _settle(rows, near, dict(fixed), below, is_below=True)
-        if _width(rows) > tuning.FORK_WIDER * wide:
-            for item, x in before:
-                item.x = x
-    _pull_in(rows, wires)
-
-
-def _width(rows: Sequence[Sequence[RowItem]]) -> float:
-    left, right = _extent([item for row in rows for item in row])
-    return right - left
-
-
-def _settle(
-    rows: Sequence[Sequence[RowItem]],
-    near: Mapping[RowItem, Sequence[tuple[RowItem, float, float, int]]],
-    fixed: dict[RowItem, float],
-    forks: Sequence[Sequence[RowItem]],
-    *,
-    is_below: bool = False,
-) -> None:
-    """Sets x of all but the spine, which is `fixed`; what lies in `forks` is around it."""
-    for item in (item for row in forks for item in row if not item.is_port):
-        fixed.pop(item, None)
-    for row in rows:
-        for item in row:
-            item.x = fixed.get(item, 0.0)
-        _pack(row, {item: item.x for item in row}, fixed)
-    _sweep(rows, near, fixed, _SWEEPS)
-    if is_below:
-        _sweep(forks[1:], near, fixed, (-1,))
-    if forks and fixed:
-        middle = next(iter(fixed.values()))
-        items = [item for row in forks for item in row if not item.is_port]
-        left, right = _extent(items)
-        half = (right - left) / 2
-        gives = [
-            other.x + by for row in forks[:1] for item in row for other, by, _, way in near.get(item, ()) if way < 0
-        ]
-        if gives:  # a box may give all at one side
-            middle = (
-                min(max(middle, max(gives) - half), min(gives) + half) if max(gives) - min(gives) < 2 * half else middle
-            )
-        for item in items:
-            item.x += middle - (left + right) / 2
-            fixed[item] = item.x
-        _sweep(rows, near, fixed, (-1, 1))
-
-
-def _pull_in(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> None:
-    """Moves many inputs or outputs that reach beyond all else towards the middle, also that on the spine."""
-    fed, read = {wire.head for wire in wires}, {wire.tail for wire in wires}
-    for row, ends in ((rows[0], fed), (rows[-1], read)):
-        if len(row) < tuning.FORK or any(item.is_port or item in ends for item in row):
-            continue
-        others = [item for other in rows if other is not row for item in other]
-        left, right = _extent(others)
-        low, high = _extent(row)
-        by = max(left - low, 0.0) + min(right - high, 0.0)
-        if high - low > right - left:
-            by = (left + right - low - high) / 2
-        if abs(by) > tuning.APART:
-            for item in row:
-                item.x += by
-
-
-def _extent(items: Sequence[RowItem]) -> tuple[float, float]:
-    return min((item.x - item.left for item in items), default=0.0), max(
-        (item.x + item.right for item in items), default=0.0
-    )
-
-
-def _forks(
-    rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Collection[RowItem], *, is_below: bool = False
-) -> list[Sequence[RowItem]]:
-    """The rows in which the spine parts, and those below them that are as wide, or that go on below what they read."""
-    forks: list[Sequence[RowItem]] = []
-    into = Counter(wire.head for wire in wires)
-    for r, row in enumerate(rows):
-        follows = bool(forks) and rows[r - 1] is forks[-1]
-        goes_on = is_below and follows and all(into[item] == 1 and not item.is_port for item in row)
-        if not goes_on and sum(not item.is_port for item in row) < tuning.FORK:
-            continue
-        tails = Counter(wire.tail for wire in wires if wire.head in row and wire.tail in spine)
-        if follows or max(tails.values(), default=0) >= tuning.FORK:
-            forks.append(row)
-    return forks
-
-
-def _sweep(
-    rows: Sequence[Sequence[RowItem]],
-    near: Mapping[RowItem, Sequence[tuple[RowItem, float, float, int]]],
-    fixed: Mapping[RowItem, float],
-    ways: Sequence[int],
-) -> None:
-    for way in ways:
-        for row in rows if way <= 0 else rows[::-1]:
-            wanted = {item: fixed.get(item, item.x) for item in row}
-            for item in (item for item in row if item not in fixed):
-                pulls = near.get(item, ())
-                used = [pull for pull in pulls if way in (0, pull[3])] or pulls
-                if total := sum(weight for _, _, weight, _ in used):
-                    wanted[item] = sum((other.x + by) * weight for other, by, weight, _ in used) / total
-            _pack(row, wanted, fixed)
-
-
-def apart(a: RowItem, b: RowItem) -> float:
-    """Least distance of two neighbours."""
-    if a.is_port and b.is_port:
-        return tuning.PORTS_APART
-    return tuning.APART + (2 * tuning.LANE if (a.piece and b.piece) or a.is_hooked or b.is_hooked else 0.0)
-
-
-def _pack(row: Sequence[RowItem], wanted: Mapping[RowItem, float], fixed: Mapping[RowItem, float]) -> None:
-    """Places a row, what is heavy first, each as close to where it wants to be as those already placed let it."""
-    if len(row) == 1:
-        row[0].x = wanted[row[0]]
-        return
-    at = [0.0, *accumulate(one.right + apart(one, other) + other.left for one, other in pairwise(row))]
-    done: list[int] = []
-    for i in sorted(range(len(row)), key=lambda i: (row[i] not in fixed, row[i].is_port, -row[i].weight)):
-        place = bisect(done, i)
-        low = row[done[place - 1]].x + at[i] - at[done[place - 1]] if place else -math.inf
-        high = row[done[place]].x + at[i] - at[done[place]] if place < len(done) else math.inf
-        row[i].x = min(max(wanted[row[i]], low), high)
-        done.insert(place, i)
-
-
-def spread(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Collection[RowItem]) -> None:
-    """Lets what is high and beside the spine take several rows, so that those on the spine stay close."""
-    until: dict[RowItem, int] = {}
-    for wire in wires:
-        until[wire.tail] = min(until.get(wire.tail, len(rows)), wire.head.row)
-    taken: list[RowItem] = []
-    for r, row in enumerate(rows):
-        usual = max((item.height for item in row if item in spine), default=0.0)
-        for item in row:
-            if item in spine or item.is_port or not usual or item.height < usual + tuning.APART:
-                continue
-            high = usual
-            left, right = item.x - item.left - tuning.APART, item.x + item.right + tuning.APART
-            while high < item.height and item.last + 1 < until.get(item, len(rows)):
-                below = [*rows[item.last + 1], *(other for other in taken if other.last > item.last)]
-                if any(
-                    other.is_port or (other.x + other.right > left and other.x - other.left < right) for other in below
-                ):
-                    break
-                item.last += 1
-                high += tuning.APART + max(other.height for other in rows[item.last])
-            if item.last > r:
-                taken.append(item)

@@ -10,10 +10,13 @@ import pytest
 from tests.core.drawing.engines import finish, laid_out
 from tests.core.drawing.looking import behind_nodes, behind_titles, crossings, faults, seen
 from tests.core.graph.building import Net
-from tests.core.layout.paper.test_paper import paper
+from tests.core.layout.paper.test_paper import middle, named, paper
 from torchrecorder.graph import Graph
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper import PaperLayout
+from torchrecorder.layout.paper.exchange import Order
+from torchrecorder.layout.paper.model import LEFT, RIGHT
+from torchrecorder.layout.paper.panels import Key
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
 
@@ -78,3 +81,54 @@ def test_exchanges_do_not_add_crossings(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_an_exchange_is_the_same_each_time() -> None:
     assert paper(some_net(3), depth="all").lines == paper(some_net(3), depth="all").lines
+
+
+def heads(*order: int) -> Graph:
+    """Heads of unequal length, of which the model gives the results in some order."""
+    net = Net("Heads")
+    x = net.layer("stem", "Linear", net.input("x", 1, 8))
+    given = []
+    for i, kind in enumerate(("Conv1d", "Conv2d", "Conv3d")):
+        y = net.layer(f"a{i}", kind, x)
+        given.append(net.layer(f"b{i}", "Bilinear", y) if i < 2 else y)
+    return net.graph(*(given[i] for i in order))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
+def test_outputs_stand_in_their_order(order: tuple[int, ...]) -> None:
+    picture = paper(heads(*order), depth="all")
+    outputs = [named(picture, f"output {i}")[0] for i in range(3)]
+    assert outputs == sorted(outputs)
+    assert crossings(picture) == []
+
+
+def test_a_mirror_image_keeps_what_is_bound() -> None:
+    keys = [Key("node", i) for i in range(4)]
+    order = Order(((keys[0], keys[1]), (keys[2], keys[3])), {(keys[0], keys[3], 0): LEFT})
+    assert order.mirrored().mirrored() == order
+    assert order.mirrored().rows == ((keys[1], keys[0]), (keys[3], keys[2]))
+    assert order.mirrored(first=1).rows == ((keys[0], keys[1]), (keys[3], keys[2]))
+    assert order.mirrored().sides == {(keys[0], keys[3], 0): RIGHT}
+
+
+def two_paths() -> Graph:
+    """A slow path that each stage of a fast one feeds through a lateral layer."""
+    net = Net("TwoPaths")
+    x = net.input("x", 1, 8)
+    slow, fast = net.layer("slow", "Linear", x), net.layer("fast", "Conv1d", x)
+    slow = net.op("cat", slow, net.layer("lateral", "Conv3d", fast))
+    for i in range(3):
+        fast = net.layer(f"fast{i}", "Conv2d", fast, said="8, 8, kernel_size=(3, 3)")
+        lateral = net.layer(f"lateral{i}", "Conv3d", fast, said="8, 8, kernel_size=(3, 3, 3)")
+        slow = net.op("cat", net.layer(f"slow{i}", "Conv2d", slow, said="16, 16, kernel_size=(3, 3)"), lateral)
+    fast = net.layer("fast3", "Conv2d", fast, said="8, 8, kernel_size=(3, 3)")
+    fast = net.layer("pool", "AvgPool2d", fast)
+    return net.graph(net.op("cat", net.layer("slow3", "Conv2d", slow), fast))
+
+
+def test_two_paths_are_two_columns() -> None:
+    picture = paper(two_paths(), depth="all")
+    for path in ("slow", "fast"):
+        places = [middle(named(picture, f"{path}{i}")) for i in range(4)]
+        assert max(places) - min(places) < 1, path
+    assert crossings(picture) == []
