@@ -139,7 +139,7 @@ def test_what_is_suggested_is_pasted_as_it_is(name: str, monkeypatch: pytest.Mon
         asked.append(command[2:])
         return SimpleNamespace(stdout=printed)
 
-    monkeypatch.setattr(docs_of_others.subprocess, "run", run)
+    monkeypatch.setattr("subprocess.run", run)
     text = docs_of_others._suggested(library, Path())
     assert asked == [["torchrecorder", "suggest", "docs", "--format", "mkdocs" if library.config else "sphinx"]]
     if library.config:
