@@ -19,7 +19,7 @@ from torch import Tensor
 from torchrecorder.errors import chain
 from torchrecorder.graph import Graph
 from torchrecorder.recording.code_info import is_user_file
-from torchrecorder.running.nested import tensors_in
+from torchrecorder.running.nested import answer, tensors_in
 
 _BY_CHANCE = 10
 """Characters of a message that may stand in another one by chance."""
@@ -57,9 +57,13 @@ def blame(error: BaseException, graph: Graph, values_of: Callable[[Tensor], Iter
 
 def repeated(error: BaseException) -> BaseException:
     """The exception whose message another one repeats, as containers do that add the place in them; else itself."""
-    said = "".join(str(error).split())
-    inner = (it for it in chain(error) if len(text := "".join(str(it).split())) > _BY_CHANCE and text in said)
+    said = _words(error)
+    inner = (it for it in chain(error) if len(text := _words(it)) > _BY_CHANCE and text in said)
     return [error, *inner][-1]
+
+
+def _words(error: BaseException) -> str:
+    return "".join(answer(lambda: str(error), "").split())  # a class of the user's may refuse
 
 
 def tracebacks(error: BaseException) -> list[TracebackType]:
