@@ -44,7 +44,8 @@ class Interior:
 
 class Interiors:
     def __init__(self, visible: Visibility, folding: Folding = "usual", kinds: Kinds | None = None) -> None:
-        self.visible, self.graph, self.tree, self._folding = visible, visible.graph, visible.tree, folding
+        self.visible, self.graph, self.tree = visible, visible.graph, visible.tree
+        self._folding: Folding = folding
         self.kinds = kinds or Kinds(visible)
         self._made: dict[object, Interior] = {}
         self._states: list[State] = visible.states(0)
