@@ -12,7 +12,7 @@ from torchrecorder.cli import projects
 from torchrecorder.cli.projects import Checked, checked
 from torchrecorder.cli.shared import FAILED, Commands, cache_remarks, print_json, said, show_progress
 from torchrecorder.errors import LeftOut, OptionError, OutOfDate, TorchRecorderError
-from torchrecorder.files.contents import content, pictures_of
+from torchrecorder.files.contents import content, has_row, pictures_of
 from torchrecorder.files.kept import Kept, State
 from torchrecorder.files.project import FilePart, Project, read_project
 from torchrecorder.page.outcome import Outcome
@@ -196,12 +196,14 @@ class _Update:
         asked = {"retries": retries, "asks_hub": asks_hub}
         self._pipeline = Pipeline(project.settings, PersistentWorker.of_thread, writes_committed=True, **asked)
         self._drawn: dict[DiagramRequest, Outcome] = {}
+        self._left_out: dict[str, str] = {}
+        """Reasons, by model of a pattern."""
 
     def run(self) -> int:
         """Write what is missing or out of date; the number of places that ask for a picture or a table."""
         self.looked.look_for_models(self._pipeline, asks=True)
-        left_out = [it.error for models in self.looked.models.values() for it in models]
-        self.remarks |= {f"note: {it.target} is left out: {it.reason}" for it in left_out if isinstance(it, LeftOut)}
+        errors = [it.error for models in self.looked.models.values() for it in models]
+        self._left_out = {it.target: it.reason for it in errors if isinstance(it, LeftOut)}
         while True:  # what is newly recorded says what a part is to show, and has a picture in a table of a pattern
             states = self.looked.states()
             wrong = [it for it in states if (it.verdict != "fresh" or it.is_old) and not self._is_refused(it)]
@@ -210,6 +212,7 @@ class _Update:
                 break
             self._drawn |= self._pipeline.run(new, show_progress)
         self._write(wrong, [state.part for state in states])
+        self.remarks |= {f"note: {target} is left out: {why}" for target, why in self._left_out.items()}
         self.remarks |= {*self.looked.remarks, *cache_remarks(self._pipeline)}
         return len({state.part.place for state in states})
 
@@ -242,8 +245,14 @@ class _Update:
         for request in part.requests:
             outcome = self._drawn[request]
             if outcome.error is not None:
-                self.remarks.add(f"note: {request.recording.target} is left out: {outcome.error.summary()}")
+                self._left_out[request.recording.target] = outcome.error.summary()
             self.remarks |= {f"note: {outcome.info}"} if outcome.info else set()
+        before = self.looked.kept.now(part) or b""
+        lost = [it for it in self._left_out if has_row(before, it) and not has_row(text, it)] if part.models else []
+        if lost and not self._overwrites:
+            why = "; ".join(f"{target} has a row and cannot be drawn now: {self._left_out[target]}" for target in lost)
+            self._fail(part.place, f"{why}; what was there stays, --force writes the table without it")
+            return None
         if self._overwrites or self.looked.kept.is_ours(part, text):
             return text
         what = "it" if part.block else part.file

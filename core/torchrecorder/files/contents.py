@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
@@ -124,6 +125,13 @@ def _rest_cell(row: ModelRow, column: str) -> list[str]:
         return [rest.escaped(row.cell(column))]
     shown = {"alt": row.outcome.title(), "width": f"{_THUMBNAIL_PX}px", "target": row.picture}
     return [*rest.image(row.picture, shown)]
+
+
+def has_row(table: bytes, target: str) -> bool:
+    """Whether a table that was written has a row for a model of a pattern."""
+    name = re.escape(target.rpartition(".")[2])
+    text = table.decode(errors="replace").replace("\\", "")
+    return re.search(rf"(\| |- ){name}( \||\r?$)", text, re.MULTILINE) is not None
 
 
 def pictures_of(table: FilePart) -> list[FilePart]:

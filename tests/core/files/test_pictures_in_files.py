@@ -410,7 +410,18 @@ def test_a_pattern_leaves_out_what_cannot_be_drawn(bare: Path, capsys: pytest.Ca
     assert main(["check"]) == 0, "another machine does not know what failed here"
     write({"src/filed/models.py": MODELS + "\nclass Bad(Net):\n    pass\n"})
     assert main(["update"]) == 0
-    assert "| Bad | 32 |" in Path("README.md").read_text()
+    assert "| Bad | 32 |" in (text := Path("README.md").read_text())
+
+    write({"src/filed/models.py": MODELS + bad})
+    for _ in range(2):  # the second time its failure is known
+        capsys.readouterr()
+        assert main(["update"]) == 1
+        said = capsys.readouterr().err
+        assert "error: README.md:1: filed.models.Bad has a row and cannot be drawn now: the forward of Bad" in said
+        assert Path("README.md").read_text() == text
+        assert main(["check"]) == 1
+    assert main(["update", "--force"]) == 0
+    assert "Bad" not in Path("README.md").read_text()
 
 
 def test_a_list_of_models_stands_in_a_comment_of_more_lines(bare: Path) -> None:
