@@ -96,8 +96,8 @@ def answer_line(job: Job, trace: Trace | None = None) -> bytes:
     target = job.request.target
     try:
         answered = answer(job, trace)
-        if isinstance(answered.error, FailedInside) and (broken := _broken()):
-            answered = replace(answered, error=WorkerCrashed(target, broken, answered.error.traceback))
+        if isinstance(answered.error, FailedInside | ForwardError) and (broken := _broken()):
+            answered = replace(answered, graph=None, error=WorkerCrashed(target, broken, answered.error.details()))
         return line_of(answered)
     except BaseException as error:  # what is left is our own fault, the model's, or a KeyboardInterrupt
         how = _broken() or f"{type(error).__name__}: {error}"

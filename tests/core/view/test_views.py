@@ -196,7 +196,7 @@ class TestEnds:
 class TestSkips:
     def test_an_edge_past_a_node(self) -> None:
         net = Net()
-        x = net.op("sin", net.input("x", 1))
+        x = net.op("sin", net.input("x", 1, 4))
         view = make_view(net.graph(net.op("cat", net.op("cos", x), x)))
         assert [edge for edge in edges(view) if "skip" in edge] == ["sin > cat (skip)"]
 
@@ -206,7 +206,7 @@ class TestSkips:
 
     def test_parallel_branches_are_none(self) -> None:
         net = Net()
-        x = net.input("x", 1)
+        x = net.input("x", 1, 4)
         x = net.op("cat", net.op("sin", x), net.op("cos", x))
         assert not any("skip" in edge for edge in edges(make_view(net.graph(x))))
 
