@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import io
 import os
 import shutil
 import signal
@@ -82,6 +83,8 @@ def prepare(log: str, memory_bytes: int | None) -> None:
     os.dup2(file, 1)
     os.dup2(file, 2)
     os.close(file)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # what a model printed before it ended the process is in the log
     faulthandler.enable()
     bound(CORE=0, **({} if memory_bytes is None else {"AS": memory_bytes}))
 
