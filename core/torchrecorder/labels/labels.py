@@ -322,7 +322,10 @@ class Labels:
             return ""
         values = (self.graph.values[value] for op in self.graph.ops for value in op.inputs)
         read = {value.name: value.meta for value in values if value.kind == "param"}
-        known = [prod(map(int, meta.shape)) for meta in read.values() if meta is not None]
+        shapes = [meta.shape for meta in read.values() if meta is not None]
+        known = [
+            prod(sizes) for it in shapes if len(sizes := [size for size in it if isinstance(size, int)]) == len(it)
+        ]
         rest = module.params.total - sum(known) if len(known) == len(read) else 0
         return f"{count(rest)} not run" if rest > _LEAST_NOT_RUN * module.params.total else ""
 

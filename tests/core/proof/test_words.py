@@ -132,3 +132,13 @@ def test_what_is_chosen_and_what_is_not_run_are_proved(
     changed = written(layout, pattern, other)
     assert changed != layout, "the pattern is not in the picture"
     assert any(words in fault for fault in faults(view, changed))
+
+
+def test_a_size_that_is_no_number_says_nothing_of_what_is_not_run() -> None:
+    graph = record(Points(), torch.zeros(2, 8, 8))
+    assert "not run" in str(paper(make_view(graph, CLOSED)))
+    values = [
+        replace(it, meta=replace(it.meta, shape=("a", *it.meta.shape[1:]))) if it.kind == "param" and it.meta else it
+        for it in graph.values
+    ]
+    assert "not run" not in str(paper(make_view(replace(graph, values=tuple(values)), CLOSED)))
