@@ -513,7 +513,7 @@ class SoftmaxAttention(nn.Module):
 
 
 def replace_masked(tensor: Tensor, mask: Tensor, value: float) -> Tensor:
-    """Another value where there is no word."""
+    """A tensor in which padding has a value of its own."""
     mask = mask.unsqueeze(1).transpose(2, 1)
     return tensor * mask + value * (1.0 - mask)
 
@@ -732,7 +732,7 @@ class SoftActorCritic(nn.Module):
 
 
 class LSTMController(nn.Module):
-    """What decides where to read and to write."""
+    """The controller of the heads that read and write the memory: an LSTM with a learnt first state."""
 
     def __init__(self, num_inputs: int, num_outputs: int, num_layers: int) -> None:
         super().__init__()
@@ -815,7 +815,7 @@ class NTMReadHead(NTMHeadBase):
         self.fc_read = nn.Linear(controller_size, sum(self.read_lengths))
 
     def forward(self, embeddings: Tensor, w_prev: Tensor) -> tuple[Tensor | None, Tensor]:
-        """What was read, and where."""
+        """The vector that is read, and the weights over the rows of the memory."""
         k, beta, g, s, gamma = torch.split(self.fc_read(embeddings), self.read_lengths, dim=1)
         w = self._address_memory(k, beta, g, s, gamma, w_prev)
         return self.memory.read(w), w
@@ -905,7 +905,7 @@ def _moves() -> dict[str, Tensor]:
 
 
 def _clicked_after() -> Tensor:
-    """Who follows whom among five items, and the other way round."""
+    """Incoming and outgoing adjacency of five items."""
     a = torch.randint(0, 2, (2, 5, 5)).float()
     forth, back = a / a.sum(1, keepdim=True).clamp(min=1), a.transpose(1, 2) / a.sum(2).clamp(min=1)[:, None]
     return torch.cat([forth.transpose(1, 2), back.transpose(1, 2)], 2)

@@ -625,7 +625,7 @@ class InstantNGP(nn.Module):
 
 
 class ControlUnit(nn.Module):
-    """Which words of the question a step is about."""
+    """Attention over the words of the question, for one step."""
 
     def __init__(self, dim: int, max_step: int) -> None:
         super().__init__()
@@ -641,14 +641,14 @@ class ControlUnit(nn.Module):
 
 
 class ReadUnit(nn.Module):
-    """Which places of the image a step is about."""
+    """Attention over the places of the image, for one step."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.mem, self.concat, self.attn = nn.Linear(dim, dim), nn.Linear(dim * 2, dim), nn.Linear(dim, 1)
 
     def forward(self, memory: list[Tensor], know: Tensor, control: list[Tensor]) -> Tensor:
-        """What is read there."""
+        """The features that are read, a weighted sum over the places."""
         mem = self.mem(memory[-1]).unsqueeze(2)
         concat = self.concat(torch.cat([mem * know, know], 1).permute(0, 2, 1))
         attn = F.softmax(self.attn(concat * control[-1].unsqueeze(1)).squeeze(2), 1).unsqueeze(1)

@@ -370,7 +370,7 @@ def sweep(folder: Path, *, days: float | None = None, now: float | None = None) 
 
 
 def _wanted(store: Store, kind: Kind, file: Path, now: float, days: float | None) -> set[str] | None:
-    """The objects elsewhere that an entry needs; None if it is no longer good."""
+    """The objects elsewhere that an entry needs; None if it is out of date."""
     try:
         data = file.read_bytes()
         _, behind = divided(data)

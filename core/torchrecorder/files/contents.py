@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from torchrecorder.page.models import ModelRow
 
 _MADE = "written by `torchrecorder update`, as pyproject.toml asks; edit that"
-
-
 _THUMBNAIL_PX = 120
+"""Width of a picture in a table: five columns beside it have room in a README on a forge."""
 
 
 def content(part: FilePart, drawn: Mapping[DiagramRequest, Outcome]) -> bytes:

@@ -89,7 +89,7 @@ for _name in (*_GIVING_PLAIN, *_OTHERS.split(), "lshift", "rshift"):
 
 
 NO_SIZES = frozenset((Tensor, nn.Parameter, int, float, bool, str, type(None), torch.dtype, torch.device))
-"""Types of most arguments of operations, which are no such numbers and hold none."""
+"""Types of most arguments of operations: none is a BatchSize, or holds one."""
 
 
 def mapped(item: Any, number: Any, tensor: Any = None) -> Any:
