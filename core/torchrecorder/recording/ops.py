@@ -19,7 +19,7 @@ from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.batch_axes import ABOUT_SIZES, BatchAxes
-from torchrecorder.recording.control_flow import Watched, computed, is_control_flow
+from torchrecorder.recording.control_flow import Watched, captured, computed, is_control_flow
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.substitutes import has_numbers
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
@@ -328,7 +328,7 @@ class OpLog:
         facts = place, kind, attributes(args, kwargs)
         if whole is not None:
             self._whole = Whole(*whole, name, running, facts)
-            self._take_part(self._whole, given, fresh)
+            self._take_part(self._whole, [*given, *captured(running.func, args)], fresh)
             return
         before = self.batch.before(name, overwritten) if overwritten else ()
         outputs = self._add(name, running, given, overwritten, fresh, facts)
@@ -392,7 +392,8 @@ class OpLog:
             out = func(*args, **kwargs)
         finally:
             self._running = None
-        self._take_part(whole, innermost(tensors_in([*args, *kwargs.values()], [])), innermost(tensors_in((out,), [])))
+        given = tensors_in([*args, *kwargs.values()], captured(func, args))
+        self._take_part(whole, innermost(given), innermost(tensors_in((out,), [])))
         return out
 
     def _take_part(self, whole: Whole, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
