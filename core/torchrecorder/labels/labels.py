@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import groupby, takewhile
 from math import prod
 
-from torchrecorder.graph import Module, symbolic
+from torchrecorder.graph import Module, Op, symbolic
 from torchrecorder.graph.batch import batch_size, lost
 from torchrecorder.labels.formulas import in_short, last_telling, of_all
 from torchrecorder.labels.names import (
@@ -33,7 +33,7 @@ from torchrecorder.labels.summaries import among, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
 from torchrecorder.view.differences import values_of
-from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain, spoken
+from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
@@ -105,7 +105,7 @@ class Labels:
         if node.kind == "function":
             if node.op is None:
                 return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
-            text, spans = of_all(in_short(self.graph, node.ops, node.op, MAX_LINE), node.spans)
+            text, spans = of_all(in_short(self.graph, node, MAX_LINE, self._operands.base(node)), node.spans)
             is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
             name = last_telling(self.graph, node.ops) if is_sign else spoken(node.name)
             return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_LINE))
@@ -113,6 +113,8 @@ class Labels:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op, node.spans, self._operands.said(whole or node, op))
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
+            if weight := self._weight_of(node, op):  # `attn.in_proj_weight`, `linear 8→24`
+                label = Label(clean(weight, MAX_NAME), f"{label.name} {label.line}".strip())
             return Label(label.name, " · ".join(filter(None, (label.line, *self._tied(node), work))), label.is_sign)
         if node.kind == "gap":
             thing = "steps" if len(node.calls) < node.size else "layers"
@@ -180,10 +182,14 @@ class Labels:
         return Label(clean(name, MAX_NAME), clean(line, limit))
 
     def _contents(self, call: int) -> str:
-        """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`, or their number."""
+        """The layers in one whose class says little: `ReLU · Flatten · Linear`, or their number; `Scale of Linear`."""
         module, inside = self._module(call), [*map(self._module, self._tree.children[call])]
-        if module is None or module.cls != _SEQUENTIAL or None in inside:
+        if module is None or None in inside:
             return ""
+        if module.cls != _SEQUENTIAL:  # one around another one says of which
+            inner = inside[0] if len(inside) == 1 else None
+            is_of = inner is not None and not inner.native and 0 < inner.params.total == module.params.total
+            return f"{kind_name(module)} of {class_name(inner)}" if inner is not None and is_of else ""
         names = [class_name(module) for module in inside if module is not None]
         words = " · ".join(bare(name) for name, _ in groupby(name for name in names if name not in DROPOUTS))
         return words if len(words) <= _MAX_CONTENTS else f"{len(names)} layers"
@@ -208,6 +214,17 @@ class Labels:
             if path and path in called and home is not None and path not in (home.fqn, *home.aliases):
                 paths["op", op.id] = paths["call", op.call] = path
         return paths
+
+    def _weight_of(self, node: Node, op: Op) -> str:
+        """The parameter that a layer written as an op reads, or the layer whose it is; empty if that tells nothing."""
+        weight = (
+            self.graph.values[op.inputs[1]] if op_kind(op.name) in ("linear", "conv") and len(op.inputs) > 1 else None
+        )
+        if weight is None or weight.kind != "param" or self._tied(node):
+            return ""
+        is_drawn = any(weight.id in other.values for other in (*self.view.nodes, *node.parts))
+        name = relative(weight.name or "", self._path(node.box)).removesuffix(".weight")
+        return "" if is_drawn or name == "weight" else _shortened(name)
 
     def _experts(self, call: int) -> str:
         """`8 experts` for weights of three axes beside a choice of the best, `top 2` for the choice."""
@@ -351,8 +368,9 @@ class Labels:
 
     def _again(self, module: Module, thing: Box | Node) -> str:
         """`2 of 5 · shared` if its module has other calls that are drawn elsewhere; no number if one is many."""
-        things = self._things_of.get(module.fqn, [])
-        if len({*thing.calls}) > 1 or module.fqn not in self._shared or thing not in things:
+        things, paths = self._things_of.get(module.fqn, []), {self.graph.calls[call].module for call in thing.calls}
+        is_all = all(path in self._shared and self._things_of[path] == things for path in paths)
+        if not is_all or thing not in things or (len(paths) == 1 and len({*thing.calls}) > 1):
             return ""
         n_calls = sum(row.module == module.fqn for row in self.graph.calls)
         return f"{1 + things.index(thing)} of {len(things)} · shared" if n_calls == len(things) else "shared"

@@ -8,7 +8,7 @@ layer that made it; or it says what the two take of the one: `[:, 1:] − [:, :-
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 
@@ -18,7 +18,7 @@ from torchrecorder.view import Edge, Node, View
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
-from torchrecorder.view.op_families import INDEXING, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
+from torchrecorder.view.op_families import INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
 from torchrecorder.view.tree import CallTree
 
 _MAX_NAME = 24
@@ -34,9 +34,6 @@ _PAIRS = SYMBOLS.keys() | {"masked_fill", "where", "gather"}
 _SIDED = names("sub div matmul bmm mm")
 """Signs that mind which side is which."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
-UNNAMED = "constant"
-MADE = ("zeros", "ones", "arange", "eye")
-"""Tensors that are known by the op that makes them."""
 _MOST = 2
 """Tensors that are named at a node."""
 _Step = tuple[int, Op | None]
@@ -57,16 +54,11 @@ class Operands:
         away = [i for i in self._away(node, op, edges) if i not in {*self._carried(op, edges)}]
         away = away[: max(len(op.inputs) - len({edge.tail for edge in edges}), 0)]
         if away:
-            base = self._base(node)
-            words = {i: clean(name_of(self.graph, op.inputs[i], op, base), _MAX_NAME) for i in away}
-            is_told = UNNAMED not in words.values() or (plain(op.name) in _PAIRS and len(edges) < _MOST)
-            return words if is_told and len(words) <= _MOST else {}
+            words = {i: clean(name_of(self.graph, op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
+            return words if all(words.values()) and len(words) <= _MOST else {}
         is_named = any(part.kind != "op" for part in node.parts[1:])
-        if is_named or len(edges) != 1 or edges[0].part:
-            return {}
-        if plain(op.name) in JOINS:
-            return self._of_parts(op)
-        return self._of_one(op) if len(op.inputs) == _MOST and plain(op.name) in _PAIRS else {}
+        is_of_one = len(op.inputs) == _MOST and plain(op.name) in _PAIRS
+        return self._of_one(op) if is_of_one and len(edges) == 1 and not is_named and not edges[0].part else {}
 
     def position(self, first: Node, data: Node) -> int:
         """The position of a parameter or buffer among the tensors that an op reads."""
@@ -115,7 +107,7 @@ class Operands:
                 owners.setdefault(op, set()).add(id_)
         return owners
 
-    def _base(self, node: Node) -> int:
+    def base(self, node: Node) -> int:
         """The call whose arguments have names that hold for all that the node stands for."""
         around = [*boxes_around(self.view.boxes, node.box)]
         drawn = next((box for box in around if box.repeat > 1 and not box.around), around[-1] if around else None)
@@ -133,14 +125,7 @@ class Operands:
         named = [
             next(filter(None, (self.graph.variable(step) for _, step in way if step)), "") for way in (left, right)
         ]
-        return dict(enumerate(named)) if all(named) and named[0] != named[1] else {1: "both"}
-
-    def _of_parts(self, op: Op) -> dict[int, str]:
-        """The number of parts of one tensor that are put beside one another."""
-        makers = {self.graph.values[value].producer for value in op.inputs}
-        split = self.graph.ops[maker] if len(makers) == 1 and (maker := makers.pop()) is not None else None
-        is_split = split is not None and split.name in PIECES and len(op.inputs) == len(split.outputs)
-        return {0: "both halves" if len(op.inputs) == _MOST else f"{len(op.inputs)} parts"} if is_split else {}
+        return dict(enumerate(named)) if all(named) and named[0] != named[1] else {}
 
     def _part(self, way: Sequence[_Step]) -> str:
         """The part of a tensor at the end of a way, as the code has it: `[:, 1:]`, `1 of 3`."""
@@ -154,41 +139,59 @@ class Operands:
 
 
 def name_of(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
-    """A name of a tensor for the reader of an op.
+    """A name of a tensor for the reader of an op, which the source has there; empty if there is none.
 
-    That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer or function behind it.
+    That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer or function that gave
+    it. The name of an op is none.
     """
-    way = _way(graph, value)
-    source, maker = way[-1]
-    inside = [*takewhile(lambda row: row.id != base, graph.around(reader.call))]
-    of_base, *others = [_arguments(graph.calls[base]), *(_arguments(row) for row in reversed(inside))]
-    variables = ((at, "" if op is None else graph.variable(op)) for at, op in way)
-    known = [
-        *((at, of_base.get(at, "")) for at, _ in way),
-        (source, _last(graph.values[source].name or "")),
-        *((at, name or next((own[at] for own in others if at in own), "")) for at, name in variables),
-    ]
-    for at, name in known:
-        if name:
-            return name + _entry(graph, way, at)
-    return UNNAMED if maker is None else _maker(graph, maker, reader, base)
+    way, of_base = _way(graph, value), _arguments(graph.calls[base])
+    known = [*((at, of_base.get(at, "")) for at, _ in way), *((at, own_name(graph, at, reader, base)) for at, _ in way)]
+    named = next(((at, name) for at, name in known if name), None)
+    return _maker(graph, way[-1][1], reader, base) if named is None else named[1] + _entry(graph, way, named[0])
 
 
-def _maker(graph: Graph, op: Op, reader: Op, base: int) -> str:
+def own_name(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
+    """The name of a tensor itself, not of one that it was moved from."""
+    row, around = graph.values[value], [*graph.around(reader.call)]
+    variable = "" if row.producer is None else graph.variable(graph.ops[row.producer])
+    inner = [*takewhile(lambda call: call.id != base, around)]
+    arguments = (_arguments(call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
+    names = (_last(row.name or ""), variable, _layer(graph, value, {call.id for call in around}), *arguments)
+    return next(filter(None, names), "")
+
+
+def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
+    """The outermost layer that gave a tensor, `linears.0`; `attn[1]` if it gave several."""
+    op = graph.values[value].producer
+    around = [] if op is None else [row for row in graph.around(graph.ops[op].call) if row.id not in inside]
+    paths = {at: path for row in around[-1:] for path, at in row.outputs.items()}
+    if value not in paths:
+        return ""
+    *_, before, last = ("", *around[-1].module.split("."))
+    name = f"{before}.{last}" if before and last.isdigit() else last
+    return f"{name}[{paths[value]}]" if len(paths) > 1 else name
+
+
+def _maker(graph: Graph, op: Op | None, reader: Op, base: int) -> str:
+    """What made a tensor: `not mask`, `lengths = 4`, or a function that gives no other."""
+    if op is None:
+        return ""
     called, number = plain(op.name), op.attrs.get("1") or op.attrs.get("other", "")
-    if called in COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number):
-        return f"{name_of(graph, op.inputs[0], reader, base)} {COMPARED[called]} {number}"
-    if called in _NEGATED and op.inputs:
-        return f"not {name_of(graph, op.inputs[0], reader, base)}"
-    inside = {row.id for row in graph.around(reader.call)}
-    around = [row for row in graph.around(op.call) if row.id not in inside]
-    if around and (module := _last(around[-1].module)):
-        return module
+    if (called in COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number)) or (called in _NEGATED and op.inputs):
+        name = name_of(graph, op.inputs[0], reader, base)
+        said = f"not {name}" if called in _NEGATED else f"{name} {COMPARED[called]} {number}"
+        return said if name else ""
     known = {*frames_around(graph, reader.frame)}
     frames = [frame for frame in frames_around(graph, op.frame) if frame not in known]
-    if frames:
-        return graph.frames[frames[-1]].short
-    return next((kind for kind in MADE if called.removeprefix("new_").startswith(kind)), UNNAMED)
+    return f"{graph.frames[frames[-1]].short}()" if frames and _gives_one(graph, frames[-1]) else ""
+
+
+def _gives_one(graph: Graph, frame: int) -> bool:
+    """Whether a function gives one tensor, so that its name is that of what it gives."""
+    inside = {op.id for op in graph.ops if frame in frames_around(graph, op.frame)}
+    leaving = {value for op in graph.ops if op.id not in inside for value in op.inputs}
+    leaving |= {value for values in graph.outputs.values() for value in values}
+    return len({origin(graph, value) for op in inside for value in graph.ops[op].outputs if value in leaving}) == 1
 
 
 def _way(graph: Graph, value: int) -> list[_Step]:
@@ -201,6 +204,11 @@ def _way(graph: Graph, value: int) -> list[_Step]:
         if op is None or not op.inputs or not _moves(op):
             return way
         value = op.inputs[0]
+
+
+def origin(graph: Graph, value: int) -> int:
+    """The tensor that one was moved from."""
+    return _way(graph, value)[-1][0]
 
 
 def _moves(op: Op) -> bool:

@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from torchrecorder.proof import claims, operands, shapes
+from torchrecorder.proof import claims, shapes
+from torchrecorder.proof.words import WordsProof
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
@@ -43,7 +44,7 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
             figures[figure.key] = figure
     edges: dict[_Edge, str] = {}
     known: set[str] = set()
-    said = _words_of(layout)
+    said, words = _words_of(layout), WordsProof(view.graph)
     for shown, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
         sentences += _misplaced(shown, letter, figures)
         known |= {f"{letter}{node.id}" for node in shown.nodes} | {f"{letter}b{box.id}" for box in shown.boxes}
@@ -51,7 +52,7 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
             edges[ends] = edges.get(ends) or part
         sentences += _wrong_numbers(shown, letter, said)
         sentences += shapes.faults(shown, letter, layout)
-        sentences += operands.faults(shown, letter, said)
+        sentences += words.faults(shown, letter, said)
         sentences += claims.faults(shown, letter, said)
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
     return (*sentences, *_Lines(layout, figures, edges).faults())

@@ -7,7 +7,7 @@ different parts of one tensor, both edges have to say theirs; what an edge says 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import prod
 
@@ -29,6 +29,8 @@ _OF = re.compile(r"([\d–, ]+) of (\d+)")
 _SPAN = re.compile(r"(\d+)(?:…(\d+))?")
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
+_MOST = 2
+"""Parts that a line has to say; of more there may be no words."""
 _HALVES = {"1st half": 0, "2nd half": 1}
 
 
@@ -64,11 +66,12 @@ class PartsProof:
         tail, head = (self.view.nodes[id_] for id_ in pair)
         name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
-        turns = [[*turn] for tensor in tensors for turn in self._read[tensor][head.id].values()]
+        turns = [_largest(turn) for tensor in tensors for turn in self._read[tensor][head.id].values()]
         if words and not (turns and all(self._is_true(words, paths) for paths in turns)):
             yield Fault("flow", f"{name} does not carry {words}", calls)
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
-        if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
+        are_few = all(len({*map(self._named, paths)}) <= _MOST for paths in turns)
+        if not words and are_few and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
 
     def _is_needed(self, tensor: int, head: int) -> bool:
@@ -146,8 +149,6 @@ class PartsProof:
     def _is_true(self, words: str, paths: Sequence[_Path]) -> bool:
         if () in paths:
             return False
-        if words.endswith(" parts"):
-            return words == f"{len({*map(self._named, paths)})} parts"
         if all(len(path) == 1 for path in paths) and self._are(words, [path[0] for path in paths]):
             return True
         apart = _APART.split(words)
@@ -197,6 +198,11 @@ class PartsProof:
         ends = [0, *accumulate(sizes)][step[1] : step[1] + 2]
         text = f"{ends[0] or ''}:{ends[1] if ends[1] != shape[axis] else ''}"
         yield from (f"[{':, ' * axis}{text}]", f"[..., {text}]")
+
+
+def _largest(paths: Collection[_Path]) -> list[_Path]:
+    """The ways to parts that are in no other of them."""
+    return [path for path in paths if not any(path[:n] in paths for n in range(1, len(path)))]
 
 
 def _numbers(text: str) -> set[int]:

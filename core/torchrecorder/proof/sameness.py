@@ -6,6 +6,7 @@ and ops that only some of the calls have are named by a node's or a box's `diffe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -23,6 +24,9 @@ _SIZES = frozenset(
 """Settings that follow from the sizes of the data; they count where the layer itself is shown."""
 
 
+_ACTIVATIONS = frozenset("relu relu6 gelu silu sigmoid tanh softmax elu leaky_relu glu hardswish mish softplus".split())  # noqa: SIM905
+"""Ops that a reader misses if one of two blocks has them."""
+_WORD = re.compile(r"\w+")
 _OF_NUMBERS = frozenset("0123456789.,-+e() ")
 """The characters of numbers and of tuples of numbers."""
 _UNSAID = ("1", "0", "False", "True", "none")
@@ -35,8 +39,8 @@ class Sameness:
         self.coverages = coverages
         self.lettered = {inset.letter: {*inset.calls} for inset in view.insets}
         """By letter all calls that are drawn with it, those in repeats included."""
-        self.odd: dict[str, set[int]] = {}
-        """By letter the calls in which there are other layers or ops than in the inset."""
+        self.odd: dict[str, dict[int, list[int]]] = {}
+        """By letter the calls in which there are other layers or ops than in the inset, with these ops of both."""
         self.ops: dict[int, list[int]] = {}
         """By op of an inset those at its place in the other calls with the letter."""
         self.itself = range(len(self.graph.values))
@@ -54,10 +58,13 @@ class Sameness:
         of_letter = {inset.letter: {*inset.calls} for inset in self.view.insets}
         for (coverage, _), again in zip(self._views(), self.again, strict=True):
             for node in coverage.view.nodes:
-                odd = self.odd.get(node.inset, set())
-                if odd and not node.differs and not odd.isdisjoint(_all(node.calls, again)):
-                    words = f"calls of {self._path(node.calls[0])} have other layers or ops than the inset {node.inset}"
-                    yield Fault("sameness", words, (*coverage.around(node), *node.calls))
+                odd = self.odd.get(node.inset, {})
+                for call in _all(node.calls, again) if odd else ():
+                    unsaid = self._unsaid(odd.get(call, ()), " ".join(node.differs))
+                    if unsaid is not None:
+                        words = f"calls of {self._path(call)} have {unsaid} or have it not, unlike inset {node.inset}"
+                        yield Fault("sameness", words, (*coverage.around(node), *node.calls))
+                        break
                 if node.inset and not {*node.calls} <= of_letter.get(node.inset, set()):
                     yield Fault("counts", f"the inset {node.inset} is not of all its calls", coverage.around(node))
                 yield from self._of_op(coverage, node, is_whole=not self.odd)
@@ -74,14 +81,32 @@ class Sameness:
             others.setdefault(coverage.drawn_call(call), []).append(call)
         for call in sorted(self.lettered.get(letter, set()) - {coverage.root}):
             of_both = self.facts.match(call, coverage.root)
-            if any(map(self._counts, (*of_both.unmatched, *of_both.missing))):  # its parts stand at other places
-                self.odd.setdefault(letter, set()).add(call)
+            if odd := [
+                *filter(self._counts, (*of_both.unmatched, *of_both.missing))
+            ]:  # its parts stand at other places
+                self.odd.setdefault(letter, {})[call] = odd
                 continue
             for other, first in of_both.calls.items():
                 others.setdefault(coverage.drawn_call(first), []).append(other)
             for other, first in of_both.ops.items():
                 self.ops.setdefault(coverage.drawn_op(first), []).append(other)
         return others
+
+    def _unsaid(self, odd: Sequence[int], said: str) -> str | None:
+        """First op that only one of two calls has and no words tell; an activation comes with what it reads."""
+        if odd and not said:
+            return self.graph.ops[odd[0]].name
+        made = {value for op in odd for value in self.graph.ops[op].outputs}
+        for op in (self.graph.ops[id_] for id_ in odd):
+            module = self.graph.modules.get(self.graph.calls[op.call].module)
+            known = {
+                op.name.strip("_"),
+                *(part for row in self.graph.around(op.call) for part in row.module.split(".")),
+            }
+            known |= set() if module is None else {module.cls.rpartition(".")[2].rstrip("123d")}
+            if op.name.strip("_") in _ACTIVATIONS and made.isdisjoint(op.inputs) and not known & {*_WORD.findall(said)}:
+                return op.name
+        return None
 
     def _of_node(
         self, coverage: Coverage, node: Node, part: Node, again: Mapping[int, list[int]], *, is_whole: bool
