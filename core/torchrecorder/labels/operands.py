@@ -145,7 +145,8 @@ def name_of(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
     it. The name of an op is none.
     """
     way, of_base = _way(graph, value), _arguments(graph.calls[base])
-    known = [*((at, of_base.get(at, "")) for at, _ in way), *((at, own_name(graph, at, reader, base)) for at, _ in way)]
+    known = [*((at, of_base.get(at, "")) for at, _ in way), (way[-1][0], _last(graph.values[way[-1][0]].name or ""))]
+    known += [(at, own_name(graph, at, reader, base)) for at, _ in way]
     named = next(((at, name) for at, name in known if name), None)
     return _maker(graph, way[-1][1], reader, base) if named is None else named[1] + _entry(graph, way, named[0])
 
@@ -153,19 +154,23 @@ def name_of(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
 def own_name(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
     """The name of a tensor itself, not of one that it was moved from."""
     row, around = graph.values[value], [*graph.around(reader.call)]
-    variable = "" if row.producer is None else graph.variable(graph.ops[row.producer])
+    op = None if row.producer is None else graph.ops[row.producer]
+    frames = {at for frame in (reader.frame, *(call.frame for call in around)) for at in frames_around(graph, frame)}
+    is_seen = op is not None and op.call in {call.id for call in around} and op.frame in {None, *frames}
+    variable = graph.variable(op) if op is not None and is_seen else ""  # not that of another function
     inner = [*takewhile(lambda call: call.id != base, around)]
-    arguments = (_arguments(call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
-    names = (_last(row.name or ""), variable, _layer(graph, value, {call.id for call in around}), *arguments)
-    return next(filter(None, names), "")
+    of_base, *arguments = (_arguments(call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
+    layer = _layer(graph, value, {call.id for call in around})
+    return next(filter(None, (of_base, _last(row.name or ""), variable, layer, *arguments)), "")
 
 
 def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
     """The outermost layer that gave a tensor, `linears.0`; `attn[1]` if it gave several."""
-    op = graph.values[value].producer
-    around = [] if op is None else [row for row in graph.around(graph.ops[op].call) if row.id not in inside]
+    made = graph.values[value].producer
+    op = None if made is None else graph.ops[made]
+    around = [] if op is None else [row for row in graph.around(op.call) if row.id not in inside]
     paths = {at: path for row in around[-1:] for path, at in row.outputs.items()}
-    if value not in paths:
+    if op is None or value not in paths or (op.kind == "pass" and op.call == around[-1].id):  # a dropout is not drawn
         return ""
     *_, before, last = ("", *around[-1].module.split("."))
     name = f"{before}.{last}" if before and last.isdigit() else last

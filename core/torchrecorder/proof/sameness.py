@@ -93,20 +93,21 @@ class Sameness:
         return others
 
     def _unsaid(self, odd: Sequence[int], said: str) -> str | None:
-        """First op that only one of two calls has and no words tell; an activation comes with what it reads."""
+        """First op that only one of two calls has and no words tell; an activation may come with a layer of weights."""
+        rows, n_layers, words = [self.graph.ops[op] for op in odd], 0, {*_WORD.findall(said)}
         if odd and not said:
-            return self.graph.ops[odd[0]].name
-        made = {value for op in odd for value in self.graph.ops[op].outputs}
-        for op in (self.graph.ops[id_] for id_ in odd):
+            return rows[0].name
+        unsaid: list[str] = []
+        for op in rows:
+            n_layers += self.facts.reads_parameter(op) and "norm" not in op.name
             module = self.graph.modules.get(self.graph.calls[op.call].module)
             known = {
                 op.name.strip("_"),
                 *(part for row in self.graph.around(op.call) for part in row.module.split(".")),
             }
             known |= set() if module is None else {module.cls.rpartition(".")[2].rstrip("123d")}
-            if op.name.strip("_") in _ACTIVATIONS and made.isdisjoint(op.inputs) and not known & {*_WORD.findall(said)}:
-                return op.name
-        return None
+            unsaid += [op.name] if op.name.strip("_") in _ACTIVATIONS and not known & words else []
+        return unsaid[-1] if len(unsaid) > n_layers else None
 
     def _of_node(
         self, coverage: Coverage, node: Node, part: Node, again: Mapping[int, list[int]], *, is_whole: bool

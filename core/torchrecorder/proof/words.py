@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from torchrecorder.graph import Graph, Op
+from torchrecorder.graph import Call, Graph, Op
 from torchrecorder.proof.facts import MOVES
 from torchrecorder.view import Box, Node, View
 
@@ -26,10 +26,13 @@ _ENGLISH = frozenset(
     another computed densely connected outputs B M k T GFLOPs FLOPs inf nan True False None e param tensors N
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
-_TOKEN = re.compile(r"([^\W\d]\w*(?:\.\w+)*)(…?)(\(|=(?!=))?")
+_TOKEN = re.compile(r"(?<!\d[a-z]–)([^\W\d]\w*(?:\.\w+)*)(…?)(\(|=(?!=))?")
 _NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]")
 """What is written in quotes, and signs that stand at names."""
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
+_MADE = {"weight_g": "weight_norm", "original0": "weight_norm", "weight_u": "spectral_norm", "weight_mask": "pruned"}
+"""What torch does to a weight, by the parameter or buffer that it adds."""
+_LACKING = re.compile(r"without [^·]*")
 _SIZES = re.compile(r" \d+→\d")
 """What stands behind the name of an op with weights."""
 _PARTS = re.compile(r"[\W_]+")
@@ -60,7 +63,8 @@ class WordsProof:
             if node.kind in ("op", "function"):
                 wrong = self._unknown(node, words)
             elif node.kind == "call":
-                wrong = self._unknown_of_layer(node, words, " ".join(said.values()) if node.inset else None)
+                others = (text for key, text in said.items() if key[:1].isalpha() and key != f"{letter}{node.id}")
+                wrong = self._unknown_of_layer(node, words, " ".join(others) if node.inset else None)
             else:
                 continue
             if wrong:
@@ -118,11 +122,14 @@ class WordsProof:
         known |= {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
         known |= {word for op in ops for text in op.attrs.values() for word in _PARTS.split(text)}
         known |= {self.graph.frames[at].short for op in ops for at in self._frames(op)}
-        known |= {name.replace("_", "") for name in known if name.endswith("norm")}  # `BatchNorm`
+        norms = {self.graph.ops[op].name for part in parts for op in self._ops_in(part)}
+        known |= {name.replace("_", "") for name in norms if name.endswith("norm")}  # `BatchNorm`
+        known |= {made for name, made in _MADE.items() if name in known}
         known |= {
             name for op in own for value in self.graph.ops[op].inputs for name in self.names(value, self.graph.ops[op])
         }
-        for match in _TOKEN.finditer(_plain(words)):
+        has = words if drawn is None else _LACKING.sub("", words)
+        for match in _TOKEN.finditer(_plain(has)):
             name = match[1]
             is_known = _is_in(match, known | _ENGLISH) or all(
                 part in known or part.isdigit() for part in name.split(".")
@@ -131,7 +138,7 @@ class WordsProof:
             if not is_known:
                 return name
         if drawn is not None and isinstance(thing, Node):
-            lacking = (text.partition("without ")[2] for text in thing.differs)  # what is in a function that is drawn?
+            lacking = (text.partition("without ")[2] for text in words.split(" · "))  # or is it in a drawn function?
             lacking = (text.partition(" in ")[2] or text for text in lacking)
             names = (match for text in lacking for match in _TOKEN.finditer(text.replace(" · ", ",")))
             return next((m[1] for m in names if m[1] not in drawn and m[1] not in _ENGLISH), "")
@@ -175,7 +182,7 @@ class WordsProof:
             for inner in self._within(call):
                 yield from self._of_call.get(inner, ())
 
-    def _frames(self, op: Op) -> Iterator[int]:
+    def _frames(self, op: Op | Call) -> Iterator[int]:
         frame = op.frame
         while frame is not None:
             yield frame
@@ -183,12 +190,12 @@ class WordsProof:
 
     def names(self, value: int, reader: Op) -> Iterator[str]:
         """The names that the source has for a tensor where an op reads it, or for the one that it was moved from."""
-        inside = {row.id for row in self.graph.around(reader.call)}
+        inside, around = {row.id for row in self.graph.around(reader.call)}, {*self._frames(reader)}
         while True:
             row = self.graph.values[value]
             maker = None if row.producer is None else self.graph.ops[row.producer]
             yield from _path(row.name)
-            yield from (name for _, path in self._arguments.get(value, ()) for name in _path(path))
+            yield from (name for call, path in self._arguments.get(value, ()) if call in inside for name in _path(path))
             for call in self._given.get(value, ()):
                 outputs = [path for path, given in self.graph.calls[call].outputs.items() if given == value]
                 yield from _path(outputs[0])
@@ -196,16 +203,20 @@ class WordsProof:
                 yield from (f"{name}{which}" for name in _path(self.graph.calls[call].module) if call not in inside)
             if maker is None:
                 return
-            yield self.graph.variable(maker)
+            if maker.call in inside and (maker.frame is None or maker.frame in self._scopes(reader)):
+                yield self.graph.variable(maker)
+            left = (at for at in self._frames(maker) if at not in around and self._gives_one(at))
+            yield from (f"{self.graph.frames[at].short}(" for at in left)
             if not _moves(maker):
                 break
             value = maker.inputs[0]
-        around = {*self._frames(reader)}
-        yield from (
-            f"{self.graph.frames[at].short}(" for at in self._frames(maker) if at not in around and self._gives_one(at)
-        )
         if len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
             yield from self.names(maker.inputs[0], reader)
+
+    def _scopes(self, op: Op) -> set[int]:
+        """The functions whose variables the code has at an op, or had where it was called from."""
+        rows = [op, *self.graph.around(op.call)]
+        return {at for row in rows for at in self._frames(row)}
 
     def _gives_one(self, frame: int) -> bool:
         """Whether only one tensor that is made in a function is read outside of it."""
@@ -258,7 +269,7 @@ def _plain(words: str) -> str:
 def _path(path: str | None) -> Iterator[str]:
     """Each end of a path: `layers.0.attn`, `0.attn`, `attn`; and each part of it."""
     parts = (path or "").split(".")
-    yield from (name for part in parts for name in (part, *_PARTS.split(part)) if name)
+    yield from (name for part in parts for name in (part, part.strip("<>"), *_PARTS.split(part)) if name)
     yield from (".".join(parts[i:j]) for i in range(len(parts)) for j in range(i + 2, len(parts) + 1))
 
 

@@ -191,8 +191,10 @@ class _Compared:
         functions = self._only_in(a, b) | self._only_in(b, a)
         for children, top, names in ((alone[0], self.call, self._more), (alone[1], self.other, self._less)):
             given = self._given(child for child in children if self.tree.n_params(child))
-            brought = {child for child in children if given.issuperset(self.graph.calls[child].inputs.values())}
-            heavy = [child for child in children if self._is_heavy(child) and child not in brought]
+            heavy = [*filter(self._is_heavy, children)]
+            heavy = [
+                it for it in heavy if self.tree.n_params(it) or not given >= {*self.graph.calls[it].inputs.values()}
+            ]
             for child in heavy or children:
                 function = functions.get(Item(True, child))
                 if function or not self._does_nothing(child):
@@ -319,7 +321,7 @@ class _Compared:
             return name
         is_join = word == "+" or word in JOINS
         values = [self.graph.values[v] for op in ops if is_join for v in self.graph.ops[op].inputs]
-        homes = {self._function(Item(False, op)) for op in odd}
+        homes = {self._function(Item(False, op), least=2) for op in odd}
         home = f"{homes.pop()}." if len(homes) == 1 and "" not in homes else ""
         if any(value.id in self.visible.facts.blank for value in values) or word in _FILLS:
             return f"{home}mask"
@@ -332,13 +334,14 @@ class _Compared:
     def _only_in(self, call: int, other: int) -> dict[Item, str]:
         """By op and call the function that is drawn for what runs in it, if that does not run in the other call."""
         ran = {name for item in self.tree.items[other] if (name := self._function(item))}
-        names = ((item, self._function(item)) for item in self.tree.items[call])
+        names = ((item, self._function(item, least=2)) for item in self.tree.items[call])
         return {item: name for item, name in names if name and name not in ran}
 
-    def _function(self, item: Item) -> str:
+    def _function(self, item: Item, least: int = 0) -> str:
+        """The function without layers that an op or a call ran in, if so many of its ops tell something."""
         facts, row = self.visible.facts, (self.graph.calls if item.is_call else self.graph.ops)[item.id]
-        around = [at for at in frames_around(self.graph, row.frame) if at in facts.opaque]
-        around = [at for at in around if sum(map(self._tells, facts.ran_in[at])) > 1]  # else its op is drawn
+        around = [at for at in frames_around(self.graph, row.frame) if at in facts.opaque and len(facts.ran_in[at]) > 1]
+        around = [at for at in around if sum(map(self._tells, facts.ran_in[at])) >= least]
         return f"{self.graph.frames[around[-1]].short}()" if around else ""
 
     def _path(self, call: int, top: int) -> str:
