@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
 from torchrecorder.labels.operands import name_of, origin, own_name
-from torchrecorder.view import Node, Span
+from torchrecorder.view import Node
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
 
@@ -26,7 +26,6 @@ _SWITCHES = names("True False None")
 _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NAMES = {"scaled_dot_product_attention": "attention"}
-_AT = ("getitem", "setitem")
 _NAMELESS = "(·)"
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
 
@@ -39,8 +38,8 @@ def in_short(graph: Graph, node: Node, limit: int, base: int = 0) -> str:
     """Formula of ops that are drawn as one; without words for it, `10 operations: softmax ×2, bmm ×2, max`."""
     ops = node.ops
     written = formula(graph, ops, node.op or 0, limit, base)
-    if any(span.name in _AT and span.values[0] in str([graph.ops[op].attrs for op in ops]) for span in node.spans):
-        written = ""  # another one in each turn
+    if {span.name for span in node.spans} & {graph.ops[op].name for op in ops}:  # another one in each turn
+        written = ""
     if written and "…" not in written:
         return written
     counted = Counter(plain(graph.ops[op].name) for op in sorted(ops))
@@ -53,19 +52,6 @@ def last_telling(graph: Graph, ops: Collection[int]) -> str:
     """Name of the last of some ops that tells what they are for; a sign if there is none."""
     called = [plain(graph.ops[op].name) for op in sorted(ops)]
     return spoken(next((name for name in reversed(called) if name not in _ARITHMETIC), called[-1]))
-
-
-def of_all(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
-    """A formula with all values of a number that is another one elsewhere, `x × 64, 16`, and the other spans."""
-    rest = []
-    for span in spans:
-        sign = SYMBOLS.get(plain(span.name), "")
-        number = f"{sign} {_short(span.values[0])}"
-        if sign and text.endswith(number):
-            text = text.removesuffix(number) + f"{sign} {', '.join(map(_short, span.values))}"
-        else:
-            rest.append(span)
-    return text, rest
 
 
 def formula(graph: Graph, ops: Collection[int], last: int, limit: int, base: int = 0) -> str:

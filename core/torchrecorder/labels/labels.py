@@ -11,7 +11,7 @@ from math import prod
 
 from torchrecorder.graph import Module, Op, symbolic
 from torchrecorder.graph.batch import batch_size, lost
-from torchrecorder.labels.formulas import in_short, last_telling, of_all
+from torchrecorder.labels.formulas import in_short, last_telling
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -105,7 +105,11 @@ class Labels:
         if node.kind == "function":
             if node.op is None:
                 return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
-            text, spans = of_all(in_short(self.graph, node, MAX_LINE, self._operands.base(node)), node.spans)
+            text, own = (
+                in_short(self.graph, node, MAX_LINE, self._operands.base(node)),
+                {self.graph.ops[op].name for op in node.ops},
+            )
+            spans = [span for span in node.spans if span.name not in own]
             is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
             name = last_telling(self.graph, node.ops) if is_sign else spoken(node.name)
             return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_LINE))
@@ -164,7 +168,7 @@ class Labels:
         else:
             long = node.inset or among(values_of(node.spans, "class")) or self._contents(call.id) or cls
             facts = (*settings(node.spans), self._params(module, node))
-            words = filter(None, (*before, long, self._experts(call.id), *lights))
+            words = filter(None, (*before, long, *lights))
             parts = [*_repeated(" · ".join(words), node), *facts]
         is_long = bool(node.spans or node.parts or node.differs) or "settings" in self.show or " · " in long
         limit = MAX_DIFFERING if is_long else MAX_LINE
@@ -182,14 +186,10 @@ class Labels:
         return Label(clean(name, MAX_NAME), clean(line, limit))
 
     def _contents(self, call: int) -> str:
-        """The layers in one whose class says little: `ReLU · Flatten · Linear`, or their number; `Scale of Linear`."""
+        """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`, or their number."""
         module, inside = self._module(call), [*map(self._module, self._tree.children[call])]
-        if module is None or None in inside:
+        if module is None or module.cls != _SEQUENTIAL or None in inside:
             return ""
-        if module.cls != _SEQUENTIAL:  # one around another one says of which
-            inner = inside[0] if len(inside) == 1 else None
-            is_of = inner is not None and not inner.native and 0 < inner.params.total == module.params.total
-            return f"{kind_name(module)} of {class_name(inner)}" if inner is not None and is_of else ""
         names = [class_name(module) for module in inside if module is not None]
         words = " · ".join(bare(name) for name, _ in groupby(name for name in names if name not in DROPOUTS))
         return words if len(words) <= _MAX_CONTENTS else f"{len(names)} layers"
@@ -225,35 +225,6 @@ class Labels:
         is_drawn = any(weight.id in other.values for other in (*self.view.nodes, *node.parts))
         name = relative(weight.name or "", self._path(node.box)).removesuffix(".weight")
         return "" if is_drawn or name == "weight" else _shortened(name)
-
-    def _experts(self, call: int) -> str:
-        """`8 experts` for weights of three axes beside a choice of the best, `top 2` for the choice."""
-        if call in self._top:
-            return f"top {self._top[call]}" if self._top[call] else ""
-        row = self.graph.calls[call]
-        if row.parent not in self._top:
-            return ""
-        sizes = {shape[0] for shape in self._stacked.get(row.module, ())}
-        return f"{sizes.pop()} experts" if len(sizes) == 1 else ""
-
-    @cached_property
-    def _top(self) -> dict[int, str]:
-        """By call the numbers of things that ops in it choose: `8, 16`; nothing if one is not known."""
-        numbers: dict[int, dict[str, None]] = {}
-        for op in self.graph.ops:
-            number = op.attrs.get("1") or op.attrs.get("k", "")
-            for around in self.graph.around(op.call) if op.name == "topk" else ():
-                numbers.setdefault(around.id, {})[number] = None
-        return {call: ", ".join(own) if all(map(str.isdigit, own)) else "" for call, own in numbers.items()}
-
-    @cached_property
-    def _stacked(self) -> dict[str, list[tuple[int | str, ...]]]:
-        """By module the shapes of its own parameters of three axes."""
-        shapes: dict[str, list[tuple[int | str, ...]]] = {}
-        for value in self.graph.values:
-            if value.kind == "param" and value.meta is not None and len(value.meta.shape) == 3 and value.name:
-                shapes.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
-        return shapes
 
     def _lights(self, node: Node) -> tuple[list[str], list[str]]:
         """The classes of the parts before and behind the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""

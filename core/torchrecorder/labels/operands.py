@@ -1,8 +1,8 @@
 """Names of what an op reads beside its lines: the mask of a `masked_fill`, the positions that are added.
 
-An op of two tensors may have one line: the other tensor is not drawn, since no data has a part in it, or both come from
-one node. Then its node names the other: by its input or buffer, the variable or argument that holds it, the function or
-layer that made it; or it says what the two take of the one: `[:, 1:] − [:, :-1]`, `+ its transpose`.
+An op of two tensors may have one line: the other tensor is not drawn, since no data has a part in it. Then its node
+names the other as the source does: by its input or buffer, the variable or argument that holds it, the function or
+layer that made it; or it says nothing.
 """
 
 from __future__ import annotations
@@ -28,9 +28,6 @@ _OTHERS |= INDEXING - {"gather"}
 """Ops that say what else they read in words of their own, or whose name says it."""
 COMPARED = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 _NEGATED = names("bitwise_not logical_not invert")
-_TURNED = names("transpose t T mT H mH adjoint swapaxes permute")
-_PAIRS = SYMBOLS.keys() | {"masked_fill", "where", "gather"}
-"""Ops that say nothing without their other tensor."""
 _SIDED = names("sub div matmul bmm mm")
 """Signs that mind which side is which."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
@@ -46,19 +43,13 @@ class Operands:
 
     def said(self, node: Node, op: Op) -> dict[int, str]:
         """By position among the tensors that an op reads, the words of those that no line brings."""
-        if plain(op.name) in SYMBOLS and len(op.inputs) == 1 and not op.attrs.keys() & {"0", "1", "other"}:
-            return {1: "itself"}
         if len(op.inputs) < 2 or op.name in SHAPED_LIKE or plain(op.name) in _OTHERS:
             return {}
         edges = self._edges.get(node.id, [])
         away = [i for i in self._away(node, op, edges) if i not in {*self._carried(op, edges)}]
         away = away[: max(len(op.inputs) - len({edge.tail for edge in edges}), 0)]
-        if away:
-            words = {i: clean(name_of(self.graph, op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
-            return words if all(words.values()) and len(words) <= _MOST else {}
-        is_named = any(part.kind != "op" for part in node.parts[1:])
-        is_of_one = len(op.inputs) == _MOST and plain(op.name) in _PAIRS
-        return self._of_one(op) if is_of_one and len(edges) == 1 and not is_named and not edges[0].part else {}
+        words = {i: clean(name_of(self.graph, op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
+        return words if all(words.values()) and len(words) <= _MOST else {}
 
     def position(self, first: Node, data: Node) -> int:
         """The position of a parameter or buffer among the tensors that an op reads."""
@@ -112,30 +103,6 @@ class Operands:
         around = [*boxes_around(self.view.boxes, node.box)]
         drawn = next((box for box in around if box.repeat > 1 and not box.around), around[-1] if around else None)
         return drawn.calls[0] if drawn is not None and drawn.calls else 0
-
-    def _of_one(self, op: Op) -> dict[int, str]:
-        """What an op takes of one node as its two sides."""
-        left, right = (_way(self.graph, value) for value in op.inputs)
-        if left[-1] == right[-1]:
-            parts = [self._part(way) for way in (left, right)]
-            if parts[0] != parts[1]:
-                return dict(enumerate(parts))
-            n_turned = sum(step.name in _TURNED for way in (left, right) for _, step in way[:-1] if step is not None)
-            return {1: "its transpose" if n_turned % 2 else "itself"}
-        named = [
-            next(filter(None, (self.graph.variable(step) for _, step in way if step)), "") for way in (left, right)
-        ]
-        return dict(enumerate(named)) if all(named) and named[0] != named[1] else {}
-
-    def _part(self, way: Sequence[_Step]) -> str:
-        """The part of a tensor at the end of a way, as the code has it: `[:, 1:]`, `1 of 3`."""
-        words = []
-        for value, op in way[:-1]:
-            if op is not None and op.name == "getitem":
-                words.append(f"[{op.attrs.get('1', '').strip('()')}]")
-            elif op is not None and op.name in PIECES and len(op.outputs) > 1:
-                words.append(f"{self.graph.values[value].index + 1} of {len(op.outputs)}")
-        return " ".join(reversed(words))
 
 
 def name_of(graph: Graph, value: int, reader: Op, base: int = 0) -> str:

@@ -200,7 +200,7 @@ class _Compared:
                 if function or not self._does_nothing(child):
                     name = function or self._drawn_name(child, top)
                     if names is self._less and (place := self._taken_from(child)):
-                        self._tell_giver(child, place)
+                        self._of_one[f"{self._name(child, self.other)} computed in {place}"] = None
                     elif names is self._less and self._is_plain(child, a):
                         self._more[f"identity {name}"] = None
                     else:
@@ -238,16 +238,6 @@ class _Compared:
             if {home, there} <= readers:
                 return _parted(giver.module, home)
         return ""
-
-    def _tell_giver(self, child: int, place: str) -> None:
-        """Says of which call the layer is, and that it is the only one which has it, if it is."""
-        name, path = self._name(child, self.other), self._path(child, self.other)
-        home = counted(self.graph.calls[self.call].module)
-        having = {row.module for row in self.graph.calls if row.module.endswith(f".{path}")}
-        if sum(counted(module.removesuffix(f".{path}")) == home for module in having) == 1:
-            self._of_one[f"{name} computed in {place} only"] = None
-        else:
-            self._more[f"{name} of {place}"] = None
 
     def _is_plain(self, child: int, parent: int) -> bool:
         """Whether an Identity stands in place of a layer whose output is added to what led past it."""
