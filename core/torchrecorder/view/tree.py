@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from math import prod
@@ -31,18 +31,18 @@ class CallTree:
     """Nesting of calls, and ops in them; each list is by call id."""
 
     graph: Graph
-    children: list[list[int]] = field(default_factory=list)
+    children: list[list[int]]
     """The calls made directly in the call, also those that ran no op."""
-    items: list[list[Item]] = field(default_factory=list)
+    items: list[list[Item]]
     """Ops and calls directly in the call, in the order of their first op; calls that ran no op are not in it."""
-    level: list[int] = field(default_factory=list)
+    level: list[int]
     """0 for the model's call, 1 for its children, …."""
-    end: list[int] = field(default_factory=list)
+    end: list[int]
     """The calls within call `c`, itself included, are `range(c, end[c])`."""
-    first_op: list[int] = field(default_factory=list)
-    n_ops: list[int] = field(default_factory=list)
+    first_op: list[int]
+    n_ops: list[int]
     """Ops in the call and in the calls within it: ids from `first_op`, if `is_solid`."""
-    last_op: list[int] = field(default_factory=list)
+    last_op: list[int]
 
     def is_solid(self, call: int) -> bool:
         """Whether its ops have consecutive ids, which only a forward with threads or generators breaks."""
@@ -136,10 +136,8 @@ class CallTree:
 def call_tree(graph: Graph) -> CallTree:
     """The nesting of the Graph's calls, in time linear in its size."""
     n = len(graph.calls)
-    tree = CallTree(graph, [[] for _ in range(n)], [[] for _ in range(n)], [0] * n, [*range(1, n + 1)])
-    tree.first_op.extend([-1] * n)
-    tree.last_op.extend([-1] * n)
-    tree.n_ops.extend([0] * n)
+    lists: tuple[list[list[int]], list[list[Item]]] = ([[] for _ in range(n)], [[] for _ in range(n)])
+    tree = CallTree(graph, *lists, [0] * n, [*range(1, n + 1)], [-1] * n, [0] * n, [-1] * n)
     for row in graph.calls:
         if row.parent is not None:
             tree.children[row.parent].append(row.id)

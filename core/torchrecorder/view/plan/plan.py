@@ -73,10 +73,8 @@ class Plan:
         id_ = len(self.nodes)
         if isinstance(item, Run):
             if item.period > 1 or self.states[item.calls[0]] == "box":
-                is_around = item.period > 1
-                box = Box(
-                    len(self.boxes), parent, item.calls, item.period, item.repetition, item.differs, around=is_around
-                )
+                again = item.calls, item.period, item.repetition, item.differs
+                box = Box(len(self.boxes), parent, *again, around=item.period > 1)
                 self.boxes.append(box)
                 self._remember(item, box)
                 return box.id, iter(self._inside(item))
