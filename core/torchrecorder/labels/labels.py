@@ -79,8 +79,6 @@ class Labels:
         cls = f"({cls})" if " + " in cls else cls
         cls = "" if box.period > 1 and len(cls) > MAX_NAME else cls  # they stand in it
         facts = [self._params(module, box), self._not_run(box), self._flops(box.calls)] if box.period == 1 else []
-        if not name and not cls and box.repetition == "series":
-            return f"each of {box.repeat} layers"
         # an entry of a list has no class but the list
         name, cls = ("" if name == cls else clean(name, MAX_NAME)), "" if name.split(".")[:-1][-1:] == [cls] else cls
         room = MAX_TITLE - len(name) - 3
@@ -222,9 +220,8 @@ class Labels:
         )
         if weight is None or weight.kind != "param" or self._tied(node):
             return ""
-        is_drawn = any(weight.id in other.values for other in (*self.view.nodes, *node.parts))
         name = relative(weight.name or "", self._path(node.box)).removesuffix(".weight")
-        return "" if is_drawn or name == "weight" else _shortened(name)
+        return "" if name == "weight" else _shortened(name)
 
     def _lights(self, node: Node) -> tuple[list[str], list[str]]:
         """The classes of the parts before and behind the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""

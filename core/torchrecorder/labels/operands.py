@@ -1,8 +1,8 @@
 """Names of what an op reads beside its lines: the mask of a `masked_fill`, the positions that are added.
 
 An op of two tensors may have one line: the other tensor is not drawn, since no data has a part in it. Then its node
-names the other as the source does: by its input or buffer, the variable or argument that holds it, the function or
-layer that made it; or it says nothing.
+names the other as the source does: by its input or buffer, the variable or argument that holds it, or the layer that
+gave it; or it says nothing.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class Operands:
 def name_of(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
     """A name of a tensor for the reader of an op, which the source has there; empty if there is none.
 
-    That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer or function that gave
-    it. The name of an op is none.
+    That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer that gave it. The name
+    of an op is none.
     """
     way, of_base = _way(graph, value), _arguments(graph.calls[base])
     known = [*((at, of_base.get(at, "")) for at, _ in way), (way[-1][0], _last(graph.values[way[-1][0]].name or ""))]
@@ -145,25 +145,15 @@ def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
 
 
 def _maker(graph: Graph, op: Op | None, reader: Op, base: int) -> str:
-    """What made a tensor: `not mask`, `lengths = 4`, or a function that gives no other."""
-    if op is None:
-        return ""
-    called, number = plain(op.name), op.attrs.get("1") or op.attrs.get("other", "")
-    if (called in COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number)) or (called in _NEGATED and op.inputs):
+    """What was asked of a tensor that has a name: `not mask`, `lengths = 4`."""
+    called, number = ("", "") if op is None else (plain(op.name), op.attrs.get("1") or op.attrs.get("other", ""))
+    if op is not None and (
+        (called in COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number)) or (called in _NEGATED and op.inputs)
+    ):
         name = name_of(graph, op.inputs[0], reader, base)
         said = f"not {name}" if called in _NEGATED else f"{name} {COMPARED[called]} {number}"
         return said if name else ""
-    known = {*frames_around(graph, reader.frame)}
-    frames = [frame for frame in frames_around(graph, op.frame) if frame not in known]
-    return f"{graph.frames[frames[-1]].short}()" if frames and _gives_one(graph, frames[-1]) else ""
-
-
-def _gives_one(graph: Graph, frame: int) -> bool:
-    """Whether a function gives one tensor, so that its name is that of what it gives."""
-    inside = {op.id for op in graph.ops if frame in frames_around(graph, op.frame)}
-    leaving = {value for op in graph.ops if op.id not in inside for value in op.inputs}
-    leaving |= {value for values in graph.outputs.values() for value in values}
-    return len({origin(graph, value) for op in inside for value in graph.ops[op].outputs if value in leaving}) == 1
+    return ""
 
 
 def _way(graph: Graph, value: int) -> list[_Step]:

@@ -1,8 +1,7 @@
 """The proof of names: each word in a picture is one that the source has there, resolved from the Graph alone.
 
-A tensor may be called by an input, parameter or buffer, by the variable or argument that holds it, or by the layer or
-function that gave it; never by the op that made it. An op stands for itself at the head of a part of a text, before a
-bracket, and in a list of operations. A layer is called by parts of its path and by its class.
+A tensor is called by an input, parameter or buffer, by a variable or argument, or by the layer that gave it, never by
+the op that made it. An op stands for itself at the head of a part of a text, before a bracket, and in a list.
 """
 
 from __future__ import annotations
@@ -42,7 +41,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     for key, thing in (*((f"{node.id}", node) for node in nodes), *((f"b{box.id}", box) for box in view.boxes)):
         words = said.get(f"{letter}{key}", "").strip().removeprefix(f"{letter}\N{EN SPACE}")
         others = " ".join(text for other, text in said.items() if other[:1].isalpha() and other != f"{letter}{key}")
-        inner = [op for call in thing.calls for op in inside.get(call, ())]
+        calls = [call for part in (thing, *getattr(thing, "parts", ())) for call in part.calls]
+        inner = [op for call in calls for op in inside.get(call, ())]
         if words and (wrong := _wrong(view.graph, thing, words, others, inner)):
             yield f"“{words}” at {letter}{key} names {wrong}, which nothing has there"
 
@@ -61,28 +61,19 @@ def _wrong(graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequ
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
     done |= {graph.frames[at].short for op in ops for at in _frames(graph, op)}
     values = known | {name for op in own for value in op.inputs for name in names(graph, value, op)}
-    heads = (
-        values | done | {graph.variable(op) for op in own} | ({thing.name.strip("_"), thing.inset} if parts else set())
-    )
+    heads = values | done | {graph.variable(op) for op in own}
+    heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in ops for key in op.attrs}
     text = _NO_WORDS.sub(" ", _LACKING.sub("", words) if drawn else words)
     for match in _TOKEN.finditer(text):
         name, before = match[1], text[: match.start()].rstrip()
         is_head = not before or before.endswith(("·", ":", "/")) or ("operations: " in text and before.endswith(","))
         is_head |= is_layer or (match[3] or "(") not in "(="
-        allowed = (
-            done | values
-            if match[3] == "("
-            else keys
-            if match[3] == "=" and not is_layer
-            else heads
-            if is_head
-            else values
-        )
+        allowed = {"(": done | values, "=": heads if is_layer else keys}.get(match[3]) or (heads if is_head else values)
         is_known = _is_in(match, allowed) or bool(_TYPE.fullmatch(name)) or (is_layer and name.lower() in allowed)
-        if not is_known and not (is_layer and all(part in allowed or part.isdigit() for part in name.split("."))):
-            if name not in drawn:
-                return name
+        is_known |= is_layer and all(part in allowed or part.isdigit() for part in name.split("."))
+        if not is_known and name not in drawn:
+            return name
     lacking = (text.partition(" in ")[2] or text for text in _LACKING.findall(words) if drawn)
     return next(
         (m[1] for text in lacking for m in _TOKEN.finditer(text) if m[1] not in drawn and m[1] not in _ENGLISH), ""
@@ -119,19 +110,8 @@ def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
                 yield from (f"{name}[{path}]" if len(call.outputs) > 1 else name for name in _path(call.module))
         if maker.call in inside and (maker.frame is None or maker.frame in frames):
             yield graph.variable(maker)
-        left = (it for it in _frames(graph, maker) if it not in {*_frames(graph, reader)} and _gives_one(graph, it))
-        yield from (f"{graph.frames[it].short}(" for it in left)
     if len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
         yield from names(graph, maker.inputs[0], reader)
-
-
-def _gives_one(graph: Graph, frame: int) -> bool:
-    """Whether only one tensor that is made in a function is read outside of it."""
-    inside = {op.id for op in graph.ops if frame in _frames(graph, op)}
-    read = {value for op in graph.ops if op.id not in inside for value in op.inputs}
-    read |= {value for values in graph.outputs.values() for value in values}
-    made = (value for op in inside for value in graph.ops[op].outputs if value in read)
-    return len({[*_way(graph, value)][-1] for value in made}) == 1
 
 
 def _frames(graph: Graph, row: Op | Call) -> Iterator[int]:
@@ -166,4 +146,4 @@ def _is_in(match: re.Match[str], known: Collection[str]) -> bool:
     if match[2]:
         return any(name.startswith(match[1]) for name in known)
     after = match.string[match.end(1) :]
-    return match[1] in known or f"{match[1]}{after.partition(']')[0]}]" in known or f"{match[1]}{after[:1]}" in known
+    return match[1] in known or f"{match[1]}{after.partition(']')[0]}]" in known

@@ -198,7 +198,8 @@ class _Compared:
             for child in heavy or children:
                 function = functions.get(Item(True, child))
                 if function or not self._does_nothing(child):
-                    name = function or self._drawn_name(child, top)
+                    cls = _AXES.sub("", self._class(child).rpartition(".")[2]) if child in self._shown.merged else ""
+                    name = function or cls or self._name(child, top)
                     if names is self._less and (place := self._taken_from(child)):
                         self._of_one[f"{self._name(child, self.other)} computed in {place}"] = None
                     elif names is self._less and self._is_plain(child, a):
@@ -344,12 +345,6 @@ class _Compared:
         module, parts = self.tree.module(call), self._path(call, top).split(".")
         at = next((i for i in reversed(range(len(parts))) if not parts[i].isdigit()), None)
         return module.cls.rpartition(".")[2] if at is None and module is not None else ".".join(parts[at or 0 :])
-
-    def _drawn_name(self, call: int, top: int) -> str:
-        """Its name, or the class by which it stands at another layer."""
-        return (
-            _AXES.sub("", self._class(call).rpartition(".")[2]) if call in self._shown.merged else self._name(call, top)
-        )
 
     def _class(self, call: int) -> str:
         module = self.tree.module(call)
