@@ -37,8 +37,10 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     for op in view.graph.ops:
         for row in view.graph.around(op.call):
             inside.setdefault(row.id, []).append(op)
-    nodes = (node for node in view.nodes if node.kind in ("op", "function", "call"))
-    for key, thing in (*((f"{node.id}", node) for node in nodes), *((f"b{box.id}", box) for box in view.boxes)):
+    nodes = [node for node in view.nodes if node.kind in ("op", "function", "call")]
+    keys = [*(f"{node.id}" for node in nodes), *(f"b{box.id}" for box in view.boxes)]
+    things: list[Node | Box] = [*nodes, *view.boxes]
+    for key, thing in zip(keys, things, strict=True):
         words = said.get(f"{letter}{key}", "").strip().removeprefix(f"{letter}\N{EN SPACE}")
         others = " ".join(text for other, text in said.items() if other[:1].isalpha() and other != f"{letter}{key}")
         calls = [call for part in (thing, *getattr(thing, "parts", ())) for call in part.calls]
@@ -71,13 +73,13 @@ def _wrong(graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequ
         is_head |= is_layer or (match[3] or "(") not in "(="
         allowed = {"(": done | values, "=": heads if is_layer else keys}.get(match[3]) or (heads if is_head else values)
         is_known = _is_in(match, allowed) or bool(_TYPE.fullmatch(name)) or (is_layer and name.lower() in allowed)
+        is_known |= is_layer and name.removesuffix("s") in allowed  # `6 layers`
         is_known |= is_layer and all(part in allowed or part.isdigit() for part in name.split("."))
         if not is_known and name not in drawn:
             return name
     lacking = (text.partition(" in ")[2] or text for text in _LACKING.findall(words) if drawn)
-    return next(
-        (m[1] for text in lacking for m in _TOKEN.finditer(text) if m[1] not in drawn and m[1] not in _ENGLISH), ""
-    )
+    names_of = (match[1] for text in lacking for match in _TOKEN.finditer(text) if match[1] not in _ENGLISH)
+    return next((name for name in names_of if name.lower().rstrip("0123456789") not in drawn.lower()), "")
 
 
 def _names_of_layers(graph: Graph, calls: Collection[int], inner: Sequence[Op]) -> Iterator[str]:
@@ -96,7 +98,10 @@ def _names_of_layers(graph: Graph, calls: Collection[int], inner: Sequence[Op]) 
 def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
     """The names that the source has for a tensor where an op reads it, or for the one that it was moved from."""
     rows = [*graph.around(reader.call)]
-    inside, frames = {row.id for row in rows}, {at for row in (reader, *rows) for at in _frames(graph, row)}
+    inside, frames = (
+        {row.id for row in rows},
+        {*_frames(graph, reader), *(at for row in rows for at in _frames(graph, row))},
+    )
     for at in _way(graph, value):
         row = graph.values[at]
         yield from _path(row.name)
@@ -137,7 +142,7 @@ def _way(graph: Graph, value: int) -> Iterator[int]:
 def _path(path: str | None) -> Iterator[str]:
     """Each stretch of a path: `layers.0.attn`, `0.attn`, `attn`; and each part of it."""
     parts = (path or "").split(".")
-    yield from (name for part in parts for name in (part, part.strip("<>"), *_PARTS.split(part)) if name)
+    yield from (name for part in parts for name in (part, part.strip("<>0123456789"), *_PARTS.split(part)) if name)
     yield from (".".join(parts[i:j]) for i in range(len(parts)) for j in range(i + 2, len(parts) + 1))
 
 

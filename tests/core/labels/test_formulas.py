@@ -164,6 +164,26 @@ def test_a_number_that_is_another_one_elsewhere_is_in_no_formula() -> None:
     assert in_short(graph, replace(node, spans=(Span("mul", ("64", "16")),)), 60) == "2 operations"
 
 
+class Steps(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        y = x.sum(1)
+        rows = self.q(x)
+        for t in range(3):
+            y = torch.cat((y, rows[:, t]), -1)
+        return y
+
+
+def test_an_index_of_one_turn_is_in_no_formula() -> None:
+    graph = capture(Steps().eval(), (torch.ones(1, 3, 4),))
+    ops = tuple(op.id for op in graph.ops if op.name in ("getitem", "cat"))[:2]
+    assert formula(graph, ops, ops[-1], 60) == "cat(y, q[:, 0])"
+    assert in_short(graph, Node(0, "function", 0, op=ops[-1], ops=ops), 60) == "2 operations: cat"
+
+
 def test_a_tensor_without_a_name_has_none_in_a_formula() -> None:
     graph = capture(
         Computing(lambda q, k, v: (torch.sin(q).exp() + torch.cos(k).exp()) * v).eval(), (torch.ones(1, 3, 4),)
