@@ -292,7 +292,13 @@ def rebuilt(obj: Any, changed: Mapping[Any, object]) -> object:
             if issubclass(cls, list):
                 base.extend(new, items)
         elif issubclass(cls, Mapping):
-            return _filled_mapping(obj, changed)
+            try:
+                new = copy.copy(obj)
+                for key, item in changed.items():
+                    new[key] = item
+                return new
+            except TypeError:  # it cannot be written to
+                return type(obj)({**obj, **changed})
         else:
             new = copy.copy(obj)
             for name, item in changed.items():
@@ -313,14 +319,3 @@ def empty_like(obj: dict[object, object]) -> tuple[type[dict[object, object]], d
     if isinstance(obj, defaultdict):
         new.default_factory = obj.default_factory  # type: ignore[attr-defined]
     return base, new
-
-
-def _filled_mapping(obj: Mapping[object, object], changed: Mapping[object, object]) -> object:
-    try:
-        new: Any = copy.copy(obj)
-        for key, item in changed.items():
-            new[key] = item
-    except TypeError:  # it cannot be written to
-        cls: Any = type(obj)
-        return cls({**obj, **changed})
-    return new

@@ -46,7 +46,11 @@ def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
     if len(needed) > 1:
         yield from _each_its_own(model, [p.name for p in needed], batch)
     elif needed and role_of(needed[0].name, (ROLES, ALONE)) != "words":
-        yield from _of_codebook(model, batch)
+        # vectors, for rows that are put in the place of those that lie near, and not looked up by index
+        for path, layer in islice(_leaves(model), _LAYERS):
+            if isinstance(layer, nn.Embedding):
+                for shape in ((layer.embedding_dim, 16, 16), (16, layer.embedding_dim)):
+                    yield Guess(f"from {_name(path, layer)} as a codebook", (InputSpec((batch, *shape)),))
     others = [value for value in vars(model).values() if isinstance(value, Tensor)]
     yield from _in_patches(model, batch, [*model.parameters(), *others], (3, 1), 8)
 
@@ -133,14 +137,6 @@ def _each_its_own(model: nn.Module, names: Sequence[str], batch: int) -> Iterato
         where = ", ".join(_name(*leaf) for leaf in chosen)
         for specs in zip(*(_accepted(layer, batch) for _, layer in chosen), strict=False):
             yield Guess(f"from {where}", specs)
-
-
-def _of_codebook(model: nn.Module, batch: int) -> Iterator[Guess]:
-    """Vectors for an embedding whose rows are put in the place of those that lie near, not looked up by index."""
-    for path, layer in islice(_leaves(model), _LAYERS):
-        if isinstance(layer, nn.Embedding):
-            for shape in ((layer.embedding_dim, 16, 16), (16, layer.embedding_dim)):
-                yield Guess(f"from {_name(path, layer)} as a codebook", (InputSpec((batch, *shape)),))
 
 
 def _in_patches(
