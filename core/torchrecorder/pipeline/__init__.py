@@ -42,7 +42,6 @@ second to start, and a drawing takes about one."""
 COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
 
-
 OnProgress = Callable[[str, str, int, int], object]
 """Called with each step: `recording` or `drawing`, which is one step for all; the model that is recorded now; how many
 were before it, and how many there are."""

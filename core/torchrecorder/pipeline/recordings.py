@@ -62,7 +62,6 @@ class Recording:
     """Sources whose lines may be others than those that were recorded."""
     info: str = ""
     """Remark that it may be out of date, though it most likely is not, or why it is not kept."""
-
     tried_ns: int = 0
     """Time of the last failure whose cause was not seen; 0 if all that it depended on was."""
 

@@ -67,7 +67,6 @@ _OPEN_OF_TORCH = ("torch.distributions.", "torch.nn.", "torch.optim.", "torch.di
 _HEAP = 1 << 9
 """The flag of classes that were made by a `class` statement, as opposed to those written in C."""
 
-
 _known: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 
@@ -139,7 +138,6 @@ Opens = Callable[[object], Items]
 """Gives the items of what is not a container, with their keys; none, if it is left closed."""
 
 _PLAIN = (str, bytes, int, float, complex, type, type(None), nn.Module, torch.dtype, torch.device)
-
 
 _NO_CONTAINER = {int, float, str, bool, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format}
 

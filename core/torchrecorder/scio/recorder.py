@@ -297,7 +297,6 @@ _DYNAMIC = (
     "`force_static_flow=False`. See `help(Recorder)` for a detailed warning"
 )
 
-
 _ANY_NUMBER = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
 
 

@@ -40,7 +40,6 @@ looked_at: set[str] = set()
 commits: dict[str, str] = {}
 """Commits of repositories on the hub whose files this process was given, by name and revision, `owner/name@main`."""
 
-
 _searches: list[None] = []
 """One for each search that is under way."""
 

@@ -45,7 +45,6 @@ _ENOUGH_BYTES = 2 << 30
 """Memory that must be left for another job to begin while one is running."""
 _NUMBER = re.compile(rb'\{"job": (\d+)')
 
-
 _Part: TypeAlias = "_RunningJob | _Preloaded"
 """Process that the loop waits for."""
 

@@ -27,7 +27,6 @@ _FILM: tuple[int, ...] = (16, 224, 224)
 _WITH_PARTS = (nn.MultiheadAttention, nn.RNNBase, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 """Layers that say what they take, even where they have layers inside."""
 
-
 _OF_SEQUENCES = r"(^|_)(mask|lens|lengths?|hidden_states)$"
 """Names of parameters that forwards of sequences have; of those, no input is a single row of features."""
 

@@ -36,7 +36,6 @@ from torchrecorder.running.nested import answer, dictionary, empty_like, is_open
 _DEEPEST = 60
 """Objects that hold one another in a chain longer than this (a linked list) are shared from there on."""
 
-
 _T = TypeVar("_T")
 
 
@@ -143,7 +142,6 @@ class ModelCopy:
 
 
 _OWN = {name for name, value in vars(nn.Module()).items() if isinstance(value, (dict, set))}
-
 
 OnItem = Callable[[str, object], object]
 """Called with the path and the copy of the next item."""

@@ -43,7 +43,6 @@ def copies_of_arguments(args: Sequence[object], kwargs: Mapping[str, object]) ->
 _KNOWN = 1 << 22
 """Numbers up to which integers keep their values on fake tensors; a mask of a thousand features of a thousand words."""
 
-
 _aten = torch.ops.aten
 _MAKERS = {
     *(_aten.arange.default, _aten.arange.start, _aten.arange.start_step, _aten.zeros.default, _aten.ones.default),
