@@ -166,21 +166,21 @@ def tensors_in(items: Iterable[Any], tensors: list[Tensor]) -> list[Tensor]:
 
 
 def named_tensors(
-    obj: object, path: str = "", *, objects: bool = False, private: bool = True, depth: int = _DEPTH
+    obj: object, path: str = "", *, objects: bool = False, private: bool = True
 ) -> Iterator[tuple[str, Tensor]]:
     """Each tensor in `obj` with its path, `states.0`; that of `obj` itself is `path`.
 
     With `objects`, also in sets and in the attributes of objects that are not containers, such as caches of keys and
     values; with `private`, also in those that begin with `_` where others hold tensors.
     """
-    return walk(obj, Tensor, _opens_objects(private) if objects else None, path, depth)
+    return walk(obj, Tensor, _opens_objects(private) if objects else None, path)
 
 
 def named(
-    obj: object, wanted: type[_Wanted], path: str = "", *, objects: bool = False, depth: int = _DEPTH
+    obj: object, wanted: type[_Wanted], path: str = "", *, objects: bool = False
 ) -> Iterator[tuple[str, _Wanted]]:
     """Objects of another class, as `named_tensors`."""
-    return walk(obj, wanted, _opens_objects() if objects else None, path, depth)
+    return walk(obj, wanted, _opens_objects() if objects else None, path)
 
 
 def walk(
