@@ -65,9 +65,8 @@ def inline(
     width, height = options.size(natural)
     if options.figwidth == "image" or (options.align in ("left", "right") and not options.figwidth):
         # Text flows around, so the caption must not make the figure wider.
-        frame["width"] = width or (
-            f"calc({height} * {natural / diagram.size[1]:.4g})" if height else f"{natural:.0f}px"
-        )
+        by_height = f"calc({height} * {natural / diagram.size[1]:.4g})" if height else f"{natural:.0f}px"
+        frame["width"] = width or by_height
         options = replace(options, width=width and "100%", height=height, scale=100)
     elif options.figwidth:
         frame["width"] = options.figwidth
