@@ -169,9 +169,11 @@ def _lines(outcome: Outcome) -> list[nodes.Node]:
 
 
 def add_lines(frame: nodes.Element, outcome: Outcome) -> None:
-    if shown := _lines(outcome):
-        frame += [] if isinstance(frame[-1], nodes.legend) else [nodes.legend()]
-        frame[-1] += shown
+    shown = _lines(outcome)
+    if shown and isinstance(legend := frame[-1], nodes.legend):
+        legend += shown
+    elif shown:
+        frame += nodes.legend("", *shown)
 
 
 def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build) -> None:
