@@ -17,7 +17,7 @@ from torchrecorder.proof import claims
 
 if TYPE_CHECKING:
     from torchrecorder.layout.model import Figure, Layout, Line
-    from torchrecorder.view import Node, View
+    from torchrecorder.view import Edge, Node, View
 
 _Point = tuple[float, float]
 _Edge = tuple[str, str]
@@ -35,13 +35,14 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
             sentences.append(f"{_said(figure.key)} is drawn twice")
         if figure.key:
             figures[figure.key] = figure
-    edges: dict[_Edge, str] = {}
+    edges: dict[_Edge, dict[bool, str]] = {}
     known: set[str] = set()
     for shown, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
         sentences += _misplaced(shown, letter, figures)
         known |= {f"{letter}{node.id}" for node in shown.nodes} | {f"{letter}b{box.id}" for box in shown.boxes}
-        for ends, part in _edges(shown, letter, figures, {line.ends for line in layout.lines}):
-            edges[ends] = edges.get(ends) or part
+        for ends, edge in _edges(shown, letter, figures, {line.ends for line in layout.lines}):
+            ways = edges.setdefault(ends, {})
+            ways[edge.back] = ways.get(edge.back) or edge.part
         sentences += claims.faults(shown, letter, layout)
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
     return (*sentences, *_Lines(layout, figures, edges).faults())
@@ -86,8 +87,8 @@ def _may_be_open(node: Node, letter: str) -> bool:
 
 def _edges(
     view: View, letter: str, figures: Mapping[str, Figure], drawn: Collection[_Edge]
-) -> Iterator[tuple[_Edge, str]]:
-    """Edges to be drawn, each with the part of its data that it carries.
+) -> Iterator[tuple[_Edge, Edge]]:
+    """Edges to be drawn, by what is drawn at their ends.
 
     Those cut may be in one piece again; outputs of one node that have no open end of their own are the first of them.
     """
@@ -101,14 +102,18 @@ def _edges(
             first = ends.setdefault(tail.id, key)
             key = key if (f"{letter}{tail.id}", key) in drawn else first
         if head.kind != "to" or key in figures:
-            yield (f"{letter}{tail.id}", key), edge.part
+            yield (f"{letter}{tail.id}", key), edge
 
 
 class _Lines:
     """The lines of a layout as ways from node to node."""
 
-    def __init__(self, layout: Layout, figures: Mapping[str, Figure], parts: Mapping[_Edge, str]) -> None:
-        self.lines, self.figures, self.edges, self.parts = layout.lines, figures, set(parts), parts
+    def __init__(
+        self, layout: Layout, figures: Mapping[str, Figure], edges: Mapping[_Edge, Mapping[bool, str]]
+    ) -> None:
+        self.lines, self.figures, self.edges = layout.lines, figures, edges
+        """By ends, by whether it is to the next turn of a loop: both may be, and each has its line."""
+        self.parts = {ends: next(filter(None, ways.values()), "") for ends, ways in edges.items()}
         self.said = {(line.ends, line.part) for line in layout.lines if line.part}
         """Edges with what their words say that they carry."""
         self.tags = [figure for figure in layout.nodes if not figure.key]
@@ -171,14 +176,14 @@ class _Lines:
                 yield f"{said} is drawn and not a part of the picture"
             elif i not in from_tail or line.ends[1] not in heads:
                 yield f"the line of {said} does not lead from one to the other"
-        yield from (f"the edge from {a} to {b} is not drawn" for a, b in sorted(self.edges - drawn.keys()))
+        yield from (f"the edge from {a} to {b} is not drawn" for a, b in sorted(self.edges.keys() - drawn.keys()))
         for ends, part in sorted(self.parts.items()):
             others = {said for of, said in self.said if of == ends} - {part}
             if others or (part and (ends, part) not in self.said):
                 words = f"carries {part}, which is not said" if part else f"is said to carry {', '.join(others)}"
                 yield "the edge from {} to {} {}".format(*ends, words)
         for (a, b), n in drawn.items():
-            if n > 1:
+            if n != len(self.edges.get((a, b), ("one",))):
                 yield f"the edge from {a} to {b} is drawn {n} times"
             if (a, b) not in self.edges:
                 yield f"lines lead from {a} to {b}, between which there is no edge"

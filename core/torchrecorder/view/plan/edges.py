@@ -89,8 +89,10 @@ class Ends:
             return given
         passed = self.plan.visible.passed(call)  # around it that is drawn from where it comes
         given = {path: values for path, values in given.items() if values[0] not in passed}
-        is_read = self.plan.visible.is_read_outside
-        return {path: values for path, values in given.items() if is_read(values[0], call)} or given
+        again = [self.graph.calls[other] for other in self.plan.tree.again[self.graph.calls[call].module]]
+        is_read = self.plan.visible.is_read_outside  # of a step of a loop perhaps in later turns alone
+        read = {path for row in again for path, value in row.outputs.items() if is_read(value, row.id)}
+        return {path: values for path, values in given.items() if path in read} or given
 
     def _tail(self, value: int) -> int:
         """Node that gives the value, made if it comes from outside and nothing else reads it."""

@@ -175,7 +175,7 @@ class Plan:
         row = graph.calls[item.id]
         if item.id in self.visible.facts.apart:
             return item.id
-        return row.module, row.kind, self._layout(item.id), *place_of_frame(graph, row.frame)
+        return row.module, row.kind, row.source, self._layout(item.id), *place_of_frame(graph, row.frame)
 
     def _drawn(self, call: int) -> Hashable:
         """Key of equal calls that may be drawn as one."""

@@ -91,7 +91,9 @@ class Interiors:
         return node.kind == "call" and not node.parts and self.visible.is_block(node.calls[0])
 
     def share(self, calls: list[int]) -> float:
+        """Part of the model, by parameters or by work; a layer that is given another one to call has that one's too."""
         paths = {self.graph.calls[call].module for call in calls}
+        paths |= {path for call in calls for path in self._given(call)}
         modules = [self.graph.modules[path] for path in paths if path in self.graph.modules]
         params = sum(module.params.total for module in modules) / max(1, self.graph.modules[""].params.total)
         return min(1.0, max(params, sum(self.flops[call] for call in calls) / max(1, self.flops[0])))
@@ -152,7 +154,7 @@ class Interiors:
             if only.repeat > 1 and self.of(call).n_outputs > 1:  # around it each of them has readers of its own
                 return "node"
             return "open" if only.parts or (only.kind == "call" and not module.params.own) else "node"
-        if self._n_calls[self.graph.calls[call].module] > 1:
+        if len(self.tree.again[self.graph.calls[call].module]) > 1:
             return "node"
         is_chain = module.native and module.cls.startswith("torch.nn.modules.container.") and not is_list(module.cls)
         is_body = self.share([call]) >= tuning.BODY * self.share([self._around(call)])
@@ -162,9 +164,15 @@ class Interiors:
     def _is_wrapper(self, call: int) -> bool:
         """Whether most of what it calls was given to it, as a residual is given the layer that it is around."""
         module = self.tree.module(call)
+        given = sum(self.graph.modules[path].params.total for path in self._given(call))
+        longest = max(len(self.tree.children[other]) for other in self.kinds.members[self.kinds.of[call]])
+        return module is not None and given > module.params.total and longest <= tuning.SHORT_LIST
+
+    def _given(self, call: int) -> set[str]:
+        """The modules that a call calls and that are no part of its own."""
+        own = f"{self.graph.calls[call].module}."
         called = {self.graph.calls[child].module for child in self.tree.children[call]} & self.graph.modules.keys()
-        given = (path for path in called if module is not None and not path.startswith(f"{module.fqn}."))
-        return module is not None and sum(self.graph.modules[p].params.total for p in given) > module.params.total
+        return {path for path in called if call and not path.startswith(own)}
 
     def _is_spine(self, call: int, nodes: tuple[Node, ...]) -> bool:
         of_class = self._of_class[self.tree.cls(call)]
@@ -177,6 +185,8 @@ class Interiors:
             if self.tree.cls(call) == self.tree.cls(around) and self.share([around]) >= tuning.SPINE:
                 return True
             around = self._around(around)
+        if len(nodes) == 2 and nodes[1].kind == "op" and self.of(call).information == 1 and self.is_block(nodes[0]):
+            return nodes[0].repeat == 1 and not self.graph.modules[self.graph.calls[call].module].params.own
         is_alone = len(of_class) == 1 and not self.graph.calls[call].module.rpartition(".")[2].isdigit()
         large = any(self.is_block(node) and self.share([*node.calls]) > tuning.LARGE_LIST for node in nodes)
         return is_alone and len(nodes) == 2 and large
@@ -191,7 +201,3 @@ class Interiors:
     def _around(self, call: int) -> int:
         around = (row.id for row in self.graph.around(self.graph.calls[call].parent))
         return next((at for at in around if self.tree.module(at) is not None), 0)
-
-    @cached_property
-    def _n_calls(self) -> Counter[str]:
-        return Counter(row.module for row in self.graph.calls)

@@ -18,11 +18,11 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.model import Node
-from torchrecorder.view.plan.repeats import place, sizes
+from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.simplified.columns import as_one, box_turns
 from torchrecorder.view.templates.kinds import Kinds, without_numbers
 from torchrecorder.view.templates.words import entry
-from torchrecorder.view.tree import counted
+from torchrecorder.view.tree import Item, counted
 
 _SOURCES = ("param", "buffer", "const")
 
@@ -200,10 +200,8 @@ class _Turns:
             while stop < len(nodes) and self._alike(nodes[stop - period], nodes[stop]):
                 stop += 1
             times, n_behind = divmod(stop - at, period)
-            ends = (nodes[at], nodes[at + period]) if n_behind else ()
-            ops = [self.graph.ops[node.op] for node in ends if node.op is not None]
-            if len(ops) == 2 and ops[0].offset is not None and len({place(self.graph, op) for op in ops}) == 2:
-                continue  # at another place of the code it only looks like what ends a turn
+            if times > 1 and n_behind and not self._is_in_step(nodes[at + period : at + 2 * period + 1]):
+                continue
             turns = [nodes[at + period * i : at + period * (i + 1)] for i in range(times)]
             while len(turns) > 1 and not self._is_series(turns):
                 turns.pop()
@@ -211,6 +209,13 @@ class _Turns:
             if is_more and self._is_of_lists(turns):
                 best = period, len(turns)
         return best
+
+    def _is_in_step(self, turn: Sequence[Node]) -> bool:
+        """Whether the code goes back to an earlier line behind a turn, and not in it; with what comes behind it."""
+        firsts = (node.parts[0] if node.parts else node for node in turn)
+        lines = self.kinds.tree.lines([Item(bool(it.calls), (it.calls or it.own_ops)[0]) for it in firsts])
+        *within, last = (a - b for a, b in pairwise(lines))
+        return not all(lines) or max(within) <= max(last, 0)
 
     def _is_of_lists(self, turns: Sequence[Sequence[Node]]) -> bool:
         """Whether they run entries of lists, or at least a few times layers whose names count, as `q_0`, `q_1`."""
