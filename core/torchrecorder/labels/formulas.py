@@ -38,9 +38,10 @@ def in_short(graph: Graph, node: Node, limit: int, base: int = 0) -> str:
     """Formula of ops that are drawn as one; without words for it, `10 operations: softmax ×2, bmm ×2, max`."""
     ops = node.ops
     written = formula(graph, ops, node.op or 0, limit, base)
-    places = {(op.source, op.offset): op for op in (graph.ops[op] for op in ops) if op.name == "getitem" and op.source}
-    others = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
-    is_turn = any(op.call == own.call and op.attrs != own.attrs for op, own in others)
+    reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
+    places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
+    twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
+    is_turn = any(op.call == own.call and op.attrs != own.attrs for op, own in twins)
     if is_turn or {span.name for span in node.spans} & {graph.ops[op].name for op in ops}:  # another one in each turn
         written = ""
     if written and "…" not in written:

@@ -76,8 +76,8 @@ class PartsProof:
         if words and not (turns and all(self._is_true(words, paths) for paths in turns)):
             yield Fault("flow", f"{name} does not carry {words}", calls)
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
-        are_few = all(len({*map(self._named, paths)}) <= _MOST for paths in turns)
-        if not words and are_few and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
+        are_alike &= all(len({*map(self._named, paths)}) <= _MOST for paths in turns)
+        if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
 
     def _is_needed(self, tensor: int, head: int) -> bool:

@@ -37,16 +37,15 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     for op in view.graph.ops:
         for row in view.graph.around(op.call):
             inside.setdefault(row.id, []).append(op)
-    nodes = [node for node in view.nodes if node.kind in ("op", "function", "call")]
-    keys = [*(f"{node.id}" for node in nodes), *(f"b{box.id}" for box in view.boxes)]
-    things: list[Node | Box] = [*nodes, *view.boxes]
-    for key, thing in zip(keys, things, strict=True):
-        words = said.get(f"{letter}{key}", "").strip().removeprefix(f"{letter}\N{EN SPACE}")
-        others = " ".join(text for other, text in said.items() if other[:1].isalpha() and other != f"{letter}{key}")
+    things: list[Node | Box] = [node for node in view.nodes if node.kind in ("op", "function", "call")]
+    for thing in (*things, *view.boxes):
+        key = f"{letter}{'b' if isinstance(thing, Box) else ''}{thing.id}"
+        words = said.get(key, "").strip().removeprefix(f"{letter}\N{EN SPACE}")
+        others = " ".join(text for other, text in said.items() if other[:1].isupper() and other != key)
         calls = [call for part in (thing, *getattr(thing, "parts", ())) for call in part.calls]
         inner = [op for call in calls for op in inside.get(call, ())]
         if words and (wrong := _wrong(view.graph, thing, words, others, inner)):
-            yield f"“{words}” at {letter}{key} names {wrong}, which nothing has there"
+            yield f"“{words}” at {key} names {wrong}, which nothing has there"
 
 
 def _wrong(graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequence[Op]) -> str:

@@ -240,7 +240,7 @@ class Choice:
         blocks = (node for node in inside.nodes if self.interiors.is_block(node))
         closed = (c for node in blocks for c in node.calls if self.kinds.of[c] not in self.opened)
         parts = (c for node in inside.nodes for part in node.parts for c in part.calls if c not in node.calls)
-        return Shown(frozenset(closed), frozenset(parts))
+        return frozenset(closed), frozenset(parts)
 
     def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
         calls = [*node.calls]

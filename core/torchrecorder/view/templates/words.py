@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from torchrecorder.view import tuning
 from torchrecorder.view.facts import frames_around
@@ -27,18 +26,9 @@ _FILLS = ("where", "masked_fill")
 """Ops that put a number where a mask says so."""
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 _AXES = re.compile("[123]d$")
-
-
-class Shown(NamedTuple):
-    """How the inside of a call is drawn."""
-
-    closed: frozenset[int]
-    """Layers in which nothing is shown."""
-    merged: frozenset[int]
-    """Layers that stand at another one by their class: `Conv2d · BatchNorm`."""
-
-
-NOTHING = Shown(frozenset(), frozenset())
+Shown = tuple[frozenset[int], frozenset[int]]
+"""The layers in which a drawing of a call shows nothing, and those that stand at another one by their class."""
+NOTHING: Shown = (frozenset(), frozenset())
 Difference = tuple[str, str]
 """`with` or `without`, and what: `("without", "downsample")`; nothing in place of the first for other words."""
 
@@ -110,7 +100,7 @@ class _Compared:
 
     def __init__(self, words: Words, call: int, other: int, shown: Shown, structure: Sequence[int]) -> None:
         self.graph, self.tree, self.visible, self.places = words.graph, words.tree, words.visible, words.places
-        self._gone, self._structure, self._shown = words._gone, structure, shown
+        self._gone, self._structure, (self._closed, self._merged) = words._gone, structure, shown
         self.call, self.other = call, other
         self._more: dict[str, None] = {}
         self._less: dict[str, None] = {}
@@ -125,7 +115,7 @@ class _Compared:
             a, b = pending.pop()
             if self._structure[a] == self._structure[b]:
                 continue
-            if b in self._shown.closed:  # what differs in it, no reader can find
+            if b in self._closed:  # what differs in it, no reader can find
                 differences["with", f"another {self._name(b, self.other)}"] = None
                 continue
             if self.visible.facts.kinds.layers.keys() >= {a, b}:  # its settings are said, and no padding
@@ -198,7 +188,7 @@ class _Compared:
             for child in heavy or children:
                 function = functions.get(Item(True, child))
                 if function or not self._does_nothing(child):
-                    cls = _AXES.sub("", self._class(child).rpartition(".")[2]) if child in self._shown.merged else ""
+                    cls = _AXES.sub("", self._class(child).rpartition(".")[2]) if child in self._merged else ""
                     name = function or cls or self._name(child, top)
                     if names is self._less and (place := self._taken_from(child)):
                         self._of_one[f"{self._name(child, self.other)} computed in {place}"] = None
