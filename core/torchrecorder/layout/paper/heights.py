@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torchrecorder.layout import tuning
-from torchrecorder.layout.paper.ladder import Ladder
+from torchrecorder.layout.paper.ladder import Ladder, NoWayAcross
 from torchrecorder.layout.paper.model import RowItem
 from torchrecorder.layout.paper.panels import Key
-from torchrecorder.layout.paper.ushape import NoWayAcross
 
 LEVEL = 0.5  # points: rounding
 

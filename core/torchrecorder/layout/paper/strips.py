@@ -39,7 +39,6 @@ class Strip:
     """Whether it is the inside of a box that will be turned over."""
     is_bound: bool = False
     """Whether what enters comes in its order, which an exchange would tangle outside."""
-    wanted: dict[RowItem, float] = field(default_factory=dict)  # least distance from the beginning
     left: float = 0.0
     right: float = 0.0
     height: float = 0.0
@@ -213,7 +212,6 @@ class Strip:
         high: list[RowItem] = []
         for r, row in enumerate(self.rows):
             own = [item for item in row if item.last == r]
-            y = max([y, *(self.wanted.get(item, 0.0) for item in row)])
             above = max(item.middle for item in own)
             boxed = any(item.piece for item in own)
             for item in row:
