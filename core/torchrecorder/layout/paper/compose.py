@@ -41,8 +41,10 @@ class Composer:
         is_narrow: bool,
         is_sideways: bool,
         towers: Towers | None = None,
+        hooks: int = 1,
     ) -> None:
         self._towers = towers
+        self.hooks = hooks  # how much room there is for lines back
         self._panels, self._rows, self._cards = panels, rows, cards
         self._titles, self._words, self._orders = titles, words, orders
         self._is_narrow, self._is_sideways = is_narrow, is_sideways
@@ -261,8 +263,8 @@ class Composer:
             card = self._cards[key.id]
             card.is_to_left = key.id in self._to_left
             sides = (card.right, card.half) if card.is_to_left else (card.half, card.right)
-            is_hooked = key.id in self._panels.hooked
-            item = RowItem(key, *sides, card.above + card.below, order, 1.0, card, is_hooked=is_hooked)
+            hooks = self.hooks if key.id in self._panels.hooked else 0
+            item = RowItem(key, *sides, card.above + card.below, order, 1.0, card, hooks=hooks)
             item.exits = self._exits(key.id, card)
             return item
         if key.kind == "box":
