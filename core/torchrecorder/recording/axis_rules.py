@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import torch
@@ -306,6 +307,13 @@ def _multiplied(call: Called) -> Axes | Sequence[Axes]:
 Places = Iterable[tuple[Tensor, int]]
 
 
+def _single(x: Tensor, index: Any, *_: Any, **__: Any) -> Places:
+    """Axes of which one place is taken that is not the first: the code goes over them, so they are drawn one by one."""
+    items = takewhile(lambda item: item is not ..., index if type(index) is tuple else (index,))
+    places = enumerate(item for item in items if item is not None)
+    return [(x, axis) for axis, item in places if type(item) is BatchSize or (type(item) is int and item)]
+
+
 def _summed_over(x: Tensor, *args: Any, dim: Any = None, **kwargs: Any) -> Places:
     dim = kwargs.get("axis", next((arg for arg in args if type(arg) in (int, tuple, list)), dim))
     return [(x, axis % x.ndim) for axis in ([dim] if type(dim) is int else range(x.ndim) if dim is None else dim)]
@@ -381,10 +389,11 @@ _NAMES = {
     "outer": AxisRule(_crossed),
     "glu": AxisRule(_kept),
     "one_hot": AxisRule(_counted),
-    "getitem": AxisRule(_item),
+    "getitem": AxisRule(_item, _single),
+    "unbind": AxisRule(_larger, lambda x, dim=0, **__: [(x, dim % x.ndim)]),
     "permute transpose swapaxes swapdims": AxisRule(_moved),
     "view_as reshape_as expand expand_as broadcast_to repeat repeat_interleave zeros ones empty full rand randn arange "
-    "randint new_zeros new_ones new_empty new_full movedim t T mT select unbind "
+    "randint new_zeros new_ones new_empty new_full movedim t T mT select "
     "unsqueeze squeeze split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn "
     "ifftn": AxisRule(_larger),
 }

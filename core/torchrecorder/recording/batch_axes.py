@@ -74,9 +74,12 @@ class BatchAxes:
             first = Axes(frozenset((0,)), True)
             self._known = dict.fromkeys(shapes, self._once.setdefault(first, first))
 
-    def axes(self) -> dict[int, tuple[int, ...]]:
-        """The axes of each value that are the batch."""
+    def axes(self, outputs: Iterable[int]) -> dict[int, tuple[int, ...]]:
+        """The axes of each value that are the batch; none if an output may have it and it is not known where."""
         known = {} if self._origin is None or self._origin.has_decided else self._known
+        metas = (self._values.rows[value].meta for value in outputs if known.get(value) == UNSURE)
+        if any(meta is None or any(map(self._is_multiple, meta.shape)) for meta in metas):
+            return {}
         return {value: tuple(sorted(axes.batch)) for value, axes in sorted(known.items()) if axes.batch}
 
     def of(self, tensor: Tensor) -> Axes:

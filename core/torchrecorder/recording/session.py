@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import ClassVar
 
 from torch import Tensor, nn
@@ -190,7 +190,7 @@ class Session:
             tied=tied(every_path),
             frames=tuple(self._scopes.frames),
             decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.questions.decisions.items()),
-            batch=self._ops.batch.axes() if self._failure is None else {},
+            batch=self._ops.batch.axes(chain(*self._outputs.values())) if self._failure is None else {},
             assigned=self._scopes.assigned({f"{op.source}+{op.offset}" for op in self._ops.rows}),
         )
 

@@ -126,6 +126,9 @@ NUMBERS_STAY: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "an iterator": (lambda self, x: next(x) + 1, (iter([WORDS]),)),
     "written attention of one sequence": (lambda self, x: (x @ x.T).softmax(-1) @ x, (torch.ones(4, 8),)),
     "combined with more": (lambda self, x: x + torch.ones(5, 5, 8), (WORDS,)),
+    "steps of time one by one": (lambda self, x: torch.stack([x[t] for t in range(x.shape[0])]), (torch.ones(3, 2),)),
+    "the last one": (lambda self, x: x[-1, ..., 0], (WORDS,)),
+    "each of them": (lambda self, x: sum(x), (WORDS,)),
     "convolution of one image": (lambda self, x: F.conv2d(x, torch.ones(4, 3, 3, 3)), (IMAGE[0],)),
 }
 
@@ -148,9 +151,20 @@ NUMBERS_FROM_HERE: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("name", NUMBERS_FROM_HERE)
 def test_numbers_stay_where_nothing_is_sure(name: str) -> None:
-    graph = record(Net(NUMBERS_FROM_HERE[name]), WORDS)
-    assert 0 in graph.batch
-    assert graph.ops[-1].outputs[0] not in graph.batch
+    def body(self: Any, x: Tensor) -> Any:
+        return x.sin() + NUMBERS_FROM_HERE[name](self, x).sum()
+
+    graph = record(Net(body), WORDS)
+    assert 0 in graph.batch[graph.ops[0].outputs[0]]
+    assert all(op.inputs[0] not in graph.batch for op in graph.ops if op.name == "sum")
+    assert graph.ops[-1].outputs[0] in graph.batch
+
+
+@pytest.mark.parametrize("name", NUMBERS_FROM_HERE)
+def test_numbers_stay_everywhere_if_an_output_is_not_sure(name: str) -> None:
+    assert record(Net(NUMBERS_FROM_HERE[name]), WORDS).batch == {}
+    assert record(Net(lambda self, x: (x + 1, NUMBERS_FROM_HERE[name](self, x))), WORDS).batch == {}
+    assert 0 in record(Net(lambda self, x: (x + 1, NUMBERS_FROM_HERE[name](self, x).sum())), WORDS).batch
 
 
 class TestOfCode:
