@@ -11,7 +11,6 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from torchrecorder.layout import tuning
-from torchrecorder.layout.paper.exchange import wire_key
 from torchrecorder.layout.paper.heights import LEVEL, Heights
 from torchrecorder.layout.paper.ladder import DOWN, UP, Ladder, NoWayAcross
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
@@ -103,15 +102,15 @@ class Rungs:
         joined = {head for _, head in self._turning if sum(wire.head is head for wire in turns) > 1}
         for wire in (wire for wire in turns if wire.head not in joined):
             self._turn(heights, wire)
-        level = [wire for wire in self.wires if wire not in turns and self._next.get(wire.tail) is not wire.head]
-        lower = {
-            wire_key(wire): self._leaving(wire)[1] - self._arriving(wire)
-            for wire in level
-            if wire.tail in self._column and wire.head in self._column
-        }
-        level = [wire for wire in level if wire_key(wire) in lower]
-        for wire in sorted(level, key=lambda wire: (self._column[wire.head], -lower[wire_key(wire)])):
-            heights.level(wire.tail, wire.head, lower[wire_key(wire)])
+        at = heights.solved()
+        level = [
+            (self._column[wire.head], -by - at[wire.tail] if wire.head.piece else 0.0, by, wire)
+            for wire in self.wires
+            if wire not in turns and self._next.get(wire.tail) is not wire.head and {wire.tail, wire.head} <= at.keys()
+            for by in [self._leaving(wire)[1] - self._arriving(wire)]
+        ]
+        for *_, by, wire in sorted(level, key=lambda line: line[:2]):  # of lines into a box that which puts it lowest
+            heights.level(wire.tail, wire.head, by)
         for tail, items in self._below:  # heads begin in a row
             if tail in self._next:
                 heights.level(self._next[tail], items[0], 0.0)
