@@ -163,8 +163,10 @@ def on_page(picture: Layout, insets: Sequence[Layout], room: float) -> Layout:
 
 def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Iterator[list[_Place]]:
     """Insets below the picture; then the first of them beside it, as far as there is room."""
-    room = max(room, picture.width)
-    yield from (_shelves([picture, *insets], wide * room) for wide in (1.0, tuning.LESS_FROM))
+    if picture.width > room:  # the page is made smaller anyway
+        yield _shelves([picture, *insets], tuning.LESS_FROM * room)
+        room = picture.width
+    yield _shelves([picture, *insets], room)
     left = picture.width + tuning.PICTURES_APART
     for n in range(1, len(insets) + 1):
         if left + max(inset.width for inset in insets[:n]) > room:

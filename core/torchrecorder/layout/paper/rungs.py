@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise, takewhile
@@ -102,15 +102,7 @@ class Rungs:
         joined = {head for _, head in self._turning if sum(wire.head is head for wire in turns) > 1}
         for wire in (wire for wire in turns if wire.head not in joined):
             self._turn(heights, wire)
-        at = heights.solved()
-        level = [
-            (self._column[wire.head], -by - at[wire.tail] if wire.head.piece else 0.0, by, wire)
-            for wire in self.wires
-            if wire not in turns and self._next.get(wire.tail) is not wire.head and {wire.tail, wire.head} <= at.keys()
-            for by in [self._leaving(wire)[1] - self._arriving(wire)]
-        ]
-        for *_, by, wire in sorted(level, key=lambda line: line[:2]):  # of lines into a box that which puts it lowest
-            heights.level(wire.tail, wire.head, by)
+        self._level(heights, turns)
         for tail, items in self._below:  # heads begin in a row
             if tail in self._next:
                 heights.level(self._next[tail], items[0], 0.0)
@@ -137,6 +129,18 @@ class Rungs:
         for item in self._at:
             self._at[item] += start - top
             item.y = self._at[item] - item.middle
+
+    def _level(self, heights: Heights, turns: Collection[Wire]) -> None:
+        """Makes the ends of lines level, of several into one box those with which all is lowest."""
+        level = []
+        for wire in self.wires:
+            is_turn = wire in turns or self._next.get(wire.tail) is wire.head
+            if not is_turn and {wire.tail, wire.head} <= self._column.keys():
+                by = self._leaving(wire)[1] - self._arriving(wire)
+                high = heights.with_level(wire.tail, wire.head, by) if wire.head.piece else 0.0
+                level.append((self._column[wire.head], high, by, wire))
+        for *_, by, wire in sorted(level, key=lambda line: line[:2]):
+            heights.level(wire.tail, wire.head, by)
 
     def _turns(self, wire: Wire) -> bool:
         """Whether it turns into the next rail, and does not come to a box in it by the side."""
