@@ -10,6 +10,7 @@ from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
 from torchrecorder.labels.operands import name_of, origin, own_name
 from torchrecorder.view import Node
+from torchrecorder.view.differences import INDEX
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
 
@@ -42,7 +43,12 @@ def in_short(graph: Graph, node: Node, limit: int, base: int = 0) -> str:
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
     is_turn = any(op.call == own.call and op.attrs != own.attrs for op, own in twins)
-    if is_turn or {span.name for span in node.spans} & {graph.ops[op].name for op in ops}:  # another one in each turn
+    index = [span.values for span in node.spans if span.name == INDEX]
+    for said, here in index:
+        written = written.replace(f"[{here.strip('()')}]", f"[{said.strip('()')}]")
+    if (is_turn and not index) or {span.name for span in node.spans} & {
+        graph.ops[op].name for op in ops
+    }:  # another one in each turn
         written = ""
     if written and "…" not in written:
         return written

@@ -32,7 +32,7 @@ from torchrecorder.labels.operands import Operands, with_operands
 from torchrecorder.labels.summaries import among, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
-from torchrecorder.view.differences import values_of
+from torchrecorder.view.differences import INDEX, values_of
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
 from torchrecorder.view.simplified.merged import is_scale_and_shift
@@ -66,8 +66,10 @@ class Labels:
         if is_loop(box):
             return clean(" · ".join((f"each step ×{box.repeat}", *box.differs)), MAX_NAME + MAX_LINE)
         module = self._module(box.calls[0])
-        is_one = box.period == 1
-        name = self._run_name(box.calls, box.parent) if is_one else relative(self._home(box), self._path(box.parent))
+        around = self._path(box.parent)
+        name = relative(self._home(box), around)
+        if box.period == 1 or name == around != "":  # which the box around it says
+            name = ", ".join(self._run_name(box.calls[i :: box.period], box.parent) for i in range(box.period))
         name = "" if _NUMBERS.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
@@ -107,7 +109,7 @@ class Labels:
                 in_short(self.graph, node, MAX_LINE, self._operands.base(node)),
                 {self.graph.ops[op].name for op in node.ops},
             )
-            spans = [span for span in node.spans if span.name not in own]
+            spans = [span for span in node.spans if span.name not in {INDEX, *own}]
             is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
             name = last_telling(self.graph, node.ops) if is_sign else spoken(node.name)
             return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_LINE))
