@@ -103,7 +103,8 @@ class _Carried:
             if given is None or self._graph.values[given].producer not in made:
                 loose.add(argument)  # a list of which others give a part, as a cache
             elif meta is not None and meta.dtype != "bool":
-                names.setdefault(value, []).append(argument)
+                is_whole = self._n_elements(given) == self._n_elements(value)  # the same thing in another shape
+                names.setdefault(given if is_whole else value, []).append(argument)
         read = {value: [name for name in own if name not in loose] for value, own in names.items()}
         several = [*dict.fromkeys(name for own in read.values() for name in own)]
         if sum(map(bool, read.values())) < 2 or len(several) < 2 or any(name.isdigit() for name in several):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from math import prod
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault
+from torchrecorder.view.model import Node
 
 _Step = tuple[int, int]
 """An op that takes parts, and the position of one of them in its outputs."""
@@ -29,6 +30,11 @@ _OF = re.compile(r"([\d–, ]+) of (\d+)")
 _SPAN = re.compile(r"(\d+)(?:…(\d+))?")
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
+_STATES = {
+    **dict.fromkeys(("torch.nn.modules.rnn.GRU", "torch.nn.modules.rnn.RNN"), ("sequence", "h")),
+    **{"torch.nn.modules.rnn.LSTM": ("sequence", "h", "c"), "torch.nn.modules.rnn.LSTMCell": ("h", "c")},
+}
+"""What recurrent layers of torch return."""
 _HALVES = {"1st half": 0, "2nd half": 1}
 
 
@@ -63,6 +69,8 @@ class PartsProof:
     def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
         tail, head = (self.view.nodes[id_] for id_ in pair)
         name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
+        is_end = bool(words) and (self._is_argument(words, tail.id, head) or self._is_output(words, tail, head.id))
+        words = "" if is_end else words
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
         turns = [[*turn] for tensor in tensors for turn in self._read[tensor][head.id].values()]
         if words and not (turns and all(self._is_true(words, paths) for paths in turns)):
@@ -70,6 +78,26 @@ class PartsProof:
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
+
+    def _is_argument(self, words: str, tail: int, head: Node) -> bool:
+        """Whether words are the name of an argument that a layer gets from a node."""
+        inputs = (item for call in head.calls for item in self.graph.calls[call].inputs.items())
+        ways = (self._way(value) for path, value in inputs if path.partition(".")[0] == words)
+        return tail in (self._tail(way[0]) for way in ways if way is not None)
+
+    def _is_output(self, words: str, tail: Node, head: int) -> bool:
+        """Whether words say an output of a layer that a node gets."""
+        for call in tail.calls:
+            module, outputs = self.graph.modules.get(self.graph.calls[call].module), self.graph.calls[call].outputs
+            states = _STATES.get(module.cls, ()) if module is not None else ()
+            names = zip_longest([*outputs], states[: len(outputs)], fillvalue="")
+            said = {
+                value: {path, f"output {path}", state}
+                for (path, state), value in zip(names, outputs.values(), strict=True)
+            }
+            if any(words in of and head in self._read.get(value, {}) for value, of in said.items()):
+                return True
+        return False
 
     def _is_needed(self, tensor: int, head: int) -> bool:
         """Whether a node gets less than all of a tensor, the same in each turn, and another node something else."""

@@ -28,6 +28,8 @@ _THINGS = (0, 1)
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _LOOSE = ("param", "buffer", "const")
+_RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
+"""Outputs of torch's layers by class, as their documentation calls them."""
 
 
 class _Cut(NamedTuple):
@@ -55,8 +57,27 @@ _Alike = Callable[[int, Node], Iterable[int]]
 
 
 def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Edge, ...]:
-    """The edges of a view with the parts that they carry."""
-    return _Parts(view, visible).edges(alike)
+    """The edges of a view with the parts that they carry, or the arguments and outputs of layers that they are."""
+    parts = _Parts(view, visible)
+    edges = parts.edges(alike)
+    into: dict[int, list[Edge]] = {}
+    for edge in edges:
+        if view.nodes[edge.head].inset and not edge.skip:
+            into.setdefault(edge.head, []).append(edge)
+    names = {edge: parts.argument(edge) for several in into.values() if len(several) > 1 for edge in several}
+    named = {head for head, several in into.items() if len({names.get(edge, "") for edge in several} - {""}) > 1}
+    outputs = {edge: parts.output(edge) for edge in edges}
+    given: dict[int, set[str]] = {}
+    for edge, output in outputs.items():
+        given.setdefault(edge.tail, set()).add(output)
+    told: list[Edge] = []
+    for edge, output in outputs.items():
+        argument = names.get(edge, "") if edge.head in named else ""
+        is_several = len(given[edge.tail]) > 1 and view.nodes[edge.head].kind != "output"
+        end = argument or (output if is_several else "")
+        is_known = edge.part or edge.back or end == view.nodes[edge.tail].name
+        told.append(edge if is_known else replace(edge, part=end))
+    return tuple(told)
 
 
 class _Parts:
@@ -126,6 +147,26 @@ class _Parts:
         if not said:  # what the last turn of a loop gives
             said = {words.get((self._traced(edge.value)[0], edge.head), "")}
         return replace(edge, part=said.pop()) if len(said) == 1 else edge
+
+    def argument(self, edge: Edge) -> str:
+        """The argument of a layer that an edge brings, if that is one."""
+        tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
+        names = set[str]()
+        for path, value in self._graph.calls[head.calls[0]].inputs.items():
+            origin, _ = self._traced(value)
+            if origin in tail.values or self._tail(origin) in (tail.id, *tail.links):
+                names.add(path.partition(".")[0])
+        return names.pop() if len(names) == 1 else ""
+
+    def output(self, edge: Edge) -> str:
+        """What an edge brings that is not the first output of a layer: `h`, `output 1`, `loss`."""
+        tail, value = self._view.nodes[edge.tail], self._traced(edge.value)[0]
+        if tail.kind != "call" or tail.parts or tail.repeat > 1:
+            return ""
+        given, module = self._graph.calls[tail.calls[0]].outputs, self._visible.tree.module(tail.calls[0])
+        at, path = next(((i, path) for i, (path, output) in enumerate(given.items()) if output == value), (0, ""))
+        names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and module.native else ()
+        return "" if not at else names[at] if at < len(names) else f"output {path}" if path[0].isdigit() else path
 
     def _tail(self, value: int) -> int | None:
         """The node whose op made a value."""
