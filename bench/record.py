@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from bench.figures import Figure, show  # noqa: E402
 from tests.corpus import science, text, vision  # noqa: E402
 from tests.corpus.torchvision_ops import define_missing_operators  # noqa: E402
 from torchrecorder import capture  # noqa: E402
+from torchrecorder.graph import from_json, to_json  # noqa: E402
 
 GROWTH = "Own time for each op, by the length of a chain of ops"
 
@@ -101,6 +103,35 @@ def _growth(rounds: int = 5) -> Iterator[Figure]:
         yield Figure("    with torch's modes", all_of_it, "µs")
 
 
+class _Writes(nn.Module):
+    """Writes into one tensor, a piece after the other."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.length = length
+
+    def forward(self, x: Tensor) -> Tensor:
+        kept = torch.zeros(self.length)
+        for i in range(self.length):
+            kept[i] = x[0, 0]
+        return kept
+
+
+def _exponents() -> Iterator[Figure]:
+    """How time grows with writes into one tensor, and that of the JSON with modules; 1 is linear."""
+    writes: list[float] = []
+    texts: list[float] = []
+    lengths = (2_000, 8_000)
+    for length in lengths:
+        model, args = _Writes(length), (torch.ones(2, 3),)
+        writes.append(min(_seconds(lambda run=model, given=args: capture(run, given)) for _ in range(3)))
+        graph = capture(nn.Sequential(*(nn.Sequential(nn.ReLU()) for _ in range(length))), args)
+        texts.append(min(_seconds(lambda graph=graph: from_json(to_json(graph))) for _ in range(3)))
+    for what, seconds in {"writes into one tensor": writes, "JSON, by modules": texts}.items():
+        exponent = math.log(seconds[1] / seconds[0]) / math.log(lengths[1] / lengths[0])
+        yield Figure(f"exponent of the time: {what}", exponent, "", 1.1)
+
+
 def _in_modes(model: nn.Module, args: tuple[Any, ...]) -> float:
     with _Functions(), _Kernels():
         return _seconds(lambda: model(*args))
@@ -154,7 +185,14 @@ def _seconds(run: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-PARTS = {"ratios": _ratios, "growth": _growth, "memory": _memory, "large": _large, "corpus": _corpus}
+PARTS = {
+    "ratios": _ratios,
+    "growth": _growth,
+    "exponents": _exponents,
+    "memory": _memory,
+    "large": _large,
+    "corpus": _corpus,
+}
 
 if __name__ == "__main__":
     main()

@@ -155,9 +155,9 @@ def _end_of_docstring(content: nodes.Element, docstring: str) -> int:
     return end
 
 
-def close_tall(frame: nodes.Element, outcome: Outcome | None, place: str) -> None:
+def close_tall(frame: nodes.Element, outcome: Outcome, place: str) -> None:
     """Put the figure under a summary that readers open, if its diagram is to stand there."""
-    if outcome is not None and outcome.is_closed(place):
+    if outcome.is_closed(place):
         summary = closed_figure(title=outcome.title(_))
         frame.replace_self(summary)
         summary += frame
@@ -179,7 +179,10 @@ class PlaceSummaries(SphinxTransform):
     """Behind the places of diagrams."""
 
     def apply(self, **kwargs: Any) -> None:
-        for node, names in [*self._described(), *self._listed()]:
+        autosummary = sys.modules.get("sphinx.ext.autosummary")  # nothing else makes such tables
+        tables = self.document.findall(autosummary.autosummary_table) if autosummary else ()
+        listed = [(it, [xref["reftarget"] for xref in it.findall(addnodes.pending_xref)]) for it in tables]
+        for node, names in [*self._described(), *listed]:
             if len(names) >= FEWEST_MODELS:
                 request = Asked(self.env.docname, self.env.docname, "", Body(""), is_table=True)
                 place = diagram_placeholder(request=request, rows=[], names=tuple(names))
@@ -199,8 +202,3 @@ class PlaceSummaries(SphinxTransform):
             if asked.is_automatic:
                 found.setdefault(id(outer.parent), (outer, []))[1].append(asked.target)
         yield from found.values()
-
-    def _listed(self) -> Iterator[tuple[nodes.Element, Sequence[str]]]:
-        autosummary = sys.modules.get("sphinx.ext.autosummary")  # nothing else makes such tables
-        for table in self.document.findall(autosummary.autosummary_table) if autosummary else ():
-            yield table, [xref["reftarget"] for xref in table.findall(addnodes.pending_xref)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from torchrecorder.graph import symbolic
-from torchrecorder.graph.batch import lost, of_later_turns
+from torchrecorder.graph.batch import lost
 from torchrecorder.labels.names import tensor
 from torchrecorder.view import Edge, Node, View
 from torchrecorder.view.node_kinds import plain
@@ -41,7 +41,6 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
             texts[edge.tail, edge.head] = ", ".join(names)
             continue
         value = carried.value(edge)
-        value = carried.later.get(value, value) if value is not None else None
         shape = "" if value is None or value in carried.lost else _shape(view, value, show)
         values = view.nodes[edge.tail].values
         known = [_shape(view, values[0], show)] if len(values) == 1 else got.get(edge.tail, [])
@@ -73,10 +72,6 @@ class _Carried:
     @cached_property
     def lost(self) -> set[int]:
         return lost(self._graph)
-
-    @cached_property
-    def later(self) -> dict[int, int]:
-        return of_later_turns(self._graph)
 
     def value(self, edge: Edge) -> int | None:
         """The value whose shape is said: what the tail gives, or what the head gets, if that is it in fewer axes."""

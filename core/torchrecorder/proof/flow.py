@@ -79,13 +79,8 @@ class FlowProof:
 
     def _pass_by(self, op: Op) -> None:
         """Have what is not drawn hand on what it reads, as one thing if it only moves data."""
-        is_move = bool(op.inputs) and self.facts.is_move(op, self.origin)
         sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
-        if is_move:
-            main = next((v for v in op.inputs if not self.facts.is_side[v]), op.inputs[0])
-            for value in op.outputs:
-                self.origin[value] = self.origin[main]
-        elif not self._is_left_out(op.id):
+        if not self.facts.moves(op, self.origin) and not self._is_left_out(op.id):
             words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
             self.unshown.append(Fault("coverage", words, (op.call,)))
         self.come_from.update((value, sources) for value in op.outputs)
@@ -313,9 +308,8 @@ class FlowProof:
 
     def _are_in_a_row(self, box: int, inside: set[int], drawn: set[tuple[int, int]]) -> bool:
         """Whether no layer of a turn needs an earlier one, so that what enters is read by each of them."""
-        calling = {
-            id_ for id_ in inside if any(part.calls for part in (self.view.nodes[id_], *self.view.nodes[id_].parts))
-        }
+        nodes = map(self.view.nodes.__getitem__, inside)
+        calling = {node.id for node in nodes if any(part.calls for part in (node, *node.parts))}
         reached = {head for of, _, _, head in self.across if of == box}
         pending = [*reached]
         while pending:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, zip_longest
+from itertools import accumulate
 from math import prod
 
 from torchrecorder.graph.model import Op
@@ -62,8 +62,14 @@ class PartsProof:
         for node in self.view.nodes:
             for value in node.values if node.kind == "output" else ():
                 self._note(value, (node.id,), ())
-        carried = self._carried()
-        for pair, words in self._said().items():
+        carried: dict[tuple[int, int], list[int]] = {}
+        for tensor, readers in self._read.items():
+            for head in readers:
+                carried.setdefault((self._tail(tensor), head), []).append(tensor)
+        rows = self.view.nodes
+        edges = [edge for edge in self.view.edges if not edge.back and rows[edge.head].kind != "to"]
+        said = {(tail, edge.head): edge.part for edge in edges for tail in rows[edge.tail].links or (edge.tail,)}
+        for pair, words in said.items():
             yield from self._judged(pair, words, carried.get(pair, ()))
 
     def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
@@ -83,20 +89,17 @@ class PartsProof:
         """Whether words are the name of an argument that a layer gets from a node."""
         inputs = (item for call in head.calls for item in self.graph.calls[call].inputs.items())
         ways = (self._way(value) for path, value in inputs if path.partition(".")[0] == words)
-        return tail in (self._tail(way[0]) for way in ways if way is not None)
+        given = {way[0] for way in ways if way is not None}
+        return tail in map(self._tail, given) or not given.isdisjoint(self.view.nodes[tail].values)
 
     def _is_output(self, words: str, tail: Node, head: int) -> bool:
         """Whether words say an output of a layer that a node gets."""
         for call in tail.calls:
             module, outputs = self.graph.modules.get(self.graph.calls[call].module), self.graph.calls[call].outputs
             states = _STATES.get(module.cls, ()) if module is not None else ()
-            names = zip_longest([*outputs], states[: len(outputs)], fillvalue="")
-            said = {
-                value: {path, f"output {path}", state}
-                for (path, state), value in zip(names, outputs.values(), strict=True)
-            }
-            if any(words in of and head in self._read.get(value, {}) for value, of in said.items()):
-                return True
+            for i, (path, value) in enumerate(outputs.items()):
+                if words in (path, f"output {path}", *states[i : i + 1]) and head in self._read.get(value, {}):
+                    return True
         return False
 
     def _is_needed(self, tensor: int, head: int) -> bool:
@@ -137,21 +140,6 @@ class PartsProof:
             return nodes[0]
         return next((node.id for node in self.view.nodes if node.kind != "output" and tensor in node.values), -1)
 
-    def _said(self) -> dict[tuple[int, int], str]:
-        """What each edge says, by its ends in one piece."""
-        nodes = self.view.nodes
-        edges = [edge for edge in self.view.edges if not edge.back and nodes[edge.head].kind != "to"]
-        tails = ((edge, nodes[edge.tail].links or (edge.tail,)) for edge in edges)
-        return {(tail, edge.head): edge.part for edge, links in tails for tail in links}
-
-    def _carried(self) -> dict[tuple[int, int], list[int]]:
-        """The tensors of which something goes from one node to another."""
-        carried: dict[tuple[int, int], list[int]] = {}
-        for tensor, readers in self._read.items():
-            for head in readers:
-                carried.setdefault((self._tail(tensor), head), []).append(tensor)
-        return carried
-
     def _shape(self, value: int) -> list[int]:
         return [size if isinstance(size, int) else _NAMED for size in self.graph.values[value].shape]
 
@@ -180,10 +168,8 @@ class PartsProof:
             return True
         apart = _APART.split(words)
         tokens = [[token.strip() for token in _TOKENS.findall(text)] for text in apart]
-        return all(any(self._is(way, path) for way in tokens) for path in paths)
-
-    def _is(self, tokens: Sequence[str], path: _Path) -> bool:
-        return len(tokens) == len(path) and all(map(self._are, tokens, ([step] for step in path)))
+        ways = {path: [way for way in tokens if len(way) == len(path)] for path in paths}
+        return all(any(all(map(self._are, way, ([it] for it in path))) for way in ways[path]) for path in paths)
 
     def _are(self, words: str, steps: Sequence[_Step]) -> bool:
         """Whether parts that are taken of one value are together what some words say."""
@@ -191,7 +177,9 @@ class PartsProof:
         shape = self._shape(self.graph.ops[steps[0][0]].inputs[0])
         if (of := _OF.fullmatch(words)) or words in _HALVES:
             first = self.graph.ops[steps[0][0]]
-            wanted, n = (_numbers(of[1]), int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
+            runs = [run.partition("–") for run in of[1].split(", ")] if of else []  # `1–2, 4`
+            wanted = {at - 1 for start, _, last in runs for at in range(int(start), int(last or start) + 1)}
+            wanted, n = (wanted, int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
             is_equal = len({self.graph.values[value].shape for value in first.outputs}) == 1
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
         if "…" in words:
@@ -225,12 +213,6 @@ class PartsProof:
         ends = [0, *accumulate(sizes)][step[1] : step[1] + 2]
         text = f"{ends[0] or ''}:{ends[1] if ends[1] != shape[axis] else ''}"
         yield from (f"[{':, ' * axis}{text}]", f"[..., {text}]")
-
-
-def _numbers(text: str) -> set[int]:
-    """The positions in `1–2, 4`."""
-    runs = (run.partition("–") for run in text.split(", "))
-    return {at - 1 for first, _, last in runs for at in range(int(first), int(last or first) + 1)}
 
 
 def _is_in_span(words: str, text: str) -> bool:

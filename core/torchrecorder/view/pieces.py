@@ -60,24 +60,19 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     """The edges of a view with the parts that they carry, or the arguments and outputs of layers that they are."""
     parts = _Parts(view, visible)
     edges = parts.edges(alike)
-    into: dict[int, list[Edge]] = {}
-    for edge in edges:
-        if view.nodes[edge.head].inset and not edge.skip:
-            into.setdefault(edge.head, []).append(edge)
-    names = {edge: parts.argument(edge) for several in into.values() if len(several) > 1 for edge in several}
-    named = {head for head, several in into.items() if len({names.get(edge, "") for edge in several} - {""}) > 1}
+    arguments = {edge: word for edge in edges if (word := parts.argument(edge))}
     outputs = {edge: parts.output(edge) for edge in edges}
-    given: dict[int, set[str]] = {}
-    for edge, output in outputs.items():
-        given.setdefault(edge.tail, set()).add(output)
-    told: list[Edge] = []
-    for edge, output in outputs.items():
-        argument = names.get(edge, "") if edge.head in named else ""
-        is_several = len(given[edge.tail]) > 1 and view.nodes[edge.head].kind != "output"
-        end = argument or (output if is_several else "")
-        is_known = edge.part or edge.back or end == view.nodes[edge.tail].name
-        told.append(edge if is_known else replace(edge, part=end))
-    return tuple(told)
+    said = _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
+    is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
+    return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
+
+
+def _apart(words: Mapping[Edge, str], ends: Sequence[int]) -> dict[Edge, str]:
+    """The words of those edges that have others with other words at the same end."""
+    by_end: dict[int, set[str]] = {}
+    for end, word in zip(ends, words.values(), strict=True):
+        by_end.setdefault(end, set()).add(word)
+    return {edge: word for end, (edge, word) in zip(ends, words.items(), strict=True) if len(by_end[end]) > 1}
 
 
 class _Parts:
@@ -149,10 +144,10 @@ class _Parts:
         return replace(edge, part=said.pop()) if len(said) == 1 else edge
 
     def argument(self, edge: Edge) -> str:
-        """The argument of a layer that an edge brings, if that is one."""
+        """The one argument of a layer opened in an inset that an edge brings, if it is no skip."""
         tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
         names = set[str]()
-        for path, value in self._graph.calls[head.calls[0]].inputs.items():
+        for path, value in self._graph.calls[head.calls[0]].inputs.items() if head.inset and not edge.skip else ():
             origin, _ = self._traced(value)
             if origin in tail.values or self._tail(origin) in (tail.id, *tail.links):
                 names.add(path.partition(".")[0])
@@ -161,7 +156,7 @@ class _Parts:
     def output(self, edge: Edge) -> str:
         """What an edge brings that is not the first output of a layer: `h`, `output 1`, `loss`."""
         tail, value = self._view.nodes[edge.tail], self._traced(edge.value)[0]
-        if tail.kind != "call" or tail.parts or tail.repeat > 1:
+        if tail.kind != "call" or tail.parts or tail.repeat > 1 or self._view.nodes[edge.head].kind == "output":
             return ""
         given, module = self._graph.calls[tail.calls[0]].outputs, self._visible.tree.module(tail.calls[0])
         at, path = next(((i, path) for i, (path, output) in enumerate(given.items()) if output == value), (0, ""))

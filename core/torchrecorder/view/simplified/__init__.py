@@ -167,7 +167,9 @@ def _name_in_readers(draft: Draft) -> None:
     n_steps = Counter([*steps, *(box.parent for box in draft.boxes.values())])
     with_weights: set[int] = set()
     for node in [*draft.nodes.values()]:
-        if not _may_be_named(draft, node) or len(draft.heads[node.id]) != 1:
+        is_table = node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
+        is_made = node.kind == "call" and not draft.tails[node.id] and node.repeat == 1 and not draft.is_looped(node.id)
+        if not (is_table or is_made) or len(draft.heads[node.id]) != 1:
             continue
         reader = draft.nodes[next(iter(draft.heads[node.id]))]
         name = draft.graph.ops[reader.op].name if reader.kind == "op" and reader.op is not None else ""
@@ -187,9 +189,3 @@ def _name_in_readers(draft: Draft) -> None:
                 draft.nodes[reader.id] = replace(reader, ops=(*reader.ops, *node.ops))
                 continue  # the weights of a layer whose forward is this function, or all but is
             draft.nodes[reader.id] = replace(reader, parts=(*(reader.parts or (reader,)), node))
-
-
-def _may_be_named(draft: Draft, node: Node) -> bool:
-    if node.kind == "call":
-        return not draft.tails[node.id] and node.repeat == 1 and not draft.is_looped(node.id)
-    return node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
