@@ -78,6 +78,8 @@ class PartsProof:
         is_end = bool(words) and (self._is_argument(words, tail.id, head) or self._is_output(words, tail, head.id))
         words = "" if is_end else words
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
+        if not is_end and not words and self._is_later_output(tail, head, tensors):
+            yield Fault("flow", f"{name} carries an output beside others, and does not say which", calls)
         turns = [[*turn] for tensor in tensors for turn in self._read[tensor][head.id].values()]
         if words and not (turns and all(self._is_true(words, paths) for paths in turns)):
             yield Fault("flow", f"{name} does not carry {words}", calls)
@@ -91,6 +93,16 @@ class PartsProof:
         ways = (self._way(value) for path, value in inputs if path.partition(".")[0] == words)
         given = {way[0] for way in ways if way is not None}
         return tail in map(self._tail, given) or not given.isdisjoint(self.view.nodes[tail].values)
+
+    def _is_later_output(self, tail: Node, head: Node, tensors: Sequence[int]) -> bool:
+        """Whether a line that is not cut brings one output of a layer but the first, and others bring another one."""
+        is_direct = any((edge.tail, edge.head, edge.back) == (tail.id, head.id, False) for edge in self.view.edges)
+        if len(tensors) != 1 or tail.parts or len(tail.calls) != 1 or head.kind == "output" or not is_direct:
+            return False
+        outputs = [*dict.fromkeys(self.graph.calls[tail.calls[0]].outputs.values())]
+        kept = {id_ for id_, node in enumerate(self.view.nodes) if node.kind != "output"} - {tail.id}
+        read = [value for value in outputs if not kept.isdisjoint(self._read.get(value, ()))]
+        return len(read) > 1 and tensors[0] in outputs[1:]
 
     def _is_output(self, words: str, tail: Node, head: int) -> bool:
         """Whether words say an output of a layer that a node gets."""
