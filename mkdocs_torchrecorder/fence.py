@@ -187,11 +187,10 @@ def _in_cell(line: str, at: int) -> PlacedFence | None:
 def _misspelt(info: str) -> str:
     """Problem of the first word behind the ticks, if it is like ours."""
     words = info.replace("{", " ").replace("}", " ").split()[:2]
-    plain = [re.sub(r"[\W_]", "", word).lower() for word in words]
-    is_meant = plain and (
-        "".join(plain) == LANGUAGE or plain[0].startswith(LANGUAGE) or get_close_matches(plain[0], [LANGUAGE], 1, _NEAR)
-    )
-    written = " ".join(words) if "".join(plain) == LANGUAGE else "".join(words[:1])
+    first, *others = [*(re.sub(r"[\W_]", "", word).lower() for word in words), ""]
+    is_whole = "".join((first, *others)) == LANGUAGE
+    is_meant = is_whole or first.startswith(LANGUAGE) or get_close_matches(first, [LANGUAGE], 1, _NEAR)
+    written = " ".join(words) if is_whole else "".join(words[:1])
     return f"{written!r} is not a known word for a fence, did you mean {LANGUAGE}?" if is_meant else ""
 
 
@@ -280,9 +279,8 @@ def _fence(data: str) -> Fence:
     """Fence in a marker, which is looked at by one event of a build after the other."""
     try:
         values = json.loads(base64.urlsafe_b64decode(data))
-        said: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in values["body"].items()
-        }
+        said: dict[str, Any] = values["body"]
+        said |= {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
         fence = Fence(**{**values, "body": Body(**said)})
         if _types(fence) == _types(_EMPTY) and _types(fence.body) == _types(_EMPTY.body):
             return fence

@@ -60,19 +60,15 @@ def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lin
         location = f"{file}:{docstring}:{field.line + 1 if field else 1}"  # as Sphinx shows it
         obstacle, own = why_class_not_tried(name, obj), field.text if field else None
         asked = Asked(app.env.docname, location, name, None, False, own, obstacle, defined)
-        classes[name] = DocumentedClass(asked, docstring, _is_module(obj))
+        bases = obj.__mro__ if isinstance(obj, type) else ()
+        is_mocked = any("__sphinx_mock__" in vars(base) for base in bases)
+        is_module = any((base.__module__, base.__name__) in _MODULE for base in bases) or (None if is_mocked else False)
+        classes[name] = DocumentedClass(asked, docstring, is_module)
 
 
 def classes_of_document(env: BuildEnvironment) -> dict[str, DocumentedClass]:
     """Classes that autodoc showed while the current document was read, by dotted name."""
     return cast(dict[str, DocumentedClass], env.temp_data.setdefault(_CLASSES, {}))
-
-
-def _is_module(obj: Any) -> bool | None:
-    bases = obj.__mro__ if isinstance(obj, type) else ()
-    if any((base.__module__, base.__name__) in _MODULE for base in bases):
-        return True
-    return None if any("__sphinx_mock__" in vars(base) for base in bases) else False
 
 
 class NamesCollector(DocumentCollector):

@@ -247,17 +247,21 @@ def keep_signatures(app: Sphinx, exception: Exception | None) -> None:
     build = build_of(app.env)
     if build.made is not None:  # reading may have failed
         build.made.close()
+    if exception is None and build.form != "nothing":
+        try:
+            _keep_signatures(app, build)
+        except Exception as unexpected:  # all is written; the next build writes these pages again
+            build.site(app).unforeseen("what the pages show", unexpected)
+
+
+def _keep_signatures(app: Sphinx, build: Build) -> None:
     before, now = build.signatures_before, sorted(build.signatures.items())
     after = {name: signature if name in build.written else before.get(name, "") for name, signature in now}
-    if exception is not None or build.form == "nothing" or after == before:
-        return
-    text = json.dumps({"version": ENV_VERSION, "folder": str(app.outdir), "documents": after}, indent=1)
-    try:
+    if after != before:
         file = _signatures_file(app)
         file.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"version": ENV_VERSION, "folder": str(app.outdir), "documents": after}, indent=1)
         file.write_text(text + "\n", encoding="utf-8")
-    except Exception as unexpected:  # all is written; the next build writes these pages again
-        build.site(app).unforeseen("what the pages show", unexpected)
 
 
 def _changed_documents(app: Sphinx, build: Build) -> list[str]:

@@ -65,9 +65,8 @@ def inline(
     width, height = options.size(natural)
     if options.figwidth == "image" or (options.align in ("left", "right") and not options.figwidth):
         # Text flows around, so the caption must not make the figure wider.
-        frame["width"] = width or (
-            f"calc({height} * {natural / diagram.size[1]:.4g})" if height else f"{natural:.0f}px"
-        )
+        by_height = f"calc({height} * {natural / diagram.size[1]:.4g})" if height else f"{natural:.0f}px"
+        frame["width"] = width or by_height
         options = replace(options, width=width and "100%", height=height, scale=100)
     elif options.figwidth:
         frame["width"] = options.figwidth
@@ -170,9 +169,11 @@ def _lines(outcome: Outcome) -> list[nodes.Node]:
 
 
 def add_lines(frame: nodes.Element, outcome: Outcome) -> None:
-    if shown := _lines(outcome):
-        frame += [] if isinstance(frame[-1], nodes.legend) else [nodes.legend()]
-        frame[-1] += shown
+    shown = _lines(outcome)
+    if shown and isinstance(legend := frame[-1], nodes.legend):
+        legend += shown
+    elif shown:
+        frame += nodes.legend("", *shown)
 
 
 def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build) -> None:

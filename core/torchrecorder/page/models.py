@@ -96,9 +96,8 @@ class ModelRow:
     def facts(self, columns: Iterable[str], translate: Translate = in_english) -> str:
         """A line with the cells of these columns, but for the name, the picture and the tags."""
         cells = ((name, self.cell(name, translate)) for name in columns if name not in ("name", "picture", "tags"))
-        return " · ".join(
-            text if name == "flops" else f"{translate(COLUMNS[name])}:{_TOGETHER}{text}" for name, text in cells if text
-        )
+        said = ((text, "" if name == "flops" else f"{translate(COLUMNS[name])}:{_TOGETHER}") for name, text in cells)
+        return " · ".join(f"{before}{text}" for text, before in said if text)
 
 
 def line_of_inputs(rows: Iterable[ModelRow], columns: Iterable[str], translate: Translate = in_english) -> str:

@@ -132,7 +132,10 @@ class NodeKinds:
         if is_norm(ran):
             return "norm"
         kinds = {op_kind(name) for name in ran}
-        return next((kind for kind in _TOLD_BY_OPS if kind in kinds), "op")
+        for kind in _TOLD_BY_OPS:
+            if kind in kinds:
+                return kind
+        return "op"
 
     def of_call(self, call: int) -> Kind:
         row = self.graph.calls[call]
@@ -148,9 +151,13 @@ class NodeKinds:
         kinds = {op_kind(name) for name in ran}
         if call in self.calling:
             return "attention" if "attention" in kinds and not is_norm(ran) else "block"
+        if is_norm(ran):
+            return "norm"
+        for kind in _TELLING:
+            if kind in kinds:
+                return kind
         is_formula = ran <= POINTWISE | {name for name in ran if op_kind(name) == "act"}
-        other: Kind = "act" if "act" in kinds and is_formula else "op"
-        return "norm" if is_norm(ran) else next((kind for kind in _TELLING if kind in kinds), other)
+        return "act" if "act" in kinds and is_formula else "op"
 
     @cached_property
     def layers(self) -> dict[int, OneLayer]:
@@ -262,7 +269,10 @@ class _Works:
 
 @lru_cache(maxsize=1024)
 def op_kind(name: str) -> Kind:
-    return next((kind for kind, words in _OP_WORDS if plain(name).startswith(words)), "op")
+    for kind, words in _OP_WORDS:
+        if plain(name).startswith(words):
+            return kind
+    return "op"
 
 
 def torch_kind(module: Module) -> Kind:
@@ -270,8 +280,12 @@ def torch_kind(module: Module) -> Kind:
     if not module.native:
         return "op"
     *path, name = module.cls.split(".")
-    known = (_TORCH_FILES[part] for part in path if part in _TORCH_FILES)
-    return "attention" if name == "MultiheadAttention" else next(known, "op")
+    if name == "MultiheadAttention":
+        return "attention"
+    for part in path:
+        if part in _TORCH_FILES:
+            return _TORCH_FILES[part]
+    return "op"
 
 
 def is_norm(ran: set[str]) -> bool:

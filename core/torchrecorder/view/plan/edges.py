@@ -78,7 +78,7 @@ class Ends:
         named: dict[str, tuple[list[int], tuple[str, ...]]] = {}  # the values that one node stands for, and their layer
         for path, values in paths.items():
             layer, (head, dot, _) = layers.get(path), path.partition(".")
-            name = head if dot and head in of_series else names[path]
+            name = head if dot and (head in of_series or path.count(".") > 1) else names[path]
             differs = (f"of {self.outlets.giver(*layer)}",) if layer is not None and name == path else ()
             named.setdefault(name, ([], differs))[0].extend(values)
         for name, (outputs, of_layer) in named.items():
