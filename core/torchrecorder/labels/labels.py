@@ -59,6 +59,7 @@ class Labels:
         self.show = show
         self.kinds = NodeKinds(view.graph)
         self.kind: Callable[[Node], Kind] = self.kinds.of
+        self._lost = lost(view.graph)
         self.flops = flops_by_call(view.graph) if "flops" in show else {}
 
     def box(self, box: Box) -> str:
@@ -310,10 +311,6 @@ class Labels:
         text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
         is_first = thing in self._things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
-
-    @cached_property
-    def _lost(self) -> set[int]:
-        return lost(self.graph)
 
     def _not_run(self, box: Box) -> str:
         """`186 M not run`: how many of the model's parameters the forward does not read, if it is many."""

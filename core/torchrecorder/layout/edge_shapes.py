@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import replace
-from functools import cached_property
 
 from torchrecorder.graph import symbolic
 from torchrecorder.graph.batch import lost
@@ -68,10 +67,7 @@ class _Carried:
         self._view, self._graph = view, view.graph
         self._tree = call_tree(view.graph)
         self._made: dict[int, set[int]] = {}
-
-    @cached_property
-    def lost(self) -> set[int]:
-        return lost(self._graph)
+        self.lost = lost(view.graph)
 
     def value(self, edge: Edge) -> int | None:
         """The value whose shape is said: what the tail gives, or what the head gets, if that is it in fewer axes."""
