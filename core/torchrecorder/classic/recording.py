@@ -90,7 +90,14 @@ class Steps(TorchFunctionMode):
     def _note(self, func: Callable[..., Any], args: Any, kwargs: Any, out: Tensor) -> None:
         """Runs for every operation, most of which autograd follows with all that they read."""
         is_followed = out.requires_grad
-        read = [tensor for tensor in _read(args, kwargs) if not (is_followed and tensor.requires_grad)]
+        read: list[Tensor] = []
+        for arg in args:
+            if (kind := type(arg)) is Tensor or kind is nn.Parameter:
+                read.append(arg)
+            elif arg is not None:
+                tensors_in((arg,), read)
+        read = tensors_in(kwargs.values(), read) if kwargs else read
+        read = [tensor for tensor in read if not (is_followed and tensor.requires_grad)]
         sources = [source for tensor in read if (source := self._source(tensor, out)) is not None]
         if not sources:
             return
@@ -113,16 +120,6 @@ class Steps(TorchFunctionMode):
         if step is not None:
             return step
         return tensor if isinstance(tensor, nn.Parameter) or tensor.requires_grad else None
-
-
-def _read(args: Any, kwargs: Any) -> list[Tensor]:
-    read: list[Tensor] = []
-    for arg in args:
-        if (kind := type(arg)) is Tensor or kind is nn.Parameter:
-            read.append(arg)
-        elif arg is not None:
-            tensors_in((arg,), read)
-    return tensors_in(kwargs.values(), read) if kwargs else read
 
 
 def _name(func: Callable[..., Any]) -> str:

@@ -108,7 +108,10 @@ def _drawn(
         _style([picture for page in pending for picture in page.tried], open_worker, on_modules)
         for page in pending:
             page.plan()
-        _lay_out([picture for page in pending for picture in page.tried], engine)
+        asked = [picture for page in pending for picture in page.tried]
+        answers = iter(engine.layout([dot for picture in asked for dot in picture.dots]))
+        for picture in asked:
+            picture.read([*islice(answers, len(picture.dots))])
 
     while pending:
         for page in pending:
@@ -121,7 +124,9 @@ def _drawn(
     lay_out()
     for page in pending:
         page.pictures += page.tried
-    _in_layers([picture for page in pages for picture in page.pictures if picture.layout is None], engine)
+    left = [picture for page in pages for picture in page.pictures if picture.layout is None]
+    for picture, answer in zip(left, engine.layout([picture.dot for picture in left]) if left else (), strict=True):
+        picture.read_layered(answer)
     return [page.drawing() for page in pages]
 
 
@@ -229,8 +234,12 @@ class _Picture:
             if self.paper is not None:
                 layout = self.paper.place(answers)
                 self.layout = None if layout is None or self._has_faults(layout, _PAPER) else layout
+            elif isinstance(answers[0], EngineError):
+                self.layout = answers[0]
             else:
-                self.layout = self._layered(answers[0])
+                layout = self.layout = arranged(answers[0])
+                if not _is_as_before(self.job):
+                    self._has_faults(layout, _LAYERED)
         except Exception as error:  # output that is not Graphviz's concerns this picture only
             self.layout = _error(self.job, error)
 
@@ -244,14 +253,6 @@ class _Picture:
         if not isinstance(self.layout, Layout) or paper.is_cheaper(other, self.layout):
             self.layout = other
 
-    def _layered(self, answer: str | EngineError) -> Layout | TorchRecorderError:
-        if isinstance(answer, EngineError):
-            return answer
-        layout = arranged(answer)
-        if not _is_as_before(self.job):
-            self._has_faults(layout, _LAYERED)
-        return layout
-
     @property
     def is_poor(self) -> bool:
         """Whether the layout of a paper does not do, or is wide or tangled."""
@@ -263,19 +264,6 @@ class _Picture:
         wrong = faults(self.view, layout)
         self.unproved += [said.format(wrong[0])] if wrong else []
         return bool(wrong)
-
-
-def _lay_out(pictures: Sequence[_Picture], engine: Engine) -> None:
-    """Lays out all in one run of the engine; leaves those for which the paper layout does not do."""
-    answers = iter(engine.layout([dot for picture in pictures for dot in picture.dots]))
-    for picture in pictures:
-        picture.read([*islice(answers, len(picture.dots))])
-
-
-def _in_layers(pictures: Sequence[_Picture], engine: Engine) -> None:
-    answers = engine.layout([picture.dot for picture in pictures]) if pictures else ()
-    for picture, answer in zip(pictures, answers, strict=True):
-        picture.read_layered(answer)
 
 
 def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> ProvedViews:

@@ -22,10 +22,8 @@ def symbolic(graph: Graph, value: int) -> TensorMeta | None:
     meta, axes = graph.values[value].meta, graph.batch.get(value)
     if meta is None or axes is None or (batch := batch_size(graph)) is None:
         return meta
-    sizes = enumerate(meta.shape)
-    return replace(
-        meta, shape=tuple(_symbol(n, batch) if axis in axes and isinstance(n, int) else n for axis, n in sizes)
-    )
+    sizes = ((n, axis in axes) for axis, n in enumerate(meta.shape))
+    return replace(meta, shape=tuple(_symbol(n, batch) if of and isinstance(n, int) else n for n, of in sizes))
 
 
 def lost(graph: Graph) -> set[int]:

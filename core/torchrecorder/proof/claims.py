@@ -1,44 +1,206 @@
-"""The proof of numbers that a picture says besides repeats: what is chosen, `top 8, 16`, and what is `not run`."""
+"""The proof of words: repeats, numbers of parameters, what is chosen, operands beside a line, sizes on lines."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from torchrecorder.graph import Graph
-from torchrecorder.view import View
+from torchrecorder.graph import Graph, Op, symbolic
 
-_TOP = re.compile(r"\btop (\d+(?:, \d+)*)")
+if TYPE_CHECKING:
+    from torchrecorder.layout.model import Layout
+    from torchrecorder.view import Box, Edge, Node, View
+
+_TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled |\beach of )(\d+)(?=\s|$)|(?:^|\s)(\d+) in parallel\b")
+"""`×4`, `called 5 times`, `each of 4 layers` and `6 in parallel`, but no sizes such as `3×3`."""
+_PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
 _REST = re.compile(r"([\d.]+)(?: ([kMBT]))? not run\b")
 _THOUSANDS = "kMBT"
+_TOP = re.compile(r"\btop (\d+(?:, \d+)*)")
+_SIZE = r"(?:\d+|\d*N(?:/\d+)?)"
+_SHAPE = re.compile(rf"{_SIZE}(?:×{_SIZE})*(?= · |$)")
+_SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "truediv": "÷", "matmul": "@", "bmm": "@", "mm": "@"}
+_OTHERS = frozenset(("masked_fill", "where", "gather"))
+_WORDS = frozenset(("its", "transpose", "itself", "both", "constant", "not", "of", "zeros", "ones"))
+"""What may be said in place of the name of what an op reads."""
+_NAME = re.compile(r"[^\W\d]\w*…?")
 
 
-def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
-    """Sentences on numbers of things chosen and of parameters that are not read, where they are others."""
+def faults(view: View, letter: str, layout: Layout) -> Iterator[str]:
+    """Sentences on words in a picture, or in an inset with a letter, that are not true of its Graph."""
+    said = _words_of(layout)
+    for box in view.boxes:
+        yield from _numbers(view.graph, box, said.get(f"{letter}b{box.id}", ""))
+    for node in view.nodes:
+        if node.kind == "call":
+            yield from _numbers(view.graph, node, said.get(f"{letter}{node.id}", ""))
+    yield from _shapes(view, letter, layout)
+    yield from _operands(view, letter, said)
     for node in view.nodes:
         words = said.get(f"{letter}{node.id}", "")
         if node.kind == "call" and (match := _TOP.search(words)):
-            chosen = _chosen(view.graph, node.calls[0])
+            ops = (op for op in view.graph.ops if op.name == "topk")
+            inside = (op for op in ops if any(row.id == node.calls[0] for row in view.graph.around(op.call)))
+            chosen = {op.attrs.get("k") or op.attrs.get("1", "") for op in inside}
             if chosen != {*match[1].split(", ")}:
                 yield f"“{words}” says top {match[1]}, and its layers choose {', '.join(sorted(chosen))}"
-    for box in view.boxes:
-        words = said.get(f"{letter}b{box.id}", "")
-        if match := _REST.search(words):
-            exact = float(match[1]) * 1000 ** (_THOUSANDS.index(match[2]) + 1 if match[2] else 0)
-            rest = _unread(view.graph)
-            room = 0.5001 * 10 ** (math.floor(math.log10(exact)) - 2) if match[2] else 0
-            if abs(rest - exact) > room:
-                yield f"“{words}” says other numbers of parameters that are not run than {rest}"
 
 
-def _chosen(graph: Graph, call: int) -> set[str]:
-    ops = (op for op in graph.ops if op.name == "topk" and any(row.id == call for row in graph.around(op.call)))
-    return {op.attrs.get("k") or op.attrs.get("1", "") for op in ops}
+def _words_of(layout: Layout) -> dict[str, str]:
+    """By key of a node or box the words that stand at it, but for those of a styler."""
+    unstyled = (figure for figure in (*layout.nodes, *layout.boxes) if figure.style.label is None)
+    said = {figure.key: " ".join(word.text for word in figure.words) for figure in unstyled}
+    for title in layout.titles or ():
+        if title.key in said:
+            said[title.key] += f" {title.word.text}"
+    return said
 
 
-def _unread(graph: Graph) -> int:
-    """Number of the parameters that no op reads."""
-    read = {graph.values[value].name: value for op in graph.ops for value in op.inputs}
-    sizes = (graph.values[value].shape for value in read.values() if graph.values[value].kind == "param")
-    return graph.modules[""].params.total - sum(math.prod(int(size) for size in shape) for shape in sizes)
+def _numbers(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
+    if not words:
+        return
+    where = graph.calls[thing.calls[0]].module or "the model"
+    times = [int(match[1] or match[2]) for match in _TIMES.finditer(words)]
+    if thing.repeat > 1 and thing.repeat not in times:
+        yield f"“{words}” does not say that {where} stands for {thing.repeat} calls"
+    if thing.repeat == 1 and times:
+        yield f"“{words}” says {times[0]} calls of {where}, which is one"
+    if "param" in words and (match := _PARAMS.search(words)):
+        modules = dict.fromkeys(graph.calls[call].module for call in thing.calls)
+        totals = [graph.modules[path].params.total for path in modules if path in graph.modules]
+        ways = (totals, _read_apart(graph, thing.calls))
+        if not any(_are_said(match, numbers if match[3] else [sum(numbers)]) for numbers in ways):
+            yield f"“{words}” says other numbers of parameters than {where} has, {', '.join(map(str, totals[:3]))}"
+    if match := _REST.search(words):
+        read: dict[str, int] = {}
+        for op in graph.ops:
+            read |= _read(graph, op)
+        rest = graph.modules[""].params.total - sum(read.values())
+        if not _are_said(match, [rest]):
+            yield f"“{words}” says other numbers of parameters that are not run than {rest}"
+
+
+def _are_said(match: re.Match[str], numbers: Iterable[int]) -> bool:
+    """Whether numbers are what a number with a unit says: three digits, of which zeros at the end are left out."""
+    exact = float(match[1]) * (1000 ** (_THOUSANDS.index(match[2]) + 1) if match[2] else 1)
+    room = 0.5001 * 10 ** (math.floor(math.log10(exact)) - 2) if match[2] else 0
+    return all(abs(number - exact) <= room for number in numbers)
+
+
+def _read(graph: Graph, op: Op) -> dict[str, int]:
+    """Sizes of the parameters that an op reads, by name."""
+    params = (value for value in map(graph.values.__getitem__, op.inputs) if value.kind == "param")
+    return {it.name or "": math.prod(size for size in it.shape if isinstance(size, int)) for it in params}
+
+
+def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
+    """How many parameters each call reads; nothing if two of them read the same one, which counts once."""
+    read: dict[int, dict[str, int]] = {call: {} for call in calls}
+    for op in graph.ops:
+        for row in graph.around(op.call):
+            if row.id in read:
+                read[row.id] |= _read(graph, op)
+    names = [name for sizes in read.values() for name in sizes]
+    return [sum(sizes.values()) for sizes in read.values()] if len(names) == len({*names}) else []
+
+
+def _operands(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
+    """Sentences on ops of two tensors with one line that do not say what the other is, or say what it is not."""
+    graph = view.graph
+    arguments: dict[int, list[str]] = {}
+    for call in graph.calls:
+        for path, value in call.inputs.items():
+            arguments.setdefault(value, []).append(path)
+    heads: dict[int, list[str]] = {}
+    for edge in view.edges:
+        heads.setdefault(edge.head, []).append(edge.part)
+    for node in view.nodes:
+        first = node.parts[0] if node.parts else node
+        words, lines = said.get(f"{letter}{node.id}", ""), heads.get(node.id, [])
+        if node.kind != "op" or first.op is None or not words or len(lines) != 1 or lines[0]:
+            continue
+        op = graph.ops[first.op]
+        name = op.name.strip("_")
+        n_full = sum(0 not in graph.values[value].shape for value in op.inputs)
+        is_of_two = n_full > 1 or (len(op.inputs) == 1 and name in _SIGNS and not op.attrs)
+        if (name not in _SIGNS and name not in _OTHERS) or not is_of_two:
+            continue
+        rest = words.split(" · ")[0].replace(_SIGNS.get(name, name), "", 1).strip()
+        known = _WORDS | {*_names(graph, op, arguments)}
+        cut = (word for word in _NAME.findall(rest) if word not in known)
+        wrong = [word for word in cut if word[-1] != "…" or not any(name.startswith(word[:-1]) for name in known)]
+        if not rest:
+            yield f"“{words}” at node {letter}{node.id} does not say what {op.name} reads beside its line"
+        elif wrong:
+            yield f"“{words}” at node {letter}{node.id} names {wrong[0]}, which {op.name} does not read"
+
+
+def _names(graph: Graph, op: Op, given: Mapping[int, Sequence[str]]) -> Iterator[str]:
+    """All names of what an op reads: of inputs, variables, arguments, and of the layers and functions behind them."""
+    pending, seen = [*op.inputs], set[int]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        row = graph.values[value]
+        yield from (part for path in (row.name or "", *given.get(value, ())) for part in path.split("."))
+        if row.producer is not None:
+            maker = graph.ops[row.producer]
+            yield from (graph.variable(maker), maker.name)
+            yield from (part for call in graph.around(maker.call) for part in call.module.split("."))
+            frame = maker.frame
+            while frame is not None:
+                yield graph.frames[frame].short
+                frame = graph.frames[frame].parent
+            pending += maker.inputs
+
+
+def _shapes(view: View, letter: str, layout: Layout) -> Iterator[str]:
+    """Sentences on lines that say a shape which no value on their way has."""
+    edges: dict[tuple[str, str], list[Edge]] = {}
+    for edge in view.edges:
+        tail = view.nodes[edge.tail]
+        for key in {tail.id, *(tail.links if tail.kind == "from" else ())}:
+            edges.setdefault((f"{letter}{key}", f"{letter}{edge.head}"), []).append(edge)
+    for line in layout.lines:
+        said = _SHAPE.match(line.word)
+        if said is None or said[0].isdigit() or line.ends not in edges:  # the number of an output
+            continue
+        carried = {value for edge in edges[line.ends] for value in _carried(view, edge)}
+        metas = (symbolic(view.graph, value) for value in (*carried, *_of_other_turns(view.graph, carried)))
+        if said[0] not in {"×".join(map(str, meta.shape)) for meta in metas if meta is not None}:
+            yield f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of what it carries"
+
+
+def _carried(view: View, edge: Edge) -> set[int]:
+    """The value that the head reads, and those that it is made of, up to the one that the tail gives."""
+    tails = [view.nodes[edge.tail], *(view.nodes[link] for link in view.nodes[edge.tail].links)]
+    parts = [part for tail in tails for part in (tail, *tail.parts)]
+    calls, ops = {call for part in parts for call in part.calls}, {op for part in parts for op in part.own_ops}
+    value, way = edge.value, {edge.value}
+    while (producer := view.graph.values[value].producer) is not None:
+        op = view.graph.ops[producer]
+        if producer in ops or not calls.isdisjoint(row.id for row in view.graph.around(op.call)):
+            return way
+        if not op.inputs:
+            break
+        value = op.inputs[0]
+        way.add(value)
+    is_end = any(value in part.values for part in parts)
+    return way if is_end else {edge.value}  # a later turn of what is drawn once
+
+
+def _of_other_turns(graph: Graph, carried: Iterable[int]) -> Iterator[int]:
+    """What the same line of code gives elsewhere, of as many elements on each axis."""
+
+    def place(op: Op) -> tuple[object, ...]:
+        return op.source, op.offset, graph.calls[op.call].module
+
+    makers = ((op, value) for value in carried if (op := graph.values[value].producer) is not None)
+    places = {place(graph.ops[op]): graph.values[value].shape for op, value in makers}
+    for row in graph.ops if places else ():
+        if shape := places.get(place(row)):
+            yield from (value for value in row.outputs if graph.values[value].shape == shape)

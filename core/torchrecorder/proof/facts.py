@@ -104,7 +104,6 @@ class GraphFacts:
             if op.name in _LIKE or all(self.is_side[value] for value in op.inputs):
                 for value in op.outputs:
                     self.is_side[value] = True
-
         self._features_beside()
 
     def _features_beside(self) -> None:
@@ -154,6 +153,15 @@ class GraphFacts:
         if len(sources) == 1:
             return of_one and all(self._changes_nothing(op, kernel) for kernel in same)
         return is_view and sum(not self.is_side[value] for value in op.inputs) <= 1
+
+    def moves(self, op: Op, origin: list[int]) -> bool:
+        """Whether an op `is_move`; what it gives then has the origin of what it moves."""
+        if not op.inputs or not self.is_move(op, origin):
+            return False
+        main = next((v for v in op.inputs if not self.is_side[v]), op.inputs[0])
+        for value in op.outputs:
+            origin[value] = origin[main]
+        return True
 
     def _moving(self, op: Op) -> tuple[bool, bool, bool, Sequence[str]]:
         """Whether such ops only move data: always, if it is of one tensor, if it is views alone.

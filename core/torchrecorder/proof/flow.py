@@ -79,13 +79,8 @@ class FlowProof:
 
     def _pass_by(self, op: Op) -> None:
         """Have what is not drawn hand on what it reads, as one thing if it only moves data."""
-        is_move = bool(op.inputs) and self.facts.is_move(op, self.origin)
         sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
-        if is_move:
-            main = next((v for v in op.inputs if not self.facts.is_side[v]), op.inputs[0])
-            for value in op.outputs:
-                self.origin[value] = self.origin[main]
-        elif not self._is_left_out(op.id):
+        if not self.facts.moves(op, self.origin) and not self._is_left_out(op.id):
             words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
             self.unshown.append(Fault("coverage", words, (op.call,)))
         self.come_from.update((value, sources) for value in op.outputs)
@@ -210,18 +205,17 @@ class FlowProof:
         groups: dict[str, list[str]] = {}
         for path in self._given:
             groups.setdefault(path.partition(".")[0], []).append(path)
-        nested = [*groups.items()][1:]
-        return {group for group, paths in nested if len(paths) > 1 and all(map(self._is_kept, paths))}
+        nested = {group: paths for group, paths in [*groups.items()][1:] if len(paths) > 1}
+        given = {group: [v for path in paths for v in self._given[path]] for group, paths in nested.items()}
+        are_kept = (it for it, values in given.items() if all(map(self._is_kept, values)))
+        return {group for group in are_kept if all("." in path for path in nested[group])}
 
-    def _is_kept(self, path: str) -> bool:
-        values = self._given[path]
-        return "." in path and all(self.facts.readers[v] or self._is_written_to_blank(v) for v in values)
-
-    def _is_written_to_blank(self, value: int) -> bool:
+    def _is_kept(self, value: int) -> bool:
+        """Whether something reads a value, or it is written to one without features."""
         row = self.graph.values[value]
         while row.producer is not None and row.id in self.graph.ops[row.producer].mutates:
             row = self.graph.values[self.graph.ops[row.producer].inputs[0]]
-        return row.id != value and self.facts.is_side[row.id]
+        return bool(self.facts.readers[value]) or (row.id != value and self.facts.is_side[row.id])
 
     def _outputs(self) -> Iterator[Fault]:
         nodes: dict[int, set[int]] = {}
@@ -321,9 +315,8 @@ class FlowProof:
 
     def _are_in_a_row(self, box: int, inside: set[int], drawn: set[tuple[int, int]]) -> bool:
         """Whether no layer of a turn needs an earlier one, so that what enters is read by each of them."""
-        calling = {
-            id_ for id_ in inside if any(part.calls for part in (self.view.nodes[id_], *self.view.nodes[id_].parts))
-        }
+        nodes = map(self.view.nodes.__getitem__, inside)
+        calling = {node.id for node in nodes if any(part.calls for part in (node, *node.parts))}
         reached = {head for of, _, _, head in self.across if of == box}
         pending = [*reached]
         while pending:

@@ -56,8 +56,14 @@ class PartsProof:
         for node in self.view.nodes:
             for value in node.values if node.kind == "output" else ():
                 self._note(value, (node.id,), ())
-        carried = self._carried()
-        for pair, words in self._said().items():
+        carried: dict[tuple[int, int], list[int]] = {}
+        for tensor, readers in self._read.items():
+            for head in readers:
+                carried.setdefault((self._tail(tensor), head), []).append(tensor)
+        rows = self.view.nodes
+        edges = [edge for edge in self.view.edges if not edge.back and rows[edge.head].kind != "to"]
+        said = {(tail, edge.head): edge.part for edge in edges for tail in rows[edge.tail].links or (edge.tail,)}
+        for pair, words in said.items():
             yield from self._judged(pair, words, carried.get(pair, ()))
 
     def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
@@ -109,21 +115,6 @@ class PartsProof:
             return nodes[0]
         return next((node.id for node in self.view.nodes if node.kind != "output" and tensor in node.values), -1)
 
-    def _said(self) -> dict[tuple[int, int], str]:
-        """What each edge says, by its ends in one piece."""
-        nodes = self.view.nodes
-        edges = [edge for edge in self.view.edges if not edge.back and nodes[edge.head].kind != "to"]
-        tails = ((edge, nodes[edge.tail].links or (edge.tail,)) for edge in edges)
-        return {(tail, edge.head): edge.part for edge, links in tails for tail in links}
-
-    def _carried(self) -> dict[tuple[int, int], list[int]]:
-        """The tensors of which something goes from one node to another."""
-        carried: dict[tuple[int, int], list[int]] = {}
-        for tensor, readers in self._read.items():
-            for head in readers:
-                carried.setdefault((self._tail(tensor), head), []).append(tensor)
-        return carried
-
     def _shape(self, value: int) -> list[int]:
         return [size if isinstance(size, int) else _NAMED for size in self.graph.values[value].shape]
 
@@ -152,10 +143,8 @@ class PartsProof:
             return True
         apart = _APART.split(words)
         tokens = [[token.strip() for token in _TOKENS.findall(text)] for text in apart]
-        return all(any(self._is(way, path) for way in tokens) for path in paths)
-
-    def _is(self, tokens: Sequence[str], path: _Path) -> bool:
-        return len(tokens) == len(path) and all(map(self._are, tokens, ([step] for step in path)))
+        ways = {path: [way for way in tokens if len(way) == len(path)] for path in paths}
+        return all(any(all(map(self._are, way, ([it] for it in path))) for way in ways[path]) for path in paths)
 
     def _are(self, words: str, steps: Sequence[_Step]) -> bool:
         """Whether parts that are taken of one value are together what some words say."""
@@ -163,7 +152,9 @@ class PartsProof:
         shape = self._shape(self.graph.ops[steps[0][0]].inputs[0])
         if (of := _OF.fullmatch(words)) or words in _HALVES:
             first = self.graph.ops[steps[0][0]]
-            wanted, n = (_numbers(of[1]), int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
+            runs = [run.partition("–") for run in of[1].split(", ")] if of else []  # `1–2, 4`
+            wanted = {at - 1 for start, _, last in runs for at in range(int(start), int(last or start) + 1)}
+            wanted, n = (wanted, int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
             is_equal = len({self.graph.values[value].shape for value in first.outputs}) == 1
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
         if "…" in words:
@@ -197,12 +188,6 @@ class PartsProof:
         ends = [0, *accumulate(sizes)][step[1] : step[1] + 2]
         text = f"{ends[0] or ''}:{ends[1] if ends[1] != shape[axis] else ''}"
         yield from (f"[{':, ' * axis}{text}]", f"[..., {text}]")
-
-
-def _numbers(text: str) -> set[int]:
-    """The positions in `1–2, 4`."""
-    runs = (run.partition("–") for run in text.split(", "))
-    return {at - 1 for first, _, last in runs for at in range(int(first), int(last or first) + 1)}
 
 
 def _is_in_span(words: str, text: str) -> bool:

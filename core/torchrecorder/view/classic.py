@@ -328,12 +328,9 @@ class _Walk:
         found: dict[int, bool] = {}
         for op in self.graph.ops:
             values = [self.graph.values[id_] for id_ in op.inputs]
-            found[self._unit[op.id]] = found.get(self._unit[op.id], False) or any(
-                value.kind in ("input", "param")
-                or value.id in passed
-                or (value.producer is not None and found.get(self._unit[value.producer]))
-                for value in values
-            )
+            unit, made_by = self._unit[op.id], (self._unit[it.producer] for it in values if it.producer is not None)
+            is_given = any(it.kind in ("input", "param") or it.id in passed for it in values)
+            found[unit] = found.get(unit, False) or is_given or any(map(found.get, made_by))
         return found
 
 

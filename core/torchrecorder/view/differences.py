@@ -141,7 +141,8 @@ class _Differences:
             yield Span("", tuple(names))
         elif names and names[0] not in _NO_SETTINGS and (is_drawn or names[0] not in ("getitem", "pad")):
             is_weighted = names[0] in WEIGHTED  # then the sizes of the weights are among what it is given
-            for span in _differing([_arguments(op) for op in ops]):
+            known = _OF_CONV.get(names[0].rstrip("123d"), {})  # by position, too
+            for span in _differing([{known.get(key, key): value for key, value in op.attrs.items()} for op in ops]):
                 is_named = span.name.isidentifier()
                 if (is_named and span.name not in _FOLLOWING) or (not is_named and (is_drawn or not is_weighted)):
                     yield span if is_named else Span(ops[0].name, span.values)
@@ -187,12 +188,6 @@ class _Differences:
                 settings.pop("dilation", None)  # of one place
             self._settings[module.fqn] = settings
         return self._settings[module.fqn]
-
-
-def _arguments(op: Op) -> Mapping[str, str]:
-    """The arguments of an op by name; of a convolution also those that are given by position."""
-    known = _OF_CONV.get(plain(op.name).rstrip("123d"), {})
-    return {known.get(key, key): value for key, value in op.attrs.items()}
 
 
 def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Pair
+from torchrecorder.view.facts import is_no_feature
 from torchrecorder.view.model import Edge, Node, View, in_order
 from torchrecorder.view.op_families import JOINS, POINTWISE, SUMS
 
@@ -149,8 +150,7 @@ class _Spines:
         return self.graph.ops[op].name if _first(node).kind == "op" and op is not None else ""
 
     def _is_of_features(self, edge: Edge) -> bool:
-        meta = self.graph.values[edge.value].meta
-        return self._axes(edge.value) >= _FEATURES and not (meta and meta.dtype.startswith(("int", "uint", "bool")))
+        return self._axes(edge.value) >= _FEATURES and not is_no_feature(self.graph, edge.value)
 
     def _axes(self, value: int) -> int:
         return len(self.graph.values[value].shape)

@@ -158,6 +158,8 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
             low, high = max(leaving.low, coming.low), min(leaving.high, coming.high)
             if tail is head and (y0 <= y1 or len(leaving.points) + len(coming.points) > 2):
                 continue
+            if leaving.low == leaving.high and y1 >= y0:  # from the top down, through the node itself
+                continue
             for x in lanes if leaving.low < leaving.high else [x0]:
                 if low <= x <= high and (x, x) != (x0, x1):
                     long = abs(x - x0) + abs(y1 - y0) + abs(x - x1)

@@ -227,7 +227,7 @@ class Sources:
         """By value that the root gets, its path."""
         for path, value in paths.items():
             self.names.setdefault(value, path)
-        self.groups = grouped([*self.names.values()])
+        self.groups = grouped([*self.names.values()], is_nested=root == 0)
 
     def of(self, read: Read) -> Source | None:
         """The source of a read that no drawn node feeds; None if it is not drawn."""
@@ -264,8 +264,8 @@ class Sources:
         return read.op.name not in WEIGHTED or not read.op.inputs or is_first
 
 
-def grouped(paths: list[str]) -> dict[str, str]:
-    """By path the name of the node that stands for it: long tuples and lists are one node."""
+def grouped(paths: list[str], *, is_nested: bool = True) -> dict[str, str]:
+    """By path the name of the node that stands for it: long tuples and lists are one node, perhaps nested ones too."""
     members: dict[str, list[str]] = {}
     for path in dict.fromkeys(paths):
         head, dot, _ = path.partition(".")
@@ -273,8 +273,8 @@ def grouped(paths: list[str]) -> dict[str, str]:
         members.setdefault(key, []).append(path)
     names: dict[str, str] = {}
     for key, listed in members.items():
-        is_nested = len(listed) > 2 and any(path.count(".") > 1 for path in listed)
-        names.update((path, key if is_nested or len(listed) > tuning.MAX_LISTED else path) for path in listed)
+        is_one = is_nested and len(listed) > 2 and any(path.count(".") > 1 for path in listed)
+        names.update((path, key if is_one or len(listed) > tuning.MAX_LISTED else path) for path in listed)
     return names
 
 

@@ -80,7 +80,11 @@ class _Asides:
         has_data = any(not self._is_aside(tail) for id_ in outputs for tail in self.draft.tails[id_])
         dropped = []
         for node in reversed(self.nodes.values()):
-            is_idle = self._is_idle_output(node, has_data) if node.kind == "output" else self._is_idle(node, outputs)
+            if node.kind == "output":  # it is beside the data, such as given lengths, or a cache
+                is_beside = has_data and all(map(self._is_aside, self.draft.tails[node.id]))
+                is_idle = is_beside or node.name.partition(".")[0] in self._lists
+            else:
+                is_idle = self._is_idle(node, outputs)
             if is_idle or self._is_constant(node):
                 dropped.append(node)
                 self.draft.drop(node.id)
@@ -89,11 +93,6 @@ class _Asides:
                 if self._is_aside(tail) and not self._needs(node, tail):
                     self.draft.part(tail, node.id)
         return dropped
-
-    def _is_idle_output(self, node: Node, has_data: bool) -> bool:
-        """Whether it is beside the data, such as given lengths, or a cache."""
-        is_beside = has_data and all(map(self._is_aside, self.draft.tails[node.id]))
-        return is_beside or node.name.partition(".")[0] in self._lists
 
     def _is_idle(self, node: Node, outputs: list[int]) -> bool:
         """Whether nothing reads it any more, or it leads to no output, no branch of the code, and changes nothing."""
@@ -176,7 +175,9 @@ def _name_in_readers(draft: Draft) -> None:
     n_steps = Counter([*steps, *(box.parent for box in draft.boxes.values())])
     with_weights: set[int] = set()
     for node in [*draft.nodes.values()]:
-        if not _may_be_named(draft, node) or len(draft.heads[node.id]) != 1:
+        is_table = node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
+        is_made = node.kind == "call" and not draft.tails[node.id] and node.repeat == 1 and not draft.is_looped(node.id)
+        if not (is_table or is_made) or len(draft.heads[node.id]) != 1:
             continue
         reader = draft.nodes[next(iter(draft.heads[node.id]))]
         name = draft.graph.ops[reader.op].name if reader.kind == "op" and reader.op is not None else ""
@@ -196,9 +197,3 @@ def _name_in_readers(draft: Draft) -> None:
                 draft.nodes[reader.id] = replace(reader, ops=(*reader.ops, *node.ops))
                 continue  # the weights of a layer whose forward is this function, or all but is
             draft.nodes[reader.id] = replace(reader, parts=(*(reader.parts or (reader,)), node))
-
-
-def _may_be_named(draft: Draft, node: Node) -> bool:
-    if node.kind == "call":
-        return not draft.tails[node.id] and node.repeat == 1 and not draft.is_looped(node.id)
-    return node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
