@@ -10,6 +10,7 @@ from functools import cached_property
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
 from torchrecorder.view import Span
+from torchrecorder.view.differences import INDEX
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
 
@@ -54,6 +55,9 @@ def of_all(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
     """A formula with all values of a number that is another one elsewhere, `x × 64, 16`, and the other spans."""
     rest = []
     for span in spans:
+        if span.name == INDEX:
+            text = text.replace(*(f"[{index.strip('()')}]" for index in reversed(span.values)))
+            continue
         sign = SYMBOLS.get(plain(span.name), "")
         number = f"{sign} {_short(span.values[0])}"
         if sign and text.endswith(number):

@@ -66,8 +66,10 @@ class Labels:
         if is_loop(box):
             return clean(" · ".join((f"each step ×{box.repeat}", *box.differs)), MAX_NAME + MAX_LINE)
         module = self._module(box.calls[0])
-        is_one = box.period == 1
-        name = self._run_name(box.calls, box.parent) if is_one else relative(self._home(box), self._path(box.parent))
+        around = self._path(box.parent)
+        name = relative(self._home(box), around)
+        if box.period == 1 or name == around != "":  # which the box around it says
+            name = ", ".join(self._run_name(box.calls[i :: box.period], box.parent) for i in range(box.period))
         name = "" if _NUMBERS.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike

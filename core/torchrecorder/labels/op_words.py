@@ -11,7 +11,7 @@ from torchrecorder.labels.names import clean
 from torchrecorder.labels.operands import COMPARED, MADE, UNNAMED, name_of, with_operands
 from torchrecorder.labels.summaries import among, setting
 from torchrecorder.view import Span
-from torchrecorder.view.differences import values_of
+from torchrecorder.view.differences import INDEX, values_of
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
@@ -37,11 +37,12 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     name = plain(op.name)
     if names := values_of(spans, ""):
         return Label(clean(with_operands(op, others or {}, among([*map(spoken, names)])), MAX_NAME))
-    if name == "getitem" and len(spans) == 1:
+    index = values_of(spans, INDEX)
+    if name == "getitem" and len(spans) == 1 and not index:
         axes = zip(*(_bare(value).split(", ") for value in spans[0].values), strict=False)
         return Label(f"[{clean(', '.join(' … '.join(dict.fromkeys((of[0], of[-1]))) for of in axes), _MAX_INDEX)}]")
     called = with_operands(op, others or {})
-    if spans:
+    if spans and not index:
         facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
         return Label(called, clean(" · ".join(facts), MAX_LINE))
     if name in SYMBOLS:
@@ -58,7 +59,7 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     if name in ("getitem", "setitem"):
         number = op.attrs.get("2", "")
         what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""
-        return Label(f"{what}[{clean(_index(graph, op), _MAX_INDEX)}]")
+        return Label(f"{what}[{clean(_bare(index[0]) if index else _index(graph, op), _MAX_INDEX)}]")
     return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(_weight(graph, op), MAX_LINE))
 
 

@@ -20,7 +20,7 @@ _LISTED, _SIZES_LISTED, _BEGINNING = 5, 2, 3  # of more values that differ, the 
 _UNTOLD = names(
     """
     padding output_padding padding_mode padding_idx eps momentum inplace bias affine track_running_stats
-    elementwise_affine ceil_mode count_include_pad return_indices class params
+    elementwise_affine ceil_mode count_include_pad return_indices class params index
     """
 )
 """Settings that a picture does not need to say of layers which it shows closed."""

@@ -120,6 +120,7 @@ ROUNDNESS = 0.55
 
 # Lines back to the next turn of a loop.
 
+MOST_HOOKS = 3  # rooms for lines back that are tried, each a lane larger at both sides: pointer_generator
 BACK_AIR = 8.0  # between a lane back and what it passes at its sides: CRDNN
 BACK_PAST = 2.9  # between a lane back and what it passes at its ends: random loops of the tests at twice
 BACK_REACH = 13.0  # from the side of a node to a lane: an arrow and a round corner: CRDNN

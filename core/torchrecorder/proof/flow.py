@@ -58,8 +58,12 @@ class FlowProof:
         through = {value: got for call in dict.fromkeys(closed) for value, got in self.facts.given_back(call).items()}
         for id_ in self.coverage.ops:
             op = self.graph.ops[id_]
-            if id_ in uncovered:
-                self._pass_by(op)
+            if id_ in uncovered:  # it hands on what it reads, as one thing if it only moves data
+                sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
+                if not self.facts.moves(op, self.origin) and not self._is_left_out(id_):
+                    words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
+                    self.unshown.append(Fault("coverage", words, (op.call,)))
+                self.come_from.update((value, sources) for value in op.outputs)
             else:
                 self._read(op)
                 made = frozenset((id_,))
@@ -76,14 +80,6 @@ class FlowProof:
     def _sources(self, value: int) -> frozenset[int]:
         sources = self.come_from.get(value)
         return frozenset((-1 - value,)) if sources is None else sources
-
-    def _pass_by(self, op: Op) -> None:
-        """Have what is not drawn hand on what it reads, as one thing if it only moves data."""
-        sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
-        if not self.facts.moves(op, self.origin) and not self._is_left_out(op.id):
-            words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
-            self.unshown.append(Fault("coverage", words, (op.call,)))
-        self.come_from.update((value, sources) for value in op.outputs)
 
     def _read(self, op: Op) -> None:
         nodes, turns_of = self.coverage.nodes, self.coverage.turns

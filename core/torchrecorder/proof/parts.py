@@ -27,6 +27,7 @@ _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"([\d–, ]+) of (\d+)")
 _SPAN = re.compile(r"(\d+)(?:…(\d+))?")
+_COUNT = re.compile(r"(?:(\d+) − )?(\d*)(?<![a-z])t\b(?: \+ (\d+))?")
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _HALVES = {"1st half": 0, "2nd half": 1}
@@ -70,8 +71,9 @@ class PartsProof:
         tail, head = (self.view.nodes[id_] for id_ in pair)
         name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
-        turns = [[*turn] for tensor in tensors for turn in self._read[tensor][head.id].values()]
-        if words and not (turns and all(self._is_true(words, paths) for paths in turns)):
+        loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
+        turns = [(dict(turn).get(loop, 0), [*paths]) for by_turn in read for turn, paths in by_turn.items()]
+        if words and not (turns and all(self._is_true(at_turn(words, turn), paths) for turn, paths in turns)):
             yield Fault("flow", f"{name} does not carry {words}", calls)
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
@@ -188,6 +190,17 @@ class PartsProof:
         ends = [0, *accumulate(sizes)][step[1] : step[1] + 2]
         text = f"{ends[0] or ''}:{ends[1] if ends[1] != shape[axis] else ''}"
         yield from (f"[{':, ' * axis}{text}]", f"[..., {text}]")
+
+
+def at_turn(words: str, turn: int) -> str:
+    """An index in a turn of a loop, with numbers in place of `t`, `2t + 1`, `5 − t`."""
+
+    def number(match: re.Match[str]) -> str:
+        top, times, more = match.groups()
+        counted = turn * int(times or 1)
+        return str(int(top) - counted if top else counted + int(more or 0))
+
+    return _COUNT.sub(number, words)
 
 
 def _is_in_span(words: str, text: str) -> bool:

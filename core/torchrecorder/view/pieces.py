@@ -15,13 +15,15 @@ from typing import NamedTuple
 
 from torchrecorder.graph.model import Op
 from torchrecorder.view.facts import frames_around
-from torchrecorder.view.model import Edge, Node, View
+from torchrecorder.view.model import Box, Edge, Node, View, boxes_around
 from torchrecorder.view.op_families import PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
 
 _MOST = 2
 """Parts that are named each; of more the number is said."""
 _NUMBER = re.compile(r"\d+")
+_SHRINKING = re.compile(r"[\[(]?:\d")
+"""Beginning of an index whose first number may be another one in each turn, `n`: fewer and fewer of a batch."""
 _ORDINALS = ("1st", "2nd")
 _THINGS = (0, 1)
 """Axes of tokens and channels."""
@@ -105,6 +107,7 @@ class _Parts:
             yield from ((output, value, None) for value in output.values)
 
     def _told(self) -> Iterator[tuple[_Read, str]]:
+        nodes = self._view.nodes
         for origin, by_node in self._taken.items():
             texts = {node: self._words(taken) for node, taken in by_node.items()}
             turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
@@ -112,7 +115,8 @@ class _Parts:
             is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
             is_told = is_same and len(by_node) <= _MOST and _is_told(next(iter(by_node.values())))
             if len({*texts.values()}) > 1 or is_told:
-                yield from (((origin, node), _span(own)) for node, own in turns.items())
+                for node, own in turns.items():
+                    yield (origin, node), counting(own, self._view.boxes, nodes[node].box) or _span(own)
 
     def _with_part(self, edge: Edge, words: Mapping[_Read, str], origins: Iterable[int]) -> Edge:
         if edge.back:
@@ -253,6 +257,27 @@ def _span(turns: Sequence[str]) -> str:
     numbers = zip(*map(_NUMBER.findall, turns), strict=True)
     spans = iter([of[0] if len({*of}) == 1 else f"{of[0]}…{of[-1]}" for of in numbers])
     return _NUMBER.sub(lambda _: next(spans), turns[0])
+
+
+def counting(texts: Sequence[str], boxes: Sequence[Box], box: int | None) -> str:
+    """The indices in the turns of the loop around as one, `(:, t + 1)`; empty if no number in them counts the turns."""
+    loops = (each.repeat for each in boxes_around(boxes, box) if each.around and each.repetition == "loop")
+    if len(texts) != next(loops, 0) or len({*map(_pattern, texts)}) > 1 or "-" in texts[0]:
+        return ""
+    words = [*map(_counted, zip(*(map(int, _NUMBER.findall(text)) for text in texts), strict=True))]
+    if words and not words[0] and _SHRINKING.match(texts[0]):
+        words[0] = "n"
+    rest = iter(words)
+    return _NUMBER.sub(lambda _: next(rest), texts[0]) if all(words) and any("t" in word for word in words) else ""
+
+
+def _counted(numbers: Sequence[int]) -> str:
+    """`t`, `2t + 1`, `5 − t`; the number if it is one; empty if it grows by no fixed step."""
+    first, step = numbers[0], numbers[1] - numbers[0]
+    if not step or any(number != first + i * step for i, number in enumerate(numbers)):
+        return str(first) if len({*numbers}) == 1 else ""
+    times = f"{abs(step)}t" if abs(step) > 1 else "t"
+    return f"{first} − {times}" if step < 0 else f"{times} + {first}" if first else times
 
 
 def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:

@@ -172,20 +172,8 @@ _Group = list[Edge]
 def shortened(view: View) -> View:
     """The View with its far edges cut; itself if there are none."""
     rank = ranks(len(view.nodes), view.edges)
-    skips_to: defaultdict[int, _Group] = defaultdict(list)
-    for edge in view.edges:
-        if edge.skip:
-            skips_to[edge.head].append(edge)
-    crowds = []
-    for head, group in skips_to.items():
-        from_afar = [edge for edge in group if rank[head] - rank[edge.tail] > tuning.CROWD_SPAN]
-        if len(group) > tuning.CROWD and len(from_afar) > 1:
-            crowds.append(from_afar)
-    in_crowd = {edge for group in crowds for edge in group}
-    forward = [edge for edge in view.edges if not edge.back and edge not in in_crowd]
-    far = [edge for edge in forward if rank[edge.head] - rank[edge.tail] > tuning.FAR]
-    groups = [*crowds, *_together(view, far, rank)]
-    return _cut(view, groups, far) if groups else view
+    far = [edge for edge in view.edges if not edge.back and rank[edge.head] - rank[edge.tail] > tuning.FAR]
+    return _cut(view, _together(view, far, rank), far) if far else view
 
 
 def ranks(n: int, edges: Iterable[Edge]) -> list[int]:

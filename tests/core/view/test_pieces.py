@@ -30,7 +30,7 @@ SAID = {
     "class_token": {"q > turn: [:, 1:]", "q > cat: [:, :1]"},
     "latent": {"encoder > decoder: 1st half"},
     "heads": {"qkv > q_norm: 1 of 3", "qkv > k_norm: 2 of 3", "qkv > scaled_dot_product_attention: 3 of 3"},
-    "steps": {"embed > step: [0…2]"},
+    "steps": {"embed > step: [t]"},
     "halves": set[str](),
     "carried": {"stem > sum: [:, 5:]", "stem > layers.0: [:, :5]", "mul > sum: [:, 1:]"},
     "adas": {

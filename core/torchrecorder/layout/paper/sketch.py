@@ -18,14 +18,13 @@ from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.compose import Composer
 from torchrecorder.layout.paper.exchange import Orders
 from torchrecorder.layout.paper.figures import Figures
-from torchrecorder.layout.paper.ladder import Ladder
+from torchrecorder.layout.paper.ladder import NoWayAcross
 from torchrecorder.layout.paper.lanes import Blocked
 from torchrecorder.layout.paper.named import Edges, Nameable
 from torchrecorder.layout.paper.panels import Panels
 from torchrecorder.layout.paper.placement import Placement, crossings, placement
 from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking
 from torchrecorder.layout.paper.towers import Towers
-from torchrecorder.layout.paper.ushape import NoWayAcross
 from torchrecorder.view import View
 
 _TRIES = 20  # a limit of time; each try lets one more line come to a box from above
@@ -51,6 +50,7 @@ class Sketch:
         self._is_narrow = False  # whether words are broken into more lines
         self._towers: Towers | None = None  # the plan with one thing below the other
         self._text: Callable[[int | None], float] | None = None  # as `Cards` has it
+        self._hooks = 1  # how much room there is for lines back
         self._has_u = False
         self._has_ladder = False
         self._panels = Panels(view, named)
@@ -164,11 +164,11 @@ class Sketch:
                 if same is None:
                     plans.append(columns)
                     tried.append(ways[-1])
-                if not any(isinstance(shape, Ladder) for shape in columns.shapes.values()):
+                if all(shape.is_u for shape in columns.shapes.values()):
                     break
             placements.append(min(ways, key=lambda way: way.price))
         self._has_u = any(columns.shapes for columns in plans)
-        self._has_ladder = any(isinstance(shape, Ladder) for columns in plans for shape in columns.shapes.values())
+        self._has_ladder = any(not shape.is_u for columns in plans for shape in columns.shapes.values())
         return placements
 
     @property
@@ -189,6 +189,7 @@ class Sketch:
             is_narrow=self._is_narrow,
             is_sideways=self.is_sideways,
             towers=self._towers,
+            hooks=self._hooks,
         )
         for _ in range(_TRIES):
             try:
@@ -202,7 +203,9 @@ class Sketch:
             except NoWayAcross:  # `_simplify` does without the U
                 break
             except NoWayBack:
-                return Placement.failed("something stands in the way back to the next step")
+                if self._hooks == tuning.MOST_HOOKS:
+                    return Placement.failed("something stands in the way back to the next step")
+                self._hooks = composer.hooks = self._hooks + 1
             else:
                 figures = Figures(
                     self._view,

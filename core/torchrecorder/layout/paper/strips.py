@@ -39,7 +39,6 @@ class Strip:
     """Whether it is the inside of a box that will be turned over."""
     is_bound: bool = False
     """Whether what enters comes in its order, which an exchange would tangle outside."""
-    wanted: dict[RowItem, float] = field(default_factory=dict)  # least distance from the beginning
     left: float = 0.0
     right: float = 0.0
     height: float = 0.0
@@ -61,7 +60,7 @@ class Strip:
         rows = tuple(tuple(item.key for item in row) for row in self.rows)
         first = Order(rows, sides(self.wires) if self.is_tower else {})
         price = self._arranged(box, first)
-        is_hooked = any(item.is_hooked for row in self.rows for item in row)  # lines back come later
+        is_hooked = any(item.hooks for row in self.rows for item in row)  # lines back come later
         if not (self._crossed or self._out_of_order() > 0) or (is_hooked and not self.is_tower):
             return
         same = tuple(frozenset(row) for row in rows)
@@ -214,7 +213,6 @@ class Strip:
         high: list[RowItem] = []
         for r, row in enumerate(self.rows):
             own = [item for item in row if item.last == r]
-            y = max([y, *(self.wanted.get(item, 0.0) for item in row)])
             above = max(item.middle for item in own)
             boxed = any(item.piece for item in own)
             for item in row:
@@ -240,6 +238,8 @@ class Strip:
         arrow, word = tuning.ARROW_ROOM if is_last else self._arrow(r + 1), max(item.word for item in self.rows[r])
         if self.rows[r][0].is_port and r == 0:
             return self.lead + max(arrow, self.over_entries + room + arrow - 3.0 if room else 0.0)
+        hooks = max(item.hooks for row in self.rows[r : r + 2] for item in row)
+        room += 2 * tuning.TRACK * max(hooks - 1, 0)  # for lines back, where the usual room does not do
         if not is_last and self.rows[r + 1][0].is_port:
             return max(tuning.PORT_GAP, room + 3.0 if room else 0.0)
         to_box = not is_last and any(item.piece for item in self.rows[r + 1])

@@ -227,7 +227,7 @@ class Sources:
         """By value that the root gets, its path."""
         for path, value in paths.items():
             self.names.setdefault(value, path)
-        self.groups = grouped([*self.names.values()], is_nested=root == 0)
+        self.groups = grouped([*self.names.values()])
 
     def of(self, read: Read) -> Source | None:
         """The source of a read that no drawn node feeds; None if it is not drawn."""
@@ -264,18 +264,13 @@ class Sources:
         return read.op.name not in WEIGHTED or not read.op.inputs or is_first
 
 
-def grouped(paths: list[str], *, is_nested: bool = True) -> dict[str, str]:
-    """By path the name of the node that stands for it: long tuples and lists are one node, perhaps nested ones too."""
+def grouped(paths: list[str]) -> dict[str, str]:
+    """By path the name of the node that stands for it: long tuples and lists are one node."""
     members: dict[str, list[str]] = {}
     for path in dict.fromkeys(paths):
         head, dot, _ = path.partition(".")
-        key = head if dot else ("" if path.isdigit() else path)
-        members.setdefault(key, []).append(path)
-    names: dict[str, str] = {}
-    for key, listed in members.items():
-        is_one = is_nested and len(listed) > 2 and any(path.count(".") > 1 for path in listed)
-        names.update((path, key if is_one or len(listed) > tuning.MAX_LISTED else path) for path in listed)
-    return names
+        members.setdefault(head if dot else "" if path.isdigit() else path, []).append(path)
+    return {path: key if len(of) > tuning.MAX_LISTED else path for key, of in members.items() for path in of}
 
 
 def lists(graph: Graph, paths: Mapping[str, Sequence[int]]) -> set[str]:

@@ -169,7 +169,7 @@ class Interiors:
         return module is not None and given > module.params.total and longest <= tuning.SHORT_LIST
 
     def _given(self, call: int) -> set[str]:
-        """The modules that a call calls and that are no part of its own."""
+        """The modules that a call calls and that are not part of its own."""
         own = f"{self.graph.calls[call].module}."
         called = {self.graph.calls[child].module for child in self.tree.children[call]} & self.graph.modules.keys()
         return {path for path in called if call and not path.startswith(own)}
