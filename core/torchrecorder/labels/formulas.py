@@ -42,14 +42,13 @@ def in_short(graph: Graph, node: Node, limit: int, base: int = 0) -> str:
     reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
-    is_turn = any(op.call == own.call and op.attrs != own.attrs for op, own in twins)
+    is_turn = any(op.call == twin.call and op.attrs != twin.attrs for op, twin in twins)
     index = [span.values for span in node.spans if span.name == INDEX]
     for said, here in index:
         written = written.replace(f"[{here.strip('()')}]", f"[{said.strip('()')}]")
-    if (is_turn and not index) or {span.name for span in node.spans} & {
-        graph.ops[op].name for op in ops
-    }:  # another one in each turn
-        written = ""
+    own = {graph.ops[op].name for op in ops}
+    if (is_turn and not index) or any(span.name in own for span in node.spans):
+        written = ""  # another one in each turn
     if written and "…" not in written:
         return written
     counted = Counter(plain(graph.ops[op].name) for op in sorted(ops))

@@ -27,8 +27,6 @@ MOST = 0.5
 """Share of the parameters that hides the model if it is closed."""
 FAR = 25
 """Ranks that an edge spans before it is cut."""
-TOGETHER = 10
-"""Ranks within which readers of one thing, in one box, share the node that names it."""
 
 # What is drawn once for many.
 
