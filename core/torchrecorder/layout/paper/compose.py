@@ -12,7 +12,7 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
-from torchrecorder.layout.paper.exchange import Order, RowSets, least_crossed
+from torchrecorder.layout.paper.exchange import Orders, least_crossed
 from torchrecorder.layout.paper.heights import stages_apart
 from torchrecorder.layout.paper.ladder import UP, Ladder
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
@@ -36,7 +36,7 @@ class Composer:
         titles: Sequence[str],
         words: Mapping[tuple[int, int], str],
         columns: Columns,
-        orders: dict[RowSets, Order],
+        orders: Orders,
         *,
         is_narrow: bool,
         is_sideways: bool,
