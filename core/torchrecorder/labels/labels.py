@@ -10,7 +10,7 @@ from itertools import groupby, takewhile
 from math import prod
 
 from torchrecorder.graph import Module, symbolic
-from torchrecorder.graph.batch import batch_size, lost
+from torchrecorder.graph.batch import lost
 from torchrecorder.labels.formulas import in_short, last_telling, of_all
 from torchrecorder.labels.names import (
     bare,
@@ -59,6 +59,7 @@ class Labels:
         self.show = show
         self.kinds = NodeKinds(view.graph)
         self.kind: Callable[[Node], Kind] = self.kinds.of
+        self._lost = lost(view.graph)
         self.flops = flops_by_call(view.graph) if "flops" in show else {}
 
     def box(self, box: Box) -> str:
@@ -311,12 +312,6 @@ class Labels:
         is_first = thing in self._things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
 
-    @cached_property
-    def _doubtful(self) -> set[int]:
-        """Values with a size as large as the batch, of which it is not known whether it is that."""
-        size = batch_size(self.graph) or 1
-        return {value for value in lost(self.graph) if size in self.graph.values[value].shape} if size > 1 else set()
-
     def _not_run(self, box: Box) -> str:
         """`186 M not run`: how many of the model's parameters the forward does not read, if it is many."""
         module, is_whole = self._module(box.calls[0]), box.calls[0] == 0 and self.graph.info.failure is None
@@ -418,7 +413,7 @@ class Labels:
         count = len(node.values)
         if count > 1:
             return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")
-        has_shape = node.values and "shapes" in self.show and node.values[0] not in self._doubtful
+        has_shape = node.values and "shapes" in self.show and node.values[0] not in self._lost
         shape = tensor(symbolic(self.graph, node.values[0]), self.show) if has_shape else ""
         return Label(
             clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE)

@@ -30,6 +30,8 @@ _THINGS = (0, 1)
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _LOOSE = ("param", "buffer", "const")
+_RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
+"""Outputs of torch's layers by class, as their documentation calls them."""
 
 
 class _Cut(NamedTuple):
@@ -57,8 +59,22 @@ _Alike = Callable[[int, Node], Iterable[int]]
 
 
 def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Edge, ...]:
-    """The edges of a view with the parts that they carry."""
-    return _Parts(view, visible).edges(alike)
+    """The edges of a view with the parts that they carry, or the arguments and outputs of layers that they are."""
+    parts = _Parts(view, visible)
+    edges = parts.edges(alike)
+    arguments = {edge: word for edge in edges if (word := parts.argument(edge))}
+    outputs = {edge: parts.output(edge) for edge in edges}
+    said = _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
+    is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
+    return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
+
+
+def _apart(words: Mapping[Edge, str], ends: Sequence[int]) -> dict[Edge, str]:
+    """The words of those edges that have others with other words at the same end."""
+    by_end: dict[int, set[str]] = {}
+    for end, word in zip(ends, words.values(), strict=True):
+        by_end.setdefault(end, set()).add(word)
+    return {edge: word for end, (edge, word) in zip(ends, words.items(), strict=True) if len(by_end[end]) > 1}
 
 
 class _Parts:
@@ -130,6 +146,26 @@ class _Parts:
         if not said:  # what the last turn of a loop gives
             said = {words.get((self._traced(edge.value)[0], edge.head), "")}
         return replace(edge, part=said.pop()) if len(said) == 1 else edge
+
+    def argument(self, edge: Edge) -> str:
+        """The one argument of a layer opened in an inset that an edge brings, if it is no skip."""
+        tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
+        names = set[str]()
+        for path, value in self._graph.calls[head.calls[0]].inputs.items() if head.inset and not edge.skip else ():
+            origin, _ = self._traced(value)
+            if origin in tail.values or self._tail(origin) in (tail.id, *tail.links):
+                names.add(path.partition(".")[0])
+        return names.pop() if len(names) == 1 else ""
+
+    def output(self, edge: Edge) -> str:
+        """What an edge brings that is not the first output of a layer: `h`, `output 1`, `loss`."""
+        tail, value = self._view.nodes[edge.tail], self._traced(edge.value)[0]
+        if tail.kind != "call" or tail.parts or tail.repeat > 1 or self._view.nodes[edge.head].kind == "output":
+            return ""
+        given, module = self._graph.calls[tail.calls[0]].outputs, self._visible.tree.module(tail.calls[0])
+        at, path = next(((i, path) for i, (path, output) in enumerate(given.items()) if output == value), (0, ""))
+        names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and module.native else ()
+        return "" if not at else names[at] if at < len(names) else f"output {path}" if path[0].isdigit() else path
 
     def _tail(self, value: int) -> int | None:
         """The node whose op made a value."""

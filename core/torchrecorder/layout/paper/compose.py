@@ -123,6 +123,7 @@ class Composer:
                 wire.is_open = True
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
                 heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
+                heads = [f"output {name}" if name[:1].isdigit() else name for name in heads]
                 heads = heads if len(heads) < tuning.NAMED else [heads[0], "…", heads[-1]]
                 wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
         segments = self._panels.by_box[None].segments
