@@ -100,7 +100,7 @@ def pictures(outcomes: dict[DiagramRequest, Outcome]) -> None:
     for outcome in outcomes.values():
         diagram = outcome.loaded().diagram
         assert diagram is not None, outcome.error
-        diagram.inline_svg()
+        _ = diagram.svg
 
 
 def _check(settings: Settings, requests: list[DiagramRequest]) -> None:
@@ -139,7 +139,7 @@ from torchrecorder.request import Settings, read_request
 root = Path(sys.argv[1])
 request = read_request("nets.net.Net(2)", {"shape": "1,8"})
 outcome = Pipeline(Settings.for_project(root, path=["."])).run([request])[request]
-assert outcome.diagram and outcome.diagram.inline_svg()
+assert outcome.diagram and outcome.diagram.svg
 print(*sorted({"torch", "graphviz", "nets", "numpy", "subprocess"} & set(sys.modules)))
 """
 

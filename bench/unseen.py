@@ -23,7 +23,14 @@ import torch
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "core")]
 
-from bench import held_131_sequences, held_131_vision, held_sequences, held_vision  # noqa: E402
+from bench import (  # noqa: E402
+    held_131_sequences,
+    held_131_vision,
+    held_173_sequences,
+    held_173_vision,
+    held_sequences,
+    held_vision,
+)
 from bench import unseen_sequences as sequences  # noqa: E402
 from bench import unseen_vision as vision  # noqa: E402
 from bench.guesses import recorded  # noqa: E402
@@ -179,6 +186,8 @@ NETS = [
     Entry("own/albef", held_sequences.ALBEF, given(numbers(3, 3, 32, 32), words(3, 12))),
     *held_131_vision.NETS,
     *held_131_sequences.NETS,
+    *held_173_vision.NETS,
+    *held_173_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 

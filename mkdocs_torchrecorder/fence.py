@@ -154,8 +154,9 @@ def _fence_at(lines: Sequence[str], at: int) -> tuple[PlacedFence | None, int]:
     if kind == "-automatic":
         fence = replace(_fence("".join(inner).strip()), raw=raw)
     else:
-        read = _read_models if kind else read_fence
-        body = Body("", fault=problem) if problem or ours is None else read(ours["header"], inner)
+        body = Body("", fault=problem)
+        if ours is not None and not problem:
+            body = read_fence(ours["header"], inner, is_list=bool(kind))
         fence = Fence(body, raw, is_list=bool(kind))
     return PlacedFence(fence, opening["prefix"], at, end), end
 
@@ -186,11 +187,10 @@ def _in_cell(line: str, at: int) -> PlacedFence | None:
 def _misspelt(info: str) -> str:
     """Problem of the first word behind the ticks, if it is like ours."""
     words = info.replace("{", " ").replace("}", " ").split()[:2]
-    plain = [re.sub(r"[\W_]", "", word).lower() for word in words]
-    is_meant = plain and (
-        "".join(plain) == LANGUAGE or plain[0].startswith(LANGUAGE) or get_close_matches(plain[0], [LANGUAGE], 1, _NEAR)
-    )
-    written = " ".join(words) if "".join(plain) == LANGUAGE else "".join(words[:1])
+    first, *others = [*(re.sub(r"[\W_]", "", word).lower() for word in words), ""]
+    is_whole = "".join((first, *others)) == LANGUAGE
+    is_meant = is_whole or first.startswith(LANGUAGE) or get_close_matches(first, [LANGUAGE], 1, _NEAR)
+    written = " ".join(words) if is_whole else "".join(words[:1])
     return f"{written!r} is not a known word for a fence, did you mean {LANGUAGE}?" if is_meant else ""
 
 
@@ -203,9 +203,9 @@ def _inner_lines(lines: Sequence[str], at: int, opening: re.Match[str], *, is_ou
     ticks, prefix = opening["ticks"], continued(opening["prefix"])
     is_item = prefix != opening["prefix"]
     for line in lines[at + 1 :]:
-        text = _without_prefix(line, prefix) if prefix else line
-        if text is None:
-            break
+        if not line.startswith(prefix) and line.strip(" >" if ">" in prefix else " "):
+            break  # it does not belong to the block that the prefix makes
+        text = line[len(prefix) :] if line.startswith(prefix) else ""
         end = text.strip() if is_item else text.rstrip()
         if end == ticks or (is_ours and len(end) > len(ticks) and end == ticks[0] * len(end)):
             return inner, text
@@ -215,28 +215,18 @@ def _inner_lines(lines: Sequence[str], at: int, opening: re.Match[str], *, is_ou
     return [], ""
 
 
-def _without_prefix(line: str, prefix: str) -> str | None:
-    """The line behind the prefix; None if it does not belong to the block that the prefix makes."""
-    if line.startswith(prefix):
-        return line[len(prefix) :]
-    return None if line.strip(" >" if ">" in prefix else " ") else ""
-
-
-def read_fence(first: str, lines: Sequence[str]) -> Body:
+def read_fence(first: str, lines: Sequence[str], *, is_list: bool = False) -> Body:
     header = read_header(first)
+    if is_list:
+        from torchrecorder.site import read_list  # few pages have one
+
+        return read_list([*filter(None, (header.target,)), *lines], header.options)
     body = Body.read(lines, header.target, header.options)
     problems, options = [*header.problems, *body.problems], dict(body.options)
     named = options.pop("target", None)
     if named and body.target:
         problems.append(f"two models are named, {body.target} and {named}")
     return replace(body, target=body.target or named or "", options=options, problems=tuple(problems))
-
-
-def _read_models(first: str, lines: Sequence[str]) -> Body:
-    from torchrecorder.site import read_list
-
-    header = read_header(first)
-    return read_list([*filter(None, (header.target,)), *lines], header.options)
 
 
 def automatic_fence(body: Body | None, name: str) -> str:
@@ -273,13 +263,11 @@ def replace_markers(text: str, replacement: Callable[[Fence, str], str]) -> str:
 
 def show_examples(text: str) -> str:
     """The HTML with the fence itself in place of a marker that has come into shown or hidden text."""
-    if _MARKER_START not in text:
-        return text
 
     def raw(fence: Fence, _: str) -> str:
         return html.escape(fence.raw, quote=False)
 
-    return _SHOWN.sub(lambda part: replace_markers(part[0], raw), text)
+    return _SHOWN.sub(lambda part: replace_markers(part[0], raw), text) if _MARKER_START in text else text
 
 
 def without_shown(text: str) -> str:
@@ -291,9 +279,8 @@ def _fence(data: str) -> Fence:
     """Fence in a marker, which is looked at by one event of a build after the other."""
     try:
         values = json.loads(base64.urlsafe_b64decode(data))
-        said: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in values["body"].items()
-        }
+        said: dict[str, Any] = values["body"]
+        said |= {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
         fence = Fence(**{**values, "body": Body(**said)})
         if _types(fence) == _types(_EMPTY) and _types(fence.body) == _types(_EMPTY.body):
             return fence

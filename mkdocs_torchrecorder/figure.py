@@ -157,9 +157,8 @@ class PageFiller:
             if diagram is not None and (shown.is_grid or "picture" in shown.columns):
                 picture = (self.save or data_address)(diagram.without_foot().standalone_svg())
             rows.append(ModelRow(listed, outcome, url, picture))
-        attributes = _attributes(
-            options.get("name") or "", ("torchrecorder-models", *(options.get("class") or "").split()), _LIST
-        )
+        classes = ("torchrecorder-models", *(options.get("class") or "").split())
+        attributes = _attributes(options.get("name") or "", classes, _LIST)
         caption = caption or escape(options.get("caption") or "")
         return f"<figure{attributes}>{models_html(shown, rows, caption, self.translate)}</figure>"
 

@@ -120,9 +120,7 @@ _BLOCK = re.compile(
 
 def with_block(fence: Fence, page: MarkdownPage, md: Markdown) -> tuple[Fence | None, list[Message]]:
     """The fence of a documented class as the block that shows it wants it, None for no diagram, and what is wrong."""
-    hook = (
-        getattr(md.inlinePatterns["mkdocs-autorefs"], "hook", None) if "mkdocs-autorefs" in md.inlinePatterns else None
-    )
+    hook = getattr(_registered(md.inlinePatterns, "mkdocs-autorefs"), "hook", None)
     extra = getattr(getattr(hook, "config", None), "extra", None)
     if not isinstance(extra, Mapping) or KEY not in extra:
         return (fence if fence.is_wanted else None), []

@@ -110,8 +110,7 @@ def with_references(html: str) -> str:
     classes = dict.fromkeys(match[1] for match in _LINKS.finditer(html))
     if not classes:
         return html
-    wanted = "".join(
-        f'<autoref identifier="{name}" optional>{cls}</autoref>' for cls in classes for name in names_of_class(cls)
-    )
+    names = ((cls, name) for cls in classes for name in names_of_class(cls))
+    wanted = "".join(f'<autoref identifier="{name}" optional>{cls}</autoref>' for cls, name in names)
     before, end, after = _LINKS.sub(r'data-class="\1"', html).rpartition("</figure>")
     return f'{before}<span class="torchrecorder-references" hidden>{wanted}</span>{_ADDRESSES}{end}{after}'

@@ -60,19 +60,15 @@ def note_class(app: Sphinx, what: str, name: str, obj: Any, options: object, lin
         location = f"{file}:{docstring}:{field.line + 1 if field else 1}"  # as Sphinx shows it
         obstacle, own = why_class_not_tried(name, obj), field.text if field else None
         asked = Asked(app.env.docname, location, name, None, False, own, obstacle, defined)
-        classes[name] = DocumentedClass(asked, docstring, _is_module(obj))
+        bases = obj.__mro__ if isinstance(obj, type) else ()
+        is_mocked = any("__sphinx_mock__" in vars(base) for base in bases)
+        is_module = any((base.__module__, base.__name__) in _MODULE for base in bases) or (None if is_mocked else False)
+        classes[name] = DocumentedClass(asked, docstring, is_module)
 
 
 def classes_of_document(env: BuildEnvironment) -> dict[str, DocumentedClass]:
     """Classes that autodoc showed while the current document was read, by dotted name."""
     return cast(dict[str, DocumentedClass], env.temp_data.setdefault(_CLASSES, {}))
-
-
-def _is_module(obj: Any) -> bool | None:
-    bases = obj.__mro__ if isinstance(obj, type) else ()
-    if any((base.__module__, base.__name__) in _MODULE for base in bases):
-        return True
-    return None if any("__sphinx_mock__" in vars(base) for base in bases) else False
 
 
 class NamesCollector(DocumentCollector):
@@ -155,9 +151,9 @@ def _end_of_docstring(content: nodes.Element, docstring: str) -> int:
     return end
 
 
-def close_tall(frame: nodes.Element, outcome: Outcome | None, place: str) -> None:
+def close_tall(frame: nodes.Element, outcome: Outcome, place: str) -> None:
     """Put the figure under a summary that readers open, if its diagram is to stand there."""
-    if outcome is not None and outcome.is_closed(place):
+    if outcome.is_closed(place):
         summary = closed_figure(title=outcome.title(_))
         frame.replace_self(summary)
         summary += frame
@@ -179,7 +175,10 @@ class PlaceSummaries(SphinxTransform):
     """Behind the places of diagrams."""
 
     def apply(self, **kwargs: Any) -> None:
-        for node, names in [*self._described(), *self._listed()]:
+        autosummary = sys.modules.get("sphinx.ext.autosummary")  # nothing else makes such tables
+        tables = self.document.findall(autosummary.autosummary_table) if autosummary else ()
+        listed = [(it, [xref["reftarget"] for xref in it.findall(addnodes.pending_xref)]) for it in tables]
+        for node, names in [*self._described(), *listed]:
             if len(names) >= FEWEST_MODELS:
                 request = Asked(self.env.docname, self.env.docname, "", Body(""), is_table=True)
                 place = diagram_placeholder(request=request, rows=[], names=tuple(names))
@@ -199,8 +198,3 @@ class PlaceSummaries(SphinxTransform):
             if asked.is_automatic:
                 found.setdefault(id(outer.parent), (outer, []))[1].append(asked.target)
         yield from found.values()
-
-    def _listed(self) -> Iterator[tuple[nodes.Element, Sequence[str]]]:
-        autosummary = sys.modules.get("sphinx.ext.autosummary")  # nothing else makes such tables
-        for table in self.document.findall(autosummary.autosummary_table) if autosummary else ():
-            yield table, [xref["reftarget"] for xref in table.findall(addnodes.pending_xref)]

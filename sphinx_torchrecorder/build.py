@@ -20,7 +20,7 @@ import hashlib
 import json
 import multiprocessing
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
@@ -123,11 +123,13 @@ class RequestCollector(DocumentCollector):
     attribute = "torchrecorder_requests"
 
     def collect(self, app: Sphinx, doctree: nodes.document) -> list[_Conditional]:
-        requests = [
-            (request, (*_conditions(node),))
-            for node in doctree.findall(diagram_placeholder)
-            for request in node.get("rows", [node["request"]])
-        ]
+        requests: list[_Conditional] = []
+        for node in doctree.findall(diagram_placeholder):
+            conditions, around = list[str](), node.parent
+            while around is not None:
+                conditions += [around["expr"]] if isinstance(around, addnodes.only) else []
+                around = around.parent
+            requests += ((request, (*conditions,)) for request in node.get("rows", [node["request"]]))
         if multiprocessing.parent_process() is None:  # what another process reads is merged later
             _expect(app, requests)
         return requests
@@ -152,12 +154,6 @@ def models_among(names: Iterable[str], results: Mapping[Asked, Outcome]) -> list
     """Places of the automatic diagrams of classes with such names, in their order."""
     drawn = {asked.target: asked for asked, outcome in results.items() if asked.is_automatic and outcome.diagram}
     return [drawn[name] for name in dict.fromkeys(names) if name in drawn]
-
-
-def _conditions(node: nodes.Node) -> Iterator[str]:
-    while (node := node.parent) is not None:
-        if isinstance(node, addnodes.only):
-            yield node["expr"]
 
 
 def _bodies(app: Sphinx, site: Site[Asked], requests: Iterable[_Conditional]) -> dict[Asked, Body]:
@@ -259,15 +255,13 @@ def keep_signatures(app: Sphinx, exception: Exception | None) -> None:
 
 
 def _keep_signatures(app: Sphinx, build: Build) -> None:
-    before = build.signatures_before
-    now = sorted(build.signatures.items())
+    before, now = build.signatures_before, sorted(build.signatures.items())
     after = {name: signature if name in build.written else before.get(name, "") for name, signature in now}
-    if after == before:
-        return
-    file = _signatures_file(app)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"version": ENV_VERSION, "folder": str(app.outdir), "documents": after}, indent=1)
-    file.write_text(text + "\n", encoding="utf-8")
+    if after != before:
+        file = _signatures_file(app)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"version": ENV_VERSION, "folder": str(app.outdir), "documents": after}, indent=1)
+        file.write_text(text + "\n", encoding="utf-8")
 
 
 def _changed_documents(app: Sphinx, build: Build) -> list[str]:

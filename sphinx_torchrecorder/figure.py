@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.builders import Builder
 from sphinx.environment import BuildEnvironment
 from sphinx.locale import get_translation
 from sphinx.util.osutil import relative_uri
@@ -66,9 +65,8 @@ def inline(
     width, height = options.size(natural)
     if options.figwidth == "image" or (options.align in ("left", "right") and not options.figwidth):
         # Text flows around, so the caption must not make the figure wider.
-        frame["width"] = width or (
-            f"calc({height} * {natural / diagram.size[1]:.4g})" if height else f"{natural:.0f}px"
-        )
+        by_height = f"calc({height} * {natural / diagram.size[1]:.4g})" if height else f"{natural:.0f}px"
+        frame["width"] = width or by_height
         options = replace(options, width=width and "100%", height=height, scale=100)
     elif options.figwidth:
         frame["width"] = options.figwidth
@@ -133,15 +131,15 @@ def show_table(frame: nodes.Element, outcome: Outcome) -> None:
 
 
 def _rows(outcome: Outcome) -> nodes.tgroup:
-    names, *rows = outcome.rows(_)
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    texts = outcome.rows(_)
+    head, *rows = ([nodes.entry("", nodes.paragraph(text, text)) for text in row] for row in texts)
+    return _group([max(map(len, column)) for column in zip(*texts, strict=True)], head, rows)
+
+
+def _group(widths: Sequence[int], head: Iterable[nodes.Node], rows: Iterable[Iterable[nodes.Node]]) -> nodes.tgroup:
     columns = (nodes.colspec(colwidth=width) for width in widths)
-    head, body = nodes.thead("", _row(names)), nodes.tbody("", *map(_row, rows))
-    return nodes.tgroup("", *columns, head, body, cols=len(names))
-
-
-def _row(texts: Sequence[str]) -> nodes.row:
-    return nodes.row("", *(nodes.entry("", nodes.paragraph(text, text)) for text in texts))
+    body = nodes.tbody("", *(nodes.row("", *entries) for entries in rows))
+    return nodes.tgroup("", *columns, nodes.thead("", nodes.row("", *head)), body, cols=len(widths))
 
 
 def error_box(target: str, reasons: Sequence[str]) -> nodes.Node:
@@ -150,8 +148,7 @@ def error_box(target: str, reasons: Sequence[str]) -> nodes.Node:
     paragraphs = [nodes.paragraph("", text) for text in reasons]
     items = (nodes.list_item("", paragraph) for paragraph in paragraphs)
     reason = nodes.bullet_list("", *items) if len(paragraphs) > 1 else paragraphs[0]
-    classes = ["torchrecorder-error", "error"]
-    return nodes.admonition("", nodes.title("", title), reason, classes=classes)
+    return nodes.admonition("", nodes.title("", title), reason, classes=["torchrecorder-error", "error"])
 
 
 def unforeseen_box(build: Build, asked: Asked, unexpected: Exception) -> nodes.Node:
@@ -195,25 +192,23 @@ def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build) ->
             return
     else:
         shown = ModelList.of(asked.body)
-    named = _named_figures(site.results, site.app.builder, asked.docname)
-    outcomes = map(site.shown, places)
-    rows = [ModelRow(*row, named.get(row[1].request.recording, "")) for row in rows_of(shown, outcomes)]
+    addresses: dict[object, str] = {}  # of figures with names, by what they record
+    for place, outcome in site.results.items():
+        if name := outcome.request.figure.name:
+            to = (
+                site.app.builder.get_relative_uri(asked.docname, place.docname)
+                if place.docname != asked.docname
+                else ""
+            )
+            addresses.setdefault(outcome.request.recording, f"{to}#{nodes.make_id(name)}")
+    known = rows_of(shown, map(site.shown, places))
+    rows = [ModelRow(*row, addresses.get(row[1].request.recording, "")) for row in known]
     writer = _ModelsWriter(shown, site.app, asked.docname, has_pictures=build.form == "inline")
     is_grid = shown.is_grid and build.form == "inline"
     cards = nodes.bullet_list("", *map(writer.card, rows), classes=["torchrecorder-grid"]) if is_grid else None
     said = line_of_inputs(rows, writer.columns, _)
     below = [_paragraph(nodes.Text(said), classes=["torchrecorder-remark"])] if said else []
     placeholder.replace_self([cards or writer.table(rows), *below])
-
-
-def _named_figures(results: Mapping[Asked, Outcome], builder: Builder, docname: str) -> dict[object, str]:
-    """Addresses of the figures with names, seen from a document, by what they record."""
-    addresses: dict[object, str] = {}
-    for place, outcome in results.items():
-        if name := outcome.request.figure.name:
-            to = builder.get_relative_uri(docname, place.docname) if place.docname != docname else ""
-            addresses.setdefault(outcome.request.recording, f"{to}#{nodes.make_id(name)}")
-    return addresses
 
 
 class _ModelsWriter:
@@ -225,11 +220,8 @@ class _ModelsWriter:
         from torchrecorder.site import COLUMNS
 
         heads = {name: _(COLUMNS[name]) for name in self.columns}
-        lines = [nodes.row("", *self._entries(row)) for row in rows]
-        widths = (nodes.colspec(colwidth=max(6, len(head))) for head in heads.values())
-        head = nodes.thead("", nodes.row("", *(_entry(name, nodes.Text(text)) for name, text in heads.items())))
-        group = nodes.tgroup("", *widths, head, nodes.tbody("", *lines), cols=len(heads))
-        return nodes.table("", group)
+        head = (_entry(name, nodes.Text(text)) for name, text in heads.items())
+        return nodes.table("", _group([max(6, len(text)) for text in heads.values()], head, map(self._entries, rows)))
 
     def card(self, row: ModelRow) -> nodes.list_item:
         if not row.is_drawn:

@@ -73,12 +73,10 @@ def _address(link: nodes.reference) -> str:
 
 
 def _resolve(app: Sphinx, node: pending_xref, inner: nodes.Element) -> nodes.Node | None:
-    env = app.env
-    domain = env.get_domain("py")
+    env, (docname, kind, target) = app.env, (node[name] for name in ("refdoc", "reftype", "reftarget"))
+    resolve = env.get_domain("py").resolve_xref
     try:
-        link: nodes.Node | None = domain.resolve_xref(
-            env, node["refdoc"], app.builder, node["reftype"], node["reftarget"], node, inner
-        )
+        link: nodes.Node | None = resolve(env, docname, app.builder, kind, target, node, inner)
         if link is None:
             link = app.emit_firstresult("missing-reference", env, node, inner, allowed_exceptions=(NoUri,))
         return link

@@ -111,7 +111,10 @@ def draw(
     drawn = partial(_drawn, options=options, styler=styler, engine=engine, width=str(width or ""))
     model: Any = _built(net, seed)
     chosen = _inputs(model, given, named, shape, inputs, seed)
-    record = partial(_record, model, seed=seed, mode=mode)
+
+    def record(made: Inputs, run: Run) -> Graph:
+        return capture(model, made.args, made.kwargs, mode=mode, run=run, seed=seed, guessed=made.guessed)
+
     try:
         guessed = partial(record_guessed, model, record, run=run, seed=seed, mode=mode)
         return drawn(guessed() if chosen is None else record(chosen, run))
@@ -121,10 +124,6 @@ def draw(
             with suppress(TorchRecorderError):
                 error.diagram = drawn(error.graph)
         raise
-
-
-def _record(model: nn.Module, inputs: Inputs, run: Run, *, seed: int, mode: Mode) -> Graph:
-    return capture(model, inputs.args, inputs.kwargs, mode=mode, run=run, seed=seed, guessed=inputs.guessed)
 
 
 def _unfit(width: object) -> tuple[str, ...]:
@@ -141,9 +140,8 @@ def _built(net: object, seed: int) -> object:
         return load_model(net, seed)
     if not (isinstance(net, type) and issubclass(net, nn.Module)):
         if not isinstance(module := as_module(net), nn.Module):
-            raise TypeError(
-                f"draw(net, x) takes the model first, an nn.Module or its dotted name; this is {type(net).__name__}"
-            )
+            what = "the model first, an nn.Module or its dotted name"
+            raise TypeError(f"draw(net, x) takes {what}; this is {type(net).__name__}")
         return module
     if needed := needed_arguments(net):
         call = f"{net.__name__}({', '.join(f'{name}=…' for name in needed)})"
@@ -208,9 +206,8 @@ def _advice(
     holder = given[0] if len(given) == 1 else None
     if isinstance(holder, (tuple, list)) and not _is_shape(holder):
         return f"the {type(holder).__name__} was given as one argument; draw(net, *args) gives each of its own"
-    return (
-        "the dict was given as one argument; draw(net, **kwargs) gives each of its own" if type(holder) is dict else ""
-    )
+    is_dict = type(holder) is dict
+    return "the dict was given as one argument; draw(net, **kwargs) gives each of its own" if is_dict else ""
 
 
 def _unknown(model: object, named: Mapping[str, Any]) -> Iterator[str]:

@@ -16,8 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from torchrecorder.classic.recording import ClassicCall, ClassicRecording, Pairs
-from torchrecorder.classic.walk import (
+from torchrecorder.classic.recording import (
+    ClassicCall,
+    ClassicRecording,
+    Pairs,
     can_follow,
     leaf_acc,
     leaf_dummy,
@@ -215,7 +217,12 @@ class Before(partial[Any]):
                 elif known.parent is not None:
                     known.name = name  # that of the module that was called last, as in 1.0.3
             taken: Pairs = {}
-            take = partial(_take, rec=rec, node=node, scope=_scope(rec, node))
+            # the layer from which this one is called now; None for the model
+            scope, caller = rec.nodes.get(node.parent), rec.calls.current
+            is_elsewhere = caller is not None and caller.module is not node.parent
+            if caller is not None and is_elsewhere and any(child is node.fn for child in caller.module.children()):
+                scope = rec.nodes[caller.module]  # a second layer has it as a child, and calls it
+            take = partial(_take, rec=rec, node=node, scope=scope if isinstance(scope, LayerNode) else None)
             args = _swapped(args, taken, take)
             if kwargs:
                 kwargs = _swapped(kwargs, taken, take)
@@ -237,15 +244,6 @@ def _swapped(value: Any, pairs: Pairs, swap: Callable[[Tensor], _Passed]) -> Any
         return pairs[id(tensor)][1]
 
     return map_tensors(value, once)
-
-
-def _scope(rec: ClassicRecording, node: LayerNode) -> LayerNode | None:
-    """The layer from which this one is called now; None for the model."""
-    scope, caller = rec.nodes.get(node.parent), rec.calls.current
-    is_elsewhere = caller is not None and caller.module is not node.parent
-    if caller is not None and is_elsewhere and any(child is node.fn for child in caller.module.children()):
-        scope = rec.nodes[caller.module]  # a second layer has it as a child, and calls it
-    return scope if isinstance(scope, LayerNode) else None
 
 
 def _take(tensor: Tensor, rec: ClassicRecording, node: LayerNode, scope: LayerNode | None) -> _Passed:

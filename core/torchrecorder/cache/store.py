@@ -211,11 +211,7 @@ class Store:
 
 
 def write_whole(file: Path, data: bytes, *, is_lasting: bool = True) -> None:
-    """Write a file, and the folders above it, so that a reader, or a machine that stops, sees the old or the new one.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Write a file, and the folders above it; a reader, or a machine that stops, sees the old or the new one whole."""
     file.parent.mkdir(parents=True, exist_ok=True)
     name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile lets only the owner read it
     try:
@@ -238,11 +234,7 @@ def entry_name(kind: Kind, key: str) -> str:
 
 
 def objects_of(kind: Kind, entry: Entry) -> list[str]:
-    """The hashes of the objects that an entry leads to.
-
-    Raises:
-        KeyError: It lacks the field that names the one behind it.
-    """
+    """The hashes of the objects that an entry leads to; raises KeyError if it does not name the one behind it."""
     digests = [str(entry[OBJECTS[kind]]), str(entry.get("modules", ""))]
     return [digest for digest in digests if digest]  # a failure may have no Graph
 
@@ -286,11 +278,7 @@ def object_name(digest: str) -> str | None:
 
 
 def object_of(data: bytes | None, digest: str) -> bytes | None:
-    """The data of a file, unpacked, if it is what its hash says.
-
-    Raises:
-        FormatError: It is larger than an object may be.
-    """
+    """The data of a file, unpacked, if it is what its hash says; raises as `unpacked`."""
     content = unpacked(data) if data else data
     return content if content is not None and hashlib.sha256(content).hexdigest() == digest else None
 

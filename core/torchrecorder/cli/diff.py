@@ -12,7 +12,7 @@ from torchrecorder.cli.shared import (
     STDOUT,
     Commands,
     add_command,
-    add_option,
+    add_options,
     add_places,
     settings_here,
     write,
@@ -58,10 +58,7 @@ def add_to(commands: Commands) -> None:
     file.add_argument("-o", "--output", default=STDOUT, metavar="FILE", help=help_)
     names = ",".join((*_WORDS, *PICTURES))
     file.add_argument("--format", metavar=f"{{{names}}}", help="what is written to standard output (default: txt)")
-    for stage, title in _GROUPS.items():
-        group = parser.add_argument_group(title)
-        for option in (option for option in _OPTIONS if option.stage == stage):
-            add_option(group, option)
+    add_options(parser, _GROUPS, _OPTIONS)
     add_places(parser, ("engine", "ENGINE"))
 
 
@@ -132,12 +129,10 @@ def _wanted(revision: Revision, targets: set[str]) -> list[Committed]:
 
 def _graphs(arguments: argparse.Namespace) -> list[Graph]:
     """The Graphs of files and of targets; those are recorded if nothing true is kept of them."""
-    targets = _targets(arguments)
-    recorded = (
-        Pipeline(settings_here(arguments), retries=True).graphs([_request(target, arguments) for target in targets])
-        if targets
-        else []
-    )
+    targets, recorded = _targets(arguments), list[Graph]()
+    if targets:
+        pipeline = Pipeline(settings_here(arguments), retries=True)
+        recorded = pipeline.graphs([_request(target, arguments) for target in targets])
     by_name = dict(zip(targets, recorded, strict=True))
     return [by_name[model] if model in by_name else read_graph(Path(model)) for model in arguments.models]
 

@@ -13,7 +13,7 @@ from torchrecorder.cli.shared import (
     STDOUT,
     Commands,
     add_command,
-    add_option,
+    add_options,
     add_places,
     cache_remarks,
     said,
@@ -82,13 +82,9 @@ def add_to(commands: Commands) -> None:
     names = ",".join(kind.name for kind in FILE_TYPES)
     help_ = "what is written where no ending says it (default: txt; in a folder svg)"
     file.add_argument("--format", metavar=f"{{{names}}}", help=help_)
-    for stage, title in _GROUPS.items():
-        group = draw.add_argument_group(title)
-        for option in (option for option in OPTIONS if option.stage == stage):
-            if option in _OFFERED:
-                add_option(group, option)
-            else:  # known only so that `check` can say what they are
-                group.add_argument(f"--{option.name}", nargs="?", const="", help=argparse.SUPPRESS)
+    add_options(draw, _GROUPS, _OFFERED)
+    for option in _PAGE_OPTIONS:  # known only so that `check` can say what they are
+        draw.add_argument(f"--{option.name}", nargs="?", const="", help=argparse.SUPPRESS)
     add_places(draw, ("remote", "URL"), ("engine", "ENGINE"))
 
 
@@ -148,9 +144,8 @@ def run(arguments: argparse.Namespace) -> int:
     pipeline = Pipeline(settings, PersistentWorker.of_thread, retries=True)
     targets = dict.fromkeys(name for target in arguments.targets for name in _names(target, pipeline))
     if not targets:
-        raise OptionError(
-            ("none of the models that match can be drawn; name one with its arguments: pkg.Net(width=64)",)
-        )
+        problem = "none of the models that match can be drawn; name one with its arguments: pkg.Net(width=64)"
+        raise OptionError((problem,))
     wanted, given = _type(arguments), written(arguments, _OFFERED)
     of_recording = {option.name for option in OPTIONS if option.stage == "recording"}
     heeded = {name: text for name, text in given.items() if name in of_recording | wanted.heeds}

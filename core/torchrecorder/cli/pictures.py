@@ -1,16 +1,24 @@
-"""`torchrecorder update` and `torchrecorder check` without a documentation: pictures in the files of a project."""
+"""`torchrecorder update` and `torchrecorder check`: a documentation's recordings, or pictures in files of a project."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from torchrecorder.cli import projects
 from torchrecorder.cli.projects import Checked, checked
-from torchrecorder.cli.shared import FAILED, Commands, cache_remarks, print_json, said, show_progress
+from torchrecorder.cli.shared import (
+    Commands,
+    add_command,
+    add_json,
+    add_setting,
+    cache_remarks,
+    report,
+    said,
+    show_progress,
+)
 from torchrecorder.errors import LeftOut, OptionError, OutOfDate, TorchRecorderError
 from torchrecorder.files.contents import content, has_row, pictures_of
 from torchrecorder.files.kept import Kept, State
@@ -21,13 +29,72 @@ from torchrecorder.pipeline.collecting import Collected
 from torchrecorder.request import DiagramRequest, RecordingRequest, is_pattern, place
 from torchrecorder.request.models import ListedModel
 
+_UPDATES = """\
+examples:
+  torchrecorder update docs              # then commit the folder that the setting for the cache names
+  torchrecorder update docs --retry      # also what failed before
+  torchrecorder update                   # pictures in files, as pyproject.toml and comments in README.md ask for them
+"""
+_CHECKS = """\
+examples:
+  torchrecorder check docs               # needs no torch; for a hook, or before a release
+  torchrecorder check docs --json
+  torchrecorder check                    # pictures in files
+"""
+
 
 def add_update(commands: Commands) -> None:
-    projects.add_update(commands, update)
+    parser = add_command(
+        commands,
+        "update",
+        lambda arguments: (update if arguments.docs is None else projects.run_update)(arguments),
+        help="record what is missing or out of date in a project",
+        description="Record what is missing or out of date in a project, into its committed cache.",
+        epilog=_UPDATES,
+        check=_problems_of_update,
+    )
+    _add_places(parser)
+    add_setting(parser, "remote", "URL")
+    parser.add_argument("--retry", action="store_true", help="try again what failed, even if it has not changed")
+    help_force = "without DOCS: overwrite also what was edited by hand since it was written"
+    parser.add_argument("--force", action="store_true", help=help_force)
+    where = parser.add_mutually_exclusive_group()
+    help_jobs = "how many processes record at once (default: as many as there are processors)"
+    where.add_argument("--jobs", type=int, metavar="N", help=help_jobs)
+    where.add_argument("--dask", metavar="ADDRESS", help="record on the cluster of this dask scheduler")
+
+
+def _problems_of_update(arguments: argparse.Namespace) -> list[str]:
+    problems = ["--jobs: write 1 or more"] if arguments.jobs is not None and arguments.jobs < 1 else []
+    if arguments.docs is None and arguments.dask:
+        problems.append("--dask records a documentation: name its folder, as in torchrecorder update docs --dask …")
+    if arguments.docs is not None and arguments.force:
+        problems.append("--force is for pictures in files: leave out the documentation")
+    return problems
 
 
 def add_check(commands: Commands) -> None:
-    projects.add_check(commands, check)
+    parser = add_command(
+        commands,
+        "check",
+        lambda arguments: (check if arguments.docs is None else projects.run_check)(arguments),
+        help="list the diagrams of a project that are out of date",
+        description="List the diagrams of a project that are out of date, and why. Exit status 1 if any is.",
+        epilog=_CHECKS,
+    )
+    _add_places(parser)
+    parser.add_argument("--verify", action="store_true", help="record all again and compare; needs torch")
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
+    help_ = (
+        "the folder of conf.py or mkdocs.yml or of the pages, or the file itself (default: the pictures in files of the"
+        " project here, as its pyproject.toml and comments in its README ask for them)"
+    )
+    parser.add_argument("docs", metavar="DOCS", type=Path, nargs="?", help=help_)
+    help_ = "ask the hub if models that name no commit of it have another one now; needs huggingface_hub"
+    parser.add_argument("--hub", action="store_true", help=help_)
+    add_json(parser)
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -37,25 +104,13 @@ def check(arguments: argparse.Namespace) -> int:
     looked.look_for_models(Pipeline(project.settings, writes_committed=True), asks=False)
     states = looked.states(verify=arguments.verify)
     wrong = [state for state in states if state.verdict != "fresh"]
-    if arguments.json:
-        print_json({"files": [_row(it) for it in states], "out_of_date": len(wrong), "remarks": looked.remarks})
-        return FAILED if wrong else 0
-    for remark in looked.remarks:
-        print(f"torchrecorder: {remark}", file=sys.stderr)
-    for state in wrong:
-        print(f"{state.verdict.upper():8} {_shown(state.part)}: {state.reason}")
+    rows = [{"file": it.part.file, "place": it.part.place, "verdict": it.verdict, "reason": it.reason} for it in states]
+    shown = ((it, it.part.place if it.part.block else f"{it.part.file} ({it.part.place})") for it in wrong)
+    lines = [f"{state.verdict.upper():8} {where}: {state.reason}" for state, where in shown]
     places, left = ({it.part.place for it in some} for some in (states, wrong))
-    print(f"{_counted(len(places))}, {f'{len(left)} to be written' if left else 'all fresh'}")
-    return FAILED if wrong else 0
-
-
-def _row(state: State) -> dict[str, str]:
-    part = state.part
-    return {"file": part.file, "place": part.place, "verdict": state.verdict, "reason": state.reason}
-
-
-def _shown(part: FilePart) -> str:
-    return part.place if part.block is not None else f"{part.file} ({part.place})"
+    lines.append(f"{_counted(len(places))}, {f'{len(left)} to be written' if left else 'all fresh'}")
+    answer = {"files": rows, "out_of_date": len(wrong), "remarks": looked.remarks}
+    return report(arguments, answer, lines, remarks=looked.remarks, is_good=not wrong)
 
 
 def _counted(places: int) -> str:
@@ -105,7 +160,10 @@ class _Looked:
         known = [part for part in parts if not self.refusal(part)[1]]
         asked = [request for part in known for request in part.requests]
         olds = [DiagramRequest(request.old) for request in asked if request.old is not None]
-        rows = {row.request: row for row in self._checked([*asked, *olds], verify=verify)}
+        collected = Collected(self.project.settings, (*asked, *olds), asks_hub=self.asks_hub)
+        checks, remarks = checked(collected, verify=verify)
+        self.remarks += [remark for remark in remarks if remark not in self.remarks]
+        rows = {row.request: row for row in checks}
         shown = [it for it in parts if not (it.request and it.request.is_tried) or it.request.recording in rows]
         return [self._state(part, rows) for part in shown]
 
@@ -115,15 +173,8 @@ class _Looked:
         for part in parts:
             other = by_file.setdefault(part.file, part) if part.block is None else part
             if other.asks != part.asks:
-                raise OptionError(
-                    (f"{part.place}: {part.file} is written by {other.place}, too; write another folder",)
-                )
-
-    def _checked(self, requests: list[DiagramRequest], *, verify: bool = False) -> list[Checked]:
-        collected = Collected(self.project.settings, tuple(requests), asks_hub=self.asks_hub)
-        rows, remarks = checked(collected, verify=verify)
-        self.remarks += [remark for remark in remarks if remark not in self.remarks]
-        return rows
+                problem = f"{part.file} is written by {other.place}, too; write another folder"
+                raise OptionError((f"{part.place}: {problem}",))
 
     def _expanded(self, part: FilePart) -> Iterator[FilePart]:
         """The part, its patterns made into the models that match them, and the pictures that it shows."""
@@ -169,18 +220,11 @@ def update(arguments: argparse.Namespace) -> int:
     project.settings = replace(project.settings, jobs=arguments.jobs or processors())
     done = _Update(project, retries=arguments.retry, overwrites=arguments.force, asks_hub=arguments.hub)
     places = done.run()
-    if arguments.json:
-        print_json({"written": done.written, "errors": done.errors, "remarks": sorted(done.remarks)})
-        return FAILED if done.errors else 0
-    for remark in sorted(done.remarks):
-        print(f"torchrecorder: {remark}", file=sys.stderr)
-    for where, error in done.errors.items():
-        print(f"torchrecorder: error: {where}: {error}", file=sys.stderr)
-    for file in done.written:
-        print(f"wrote {file}")
-    failed = f", {len(done.errors)} failed and left as they were" if done.errors else ", all fresh"
-    print(f"{_counted(places)}{failed}")
-    return FAILED if done.errors else 0
+    failed = f"{len(done.errors)} failed and left as they were" if done.errors else "all fresh"
+    lines = (*(f"wrote {file}" for file in done.written), f"{_counted(places)}, {failed}")
+    remarks, errors = sorted(done.remarks), done.errors
+    answer = {"written": done.written, "errors": errors, "remarks": remarks}
+    return report(arguments, answer, lines, remarks=remarks, errors=errors, is_good=not errors)
 
 
 class _Update:
@@ -206,7 +250,9 @@ class _Update:
         self._left_out = {it.target: it.reason for it in errors if isinstance(it, LeftOut)}
         while True:  # what is newly recorded says what a part is to show, and has a picture in a table of a pattern
             states = self.looked.states()
-            wrong = [it for it in states if (it.verdict != "fresh" or it.is_old) and not self._is_refused(it)]
+            refused = {it: why for it in states if (why := self.looked.refusal(it.part)[1])}
+            self.errors |= {state.part.place: why for state, why in refused.items()}
+            wrong = [it for it in states if (it.verdict != "fresh" or it.is_old) and it not in refused]
             asked = dict.fromkeys(request for state in wrong for request in state.part.requests)
             if not (new := [request for request in asked if request not in self._drawn]):
                 break
@@ -215,11 +261,6 @@ class _Update:
         self.remarks |= {f"note: {target} is left out: {why}" for target, why in self._left_out.items()}
         self.remarks |= {*self.looked.remarks, *cache_remarks(self._pipeline)}
         return len({state.part.place for state in states})
-
-    def _is_refused(self, state: State) -> bool:
-        if refused := self.looked.refusal(state.part)[1]:
-            self.errors[state.part.place] = refused
-        return bool(refused)
 
     def _write(self, wrong: list[State], parts: list[FilePart]) -> None:
         made: dict[str, dict[FilePart, tuple[str, bytes]]] = {}

@@ -1,4 +1,4 @@
-"""`torchrecorder update` and `torchrecorder check`: keep the recordings of a documentation project true to its models.
+"""`torchrecorder update` and `torchrecorder check` of a documentation: recordings that are true to its models.
 
 `update` records what is missing or out of date, into the cache that is committed; `check` only says what that is, and
 needs no torch.
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchrecorder.cli.shared import FAILED, Commands, add_command, add_json, add_setting, cache_remarks, print_json
+from torchrecorder.cli.shared import cache_remarks, report
 from torchrecorder.errors import ClusterFailed, OptionError, shown_text
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.collecting import Collected, collect, configuration_of
@@ -29,78 +29,14 @@ if TYPE_CHECKING:
 
     from torchrecorder.worker.client import Worker
 
-_Execute = Callable[[argparse.Namespace], int]
-"""Runs a command where no documentation is named: for pictures in files."""
 _PART = 8
 """The most recordings for one process that are handed out together, so that a bar can move and no last long part is
 waited for."""
 
-_UPDATES = """\
-examples:
-  torchrecorder update docs              # then commit the folder that the setting for the cache names
-  torchrecorder update docs --retry      # also what failed before
-  torchrecorder update                   # pictures in files, as pyproject.toml and comments in README.md ask for them
-"""
-_CHECKS = """\
-examples:
-  torchrecorder check docs               # needs no torch; for a hook, or before a release
-  torchrecorder check docs --json
-  torchrecorder check                    # pictures in files
-"""
 _WHERE = 'write torchrecorder_cache = "diagrams" in conf.py, or `cache: diagrams` under the plugin in mkdocs.yml'
 
 
-def add_update(commands: Commands, in_files: _Execute) -> None:
-    parser = add_command(
-        commands,
-        "update",
-        run_update,
-        help="record what is missing or out of date in a project",
-        description="Record what is missing or out of date in a project, into its committed cache.",
-        epilog=_UPDATES,
-        check=_problems_of_update,
-    )
-    _add_docs(parser, in_files)
-    add_setting(parser, "remote", "URL")
-    _add_hub(parser)
-    parser.add_argument("--retry", action="store_true", help="try again what failed, even if it has not changed")
-    help_force = "without DOCS: overwrite also what was edited by hand since it was written"
-    parser.add_argument("--force", action="store_true", help=help_force)
-    add_json(parser)
-    where = parser.add_mutually_exclusive_group()
-    help_jobs = "how many processes record at once (default: as many as there are processors)"
-    where.add_argument("--jobs", type=int, metavar="N", help=help_jobs)
-    where.add_argument("--dask", metavar="ADDRESS", help="record on the cluster of this dask scheduler")
-
-
-def _problems_of_update(arguments: argparse.Namespace) -> list[str]:
-    problems = ["--jobs: write 1 or more"] if arguments.jobs is not None and arguments.jobs < 1 else []
-    if arguments.docs is None and arguments.dask:
-        problems.append("--dask records a documentation: name its folder, as in torchrecorder update docs --dask …")
-    if arguments.docs is not None and arguments.force:
-        problems.append("--force is for pictures in files: leave out the documentation")
-    return problems
-
-
-def add_check(commands: Commands, in_files: _Execute) -> None:
-    parser = add_command(
-        commands,
-        "check",
-        run_check,
-        help="list the diagrams of a project that are out of date",
-        description="List the diagrams of a project that are out of date, and why. Exit status 1 if any is.",
-        epilog=_CHECKS,
-    )
-    _add_docs(parser, in_files)
-    _add_hub(parser)
-    parser.add_argument("--verify", action="store_true", help="record all again and compare; needs torch")
-    add_json(parser)
-
-
 def run_update(arguments: argparse.Namespace) -> int:
-    if arguments.docs is None:
-        execute: _Execute = arguments.in_files
-        return execute(arguments)
     from concurrent.futures import ThreadPoolExecutor  # with what starts processes, which `check` does not
 
     from torchrecorder.worker.client import processors
@@ -120,21 +56,12 @@ def run_update(arguments: argparse.Namespace) -> int:
         else:
             with ThreadPoolExecutor(1) as executor:
                 done = update(project, executor, jobs=1)
-    done.remarks |= {project.remark} - {""}
-    if arguments.json:
-        print_json({**asdict(done), "remarks": sorted(done.remarks)})
-        return FAILED if done.errors else 0
-    for remark in sorted(done.remarks):
-        print(f"torchrecorder: {remark}", file=sys.stderr)
-    for target, error in sorted(done.errors.items()):
-        print(f"torchrecorder: error: {target}: {error}", file=sys.stderr)
-    return FAILED if done.errors else 0
+    remarks, errors = sorted(done.remarks | {project.remark} - {""}), dict(sorted(done.errors.items()))
+    answer = {**asdict(done), "remarks": remarks}
+    return report(arguments, answer, remarks=remarks, errors=errors, is_good=not errors)
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    if arguments.docs is None:
-        execute: _Execute = arguments.in_files
-        return execute(arguments)
     project = _collect(arguments.docs)
     # What others have recorded is not in the project yet.
     project = replace(project, settings=replace(project.settings, remote=""), asks_hub=arguments.hub)
@@ -142,18 +69,12 @@ def run_check(arguments: argparse.Namespace) -> int:
         rows, remarks = checked(project, verify=arguments.verify)
     remarks += [project.remark] if project.remark else []
     wrong = sum(row.is_wrong for row in rows)
-    if arguments.json:
-        printed = [{**row.request.to_json(), "verdict": row.verdict, "reason": row.reason} for row in rows]
-        print_json({"recordings": printed, "to_be_recorded": wrong, "remarks": remarks})
-        return FAILED if wrong else 0
-    for remark in remarks:
-        print(f"torchrecorder: {remark}", file=sys.stderr)
-    for row in rows:
-        if row.reason:
-            verdict = row.verdict.upper() if row.is_wrong else "not provable"
-            print(f"{verdict:11} {row.request.target}: {row.reason}")
-    print(f"{_counted(len(rows))}, {f'{wrong} to be recorded' if wrong else 'all fresh'}")
-    return FAILED if wrong else 0
+    printed = [{**row.request.to_json(), "verdict": row.verdict, "reason": row.reason} for row in rows]
+    verdicts = ((row.verdict.upper() if row.is_wrong else "not provable", row) for row in rows if row.reason)
+    lines = [f"{verdict:11} {row.request.target}: {row.reason}" for verdict, row in verdicts]
+    lines.append(f"{_counted(len(rows))}, {f'{wrong} to be recorded' if wrong else 'all fresh'}")
+    answer = {"recordings": printed, "to_be_recorded": wrong, "remarks": remarks}
+    return report(arguments, answer, lines, remarks=remarks, is_good=not wrong)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,20 +183,6 @@ def draw_part(part: Collected) -> Done:
     return Done(errors, set(cache_remarks(pipeline)))
 
 
-def _add_docs(parser: argparse.ArgumentParser, in_files: _Execute) -> None:
-    help_ = (
-        "the folder of conf.py or mkdocs.yml or of the pages, or the file itself (default: the pictures in files of the"
-        " project here, as its pyproject.toml and comments in its README ask for them)"
-    )
-    parser.add_argument("docs", metavar="DOCS", type=Path, nargs="?", help=help_)
-    parser.set_defaults(in_files=in_files)
-
-
-def _add_hub(parser: argparse.ArgumentParser) -> None:
-    help_ = "ask the hub if models that name no commit of it have another one now; needs huggingface_hub"
-    parser.add_argument("--hub", action="store_true", help=help_)
-
-
 def _collect(docs: Path, *, retries: bool = False) -> Collected:
     project = collect(docs)
     configuration = configuration_of(docs)
@@ -307,9 +214,8 @@ def _different(project: Collected) -> dict[RecordingRequest, str]:
     """The recordings that are fresh by their manifests and come out otherwise when made again, each with what does."""
     kept, different = _pipeline(project).recordings(), dict[RecordingRequest, str]()
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
-        settings = replace(
-            project.settings, cache=Path(scratch), committed=None, remote="", project=project.settings.root
-        )
+        here, cache = project.settings, Path(scratch)
+        settings = replace(here, cache=cache, committed=None, remote="", project=here.root)
         requests = {it.recording: it.timeout_s for it in project.requests if not is_pattern(it.recording.target)}
         again = Pipeline(settings).recordings().make(requests, lambda *_: None)
     for request in again:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from torchrecorder.errors import OptionError, TorchRecorderError
@@ -61,20 +62,9 @@ def settings_here(arguments: argparse.Namespace) -> Settings:
     """The settings of a command that draws what is named in it."""
     from torchrecorder.trace.allowed import EVERYTHING  # loads what looks into packages
 
-    remote = getattr(arguments, "remote", "")
-    path, engine = [".", *arguments.path], arguments.engine
-    allow = [EVERYTHING]  # who types a target here can type any command
-    return Settings.for_project(
-        Path.cwd(), machine_cache=arguments.cache, path=path, engine=engine, remote=remote, allow=allow
-    )
-
-
-def add_option(parser: argparse._ActionsContainer, option: Option) -> None:
-    text = in_terminal(option.help, option.default)
-    if isinstance(option.default, bool):  # `--grey` alone means yes
-        parser.add_argument(f"--{option.name}", nargs="?", const="", metavar=option.written(), help=text)
-    else:
-        parser.add_argument(f"--{option.name}", metavar=option.written(), help=text)
+    where = {"machine_cache": arguments.cache, "path": [".", *arguments.path], "engine": arguments.engine}
+    where["remote"] = getattr(arguments, "remote", "")
+    return Settings.for_project(Path.cwd(), **where, allow=[EVERYTHING])  # who types a target can type any command
 
 
 def with_yes(words: Sequence[str]) -> Iterator[str]:
@@ -120,6 +110,37 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def print_json(answer: Mapping[str, object]) -> None:
     print(json.dumps(answer, ensure_ascii=False, indent=2))
+
+
+def report(
+    arguments: argparse.Namespace,
+    answer: Mapping[str, object],
+    lines: Iterable[str] = (),
+    *,
+    remarks: Iterable[str] = (),
+    errors: Mapping[str, str] = MappingProxyType({}),
+    is_good: bool,
+) -> int:
+    """Print an answer for programs, or remarks, errors by where they are, and lines; gives the exit status."""
+    if arguments.json:
+        print_json(answer)
+        return 0 if is_good else FAILED
+    said = (f"error: {where}: {error}" for where, error in errors.items())
+    for text in (*remarks, *said):
+        print(f"torchrecorder: {text}", file=sys.stderr)
+    for line in lines:
+        print(line)
+    return 0 if is_good else FAILED
+
+
+def add_options(parser: argparse.ArgumentParser, groups: Mapping[str, str], options: Sequence[Option]) -> None:
+    """Add the flags of options in groups, whose titles are by stage."""
+    for stage, title in groups.items():
+        group = parser.add_argument_group(title)
+        for option in (option for option in options if option.stage == stage):
+            text = in_terminal(option.help, option.default)
+            alone: dict[str, Any] = {"nargs": "?", "const": ""} if isinstance(option.default, bool) else {}
+            group.add_argument(f"--{option.name}", metavar=option.written(), help=text, **alone)  # `--grey` means yes
 
 
 def in_terminal(text: str, default: object) -> str:

@@ -131,7 +131,11 @@ def _best(waiting: Mapping[str, ClassWants]) -> tuple[str, dict[str, Any], list[
             covered = [name for name, facts in inside.items() if {*facts.needs} <= {*arguments}]
             score = len(covered), sum(name in arguments for name in own)
             if len(covered) > 1 and (best is None or score > best[0]):
-                best = score, f"{prefix}.*", _says(arguments, {inside[name].shape for name in covered} - {""}), covered
+                shapes = {inside[name].shape for name in covered} - {""}
+                says: dict[str, Any] = {"arguments": ", ".join(f"{name}={text}" for name, text in arguments.items())}
+                # with the shape, if all classes that show one are called with the same
+                says |= {"shape": shapes.pop(), "quiet": True} if len(shapes) == 1 else {"quiet": True}
+                best = score, f"{prefix}.*", says, covered
     return best and best[1:]
 
 
@@ -143,12 +147,6 @@ def _usual(classes: Any, needed: set[str]) -> dict[str, str]:
             if name in needed:
                 texts.setdefault(name, Counter())[text] += 1
     return {name: counted.most_common(1)[0][0] for name, counted in texts.items()}
-
-
-def _says(arguments: Mapping[str, str], shapes: set[str]) -> dict[str, Any]:
-    """The options of a pattern; with the shape, if all classes that show one are called with the same."""
-    text = ", ".join(f"{name}={value}" for name, value in arguments.items())
-    return {"arguments": text, **({"shape": shapes.pop()} if len(shapes) == 1 else {}), "quiet": True}
 
 
 def _groups_of(trivial: Mapping[str, ClassWants], models: Mapping[str, ClassWants]) -> Iterator[tuple[str, list[str]]]:
@@ -171,13 +169,9 @@ def _sphinx(lines: Mapping[str, _Suggestion]) -> Iterator[str]:
 def _python(says: Mapping[str, Any] | bool) -> str:
     if isinstance(says, bool):
         return str(says)
-    return "{" + ", ".join(f"{json.dumps(name)}: {_quoted(value)}" for name, value in says.items()) + "}"
-
-
-def _quoted(value: str | bool) -> str:
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
-    assert ast.literal_eval(text) == value, "JSON and Python write a text alike"
-    return text
+    texts = {name: json.dumps(it, ensure_ascii=False) if isinstance(it, str) else str(it) for name, it in says.items()}
+    assert all(ast.literal_eval(text) == says[name] for name, text in texts.items()), "JSON writes it as Python does"
+    return "{" + ", ".join(f"{json.dumps(name)}: {text}" for name, text in texts.items()) + "}"
 
 
 def _mkdocs(lines: Mapping[str, _Suggestion]) -> Iterator[str]:

@@ -28,8 +28,10 @@ _CALL, _OP, _SHAPING = 3.0, 1.0, 0.1
 
 
 class Forward:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, other: Graph) -> None:
         self.graph = graph
+        self.shared = {frame.name for frame in other.frames}
+        """Names of functions that ran in the forward of the other model."""
         self.tree: CallTree = call_tree(graph)
         self.other: dict[Item, Item] = {}
         """Its calls and ops with what they are in the other Graph, as far as they are there."""
@@ -85,7 +87,8 @@ def is_shaping(graph: Graph, op: int) -> bool:
 class Flow:
     def __init__(self, matching: Matching) -> None:
         self.matching = matching
-        self.old, self.new = Forward(matching.old_graph), Forward(matching.new_graph)
+        old, new = matching.old_graph, matching.new_graph
+        self.old, self.new = Forward(old, new), Forward(new, old)
         self.new_value: dict[int, int] = {}
         self.out_of_order: set[Item] = set()
         """Calls of the new Graph that the old one made elsewhere, or in another order."""
@@ -293,49 +296,39 @@ class WiringChanges:
     def _ops(self, old: int, new: int) -> Iterator[tuple[Mark, str]]:
         gone = [it for it in items_of(self.old, old) if not it.is_call and it not in self.old.other]
         come = [it for it in items_of(self.new, new) if not it.is_call and it not in self.new.other]
-        others = {frame.name for frame in self.new.graph.frames}, {frame.name for frame in self.old.graph.frames}
-        before, now = (
-            {it: self._gap(self.old, old, it) for it in gone},
-            {it: self._gap(self.new, new, it) for it in come},
-        )
+        gaps = {it: self._gap(self.new, new, it) for it in come}
         removed: list[Item] = []
         for it in gone:
-            is_known = self._is_known(self.old, it, others[0])
-            instead = next((one for one in come if now[one] == before[it] and is_known), None)
-            if instead is None or not self._is_known(self.new, instead, others[1]):
+            before, is_known = self._gap(self.old, old, it), _is_known(self.old, it)
+            instead = next((one for one in come if gaps[one] == before and is_known), None)
+            if instead is None or not _is_known(self.new, instead):
                 removed.append(it)
                 continue
             come.remove(instead)
-            what = self._what(self.old, it, old, others[0])
-            yield "changed", f"{what} → {self._what(self.new, instead, new, others[1])}"
-        yield from _together("removed", self._names(self.old, removed, old, others[0]))
-        yield from _together("added", self._names(self.new, come, new, others[1]))
+            yield "changed", f"{self._what(self.old, it, old)} → {self._what(self.new, instead, new)}"
+        yield from _together("removed", self._names(self.old, removed, old))
+        yield from _together("added", self._names(self.new, come, new))
         for item in items_of(self.new, new):
             if not item.is_call and (found := self.new.other.get(item)) is not None:
                 one, other = self.old.graph.ops[found.id], self.new.graph.ops[item.id]
                 if plain(one.name) not in _FOLLOWING and _settings(one) != _settings(other):
                     yield "changed", f"{_call_text(one)} → {_call_text(other)}"
 
-    def _is_known(self, forward: Forward, item: Item, others: set[str]) -> bool:
-        """Whether it runs in the forward itself, or in a function that both models have."""
-        frame = forward.graph.ops[item.id].frame
-        return frame is None or forward.graph.frames[frame].name in others
-
-    def _what(self, forward: Forward, item: Item, call: int, others: set[str]) -> str:
+    def _what(self, forward: Forward, item: Item, call: int) -> str:
         """A reader's name for an op: a residual connection that it closes, or a function of one model, or its own."""
         op = forward.graph.ops[item.id]
         if op.frame is not None:
             name = f"{forward.graph.frames[op.frame].name.rpartition('.')[2]}()"
-            return f"{_op_name(forward.graph, op)} in {name}" if self._is_known(forward, item, others) else name
+            return f"{_op_name(forward.graph, op)} in {name}" if _is_known(forward, item) else name
         skip = self._skipped(forward, item, call)
         return f"residual connection around {skip}" if skip else _op_name(forward.graph, op)
 
-    def _names(self, forward: Forward, items: Sequence[Item], call: int, others: set[str]) -> list[str]:
+    def _names(self, forward: Forward, items: Sequence[Item], call: int) -> list[str]:
         """Names of ops; a function of one model only is named once for each time that it ran."""
         names: dict[Item | int | None, str] = {}
         for item in items:
-            one = item if self._is_known(forward, item, others) else forward.graph.ops[item.id].frame
-            names.setdefault(one, self._what(forward, item, call, others))
+            one = item if _is_known(forward, item) else forward.graph.ops[item.id].frame
+            names.setdefault(one, self._what(forward, item, call))
         return [*names.values()]
 
     def _gap(self, forward: Forward, call: int, item: Item) -> Item | None:
@@ -365,6 +358,12 @@ class WiringChanges:
             return ""
         names = [self._item(forward, it) for it in passed if it.is_call] or [self._item(forward, it) for it in passed]
         return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}" if names else ""
+
+
+def _is_known(forward: Forward, item: Item) -> bool:
+    """Whether it runs in the forward itself, or in a function that both models have."""
+    frame = forward.graph.ops[item.id].frame
+    return frame is None or forward.graph.frames[frame].name in forward.shared
 
 
 def _source(forward: Forward, value: int, call: int) -> _Source:

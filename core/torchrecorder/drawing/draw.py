@@ -103,15 +103,30 @@ def _drawn(
 ) -> list[Drawing | TorchRecorderError]:
     pages = [_Sheet(job) for job in jobs]
     pending = pages
-    while pending:
-        for page in pending:
-            page.begin()
+
+    def lay_out() -> None:
         _style([picture for page in pending for picture in page.tried], open_worker, on_modules)
         for page in pending:
             page.plan()
-        _lay_out([picture for page in pending for picture in page.tried], engine)
+        asked = [picture for page in pending for picture in page.tried]
+        answers = iter(engine.layout([dot for picture in asked for dot in picture.dots]))
+        for picture in asked:
+            picture.read([*islice(answers, len(picture.dots))])
+
+    while pending:
+        for page in pending:
+            page.begin()
+        lay_out()
         pending = [page for page in pending if page.gives_up()]
-    _in_layers([picture for page in pages for picture in page.pictures if picture.layout is None], engine)
+    for page in pages:
+        page.begin_waiting()
+    pending = [page for page in pages if page.tried]
+    lay_out()
+    for page in pending:
+        page.pictures += page.tried
+    left = [picture for page in pages for picture in page.pictures if picture.layout is None]
+    for picture, answer in zip(left, engine.layout([picture.dot for picture in left]) if left else (), strict=True):
+        picture.read_layered(answer)
     return [page.drawing() for page in pages]
 
 
@@ -129,14 +144,24 @@ class _Sheet:
         self._error: TorchRecorderError | None = None
         self.pictures: list[_Picture] = []
         self.tried: list[_Picture] = []
+        self._waiting: Iterator[_Picture] = iter(())
 
     def begin(self) -> None:
         job = self._job
         try:
+            n = None if self._views is None else 1  # what is closed in another try waits until that is taken
             self._views = self._views or views_of(job.graph, job.options, job.marks)
-            self.tried = _pictures(job, self._views)
+            self._waiting = _pictures(job, self._views)
+            self.tried = [*islice(self._waiting, n)]
         except Exception as error:  # a path to focus on that the model does not have, or our fault
             self._error, self.tried = _error(job, error), []
+
+    def begin_waiting(self) -> None:
+        """Begins what is closed in the picture that was taken, if that waits."""
+        try:
+            self.tried = [*self._waiting] if self.pictures is self.tried else []
+        except Exception as error:
+            self._error, self.tried = _error(self._job, error), []
 
     def plan(self) -> None:
         try:
@@ -209,8 +234,12 @@ class _Picture:
             if self.paper is not None:
                 layout = self.paper.place(answers)
                 self.layout = None if layout is None or self._has_faults(layout, _PAPER) else layout
+            elif isinstance(answers[0], EngineError):
+                self.layout = answers[0]
             else:
-                self.layout = self._layered(answers[0])
+                layout = self.layout = arranged(answers[0])
+                if not _is_as_before(self.job):
+                    self._has_faults(layout, _LAYERED)
         except Exception as error:  # output that is not Graphviz's concerns this picture only
             self.layout = _error(self.job, error)
 
@@ -223,14 +252,6 @@ class _Picture:
             return
         if not isinstance(self.layout, Layout) or paper.is_cheaper(other, self.layout):
             self.layout = other
-
-    def _layered(self, answer: str | EngineError) -> Layout | TorchRecorderError:
-        if isinstance(answer, EngineError):
-            return answer
-        layout = arranged(answer)
-        if not _is_as_before(self.job):
-            self._has_faults(layout, _LAYERED)
-        return layout
 
     @property
     def is_poor(self) -> bool:
@@ -245,31 +266,24 @@ class _Picture:
         return bool(wrong)
 
 
-def _lay_out(pictures: Sequence[_Picture], engine: Engine) -> None:
-    """Lays out all in one run of the engine; leaves those for which the paper layout does not do."""
-    answers = iter(engine.layout([dot for picture in pictures for dot in picture.dots]))
-    for picture in pictures:
-        picture.read([*islice(answers, len(picture.dots))])
-
-
-def _in_layers(pictures: Sequence[_Picture], engine: Engine) -> None:
-    answers = engine.layout([picture.dot for picture in pictures]) if pictures else ()
-    for picture, answer in zip(pictures, answers, strict=True):
-        picture.read_layered(answer)
-
-
 def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> ProvedViews:
     """The Views of a Graph, proved."""
     is_classic = graph.info.recorder == "classic"
     return ProvedViews(Views(autograd_graph(graph) if is_classic else graph, options, marks=marks))
 
 
-def _pictures(job: DrawJob, views: ProvedViews) -> list[_Picture]:
+def _pictures(job: DrawJob, views: ProvedViews) -> Iterator[_Picture]:
+    """The picture, then those of what is closed in it."""
     view = views.view(beside=_is_paper(job.options))
-    pictures = [_Picture(job, view), *(() if _is_as_before(job) else _nested(job, views, view))]
-    if (marks := job.marks) is not None:
-        return [_Picture(job, marked(inner.view, marks), inner.call, inner.path, inner.parent) for inner in pictures]
-    return pictures
+    yield _marked(_Picture(job, view))
+    if not _is_as_before(job):
+        yield from map(_marked, _nested(job, views, view))
+
+
+def _marked(picture: _Picture) -> _Picture:
+    if (marks := picture.job.marks) is None:
+        return picture
+    return _Picture(picture.job, marked(picture.view, marks), picture.call, picture.path, picture.parent)
 
 
 def _is_paper(options: DrawingOptions) -> bool:

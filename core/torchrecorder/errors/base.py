@@ -98,8 +98,9 @@ class TorchRecorderError(Exception):
         if "target" in facts:
             facts["target"] = shown_target(facts["target"])
         # The brackets go before the facts come in, which may have brackets of their own.
+        known = {name for name, fact in facts.items() if fact}
         template = _OPTIONAL_PART.sub(
-            lambda part: part[1] if all(facts[name] for name in _FACT.findall(part[1])) else "", template
+            lambda part: part[1] if known.issuperset(_FACT.findall(part[1])) else "", template
         )
         return template.format_map({k: "\n".join(v) if isinstance(v, tuple) else v for k, v in facts.items()})
 

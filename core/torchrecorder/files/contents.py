@@ -6,12 +6,11 @@ import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from torchrecorder.files import rest
 from torchrecorder.files.comments import REST
 from torchrecorder.files.project import FilePart
 from torchrecorder.page.files import FileType, file_name, file_type, outcome_for_print
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from torchrecorder.page.models import ModelRow
 
 _MADE = "written by `torchrecorder update`, as pyproject.toml asks; edit that"
+_MARKUP = re.compile(r"([\\*`_|])")
 _THUMBNAIL_PX = 120
 """Width of a picture in a table: five columns beside it have room in a README on a forge."""
 
@@ -64,7 +64,7 @@ def _picture(part: FilePart, outcome: Outcome) -> Iterator[str]:
     shown = {"src": light, "alt": options.alt or diagram.alt}
     wide, high = options.size(diagram.size[0])
     if part.file.endswith(REST):
-        yield from rest.image(light, {"alt": shown["alt"], "width": wide, "height": high, "align": options.align})
+        yield from _rest_image(light, {"alt": shown["alt"], "width": wide, "height": high, "align": options.align})
         return
     shown |= {"width": _attribute(wide), "height": _attribute(high)}
     is_centred = options.align == "center"
@@ -103,7 +103,7 @@ def _table(part: FilePart, outcomes: Sequence[Outcome]) -> Iterator[str]:
         rows.append(ModelRow(listed, outcome, picture=_address(file, part) if file else ""))
     said, heads = line_of_inputs(rows, part.columns), [COLUMNS[name] for name in part.columns]
     if part.file.endswith(REST):
-        yield from rest.table(heads, ([_rest_cell(row, name) for name in part.columns] for row in rows), said)
+        yield from _rest_table(heads, ([_rest_cell(row, name) for name in part.columns] for row in rows), said)
         return
     yield f"| {' | '.join(heads)} |"
     yield f"|{'|'.join('---:' if name in NUMBERS else '---' for name in part.columns)}|"
@@ -121,9 +121,9 @@ def _image(row: ModelRow) -> str:
 
 def _rest_cell(row: ModelRow, column: str) -> list[str]:
     if column != "picture":
-        return [rest.escaped(row.cell(column))]
+        return [_in_rest(row.cell(column))]
     shown = {"alt": row.outcome.title(), "width": f"{_THUMBNAIL_PX}px", "target": row.picture}
-    return [*rest.image(row.picture, shown)]
+    return [*_rest_image(row.picture, shown)]
 
 
 def has_row(table: bytes, target: str) -> bool:
@@ -145,3 +145,26 @@ def pictures_of(table: FilePart) -> list[FilePart]:
         file = f"{table.links[0]}/{name}{number}.svg"
         parts.append(FilePart(table.place, file, file_type("svg"), asks, request))
     return parts
+
+
+def _in_rest(text: str) -> str:
+    """The text as one line in which nothing is markup."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def _rest_image(address: str, options: Mapping[str, str]) -> Iterator[str]:
+    """Lines of an image; options without a value are left out."""
+    yield f".. image:: {address}"
+    yield from (f"   :{name}: {' '.join(value.split())}" for name, value in options.items() if value)
+
+
+def _rest_table(heads: Sequence[str], rows: Iterable[Sequence[Sequence[str]]], said: str = "") -> Iterator[str]:
+    """Lines of a table, each cell of which has lines of its own, and of a sentence below it."""
+    yield from (".. list-table::", "   :header-rows: 1", "")
+    for row in ([[_in_rest(head)] for head in heads], *rows):
+        for column, cell in enumerate(row):
+            first, *more = cell
+            yield f"   {' ' if column else '*'} - {first}".rstrip()
+            yield from (f"       {line}" for line in more)
+    if said:
+        yield from ("", f"*{_in_rest(said)}*")

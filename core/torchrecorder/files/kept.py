@@ -54,13 +54,13 @@ class Kept:
 
     def shows(self, part: FilePart, graphs: Mapping[RecordingRequest, str]) -> str:
         """Digest of what a part is to show."""
-        requests = part.requests
-        seen = [
-            (it.recording.target, *(graphs.get(each, "") for each in (it.recording, it.old) if each)) for it in requests
-        ]
-        stylers = {
-            it.drawing.styler: source_of(it.drawing.styler, self._finder) for it in requests if it.drawing.styler
-        }
+        seen: list[tuple[str, ...]] = []
+        stylers: dict[str, object] = {}
+        for request in part.requests:
+            recordings = filter(None, (request.recording, request.old))
+            seen.append((request.recording.target, *(graphs.get(each, "") for each in recordings)))
+            if name := request.drawing.styler:
+                stylers[name] = source_of(name, self._finder)
         return text_digest(json.dumps([part.asks, seen, stylers], sort_keys=True))
 
     def state(self, part: FilePart, shows: str) -> State:

@@ -88,10 +88,8 @@ def read_project(start: Path) -> Project:
     here = start.absolute()
     root = next((folder for folder in (here, *here.parents) if (folder / CONFIGURATION).is_file()), None)
     if root is None:
-        why = (
-            f"there is no {CONFIGURATION} in {start} or above: name a documentation, as in `torchrecorder update docs`"
-        )
-        raise OptionError((why,))
+        advice = "name a documentation, as in `torchrecorder update docs`"
+        raise OptionError((f"there is no {CONFIGURATION} in {start} or above: {advice}",))
     reader = _ProjectReader(root)
     reader.read()
     if reader.problems:

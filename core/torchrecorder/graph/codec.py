@@ -76,7 +76,12 @@ def to_json(graph: Graph) -> str:
         ],
         "tied": graph.tied,
         "calls": [[c.parent, c.module, c.index, c.inputs, c.outputs, c.ok, c.kind] for c in graph.calls],
-        "ops": [*_ops_to_json(graph)],
+        "ops": [
+            [o.name, o.target, o.call, o.inputs, o.outputs, o.mutates, o.kernels, o.flops, o.attrs, o.source, o.kind]
+            # left out where there is none, as it was before there could be any
+            + ([[[node.name, node.inputs, node.outputs] for node in o.autograd]] if o.autograd else [])
+            for o in graph.ops
+        ],
         "values": [
             [v.kind, v.producer, v.index, v.meta and metas.setdefault(v.meta, len(metas)), v.name, v.storage_group]
             for v in graph.values
@@ -88,18 +93,7 @@ def to_json(graph: Graph) -> str:
         **({"assigned": graph.assigned} if graph.assigned else {}),
         **({"batch": [[axes, values] for axes, values in by_axes.items()]} if graph.batch else {}),
     }
-    if any(call.source for call in graph.calls):
-        data["called"] = _sources_to_json(graph.calls)
-    if graph.frames or any(op.offset is not None for op in graph.ops):
-        data["frames"] = _frames_to_json(graph)
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-
-
-def _ops_to_json(graph: Graph) -> Iterator[list[object]]:
-    for o in graph.ops:
-        row = [o.name, o.target, o.call, o.inputs, o.outputs, o.mutates, o.kernels, o.flops, o.attrs, o.source, o.kind]
-        # left out where there is none, as it was before there could be any
-        yield [*row, [[node.name, node.inputs, node.outputs] for node in o.autograd]] if o.autograd else row
+    return json.dumps({**data, **_later_to_json(graph)}, ensure_ascii=False, separators=(",", ":"))
 
 
 def digest_without_lines(text: bytes, digest: str) -> str:
@@ -114,15 +108,15 @@ def digest_without_lines(text: bytes, digest: str) -> str:
     return hashlib.sha256(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
 
-def _sources_to_json(calls: Sequence[Call]) -> dict[str, object]:
-    """Statements that calls were made by, each once; a Graph that knows none is written as it was before."""
-    places: dict[str, int] = {}
-    rows = [None if call.source is None else places.setdefault(call.source, len(places)) for call in calls]
-    return {"places": list(places), "calls": rows}
-
-
-def _frames_to_json(graph: Graph) -> dict[str, object]:
-    """Columns that were added later than the rows; a Graph without frames is written as it was before."""
+def _later_to_json(graph: Graph) -> dict[str, object]:
+    """Columns that were added later than the rows; a Graph without such things is written as it was before."""
+    later: dict[str, object] = {}
+    if any(call.source for call in graph.calls):
+        lines: dict[str, int] = {}
+        at = [None if call.source is None else lines.setdefault(call.source, len(lines)) for call in graph.calls]
+        later["called"] = {"places": list(lines), "calls": at}
+    if not graph.frames and all(op.offset is None for op in graph.ops):
+        return later
     functions: dict[tuple[str, str], int] = {}
     places: dict[tuple[str | None, int | None], int] = {}
     rows = [
@@ -134,7 +128,7 @@ def _frames_to_json(graph: Graph) -> dict[str, object]:
         ]
         for f in graph.frames
     ]
-    return {
+    later["frames"] = {
         "functions": list(functions),
         "places": list(places),
         "rows": rows,
@@ -142,6 +136,7 @@ def _frames_to_json(graph: Graph) -> dict[str, object]:
         "ops": [op.frame for op in graph.ops],
         "offsets": [op.offset for op in graph.ops],
     }
+    return later
 
 
 _MAY_BE_HALF = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")

@@ -10,15 +10,15 @@ from torchrecorder.graph.model import AutogradNode, Call, Decision, Failure, Fra
 
 _Row = TypeVar("_Row", Call, Op, Value, Frame, Decision, Failure, AutogradNode)
 _HELD: Mapping[type, Mapping[str, str]] = {
-    Call: {"calls": "id parent", "values": "inputs outputs", "frames": "frame"},
-    Op: {"ops": "id", "calls": "call", "values": "inputs outputs mutates", "frames": "frame"},
-    Value: {"values": "id", "ops": "producer"},
-    Frame: {"frames": "id parent", "calls": "call"},
+    Call: {"id": "calls", "parent": "calls", "inputs": "values", "outputs": "values", "frame": "frames"},
+    Op: {**dict.fromkeys(("inputs", "outputs", "mutates"), "values"), "id": "ops", "call": "calls", "frame": "frames"},
+    Value: {"id": "values", "producer": "ops"},
+    Frame: {"id": "frames", "parent": "frames", "call": "calls"},
     Decision: {"values": "values"},
-    Failure: {"calls": "call"},
-    AutogradNode: {"values": "inputs outputs"},
+    Failure: {"call": "calls"},
+    AutogradNode: {"inputs": "values", "outputs": "values"},
 }
-"""By class and by rows the fields that hold ids of those: one, a tuple, or one by path."""
+"""By class the fields that hold ids of rows, and of which: one, a tuple, or one by path."""
 
 
 def renumbered(graph: Graph) -> Graph:
@@ -33,7 +33,7 @@ def renumbered(graph: Graph) -> Graph:
 
     def moved(rows: Iterable[_Row]) -> tuple[_Row, ...]:
         return tuple(
-            replace(row, **{name: _at(getattr(row, name), places[table]) for table, name in _fields(type(row))})
+            replace(row, **{name: _at(getattr(row, name), places[table]) for name, table in _HELD[type(row)].items()})
             for row in rows
         )
 
@@ -50,10 +50,6 @@ def renumbered(graph: Graph) -> Graph:
         decisions=moved(graph.decisions),
         batch=dict(sorted((values[id_], axes) for id_, axes in graph.batch.items() if id_ in values)),
     )
-
-
-def _fields(cls: type) -> list[tuple[str, str]]:
-    return [(table, name) for table, names in _HELD[cls].items() for name in names.split()]
 
 
 def _at(ids: Any, places: Mapping[int, int]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from torchrecorder.graph.model import Graph, Value
+from torchrecorder.graph.model import Graph
 
 LEAST_LAYERS = 2
 """Layers with weights of a picture: of `GELU`, `Flatten` and a lone convolution, the name says as much."""
@@ -47,7 +47,10 @@ def _reasons(graph: Graph) -> Iterator[str]:
     unused = [path for path, value in graph.inputs.items() if value not in read | outputs]
     if unused and graph.info.grade != "declared":  # else its author gives what need not be given
         yield f"what it is given as {', '.join(unused)} goes nowhere"
-    if any(_is_empty(graph.values[value]) for value in outputs) or _has_idle_layer(graph):
+    reads = ([graph.values[value] for value in op.inputs] for op in graph.ops)
+    of_layers = (values for values in reads if any(value.kind == "param" for value in values))
+    computed = (*(graph.values[value] for value in outputs), *(value for values in of_layers for value in values))
+    if any(0 in value.shape for value in computed):
         yield "a part of it computes with empty tensors"
     if not any(note.startswith(_LEAVES) for note in graph.info.notes):
         yield from _outputs_from_nothing(graph)
@@ -64,27 +67,16 @@ def _layers(graph: Graph) -> int:
     return sum(1 if path in natives else max(1, count) for path, count in matrices.items())
 
 
-def _has_idle_layer(graph: Graph) -> bool:
-    reads = (tuple(graph.values[value] for value in op.inputs) for op in graph.ops)
-    return any(any(it.kind == "param" for it in values) and any(map(_is_empty, values)) for values in reads)
-
-
-def _is_of_text(graph: Graph, value: Value) -> bool:
-    made = value.kind == "const" or (value.producer is not None and graph.ops[value.producer].name in _OF_NUMBERS)
-    return made and value.meta is not None and value.meta.dtype.startswith("int") and bool(value.shape)
-
-
-def _is_empty(value: Value) -> bool:
-    return 0 in value.shape
-
-
 def _outputs_from_nothing(graph: Graph) -> Iterator[str]:
     """Outputs that have nothing to do with an input, besides parameters, such as a learned scale, and lone numbers.
 
     A mask that was drawn by chance has, if the inputs are masked with it. Where no input is a tensor, integers stand
     for the text that code in Python made them of.
     """
-    given = [*graph.inputs.values()] or [value.id for value in graph.values if _is_of_text(graph, value)]
+    made = {value for op in graph.ops if op.name in _OF_NUMBERS for value in op.outputs}
+    made |= {value.id for value in graph.values if value.kind == "const"}
+    whole = (value for value in graph.values if value.shape and value.meta and value.meta.dtype.startswith("int"))
+    given = [*graph.inputs.values()] or [value.id for value in whole if value.id in made]
     reached, joined = {*given}, {*given}
     for op in graph.ops:
         if not reached.isdisjoint(op.inputs):

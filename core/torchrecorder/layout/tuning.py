@@ -106,6 +106,7 @@ BEND_COSTS = 10.0  # cost of a bend: hdemucs at 0
 WRONG_SIDE_COSTS = 26.0  # cost of the side on which the others are not: hdemucs at less
 SETTLED_SIDE_COSTS = 400.0  # the same where fewer lines cross with a line on one side
 EXCHANGES = 12  # exchanges in a row that may save nothing, for each crossing: a limit of time
+ARRANGED = 6000  # things placed anew by exchanges in one picture, all ways to lay it out: a limit of time, UnetPlusPlus
 EXCHANGE_SAVES = 60.0  # points of height that a crossing less is worth
 EXCHANGE_WIDER = 2.0  # points of height that one of width is worth
 IN_ORDER = 20.0  # what it may cost that what leaves a box does so in its order
@@ -119,6 +120,7 @@ ROUNDNESS = 0.55
 
 # Lines back to the next turn of a loop.
 
+MOST_HOOKS = 3  # rooms for lines back that are tried, each a lane larger at both sides: pointer_generator
 BACK_AIR = 8.0  # between a lane back and what it passes at its sides: CRDNN
 BACK_PAST = 2.9  # between a lane back and what it passes at its ends: random loops of the tests at twice
 BACK_REACH = 13.0  # from the side of a node to a lane: an arrow and a round corner: CRDNN

@@ -72,14 +72,12 @@ def signs(drawings: Iterable[Drawing], translate: Translate = in_english) -> Ite
     flags = {flag for figure in figures for flag in figure.flags}
     flags |= {flag for layout in layouts for line in layout.lines for flag in line.flags}
     for sign, meaning in SIGNS.items():
+        pattern = re.compile(_WRITTEN.get(sign, "(?!)"))
+        written = filter(None, map(pattern.search, tags if sign == _AT_HALF else words))
         if sign in _FLAGGED and _FLAGGED[sign] in flags:
             yield translate(sign), translate(meaning)
-        elif sign in _WRITTEN and (found := _first(_WRITTEN[sign], tags if sign == _AT_HALF else words)):
-            yield found if sign in _AS_WRITTEN else sign, translate(meaning)
-
-
-def _first(pattern: str, words: Iterable[str]) -> str:
-    return next((found[found.lastindex or 0] for word in words if (found := re.search(pattern, word))), "")
+        elif first := next((match[match.lastindex or 0] for match in written), ""):
+            yield first if sign in _AS_WRITTEN else sign, translate(meaning)
 
 
 def details(drawings: Iterable[Drawing], notes: Sequence[str], translate: Translate = in_english) -> str:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import CachedDrawing, Drawing
@@ -65,9 +64,7 @@ class Diagram:
 
     @cached_property
     def _shown(self) -> tuple[tuple[str, Drawing], ...]:
-        return _join_depths(
-            [(depth, drawing if isinstance(drawing, Drawing) else drawing.load()) for depth, drawing in self._origins]
-        )
+        return _join_depths([(depth, it if isinstance(it, Drawing) else it.load()) for depth, it in self._origins])
 
     @property
     def _origins(self) -> tuple[tuple[str, Drawing | CachedDrawing], ...]:
@@ -101,7 +98,10 @@ class Diagram:
     @property
     def svg(self) -> str:
         """The picture for inline use in HTML, without links: it takes the page's colours."""
-        return self.inline_svg()
+        from torchrecorder.write.links import Links  # a build that writes no page does not need it
+        from torchrecorder.write.svg import inline
+
+        return inline(self.drawing.layout, links=Links())
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -163,23 +163,6 @@ class Diagram:
     def graph(self) -> Graph:
         """Graph of the forward, as plain data."""
         return self.load_graph()
-
-    def inline_svg(
-        self, *, copy: int = 1, alt: str = "", width: str = "", urls: Mapping[str, str] = MappingProxyType({})
-    ) -> str:
-        """The picture for inline use, fitted to its place in a page.
-
-        Args:
-            copy: Counts the same picture in one page, because ids must be unique there.
-            alt: What it shows, in place of its own title and description.
-            width: As in CSS, in place of its natural width.
-            urls: Addresses by class, for those of `classes` that have one. Only relative ones, `#…`, `http:`, `https:`
-                and `mailto:` become links.
-        """
-        from torchrecorder.write.links import Links  # a build that writes no page does not need it
-        from torchrecorder.write.svg import inline
-
-        return inline(self.drawing.layout, copy=copy, alt=alt, width=width, links=Links(urls))
 
     def without_foot(self) -> Diagram:
         """The same diagram for a page that says its notes below the picture."""

@@ -141,8 +141,11 @@ class _FigureWriter:
         for inside in self.insides.values():
             pictures += self._inside(inside)
         if self.is_live:
-            said = self._words() + self._code()
-            yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"{said}>'
+            words = SCRIPT_WORDS if not self.page.has_script else ()
+            self.page.has_script = True
+            said = {text: other for text in words if (other := self.translate(text)) != text}
+            data = _data("words", said) + _data("code", self._code())
+            yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"{data}>'
             most = max(len(drawing.layout.nodes) for drawing in self.diagram.drawings)
             yield '<div class="torchrecorder-tools"></div>' if most > _FEW or len(pictures) > 1 else ""
         yield from pictures
@@ -151,24 +154,16 @@ class _FigureWriter:
         if table := self.diagram.drawing.table:
             yield _table(table, self.translate)
 
-    def _words(self) -> str:
-        if self.page.has_script:
-            return ""
-        self.page.has_script = True
-        said = {text: other for text in SCRIPT_WORDS if (other := self.translate(text)) != text}
-        return f" data-words='{_in_quotes(json.dumps(said, ensure_ascii=False))}'" if said else ""
-
-    def _code(self) -> str:
+    def _code(self) -> dict[str, str]:
         if self.diagram.code is None or not self.options.links:
-            return ""
+            return {}
         from torchrecorder.write.links import is_safe
 
         said = [drawing.details for drawing in self.diagram.drawings]
         said += [inside.nested.details for inside in self.insides.values()]
         rows = [row for text in said for row in json.loads(text or "{}").values() if len(row) > _SOURCE]
         sources = dict.fromkeys(row[_SOURCE] for row in rows if row[_SOURCE])
-        urls = {source: url for source in sources if (url := self.diagram.code(source)) and is_safe(url)}
-        return f" data-code='{_in_quotes(json.dumps(urls, ensure_ascii=False))}'" if urls else ""
+        return {source: url for source in sources if (url := self.diagram.code(source)) and is_safe(url)}
 
     def _main(self, drawing: Drawing) -> str:
         from torchrecorder.write.svg import foot, inline  # a build that writes no page does not need it
@@ -185,9 +180,7 @@ class _FigureWriter:
         """Links of the layers of a drawing, or of its inside of a call."""
         from torchrecorder.write.links import Links
 
-        paths = {
-            nested.call: nested.path for nested in owner.nested if nested.parent == call and nested.path in self.insides
-        }
+        paths = {it.call: it.path for it in owner.nested if it.parent == call and it.path in self.insides}
         links = Links(self.urls, paths, self.prefix, frozenset(self.named))
         self.named.update(paths.values())
         return links
@@ -273,6 +266,10 @@ def _insides(drawings: Sequence[Drawing]) -> dict[str, _Inside]:
 def _in_quotes(text: str) -> str:
     """Text in an attribute between single quotes, in which JSON keeps its double ones."""
     return text.replace("&", "&amp;").replace("'", "&#39;").replace("<", "&lt;")
+
+
+def _data(name: str, value: Mapping[str, str]) -> str:
+    return f" data-{name}='{_in_quotes(json.dumps(value, ensure_ascii=False))}'" if value else ""
 
 
 def _table(rows: Iterable[LayerRow], translate: Translate) -> str:

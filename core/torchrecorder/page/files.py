@@ -60,24 +60,13 @@ def _pdfium() -> object:
     return pdfium()
 
 
+_PNG, _HTML = "picture of 192 dots per inch; needs the extra `png`", "page of its own that works offline"
 FILE_TYPES = (
     FileType("svg", "picture for any viewer", lambda diagram: diagram.standalone_svg() + "\n", _PRINTED),
     FileType("pdf", "picture of one page, in vectors", lambda diagram: diagram.to_pdf(), _PRINTED),
     FileType("tex", "picture for LaTeX, drawn with TikZ", lambda diagram: diagram.to_tikz(), _PRINTED),
-    FileType(
-        "png",
-        "picture of 192 dots per inch; needs the extra `png`",
-        lambda diagram: diagram.to_png(),
-        _PRINTED,
-        require=_pdfium,
-    ),
-    FileType(
-        "html",
-        "page of its own that works offline",
-        lambda diagram: diagram.to_html(),
-        _DRAWN | {"table"},
-        switches=True,
-    ),
+    FileType("png", _PNG, lambda diagram: diagram.to_png(), _PRINTED, require=_pdfium),
+    FileType("html", _HTML, lambda diagram: diagram.to_html(), _DRAWN | {"table"}, switches=True),
     FileType("mmd", "Mermaid, which code forges draw", lambda diagram: diagram.to_mermaid(), _MERMAID),
     FileType("dot", "what the layout engine got", lambda diagram: diagram.drawing.dot, _DRAWN - {"grey", "layout"}),
     FileType("txt", "tree of modules", lambda diagram: diagram.text + "\n", _TREE, frozenset(FACTS) - {"weights"}),

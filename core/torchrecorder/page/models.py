@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -95,9 +96,8 @@ class ModelRow:
     def facts(self, columns: Iterable[str], translate: Translate = in_english) -> str:
         """A line with the cells of these columns, but for the name, the picture and the tags."""
         cells = ((name, self.cell(name, translate)) for name in columns if name not in ("name", "picture", "tags"))
-        return " · ".join(
-            text if name == "flops" else f"{translate(COLUMNS[name])}:{_TOGETHER}{text}" for name, text in cells if text
-        )
+        said = ((text, "" if name == "flops" else f"{translate(COLUMNS[name])}:{_TOGETHER}") for name, text in cells)
+        return " · ".join(f"{before}{text}" for text, before in said if text)
 
 
 def line_of_inputs(rows: Iterable[ModelRow], columns: Iterable[str], translate: Translate = in_english) -> str:
@@ -118,11 +118,6 @@ def _memory(graph: Graph) -> str:
     return ("≥ " if memory.unknown else "") + size(memory.peak).replace(" ", _TOGETHER)
 
 
-def _depth(graph: Graph) -> str:
-    """Most modules within one another, the model not counted."""
-    return str(max((path.count(".") + 1 for path in _called(graph) if path), default=0))
-
-
 def _layers(graph: Graph) -> str:
     """The layers that have parameters, by class: `53 Conv2d, 53 BatchNorm2d, 1 Linear`."""
     modules = (graph.modules[path] for path in _called(graph))
@@ -135,7 +130,11 @@ def _called(graph: Graph) -> set[str]:
     return {call.module for call in graph.calls if call.kind == "module"} & graph.modules.keys()
 
 
-_OF_GRAPH: dict[str, Callable[[Graph], str]] = {"memory": _memory, "depth": _depth, "layers": _layers}
+_OF_GRAPH: dict[str, Callable[[Graph], str]] = {
+    "memory": _memory,
+    "depth": lambda graph: str(max((path.count(".") + 1 for path in _called(graph) if path), default=0)),
+    "layers": _layers,
+}
 
 
 def models_html(shown: ModelList, rows: Sequence[ModelRow], caption: str, translate: Translate = in_english) -> str:
@@ -144,7 +143,7 @@ def models_html(shown: ModelList, rows: Sequence[ModelRow], caption: str, transl
     said = line_of_inputs(rows, shown.columns, translate)
     below = f'<p class="torchrecorder-remark">{escape(said)}</p>' if said else ""
     if shown.is_grid:
-        cards = "".join(_card(shown, row, translate) for row in rows)
+        cards = "".join(f'<li class="torchrecorder-card">{_card(shown, row, translate)}</li>' for row in rows)
         return f'{above}<ul class="torchrecorder-grid">{cards}</ul>{below}'
     head = "".join(f'<th scope="col"{_class(name)}>{escape(translate(COLUMNS[name]))}</th>' for name in shown.columns)
     lines = "".join(f"<tr>{''.join(_cells(shown, row, translate))}</tr>" for row in rows)
@@ -165,13 +164,12 @@ def _class(column: str) -> str:
 def _card(shown: ModelList, row: ModelRow, translate: Translate) -> str:
     if not row.is_drawn:
         reasons = "<br>".join(map(escape, row.outcome.reasons(translate)))
-        return f'<li class="torchrecorder-card"><strong>{escape(row.name)}</strong><small>{reasons}</small></li>'
-    picture = _content(row, "picture", translate)
+        return f"<strong>{escape(row.name)}</strong><small>{reasons}</small>"
     facts = row.facts(shown.columns, translate)
-    lines = [picture, f"<strong>{_content(row, 'name', translate)}</strong>"]
+    lines = [_content(row, "picture", translate), f"<strong>{_content(row, 'name', translate)}</strong>"]
     lines += [f"<small>{escape(facts)}</small>"] if facts else []
     lines += [f'<small class="torchrecorder-tags">{escape(row.cell("tags"))}</small>'] if row.listed.tags else []
-    return f'<li class="torchrecorder-card">{"".join(lines)}</li>'
+    return "".join(lines)
 
 
 def _content(row: ModelRow, column: str, translate: Translate) -> str:
@@ -232,8 +230,11 @@ def described(what: str, names: Iterable[str], files: Iterable[Path]) -> Describ
         names: The function that makes the model, and its class, without their modules; the first that says it counts.
         files: Those that may define them.
     """
-    files = tuple(files)
-    for docstring in (text for name in dict.fromkeys(names) for text in _docstrings(name, files)):
+    known: list[dict[str, str]] = []
+    for file in (file for file in files if file.suffix == ".py"):
+        with suppress(OSError):
+            known.append(_top_level(file, file.stat().st_mtime_ns))
+    for docstring in (texts[name] for name in dict.fromkeys(names) for texts in known if name in texts):
         if field := DESCRIBED[what].search(docstring):
             text = " ".join(field["text"].split())
             words, url = _link(text)
@@ -252,16 +253,6 @@ def _link(text: str, wanted: re.Pattern[str] = re.compile("")) -> Described:
 
 def _address(url: str) -> str:
     return url.partition("://")[2]
-
-
-def _docstrings(name: str, files: tuple[Path, ...]) -> Iterator[str]:
-    for file in files:
-        try:
-            text = _top_level(file, file.stat().st_mtime_ns).get(name) if file.suffix == ".py" else None
-        except OSError:
-            continue
-        if text is not None:
-            yield text
 
 
 @lru_cache(maxsize=512)

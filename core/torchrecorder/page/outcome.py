@@ -75,9 +75,7 @@ class Outcome:
         """Outcome of a request, of the outcomes of its depths."""
         if len(outcomes) == 1:
             return outcomes[0]
-        drawn = [
-            (str(outcome.request.drawing.depth), outcome.diagram) for outcome in outcomes if outcome.diagram is not None
-        ]
+        drawn = [(str(it.request.drawing.depth), it.diagram) for it in outcomes if it.diagram is not None]
         error = next((outcome.error for outcome in outcomes if outcome.error is not None), None)
         sources = tuple(dict.fromkeys(file for outcome in outcomes for file in outcome.sources))
         info = next((outcome.info for outcome in outcomes if outcome.info), "")
@@ -108,10 +106,8 @@ class Outcome:
     @staticmethod
     def refused(body: Body, error: OptionError) -> Outcome:
         """The outcome of a body that says no request; its box keeps the name, so that links to it still lead there."""
-        request = DiagramRequest(
-            RecordingRequest(body.target), figure=FigureOptions(name=body.options.get("name") or "")
-        )
-        return Outcome(request, None, error)
+        figure = FigureOptions(name=body.options.get("name") or "")
+        return Outcome(DiagramRequest(RecordingRequest(body.target), figure=figure), None, error)
 
     @property
     def is_skipped(self) -> bool:

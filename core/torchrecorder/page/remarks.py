@@ -114,16 +114,11 @@ def log_entries(
 
 
 def _without_skipped(results: list[tuple[Place, Outcome]]) -> list[tuple[Place, Outcome]]:
-    """The results that a build speaks of one by one.
-
-    Where torch is missing, what was drawn elsewhere is there, and what could not be drawn there is not missing.
-    """
+    # Where torch is missing, what was drawn elsewhere is there, and what could not be drawn there is not missing.
     any_is_drawn = any(outcome.request.is_tried and outcome.diagram for _, outcome in results)
-    return [
-        (place, outcome)
-        for place, outcome in results
-        if not outcome.is_skipped or (outcome.error is not None and is_build_wide(outcome.error) and not any_is_drawn)
-    ]
+    errors = (outcome.error for _, outcome in results if not any_is_drawn)
+    missing = {error for error in errors if error is not None and is_build_wide(error)}
+    return [(place, outcome) for place, outcome in results if not outcome.is_skipped or outcome.error in missing]
 
 
 def _failure(result: Outcome, places: Sequence[str]) -> Message:
@@ -171,10 +166,8 @@ def is_build_wide(error: TorchRecorderError) -> bool:
 
 def message(error: TorchRecorderError, missing: int = 0) -> str:
     """Text of a warning, with the number of diagrams that are missing if it is logged once for all of them."""
-    lines = [str(error)]
-    if isinstance(error, WorkerError):
-        # Nothing else says why a process died.
-        lines += error.details().splitlines()[-_LOG_LINES:]
+    # Nothing else says why a process died.
+    lines = [str(error), *(error.details().splitlines()[-_LOG_LINES:] if isinstance(error, WorkerError) else ())]
     if missing:
         lines[0] = f"{missing} diagram{' is' if missing == 1 else 's are'} missing: {lines[0]}"
     return "\n".join(lines)

@@ -117,9 +117,7 @@ NOTES = (
 
 def assets() -> tuple[str, str, str]:
     """Contents of the style sheet, the script, and the script of tables of models."""
-    style, script, models = (
-        ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT, MODELS_SCRIPT)
-    )
+    style, script, models = (ASSETS.joinpath(it).read_text(encoding="utf-8") for it in (STYLE, SCRIPT, MODELS_SCRIPT))
     return style, script, models
 
 

@@ -27,7 +27,7 @@ from torchrecorder.page import Diagram, Outcome
 from torchrecorder.pipeline.collecting import VARIABLE, write_requests
 from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey, source_of
 from torchrecorder.pipeline.failures import TRIES
-from torchrecorder.pipeline.recordings import Attempts, Recording, Recordings
+from torchrecorder.pipeline.recordings import Recording, Recordings
 from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest, is_pattern, parse_target
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.finder import ModuleFinder
@@ -41,7 +41,6 @@ _MANY = 6
 second to start, and a drawing takes about one."""
 COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
-
 
 OnProgress = Callable[[str, str, int, int], object]
 """Called with each step: `recording` or `drawing`, which is one step for all; the model that is recorded now; how many
@@ -402,9 +401,9 @@ class _Batch:
                 also.setdefault(first, []).append(request)
         others = {request for requests in also.values() for request in requests}
         alone = {request: seconds for request, seconds in timeouts.items() if request not in others}
-        asked = Attempts(self.tried, self.trials, also)
+        make = partial(self.recordings.make, tried=self.tried, trials=self.trials, also=also)
         on_made = self._order if len(alone) >= _MANY and self.at_once > 1 else lambda *_: None
-        self.recorded |= self.recordings.make(alone, partial(self.on_progress, "recording"), asked, on_made)
+        self.recorded |= make(alone, partial(self.on_progress, "recording"), on_made)
 
     def _order(self, recorded: RecordingRequest, recording: Recording) -> None:
         """Have what is shown of a recording drawn while others are made, in another process."""

@@ -58,13 +58,10 @@ class Failures:
         entry = dict(self._machine.entry("failure", request.key()) or {})
         if entry.pop("torchrecorder_failure", None) != _recorder():
             return None
-        written, was_tried, allow = entry.pop("error", None), entry.pop("tried", False), entry.pop("allow", None)
+        error = _error(entry.pop("error", None))
+        was_tried, allow = entry.pop("tried", False), entry.pop("allow", None)
         manifest = Manifest.from_json(entry)
-        if manifest is None or not manifest.is_of(request) or not isinstance(written, dict):
-            return None
-        try:
-            error = TorchRecorderError.from_json(written)
-        except FormatError:
+        if manifest is None or error is None or not manifest.is_of(request):
             return None
         if isinstance(error, TargetRefused) and allow != self._allow:
             return None
@@ -92,14 +89,14 @@ class Failures:
 def failed_drawing(machine: Store, key: str) -> OptionError | None:
     """Error of a picture that cannot be drawn with its options, by its key; None if none is known."""
     entry = machine.entry("failure", key) or {}
-    written = entry.get("error")
-    if entry.get("torchrecorder_failed_drawing") != _recorder():
-        return None
-    try:
-        error = TorchRecorderError.from_json(written if isinstance(written, dict) else {})
-    except FormatError:
-        return None
+    error = _error(entry.get("error")) if entry.get("torchrecorder_failed_drawing") == _recorder() else None
     return error if isinstance(error, OptionError) else None
+
+
+def _error(written: object) -> TorchRecorderError | None:
+    with suppress(FormatError):
+        return TorchRecorderError.from_json(written if isinstance(written, dict) else {})
+    return None
 
 
 def put_failed_drawing(machine: Store, key: str, error: OptionError) -> None:

@@ -8,9 +8,10 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from torchrecorder.cache.index import StampedIndex, stamp_of
@@ -61,7 +62,6 @@ class Recording:
     """Sources whose lines may be others than those that were recorded."""
     info: str = ""
     """Remark that it may be out of date, though it most likely is not, or why it is not kept."""
-
     tried_ns: int = 0
     """Time of the last failure whose cause was not seen; 0 if all that it depended on was."""
 
@@ -79,18 +79,6 @@ class Recording:
             return {str(name): str(why) for name, why in json.loads(self.text or b"").items()}
         except (ValueError, RecursionError, AttributeError) as error:  # others may have written the cache
             raise FormatError("names of models in the cache", str(error)) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Attempts:
-    """What a batch says of its recordings, besides their time-outs."""
-
-    tried: Container[RecordingRequest] = ()
-    """Those that a site only tries, whose failures are remembered whatever the cause."""
-    trials: Collection[RecordingRequest] = ()
-    """Those of them that may take little time and memory."""
-    also: Mapping[RecordingRequest, Sequence[RecordingRequest]] = field(default_factory=dict)
-    """By the recording of a class, what else it is asked as by other names of the same class."""
 
 
 class Recordings:
@@ -232,27 +220,31 @@ class Recordings:
         self,
         requests: Mapping[RecordingRequest, float],
         on_each: Callable[[str, int, int], object],
-        asked: Attempts = Attempts(),
         on_made: Callable[[RecordingRequest, Recording], object] = lambda *_: None,
+        *,
+        tried: Container[RecordingRequest] = (),
+        trials: Collection[RecordingRequest] = (),
+        also: Mapping[RecordingRequest, Sequence[RecordingRequest]] = MappingProxyType({}),
     ) -> dict[RecordingRequest, Recording]:
         """New recordings of requests, each given with its time-out in seconds.
 
         `on_each` is called as each begins: its target, how many began before it, and how many there are; `on_made` with
-        each that is made.
+        each that is made. Failures of those that are `tried` are remembered whatever the cause; `trials` are those of
+        them that may take little time and memory; `also` has what else a class is asked as by its other names.
         """
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
             return made
         self._remembered = ""
         with self._open_worker() as worker:
-            worker.expect(requests, asked.trials)
+            worker.expect(requests, trials)
             begun = count()
             for request, answer in worker.record_all(
                 requests, lambda request: on_each(shown_target(request.target), next(begun), len(requests))
             ):
-                for named in (request, *asked.also.get(request, ())):
+                for named in (request, *also.get(request, ())):
                     try:
-                        made[named] = self._keep(named, answer, is_tried=named in asked.tried)
+                        made[named] = self._keep(named, answer, is_tried=named in tried)
                     except Exception as error:  # an answer is what the model's code made of it
                         made[named] = Recording(error=failed_inside(named.target, error))
                     made[named] = self._old(named, answer.error) or made[named]

@@ -11,11 +11,10 @@ from dataclasses import replace
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.entrances import Entrances
 from torchrecorder.proof.facts import Fault, FaultKind, GraphFacts
 from torchrecorder.proof.flow import FlowProof
 from torchrecorder.proof.parts import PartsProof
-from torchrecorder.proof.sameness import Sameness
+from torchrecorder.proof.sameness import Entrances, Sameness
 from torchrecorder.view import View, Views
 
 __all__ = ["Fault", "FaultKind", "ProvedViews", "Prover", "faults"]

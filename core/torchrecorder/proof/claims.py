@@ -1,44 +1,141 @@
-"""The proof of numbers that a picture says besides repeats: what is chosen, `top 8, 16`, and what is `not run`."""
+"""The proof of what is said: names, repeats, numbers of parameters, sizes on lines."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from torchrecorder.graph import Graph
-from torchrecorder.view import View
+from torchrecorder.graph import Graph, Op, symbolic
+from torchrecorder.proof import words as names
 
-_TOP = re.compile(r"\btop (\d+(?:, \d+)*)")
+if TYPE_CHECKING:
+    from torchrecorder.layout.model import Layout
+    from torchrecorder.view import Box, Edge, Node, View
+
+_TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled |\beach of )(\d+)(?=\s|$)|(?:^|\s)(\d+) in parallel\b")
+"""`×4`, `called 5 times`, `each of 4 layers` and `6 in parallel`, but no sizes such as `3×3`."""
+_PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
 _REST = re.compile(r"([\d.]+)(?: ([kMBT]))? not run\b")
 _THOUSANDS = "kMBT"
+_SIZE = r"(?:\d+|\d*N(?:/\d+)?)"
+_SHAPE = re.compile(rf"{_SIZE}(?:×{_SIZE})*(?= · |$)")
 
 
-def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
-    """Sentences on numbers of things chosen and of parameters that are not read, where they are others."""
-    for node in view.nodes:
-        words = said.get(f"{letter}{node.id}", "")
-        if node.kind == "call" and (match := _TOP.search(words)):
-            chosen = _chosen(view.graph, node.calls[0])
-            if chosen != {*match[1].split(", ")}:
-                yield f"“{words}” says top {match[1]}, and its layers choose {', '.join(sorted(chosen))}"
+def faults(view: View, letter: str, layout: Layout) -> Iterator[str]:
+    """Sentences on words in a picture, or in an inset with a letter, that are not true of its Graph."""
+    said = _words_of(layout)
     for box in view.boxes:
-        words = said.get(f"{letter}b{box.id}", "")
-        if match := _REST.search(words):
-            exact = float(match[1]) * 1000 ** (_THOUSANDS.index(match[2]) + 1 if match[2] else 0)
-            rest = _unread(view.graph)
-            room = 0.5001 * 10 ** (math.floor(math.log10(exact)) - 2) if match[2] else 0
-            if abs(rest - exact) > room:
-                yield f"“{words}” says other numbers of parameters that are not run than {rest}"
+        yield from _numbers(view.graph, box, said.get(f"{letter}b{box.id}", ""))
+    for node in view.nodes:
+        if node.kind == "call":
+            yield from _numbers(view.graph, node, said.get(f"{letter}{node.id}", ""))
+    yield from _shapes(view, letter, layout)
+    yield from names.faults(view, letter, said)
 
 
-def _chosen(graph: Graph, call: int) -> set[str]:
-    ops = (op for op in graph.ops if op.name == "topk" and any(row.id == call for row in graph.around(op.call)))
-    return {op.attrs.get("k") or op.attrs.get("1", "") for op in ops}
+def _words_of(layout: Layout) -> dict[str, str]:
+    """By key of a node or box the words that stand at it, but for those of a styler."""
+    unstyled = (figure for figure in (*layout.nodes, *layout.boxes) if figure.style.label is None)
+    said = {figure.key: " ".join(word.text for word in figure.words) for figure in unstyled}
+    for title in layout.titles or ():
+        if title.key in said:
+            said[title.key] += f" {title.word.text}"
+    return said
 
 
-def _unread(graph: Graph) -> int:
-    """Number of the parameters that no op reads."""
-    read = {graph.values[value].name: value for op in graph.ops for value in op.inputs}
-    sizes = (graph.values[value].shape for value in read.values() if graph.values[value].kind == "param")
-    return graph.modules[""].params.total - sum(math.prod(int(size) for size in shape) for shape in sizes)
+def _numbers(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
+    if not words:
+        return
+    where = graph.calls[thing.calls[0]].module or "the model"
+    times = [int(match[1] or match[2]) for match in _TIMES.finditer(words)]
+    if thing.repeat > 1 and thing.repeat not in times:
+        yield f"“{words}” does not say that {where} stands for {thing.repeat} calls"
+    if thing.repeat == 1 and times:
+        yield f"“{words}” says {times[0]} calls of {where}, which is one"
+    if "param" in words and (match := _PARAMS.search(words)):
+        modules = dict.fromkeys(graph.calls[call].module for call in thing.calls)
+        totals = [graph.modules[path].params.total for path in modules if path in graph.modules]
+        ways = (totals, _read_apart(graph, thing.calls))
+        if not any(_are_said(match, numbers if match[3] else [sum(numbers)]) for numbers in ways):
+            yield f"“{words}” says other numbers of parameters than {where} has, {', '.join(map(str, totals[:3]))}"
+    if match := _REST.search(words):
+        read: dict[str, int] = {}
+        for op in graph.ops:
+            read |= _read(graph, op)
+        rest = graph.modules[""].params.total - sum(read.values())
+        if not _are_said(match, [rest]):
+            yield f"“{words}” says other numbers of parameters that are not run than {rest}"
+
+
+def _are_said(match: re.Match[str], numbers: Iterable[int]) -> bool:
+    """Whether numbers are what a number with a unit says: three digits, of which zeros at the end are left out."""
+    exact = float(match[1]) * (1000 ** (_THOUSANDS.index(match[2]) + 1) if match[2] else 1)
+    room = 0.5001 * 10 ** (math.floor(math.log10(exact)) - 2) if match[2] else 0
+    return all(abs(number - exact) <= room for number in numbers)
+
+
+def _read(graph: Graph, op: Op) -> dict[str, int]:
+    """Sizes of the parameters that an op reads, by name."""
+    params = (value for value in map(graph.values.__getitem__, op.inputs) if value.kind == "param")
+    return {it.name or "": math.prod(size for size in it.shape if isinstance(size, int)) for it in params}
+
+
+def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
+    """How many parameters each call reads; nothing if two of them read the same one, which counts once."""
+    read: dict[int, dict[str, int]] = {call: {} for call in calls}
+    for op in graph.ops:
+        for row in graph.around(op.call):
+            if row.id in read:
+                read[row.id] |= _read(graph, op)
+    names = [name for sizes in read.values() for name in sizes]
+    return [sum(sizes.values()) for sizes in read.values()] if len(names) == len({*names}) else []
+
+
+def _shapes(view: View, letter: str, layout: Layout) -> Iterator[str]:
+    """Sentences on lines that say a shape which no value on their way has."""
+    edges: dict[tuple[str, str], list[Edge]] = {}
+    for edge in view.edges:
+        tail = view.nodes[edge.tail]
+        for key in {tail.id, *(tail.links if tail.kind == "from" else ())}:
+            edges.setdefault((f"{letter}{key}", f"{letter}{edge.head}"), []).append(edge)
+    for line in layout.lines:
+        said = _SHAPE.match(line.word)
+        if said is None or said[0].isdigit() or line.ends not in edges:  # the number of an output
+            continue
+        carried = {value for edge in edges[line.ends] for value in _carried(view, edge)}
+        metas = (symbolic(view.graph, value) for value in (*carried, *_of_other_turns(view.graph, carried)))
+        if said[0] not in {"×".join(map(str, meta.shape)) for meta in metas if meta is not None}:
+            yield f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of what it carries"
+
+
+def _carried(view: View, edge: Edge) -> set[int]:
+    """The value that the head reads, and those that it is made of, up to the one that the tail gives."""
+    tails = [view.nodes[edge.tail], *(view.nodes[link] for link in view.nodes[edge.tail].links)]
+    parts = [part for tail in tails for part in (tail, *tail.parts)]
+    calls, ops = {call for part in parts for call in part.calls}, {op for part in parts for op in part.own_ops}
+    value, way = edge.value, {edge.value}
+    while (producer := view.graph.values[value].producer) is not None:
+        op = view.graph.ops[producer]
+        if producer in ops or not calls.isdisjoint(row.id for row in view.graph.around(op.call)):
+            return way
+        if not op.inputs:
+            break
+        value = op.inputs[0]
+        way.add(value)
+    is_end = any(value in part.values for part in parts)
+    return way if is_end else {edge.value}  # a later turn of what is drawn once
+
+
+def _of_other_turns(graph: Graph, carried: Iterable[int]) -> Iterator[int]:
+    """What the same line of code gives elsewhere, of as many elements on each axis."""
+
+    def place(op: Op) -> tuple[object, ...]:
+        return op.source, op.offset, graph.calls[op.call].module
+
+    makers = ((op, value) for value in carried if (op := graph.values[value].producer) is not None)
+    places = {place(graph.ops[op]): graph.values[value].shape for op, value in makers}
+    for row in graph.ops if places else ():
+        if shape := places.get(place(row)):
+            yield from (value for value in row.outputs if graph.values[value].shape == shape)

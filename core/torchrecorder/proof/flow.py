@@ -58,8 +58,12 @@ class FlowProof:
         through = {value: got for call in dict.fromkeys(closed) for value, got in self.facts.given_back(call).items()}
         for id_ in self.coverage.ops:
             op = self.graph.ops[id_]
-            if id_ in uncovered:
-                self._pass_by(op)
+            if id_ in uncovered:  # it hands on what it reads, as one thing if it only moves data
+                sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
+                if not self.facts.moves(op, self.origin) and not self._is_left_out(id_):
+                    words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
+                    self.unshown.append(Fault("coverage", words, (op.call,)))
+                self.come_from.update((value, sources) for value in op.outputs)
             else:
                 self._read(op)
                 made = frozenset((id_,))
@@ -76,19 +80,6 @@ class FlowProof:
     def _sources(self, value: int) -> frozenset[int]:
         sources = self.come_from.get(value)
         return frozenset((-1 - value,)) if sources is None else sources
-
-    def _pass_by(self, op: Op) -> None:
-        """Have what is not drawn hand on what it reads, as one thing if it only moves data."""
-        is_move = bool(op.inputs) and self.facts.is_move(op, self.origin)
-        sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
-        if is_move:
-            main = next((v for v in op.inputs if not self.facts.is_side[v]), op.inputs[0])
-            for value in op.outputs:
-                self.origin[value] = self.origin[main]
-        elif not self._is_left_out(op.id):
-            words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
-            self.unshown.append(Fault("coverage", words, (op.call,)))
-        self.come_from.update((value, sources) for value in op.outputs)
 
     def _read(self, op: Op) -> None:
         nodes, turns_of = self.coverage.nodes, self.coverage.turns
@@ -176,7 +167,7 @@ class FlowProof:
 
     def _wrongly_left_out(self, uncovered: set[int]) -> Iterator[Fault]:
         """Faults of what is left out and has parameters, or gives data to something shown."""
-        leads = {value for path, values in self._given.items() for value in values if not self._is_cache(path)}
+        leads = {value for path, values in self._given.items() for value in values if path not in self._caches}
         for id_ in reversed(self.coverage.ops):
             op = self.graph.ops[id_]
             is_wanted = id_ not in uncovered or any(value in leads for value in op.outputs)
@@ -201,27 +192,19 @@ class FlowProof:
             return self.graph.outputs
         return {path: (value,) for path, value in self.graph.calls[self.coverage.root].outputs.items()}
 
-    def _is_cache(self, path: str) -> bool:
-        """Whether an output is one of a later nested group, each of which the model itself reads or has filled."""
-        return path.partition(".")[0] in self._caches
-
     @cached_property
     def _caches(self) -> set[str]:
-        groups: dict[str, list[str]] = {}
-        for path in self._given:
-            groups.setdefault(path.partition(".")[0], []).append(path)
-        nested = [*groups.items()][1:]
-        return {group for group, paths in nested if len(paths) > 1 and all(map(self._is_kept, paths))}
+        """Outputs in a list behind the first output, each made in a layer that did not give it back, but kept it."""
+        lists: dict[str, list[str]] = {}
+        for path in self._given if self.coverage.root == 0 else ():
+            lists.setdefault(path.partition(".")[0], []).append(path)
+        kept = {path for paths in [*lists.values()][1:] for path in paths if all(map(self._is_kept, self._given[path]))}
+        return {path for paths in lists.values() if len(paths) > 1 and kept.issuperset(paths) for path in paths}
 
-    def _is_kept(self, path: str) -> bool:
-        values = self._given[path]
-        return "." in path and all(self.facts.readers[v] or self._is_written_to_blank(v) for v in values)
-
-    def _is_written_to_blank(self, value: int) -> bool:
-        row = self.graph.values[value]
-        while row.producer is not None and row.id in self.graph.ops[row.producer].mutates:
-            row = self.graph.values[self.graph.ops[row.producer].inputs[0]]
-        return row.id != value and self.facts.is_side[row.id]
+    def _is_kept(self, value: int) -> bool:
+        producer = self.graph.values[value].producer
+        maker = None if producer is None else self.graph.calls[self.graph.ops[producer].call]
+        return maker is not None and maker.parent is not None and value not in maker.outputs.values()
 
     def _outputs(self) -> Iterator[Fault]:
         nodes: dict[int, set[int]] = {}
@@ -236,8 +219,8 @@ class FlowProof:
                     self._flows(source, head, self._is_free(value, source))
                 if value in nodes:
                     continue
-                is_read = self.coverage.root == 0 or any(op not in inside for op in self._readers_far(value))
-                if is_read and not self.facts.is_side[value] and not self._is_cache(path):
+                is_read = any(op not in inside for op in self._readers_far(value)) and not self.facts.is_side[value]
+                if is_read or (self.coverage.root == 0 and path not in self._caches):
                     what = "the output " + path if path else "the output"
                     yield Fault("not drawn", f"{what} is not drawn", (self.coverage.root,))
 
@@ -321,9 +304,8 @@ class FlowProof:
 
     def _are_in_a_row(self, box: int, inside: set[int], drawn: set[tuple[int, int]]) -> bool:
         """Whether no layer of a turn needs an earlier one, so that what enters is read by each of them."""
-        calling = {
-            id_ for id_ in inside if any(part.calls for part in (self.view.nodes[id_], *self.view.nodes[id_].parts))
-        }
+        nodes = map(self.view.nodes.__getitem__, inside)
+        calling = {node.id for node in nodes if any(part.calls for part in (node, *node.parts))}
         reached = {head for of, _, _, head in self.across if of == box}
         pending = [*reached]
         while pending:

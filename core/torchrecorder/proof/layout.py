@@ -8,28 +8,22 @@ on another into the same head. One in two parts has at both ends the name of the
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from torchrecorder.proof import claims, operands, shapes
+from torchrecorder.proof import claims
 
 if TYPE_CHECKING:
-    from torchrecorder.graph import Graph
     from torchrecorder.layout.model import Figure, Layout, Line
-    from torchrecorder.view import Box, Node, View
+    from torchrecorder.view import Edge, Node, View
 
 _Point = tuple[float, float]
 _Edge = tuple[str, str]
 """The keys of its nodes."""
 _TOUCHES = 3.0
 """Points from a border or a line within which another line touches it: round corners leave the corner by 2.9."""
-_TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled |\beach of )(\d+)(?=\s|$)|(?:^|\s)(\d+) in parallel\b")
-"""`×4`, `called 5 times`, `each of 4 layers` and `6 in parallel`, but no sizes such as `3×3`."""
-_PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
-_THOUSANDS = "kMBT"
 
 
 def faults(view: View, layout: Layout) -> tuple[str, ...]:
@@ -41,18 +35,15 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
             sentences.append(f"{_said(figure.key)} is drawn twice")
         if figure.key:
             figures[figure.key] = figure
-    edges: dict[_Edge, str] = {}
+    edges: dict[_Edge, dict[bool, str]] = {}
     known: set[str] = set()
-    said = _words_of(layout)
     for shown, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
         sentences += _misplaced(shown, letter, figures)
         known |= {f"{letter}{node.id}" for node in shown.nodes} | {f"{letter}b{box.id}" for box in shown.boxes}
-        for ends, part in _edges(shown, letter, figures, {line.ends for line in layout.lines}):
-            edges[ends] = edges.get(ends) or part
-        sentences += _wrong_numbers(shown, letter, said)
-        sentences += shapes.faults(shown, letter, layout)
-        sentences += operands.faults(shown, letter, said)
-        sentences += claims.faults(shown, letter, said)
+        for ends, edge in _edges(shown, letter, figures, {line.ends for line in layout.lines}):
+            ways = edges.setdefault(ends, {})
+            ways[edge.back] = ways.get(edge.back) or edge.part
+        sentences += claims.faults(shown, letter, layout)
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
     return (*sentences, *_Lines(layout, figures, edges).faults())
 
@@ -84,14 +75,9 @@ def _misplaced(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterat
         x, y = (left + right) / 2, (top + bottom) / 2
         for other, rect in places.items():
             is_inside = rect.left < x < rect.right and rect.top < y < rect.bottom
-            if is_inside != (other in boxes) and key != f"{letter}b{other}" and not _contains(figures[key], rect):
+            is_around = left < rect.left and top < rect.top and right > rect.right and bottom > rect.bottom
+            if is_inside != (other in boxes) and key != f"{letter}b{other}" and not is_around:
                 yield f"{_said(key)} is drawn {'in' if is_inside else 'outside of'} box {letter}b{other}"
-
-
-def _contains(figure: Figure, rect: Sequence[float]) -> bool:
-    """Whether a box is drawn around another, in whose middle its own may lie."""
-    left, top, right, bottom = figure.rect
-    return left < rect[0] and top < rect[1] and right > rect[2] and bottom > rect[3]
 
 
 def _may_be_open(node: Node, letter: str) -> bool:
@@ -101,8 +87,8 @@ def _may_be_open(node: Node, letter: str) -> bool:
 
 def _edges(
     view: View, letter: str, figures: Mapping[str, Figure], drawn: Collection[_Edge]
-) -> Iterator[tuple[_Edge, str]]:
-    """Edges to be drawn, each with the part of its data that it carries.
+) -> Iterator[tuple[_Edge, Edge]]:
+    """Edges to be drawn, by what is drawn at their ends.
 
     Those cut may be in one piece again; outputs of one node that have no open end of their own are the first of them.
     """
@@ -116,14 +102,18 @@ def _edges(
             first = ends.setdefault(tail.id, key)
             key = key if (f"{letter}{tail.id}", key) in drawn else first
         if head.kind != "to" or key in figures:
-            yield (f"{letter}{tail.id}", key), edge.part
+            yield (f"{letter}{tail.id}", key), edge
 
 
 class _Lines:
     """The lines of a layout as ways from node to node."""
 
-    def __init__(self, layout: Layout, figures: Mapping[str, Figure], parts: Mapping[_Edge, str]) -> None:
-        self.lines, self.figures, self.edges, self.parts = layout.lines, figures, set(parts), parts
+    def __init__(
+        self, layout: Layout, figures: Mapping[str, Figure], edges: Mapping[_Edge, Mapping[bool, str]]
+    ) -> None:
+        self.lines, self.figures, self.edges = layout.lines, figures, edges
+        """By ends, by whether it is to the next turn of a loop: both may be, and each has its line."""
+        self.parts = {ends: next(filter(None, ways.values()), "") for ends, ways in edges.items()}
         self.said = {(line.ends, line.part) for line in layout.lines if line.part}
         """Edges with what their words say that they carry."""
         self.tags = [figure for figure in layout.nodes if not figure.key]
@@ -173,7 +163,10 @@ class _Lines:
             reached = self._reached_from(i)
             from_tail |= reached
             drawn.update((self.lines[i].ends[0], self.lines[j].ends[1]) for j in reached if self.arrives[j])
-        yield from self._half_lines()
+        parted, resumed = (Counter(self.lines[i].ends for i in half) for half in (self.leading, self.resumed))
+        for a, b in sorted(parted.keys() | resumed.keys()):
+            if (parted[a, b], resumed[a, b]) != (1, 1):
+                yield f"the line of an edge from {a} to {b} has a name at one end and none at the other"
         for i, line in enumerate(self.lines):
             if i in self.leading:
                 continue
@@ -183,14 +176,14 @@ class _Lines:
                 yield f"{said} is drawn and not a part of the picture"
             elif i not in from_tail or line.ends[1] not in heads:
                 yield f"the line of {said} does not lead from one to the other"
-        yield from (f"the edge from {a} to {b} is not drawn" for a, b in sorted(self.edges - drawn.keys()))
+        yield from (f"the edge from {a} to {b} is not drawn" for a, b in sorted(self.edges.keys() - drawn.keys()))
         for ends, part in sorted(self.parts.items()):
             others = {said for of, said in self.said if of == ends} - {part}
             if others or (part and (ends, part) not in self.said):
                 words = f"carries {part}, which is not said" if part else f"is said to carry {', '.join(others)}"
                 yield "the edge from {} to {} {}".format(*ends, words)
         for (a, b), n in drawn.items():
-            if n > 1:
+            if n != len(self.edges.get((a, b), ("one",))):
                 yield f"the edge from {a} to {b} is drawn {n} times"
             if (a, b) not in self.edges:
                 yield f"lines lead from {a} to {b}, between which there is no edge"
@@ -212,13 +205,6 @@ class _Lines:
         if figure is None:
             return not any(_is_at(point, other) for k, other in self.figures.items() if "b" not in k)
         return _is_at(point, figure)
-
-    def _half_lines(self) -> Iterator[str]:
-        """Parts of lines in two parts without the other one."""
-        parted, resumed = (Counter(self.lines[i].ends for i in half) for half in (self.leading, self.resumed))
-        for a, b in sorted(parted.keys() | resumed.keys()):
-            if (parted[a, b], resumed[a, b]) != (1, 1):
-                yield f"the line of an edge from {a} to {b} has a name at one end and none at the other"
 
     def _at_tag(self, line: Line, point: _Point | None, key: str, before: str = "") -> bool:
         """Whether a line ends at the name of a node, which is that of no other."""
@@ -283,63 +269,3 @@ def _points(line: Line) -> list[_Point]:
             a, b, c, d = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
             points.append((a * ax + b * bx + c * cx + d * dx, a * ay + b * by + c * cy + d * dy))
     return [*points, line.tip] if line.tip else points
-
-
-def _wrong_numbers(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
-    for box in view.boxes:
-        yield from _numbers_of(view.graph, box, said.get(f"{letter}b{box.id}", ""))
-    for node in view.nodes:
-        if node.kind == "call":
-            yield from _numbers_of(view.graph, node, said.get(f"{letter}{node.id}", ""))
-
-
-def _words_of(layout: Layout) -> dict[str, str]:
-    """By key of a node or box the words that stand at it, but for those of a styler."""
-    figures = (*layout.nodes, *layout.boxes)
-    unstyled = (figure for figure in figures if figure.style.label is None)
-    said = {figure.key: " ".join(word.text for word in figure.words) for figure in unstyled}
-    for title in layout.titles or ():
-        if title.key in said:
-            said[title.key] += f" {title.word.text}"
-    return said
-
-
-def _numbers_of(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
-    if not words:
-        return
-    where = graph.calls[thing.calls[0]].module or "the model"
-    times = [int(match[1] or match[2]) for match in _TIMES.finditer(words)]
-    if thing.repeat > 1 and thing.repeat not in times:
-        yield f"“{words}” does not say that {where} stands for {thing.repeat} calls"
-    if thing.repeat == 1 and times:
-        yield f"“{words}” says {times[0]} calls of {where}, which is one"
-    if "param" in words and (match := _PARAMS.search(words)):
-        modules = dict.fromkeys(graph.calls[call].module for call in thing.calls)
-        totals = [graph.modules[path].params.total for path in modules if path in graph.modules]
-        if not _is_said(match, totals) and not _is_said(match, _read_apart(graph, thing.calls)):
-            yield f"“{words}” says other numbers of parameters than {where} has, {', '.join(map(str, totals[:3]))}"
-
-
-def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
-    """How many parameters each call reads; nothing if two of them read the same one, which counts once."""
-    read: dict[int, dict[str, int]] = {call: {} for call in calls}
-    for op in graph.ops:
-        around = [row.id for row in graph.around(op.call) if row.id in read]
-        values = (graph.values[value] for value in op.inputs)
-        sizes = {
-            value.name or "": math.prod(size for size in value.shape if isinstance(size, int))
-            for value in values
-            if value.kind == "param"
-        }
-        for call in around:
-            read[call] |= sizes
-    names = [name for sizes in read.values() for name in sizes]
-    return [sum(sizes.values()) for sizes in read.values()] if len(names) == len({*names}) else []
-
-
-def _is_said(match: re.Match[str], totals: Iterable[int]) -> bool:
-    unit, is_each = match[2], bool(match[3])
-    exact = float(match[1]) * (1000 ** (_THOUSANDS.index(unit) + 1) if unit else 1)
-    # three digits are written, of which zeros at the end are left out
-    room = 0.5001 * 10 ** (math.floor(math.log10(exact)) - 2) if unit else 0
-    return all(abs(total - exact) <= room for total in (totals if is_each else [sum(totals)]))

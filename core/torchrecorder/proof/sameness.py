@@ -6,12 +6,15 @@ and ops that only some of the calls have are named by a node's or a box's `diffe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault, GraphFacts
+from torchrecorder.proof.parts import at_turn
 from torchrecorder.view.model import Node, Span, View
 
 _SIZES = frozenset(
@@ -94,12 +97,8 @@ class Sameness:
         spans = part.spans
         differing = dict(self._differing(calls))
         for span in spans:
-            if (
-                is_whole
-                and is_leaf
-                and span.name in differing
-                and not {*span.values} <= {*differing[span.name], *_UNSAID}
-            ):
+            is_known = {*span.values} <= {*differing.get(span.name, span.values), *_UNSAID}
+            if is_whole and is_leaf and not is_known:
                 words = f"{span.name or 'sizes'} {', '.join(span.values)} of {self._path(calls[0])} is not so"
                 yield Fault("sameness", words, (*around, *part.calls))
         for name, values in differing.items():
@@ -111,6 +110,7 @@ class Sameness:
         yield from self._inside(node, calls, spans, around)
 
     def _of_op(self, coverage: Coverage, node: Node, *, is_whole: bool) -> Iterator[Fault]:
+        yield from self._of_indices(coverage, node)
         for part in (node, *node.parts):
             if part.kind != "op" or part.op is None:
                 continue
@@ -118,20 +118,32 @@ class Sameness:
             folded = (op for op in part.ops if self.graph.ops[op].name == self.graph.ops[part.op].name)
             rows = [self.graph.ops[op] for op in dict.fromkeys((*again, *folded))]
             known = {value for row in rows for value in (row.name.strip("_"), *row.attrs.values())}
-            if is_whole and any(
-                not {*span.values} <= {*known, *_UNSAID} for span in part.spans if span.name != "weight"
-            ):
+            spans = (span for span in part.spans if span.name not in ("weight", "index"))
+            if is_whole and any(not {*span.values} <= {*known, *_UNSAID} for span in spans):
                 yield Fault("sameness", f"what {rows[0].name} says of other turns is not so", coverage.around(node))
             for name in dict.fromkeys(name for row in rows for name in row.attrs):
                 values = [*dict.fromkeys(row.attrs[name] for row in rows if name in row.attrs)]
-                if len(values) < 2 or all(self._is_size(row, name) for row in rows):
-                    continue
+                ends = ((self._shape(row), row.attrs.get(name, "").strip("()")) for row in rows)
+                if len(values) < 2 or all(shape.endswith(end) for shape, end in ends):
+                    continue  # of the shape that it gives, which follows from the data
                 is_number = all({*value} <= _OF_NUMBERS for value in values)
                 is_written = rows[0].name == "getitem" or not self.facts.is_move(rows[0], self.itself)
-                is_said = any({*values} <= {*span.values} for span in part.spans)
+                is_said = any({*values} <= {*span.values} or span.name == "index" for span in part.spans)
                 if (is_number or rows[0].name == "getitem") and is_written and not is_said:
                     words = f"{rows[0].name} with {', '.join(values)} at {rows[0].source} is not said"
                     yield Fault("sameness", words, coverage.around(node))
+
+    def _of_indices(self, coverage: Coverage, node: Node) -> Iterator[Fault]:
+        """Whether what is said to count the turns of a loop does so in each of them, with any number for `n`."""
+        ops, loop = self.graph.ops, coverage.loop(node)
+        for part in (node, *node.parts):
+            for every, first in (span.values for span in part.spans if span.name == "index"):
+                drawn = [op for op in part.own_ops if ops[op].attrs.get("1") == first]
+                again = [other for op in drawn for other in (op, *coverage.again.get(op, ()))]
+                said = (at_turn(every, coverage.turns.get(op, {}).get(loop, -1)) for op in again)
+                patterns = [re.sub(r"\bn\b", r"\\d+", re.escape(text)) for text in said]
+                if not again or not all(map(re.fullmatch, patterns, (ops[op].attrs.get("1", "") for op in again))):
+                    yield Fault("sameness", f"{every} is not the index of each turn", coverage.around(node))
 
     def _inside(
         self, node: Node, calls: Sequence[int], spans: Iterable[Span], around: tuple[int, ...]
@@ -155,21 +167,16 @@ class Sameness:
                     words = f"{name} {', '.join(values)} in {self._path(place)} and others is not said"
                     yield Fault("sameness", words, (*around, *calls))
 
-    def _is_size(self, op: Op, name: str) -> bool:
-        """Whether an argument of an op is the end of the shape that it gives: then it follows from the data."""
-        meta = self.graph.values[op.outputs[0]].meta if op.outputs else None
-        shape = "" if meta is None else ", ".join(map(str, meta.shape))
-        return shape.endswith(op.attrs.get(name, "").strip("()"))
+    def _shape(self, op: Op) -> str:
+        return ", ".join(map(str, self.graph.values[op.outputs[0]].shape)) if op.outputs else ""
 
     def _counts(self, op: int) -> bool:
         row = self.graph.ops[op]
-        is_side = all(self.facts.is_side[value] for value in row.outputs)
-        return not is_side and not self.facts.is_move(row, self.itself) and not self._is_padding(row)
-
-    def _is_padding(self, row: Op) -> bool:
-        """Whether convolutions alone read it, which may pad by themselves as well."""
+        if all(self.facts.is_side[value] for value in row.outputs) or self.facts.is_move(row, self.itself):
+            return False
         readers = [self.graph.ops[op].name for value in row.outputs for op in self.facts.readers[value]]
-        return row.name == "pad" and bool(readers) and all(name.startswith("conv") for name in readers)
+        # convolutions may pad by themselves as well
+        return row.name != "pad" or not readers or not all(name.startswith("conv") for name in readers)
 
     def _runs(self, call: int) -> bool:
         return any(self._counts(op) for op in self.facts.ops_of([call]))
@@ -230,3 +237,52 @@ def _arguments(text: str) -> tuple[str, ...]:
             parts.append(text[start:at].strip())
             start = at + 1
     return (*parts,)
+
+
+class Entrances:
+    """The entrances of one inset: two things that any of its calls reads apart may not come into it as one."""
+
+    def __init__(self, coverage: Coverage, facts: GraphFacts) -> None:
+        self.coverage, self.facts, self.graph = coverage, facts, facts.graph
+        self._origin = [*range(len(facts.graph.values))]
+        view, self.fed = coverage.view, dict[int, frozenset[int]]()
+        """By node the inputs of the inset that lead to it."""
+        for node in view.nodes:
+            tails = (edge.tail for edge in view.edges if edge.head == node.id)
+            inputs = {link for tail in tails for link in (view.nodes[tail].links or (tail,))}
+            self.fed[node.id] = frozenset(link for link in inputs if view.nodes[link].kind == "input")
+
+    def faults(self, calls: Iterable[int]) -> Iterator[Fault]:
+        """One for each call that gets two things where the inset has one entrance."""
+        own = {op for op, _ in self._read(self.coverage.root)}
+        for call in calls:
+            heads: dict[int, set[int]] = {}
+            for op, value in self._read(call):
+                if op in own:  # what the drawn call makes itself has no entrance
+                    heads.setdefault(value, set()).update(self.coverage.nodes.get(op, ()))
+            for one, other in combinations(heads, 2):
+                ways = ((a, b) for a in heads[one] for b in heads[other])
+                if any(self.fed[a] == self.fed[b] and len(self.fed[a]) == 1 for a, b in ways):
+                    paths = {value: path for path, value in [*self.graph.calls[call].inputs.items()][::-1]}
+                    what = " and ".join(paths.get(value, f"value {value}") for value in (one, other))
+                    words = f"{what} of {self.graph.calls[call].module} come into the inset as one"
+                    yield Fault("sameness", words, (call, self.coverage.root))
+                    break
+
+    def _read(self, call: int) -> list[tuple[int, int]]:
+        """Ops of the drawn call, and what those at their places in another read of data from outside of it."""
+        matched, inside = self.facts.match(call, self.coverage.root).ops, {*self.facts.ops_of([call])}
+        given, origin = {*self.graph.calls[call].inputs.values()}, self._origin
+        read, moved = list[tuple[int, int]](), list[int]()
+        for id_ in sorted(inside):
+            op = self.graph.ops[id_]
+            if self.facts.moves(op, origin):
+                moved += op.outputs
+            elif id_ in matched:
+                for row in (self.graph.values[origin[value]] for value in self.facts.data_of(op)):
+                    is_outside = row.id in given or (row.kind == "op" and row.producer not in inside)
+                    if is_outside and not self.facts.is_side[row.id]:
+                        read.append((self.coverage.drawn_op(matched[id_]), row.id))
+        for value in moved:  # for another call it is what it gets
+            origin[value] = value
+        return read

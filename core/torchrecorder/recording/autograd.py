@@ -12,13 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchrecorder.classic.walk import can_follow
+from torchrecorder.classic.recording import NEED_NO_GRAD as NEED_NO_GRAD
+from torchrecorder.classic.recording import can_follow
 from torchrecorder.graph import AutogradNode
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
-
-NEED_NO_GRAD: set[Any] = {Tensor.numpy, Tensor.__array__, Tensor.__deepcopy__}
-"""Functions that refuse a tensor which requires grad, as the tensors of such a recording do."""
 
 
 def followed(substitute: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:

@@ -159,7 +159,6 @@ CALL: CodeType | None = torch_private.MODULE_CALL.get()
 HOOKED_CALL: CodeType | None = torch_private.HOOKED_CALL.get()
 APPLY: CodeType | None = torch_private.FUNCTION_CALL.get()
 
-
 _HOMES = {
     "torch.nn.attention.flex_attention": ("flex_attention", "create_block_mask", "create_nested_block_mask"),
     "torch.nested": ("nested_tensor", "as_nested_tensor", "nested_tensor_from_jagged", "narrow", "masked_select"),

@@ -77,13 +77,10 @@ class Way:
     file: Path | None = None
     calls: tuple[Call, ...] = ()
     """Arguments with which the object is called there."""
-
     prepared: tuple[Prepared, ...] = ()
     """What is set in the object there before."""
-
     is_instead: bool = False
     """Whether it is for the case alone that the one before it cannot be built."""
-
     cls: type | None = None
     """For which the project was searched in vain before."""
 

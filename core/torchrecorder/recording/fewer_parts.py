@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -95,24 +96,17 @@ def recorded(
         if not is_of_recorder(raised):
             if only_calls is None or not may_doubt or any(o is raised for o in settled) or not is_doubtful(raised):
                 raise
-            if (plain := _graph_of(lambda: only_calls(_note(raised, _ONLY_CALLS)))) is None:
+            if (plain := answer(lambda: only_calls(_note(raised, _ONLY_CALLS)), None)) is None:
                 raise
         for parts, missing in _FEWER:
             note = _note(raised, missing)
-            if (graph := _graph_of(lambda parts=parts, note=note: attempt(parts, (note,)))) is not None:  # type: ignore[misc]
+            if (graph := answer(partial(attempt, parts, (note,)), None)) is not None:
                 return graph
         if plain is None and only_calls is not None:
-            plain = _graph_of(lambda: only_calls(_note(raised, _ONLY_CALLS)))
+            plain = answer(lambda: only_calls(_note(raised, _ONLY_CALLS)), None)
         if plain is None:
             raise
         return plain
-
-
-def _graph_of(record: Callable[[], Graph]) -> Graph | None:
-    try:
-        return record()
-    except Exception:
-        return None
 
 
 def _note(error: BaseException, missing: str) -> str:

@@ -24,6 +24,7 @@ from torch import Tensor, fx, nn
 
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import MARKED, class_name, hides_layers
+from torchrecorder.running.nested import answer
 
 _OPERATORS: Any = torch.library.Library("torchrecorder", "DEF")  # type: ignore[no-untyped-call]
 _OPERATORS.define("begins(str path, str names, Tensor[] inputs) -> ()")
@@ -87,10 +88,7 @@ def script_copy(program: torch.jit.ScriptModule) -> torch.jit.ScriptModule:
             for module in copied.modules():
                 module.__dict__[MARKED] = True
             return copied
-    try:
-        return copy.deepcopy(program)
-    except Exception:  # a class in C++ without a copy
-        return program
+    return answer(lambda: copy.deepcopy(program), program)  # a class in C++ may be without a copy
 
 
 def script_note(program: torch.jit.ScriptModule) -> str:

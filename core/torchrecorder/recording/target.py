@@ -205,11 +205,9 @@ def import_module(text: str, name: str) -> ModuleType | None:
     """The module of that name; None if there is none (as opposed to one that fails)."""
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name == name:
-            return None
-        raise _import_failed(text, name, error) from error
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == name:
+            return None
         raise _import_failed(text, name, error) from error
 
 

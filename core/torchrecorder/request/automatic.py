@@ -26,7 +26,6 @@ _PATTERN = re.compile(r"[\w.*]+")
 _FIELD = re.compile(r":torchrecorder:(?:\s+(?P<text>.*))?")
 _OF_ONE_FIGURE = ("caption", "name")
 
-
 _KINDS = {
     kind: re.compile(rf"(?:.*\.)?(?:{modules})\..*|.*(?:{endings})")
     for kind, modules, endings in (

@@ -24,7 +24,6 @@ _MANGLED = re.compile(r"^__torch__\.|___torch_mangle_\d+\.")
 """Parts of class names that TorchScript adds."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
 
-
 NamedModules = Sequence[tuple[str, nn.Module]]
 """Modules with their paths."""
 

@@ -67,7 +67,6 @@ _OPEN_OF_TORCH = ("torch.distributions.", "torch.nn.", "torch.optim.", "torch.di
 _HEAP = 1 << 9
 """The flag of classes that were made by a `class` statement, as opposed to those written in C."""
 
-
 _known: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 
@@ -140,7 +139,6 @@ Opens = Callable[[object], Items]
 
 _PLAIN = (str, bytes, int, float, complex, type, type(None), nn.Module, torch.dtype, torch.device)
 
-
 _NO_CONTAINER = {int, float, str, bool, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format}
 
 
@@ -168,21 +166,21 @@ def tensors_in(items: Iterable[Any], tensors: list[Tensor]) -> list[Tensor]:
 
 
 def named_tensors(
-    obj: object, path: str = "", *, objects: bool = False, private: bool = True, depth: int = _DEPTH
+    obj: object, path: str = "", *, objects: bool = False, private: bool = True
 ) -> Iterator[tuple[str, Tensor]]:
     """Each tensor in `obj` with its path, `states.0`; that of `obj` itself is `path`.
 
     With `objects`, also in sets and in the attributes of objects that are not containers, such as caches of keys and
     values; with `private`, also in those that begin with `_` where others hold tensors.
     """
-    return walk(obj, Tensor, _opens_objects(private) if objects else None, path, depth)
+    return walk(obj, Tensor, _opens_objects(private) if objects else None, path)
 
 
 def named(
-    obj: object, wanted: type[_Wanted], path: str = "", *, objects: bool = False, depth: int = _DEPTH
+    obj: object, wanted: type[_Wanted], path: str = "", *, objects: bool = False
 ) -> Iterator[tuple[str, _Wanted]]:
     """Objects of another class, as `named_tensors`."""
-    return walk(obj, wanted, _opens_objects() if objects else None, path, depth)
+    return walk(obj, wanted, _opens_objects() if objects else None, path)
 
 
 def walk(
@@ -292,7 +290,13 @@ def rebuilt(obj: Any, changed: Mapping[Any, object]) -> object:
             if issubclass(cls, list):
                 base.extend(new, items)
         elif issubclass(cls, Mapping):
-            return _filled_mapping(obj, changed)
+            try:
+                new = copy.copy(obj)
+                for key, item in changed.items():
+                    new[key] = item
+                return new
+            except TypeError:  # it cannot be written to
+                return type(obj)({**obj, **changed})
         else:
             new = copy.copy(obj)
             for name, item in changed.items():
@@ -313,14 +317,3 @@ def empty_like(obj: dict[object, object]) -> tuple[type[dict[object, object]], d
     if isinstance(obj, defaultdict):
         new.default_factory = obj.default_factory  # type: ignore[attr-defined]
     return base, new
-
-
-def _filled_mapping(obj: Mapping[object, object], changed: Mapping[object, object]) -> object:
-    try:
-        new: Any = copy.copy(obj)
-        for key, item in changed.items():
-            new[key] = item
-    except TypeError:  # it cannot be written to
-        cls: Any = type(obj)
-        return cls({**obj, **changed})
-    return new

@@ -24,7 +24,6 @@ def restored(
     *,
     mode: Literal["train", "eval"] | None = None,
     device: torch.device | str | None = None,
-    seed: int | None = None,
 ) -> Iterator[None]:
     """Run a model and leave it and the process as they were, also after an exception.
 
@@ -37,14 +36,13 @@ def restored(
         mode: The mode that it is run in; None: each module in its own.
         device: Where its parameters and buffers are for the time being; None: where they are. What a frozen script
             module has made constants of is not moved.
-        seed: Where random numbers start; None: where they are.
     """
     modules = [module for _, module in named_modules(net)]
     training = [(module, getattr(module, "training", None)) for module in modules]  # frozen script modules have none
     parameters = [(p, p.data, p.requires_grad) for p in _parameters(net, modules)]
     with torch.inference_mode(False):
         stand_ins = _stand_ins(modules, None if device is None else torch.device(device))
-    with preserved_process_state(seed):
+    with preserved_process_state(None):
         try:
             for module, held, name, _, new in stand_ins:
                 _put(module, held, name, new)

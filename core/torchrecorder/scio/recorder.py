@@ -297,7 +297,6 @@ _DYNAMIC = (
     "`force_static_flow=False`. See `help(Recorder)` for a detailed warning"
 )
 
-
 _ANY_NUMBER = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
 
 
@@ -380,14 +379,6 @@ class Pass:
         self.inner = None
         if not self._dont_record:
             self.activations[label] = output
-        return self._postprocessed(output)
-
-    def _next_call(self, module: nn.Module) -> int:
-        call = self._calls[module]
-        self._calls[module] = call + 1
-        return call
-
-    def _postprocessed(self, output: Any) -> Any:
         function = self._postprocessing
         if isinstance(function, list):
             if not function:
@@ -401,6 +392,11 @@ class Pass:
             return function(output)
         finally:
             self._busy = False
+
+    def _next_call(self, module: nn.Module) -> int:
+        call = self._calls[module]
+        self._calls[module] = call + 1
+        return call
 
 
 class _Here(threading.local):

@@ -193,18 +193,14 @@ class ComputationGraph:
             self.subgraph_dict[node.node_id] = self.running_subgraph_id
             self.running_subgraph_id += 1
         if isinstance(node, TensorNode):
-            self._collect_edges(node)
-
-    def _collect_edges(self, node: TensorNode) -> None:
-        """Edges begin at a tensor that is drawn, else at the call it comes from."""
-        tail = self.get_tail_node(node)
-        start: COMPUTATION_NODES = node if self._is_drawn(node.main_node) else tail
-        if self._is_drawn(start.main_node if isinstance(start, TensorNode) else start):
-            for child in node.children:
-                if self._is_drawn(child):  # type: ignore[arg-type]
-                    self.edge_list.append((start, child))  # type: ignore[arg-type]
-        if self._is_drawn(node) and tail is not node and self._is_drawn(tail):
-            self.edge_list.append((tail, node))
+            tail = self.get_tail_node(node)  # edges begin at a tensor that is drawn, else at the call it comes from
+            start: COMPUTATION_NODES = node if self._is_drawn(node.main_node) else tail
+            if self._is_drawn(start.main_node if isinstance(start, TensorNode) else start):
+                for child in node.children:
+                    if self._is_drawn(child):  # type: ignore[arg-type]
+                        self.edge_list.append((start, child))  # type: ignore[arg-type]
+            if self._is_drawn(node) and tail is not node and self._is_drawn(tail):
+                self.edge_list.append((tail, node))
 
     def rollify(self, cur_node: ModuleNode | FunctionNode) -> None:
         """Give calls that are alike one id, so that they become one node.

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from torch import ScriptMethod, Tensor, nn
 
 from torchrecorder.running import torch_private
-from torchrecorder.running.nested import Items, walk
+from torchrecorder.running.nested import Items, answer, walk
 from torchrecorder.torchview.computation_node import FunctionNode, ModuleNode, NodeContainer, TensorNode
 from torchrecorder.torchview.utils import OrderedSet, shape_of, stringify_attributes
 
@@ -122,10 +122,8 @@ def opened(data: Any) -> Items:
     """Items of what torchview opens besides containers: namespaces, and whatever can be iterated over."""
     if isinstance(data, SimpleNamespace):
         return vars(data).items()
-    try:
-        return list(enumerate(data)) if is_open(data) else ()
-    except Exception:  # transformers' caches, while a layer is unset
-        return ()
+    # transformers' caches refuse, while a layer is unset
+    return answer(lambda: list(enumerate(data)) if is_open(data) else (), ())
 
 
 def recorders(data: Any) -> list[RecorderTensor]:

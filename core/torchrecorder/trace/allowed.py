@@ -140,11 +140,7 @@ def _is_outside(text: str) -> bool:
         return True
     text = text.replace("\\", "/")
     is_path = os.path.isabs(text) or ".." in PurePath(text).parts or is_there(text)
-    return is_path and not any(_is_in(os.path.realpath(text), folder) for folder in folders_of_project())
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder + os.sep)
+    return is_path and not any(_is_within(os.path.realpath(text), folder, os.sep) for folder in folders_of_project())
 
 
 def _is_code(text: str) -> bool:
@@ -206,8 +202,8 @@ def _definition(found: object) -> tuple[str, str]:
     return (module, name) if isinstance(module, str) else ("", name)
 
 
-def _is_within(name: str, entry: str) -> bool:
-    return name == entry or name.startswith(f"{entry}.")
+def _is_within(name: str, entry: str, mark: str = ".") -> bool:
+    return name == entry or name.startswith(entry + mark)
 
 
 def _is_built_from_project(top: str) -> bool:
@@ -216,7 +212,7 @@ def _is_built_from_project(top: str) -> bool:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError, AttributeError):
             origin = json.loads(importlib.metadata.distribution(distribution).read_text("direct_url.json") or "{}")
             source = os.path.realpath(url2pathname(urlsplit(origin.get("url", "")).path))
-            if "dir_info" in origin and any(_is_in(source, folder) for folder in folders_of_project()):
+            if "dir_info" in origin and any(_is_within(source, folder, os.sep) for folder in folders_of_project()):
                 return True
     return False
 

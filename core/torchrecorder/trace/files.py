@@ -137,34 +137,31 @@ class Files:
         with contextlib.suppress(Exception):  # an exception of ours would be raised in the user's code
             frame = sys._getframe(1)
             if not _is_within(_METADATA, frame):
-                self._note(event, args, frame)
-
-    def _note(self, event: str, args: tuple[Any, ...], frame: FrameType) -> None:
-        if event == "open":
-            path, mode, flags = args
-            self._note_open(path, mode, flags, frame)
-        elif event in ("os.listdir", "os.scandir"):
-            if not frame.f_code.co_filename.startswith(_IMPORT_SYSTEM):
-                self._note_listing(args[0] or os.curdir, frame, has_facts=event == "os.scandir")
-        elif event == "os.mkdir":
-            if not os.path.lexists(args[0]):
-                self._made.add(_absolute(args[0]))
-        elif event in ("os.rename", "os.link", "os.symlink"):
-            self.written.add(_absolute(args[1]))
-        elif event == "ctypes.dlopen":
-            if args[0] and os.path.isabs(os.fspath(args[0])):
-                self._note_read(_absolute(args[0]))
-        elif event == "sqlite3.connect":
-            for path in files_of_database(os.fsdecode(args[0])):
-                self._note_read(_absolute(path))
-        elif event in _PROCESSES:
-            words = os.fsdecode(args[0]).split() if isinstance(args[0], bytes | os.PathLike | str) else []
-            self._note_untracked("starts " + (PurePath(words[0]).name if words else "a program"), frame)
-        elif event in ("os.fork", "os.forkpty"):
-            self._note_untracked("forks a process", frame)
-        elif event in ("socket.connect", "socket.getaddrinfo"):
-            self.has_connected = True
-            self._note_untracked("uses the network", frame)
+                if event == "open":
+                    path, mode, flags = args
+                    self._note_open(path, mode, flags, frame)
+                elif event in ("os.listdir", "os.scandir"):
+                    if not frame.f_code.co_filename.startswith(_IMPORT_SYSTEM):
+                        self._note_listing(args[0] or os.curdir, frame, has_facts=event == "os.scandir")
+                elif event == "os.mkdir":
+                    if not os.path.lexists(args[0]):
+                        self._made.add(_absolute(args[0]))
+                elif event in ("os.rename", "os.link", "os.symlink"):
+                    self.written.add(_absolute(args[1]))
+                elif event == "ctypes.dlopen":
+                    if args[0] and os.path.isabs(os.fspath(args[0])):
+                        self._note_read(_absolute(args[0]))
+                elif event == "sqlite3.connect":
+                    for path in files_of_database(os.fsdecode(args[0])):
+                        self._note_read(_absolute(path))
+                elif event in _PROCESSES:
+                    words = os.fsdecode(args[0]).split() if isinstance(args[0], bytes | os.PathLike | str) else []
+                    self._note_untracked("starts " + (PurePath(words[0]).name if words else "a program"), frame)
+                elif event in ("os.fork", "os.forkpty"):
+                    self._note_untracked("forks a process", frame)
+                elif event in ("socket.connect", "socket.getaddrinfo"):
+                    self.has_connected = True
+                    self._note_untracked("uses the network", frame)
 
     def _note_untracked(self, what: str, frame: FrameType) -> None:
         if is_asked_for_user(frame):

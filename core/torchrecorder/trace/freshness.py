@@ -25,7 +25,7 @@ from torchrecorder.trace.digests import FileDigests, file_digest, text_digest
 from torchrecorder.trace.environment import ALL, OF_THE_LANGUAGE, SWITCHES, what_happened
 from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
-from torchrecorder.trace.manifest import Manifest, ModuleFacts, table_from_json, table_of
+from torchrecorder.trace.manifest import Manifest, ModuleFacts, table_of
 from torchrecorder.trace.mentions import SEPARATOR, Searches
 from torchrecorder.trace.ownership import foreign_path, is_installed, is_stdlib
 
@@ -63,15 +63,10 @@ class Finding(NamedTuple):
         return "; ".join(self.reasons) or self.verdict.value
 
 
-class _Change(NamedTuple):
-    module: str
-    reason: str
-    """Empty if it depends on which of the module's functions a recording ran."""
-
-
 class _Modules(NamedTuple):
     files: tuple[Path, ...]
-    changes: tuple[_Change, ...]
+    changes: Mapping[str, str]
+    """By module the reason; empty if it depends on which of the module's functions a recording ran."""
 
 
 class Freshness:
@@ -149,7 +144,9 @@ class Freshness:
         if modules is None:
             return Finding(Verdict.MISSING, ("its table of modules is missing or damaged",))
         code = [
-            (change.module, reason) for change in modules.changes for reason in self._code_reasons(change, manifest)
+            (module, reason)
+            for module, known in modules.changes.items()
+            if (reason := known or self._changed_functions(module, manifest.ran.get(module, {})))
         ]
         others = list(self._other_reasons(manifest))
         here = list(self._reasons_of_machine(manifest))
@@ -171,7 +168,7 @@ class Freshness:
     def moved(self, manifest: Manifest) -> tuple[Path, ...]:
         """Files of modules that are not, byte by byte, as they were recorded: their lines may be others now."""
         modules = self._modules_of(manifest)
-        files = (self._finder.file(change.module) for change in modules.changes) if modules is not None else ()
+        files = map(self._finder.file, modules.changes) if modules is not None else ()
         return tuple(file for file in files if file is not None)
 
     def has_packages_of(self, manifest: Manifest) -> bool:
@@ -186,19 +183,19 @@ class Freshness:
         if digest in self._modules:
             return self._modules[digest]
         self._modules[digest] = None
-        table = table_from_json(self._load_table(digest)) if manifest.modules else table_of(manifest.table)
+        table = table_of(self._load_table(digest) if manifest.modules else manifest.table)
         if table is not None:
             files: list[Path] = []
-            changes: list[_Change] = []
+            changes: dict[str, str] = {}
             for name, then in table.items():
                 file = self._finder.file(name)
                 if file is None:
-                    changes.append(_Change(name, f"module {name} is gone"))
+                    changes[name] = f"module {name} is gone"
                     continue
                 files.append(file)
                 if self._digests.file(file) != then.source:
-                    changes.append(_Change(name, self._reason(name, file, then)))
-            self._modules[digest] = _Modules(tuple(dict.fromkeys(files)), tuple(changes))
+                    changes[name] = self._reason(name, file, then)
+            self._modules[digest] = _Modules(tuple(dict.fromkeys(files)), changes)
         return self._modules[digest]
 
     def _reason(self, name: str, file: Path, facts: ModuleFacts) -> str:
@@ -210,18 +207,15 @@ class Freshness:
             return f"{shown} changed and cannot be parsed"
         if blocks.skeleton != facts.skeleton:
             return f"{shown} changed outside its functions"
-        changed = [name for name, digest in facts.functions.items() if blocks.functions.get(name) != digest]
-        return f"{shown}: {listed(changed, 3)} changed" if changed else ""
+        return self._changed_functions(name, facts.functions)
 
-    def _code_reasons(self, change: _Change, manifest: Manifest) -> Iterator[str]:
-        if change.reason:
-            yield change.reason
-        elif ran := manifest.ran.get(change.module):
-            file = self._finder.file(change.module)
-            blocks = None if file is None else self._digests.blocks(file)
-            now = {} if blocks is None else blocks.functions
-            if changed := [name for name, digest in ran.items() if now.get(name) != digest]:
-                yield f"{self._shown(change.module)}: {listed(changed, 3)} changed"
+    def _changed_functions(self, module: str, ran: Mapping[str, str]) -> str:
+        """The functions of a module, with their digests, that are others now; empty if none are."""
+        file = self._finder.file(module) if ran else None
+        blocks = None if file is None else self._digests.blocks(file)
+        now = {} if blocks is None else blocks.functions
+        changed = [name for name, digest in ran.items() if now.get(name) != digest]
+        return f"{self._shown(module)}: {listed(changed, 3)} changed" if changed else ""
 
     def _other_reasons(self, manifest: Manifest) -> Iterator[str]:
         yield from self._changed_files({name: then for name, then in manifest.files.items() if not is_elsewhere(name)})

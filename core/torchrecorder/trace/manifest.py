@@ -116,20 +116,15 @@ _ROW = (str, str, dict)
 digests what it took for unobservable: of its rows the first alone counts."""
 
 
-def table_from_json(data: bytes | None) -> Table | None:
+def table_of(written: Any) -> Table | None:
+    """The table of its rows, or of the JSON of these; None for anything else."""
     try:
-        return table_of(json.loads(data or b""))
-    except (ValueError, RecursionError):
-        return None
-
-
-def table_of(rows: Any) -> Table | None:
-    try:
+        rows = json.loads(written) if isinstance(written, bytes) else written
         for row in rows.values():
             if not isinstance(row, list) or any(type(it) is not kind for it, kind in zip(row, _ROW, strict=False)):
                 return None
         return {name: ModuleFacts(*row[: 3 if len(row) <= len(_ROW) else 1]) for name, row in rows.items()}
-    except (TypeError, AttributeError):
+    except (TypeError, AttributeError, ValueError, RecursionError):
         return None
 
 

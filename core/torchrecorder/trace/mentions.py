@@ -40,7 +40,6 @@ looked_at: set[str] = set()
 commits: dict[str, str] = {}
 """Commits of repositories on the hub whose files this process was given, by name and revision, `owner/name@main`."""
 
-
 _searches: list[None] = []
 """One for each search that is under way."""
 
@@ -84,15 +83,14 @@ class Place(NamedTuple):
 
         Those whose names are like `near` come first.
         """
-        project = _projects.get(self) or _Project.of(self)
-        if _looks:
-            _projects[self] = project
+        known = _projects[-1] if _projects else {}
+        project = known[self] = known.get(self) or _Project.of(self)
         words = set(filter(None, near.split("_")))
 
         def rank(file: _File) -> tuple[int, int]:
             return -len(words & file.words) if words else 0, len(file.words - words)
 
-        files = project.with_word(word) if _looks else project.files
+        files = project.with_word(word) if _projects else project.files
         for file in sorted((file for file in files if file.is_source == is_source), key=rank):
             try:
                 text = data.decode() if word.encode() in (data := _data(file.path)) else ""
@@ -159,21 +157,18 @@ class _Project:
 
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_looks: list[None] = []
-_projects: dict[Place, _Project] = {}
-"""While names are looked for in one go."""
+_projects: list[dict[Place, _Project]] = []
+"""Those that are known, while names are looked for in one go."""
 
 
 @contextmanager
 def looking_once() -> Iterator[None]:
     """A while in which many names are looked for, and projects are taken to stay as they are: each is read once."""
-    _looks.append(None)
+    _projects.append({})
     try:
         yield
     finally:
-        _looks.pop()
-        if not _looks:
-            _projects.clear()
+        _projects.pop()
 
 
 class Searches:

@@ -40,8 +40,9 @@ class Trace:
         self._begun_ns = time.time_ns()
         self._files = Files()
         self._readers = Readers(self._files.note_read)
-        self._opened = Opened(lambda path, is_changed: self._files.note_opened(path, is_changed=is_changed))
-        self._files.empty_queue = self._opened.read
+        self.opened = Opened(lambda path, is_changed: self._files.note_opened(path, is_changed=is_changed))
+        """Is to `read` before a fork, since the child hears no more of what was opened, and to `follow` in it."""
+        self._files.empty_queue = self.opened.read
         self._executed = Executed(self._files.note_source, self._readers.watch)
         self._environment = Environment()
         self._covers = Covers()
@@ -51,7 +52,7 @@ class Trace:
     def start(self) -> None:
         mentions.asked.clear()
         mentions.commits.clear()
-        self._opened.start(folders_of_project())
+        self.opened.start(folders_of_project())
         self._environment.start()
         self._files.start()
         self._readers.start()
@@ -65,16 +66,9 @@ class Trace:
         self._saw_all = self._executed.stop()
         self._covers.remove()
         self._readers.stop()
-        self._opened.stop()
+        self.opened.stop()
         self._files.stop()
         self._environment.stop()
-
-    def read_opened(self) -> None:
-        """Notes what has been opened until now: a forked child hears no more of it."""
-        self._opened.read()
-
-    def follow(self) -> None:
-        self._opened.follow()
 
     def stamps(self) -> dict[str, Stamp | None]:
         return {**self._files.sources, **self._files.read}
@@ -123,7 +117,7 @@ class Trace:
         named = ({*code.co_names} for code in {*self._executed.at_import, *self._executed.after_import})
         if self._asks_clock or any(names & _DATES and names & {"datetime", "date"} for names in named):
             untracked.add("asks for the date or the time")
-        if not self._opened.is_whole:
+        if not self.opened.is_whole:
             untracked.add("opens more files at once than the kernel reports")
         for path in self._files.written:
             if self._files.read.get(path) is not None:

@@ -164,30 +164,27 @@ def _forward(nodes: Sequence[int], edges: Collection[Pair]) -> list[int]:
 
 
 def _loops(below: dict[int, list[int]]) -> dict[int, int]:
-    """By node the first node of the loop that it is in, by Tarjan's algorithm; itself if it is in none."""
-    seen: dict[int, int] = {}
-    low: dict[int, int] = {}
+    """By node the first node of the loop that it is in, by Kosaraju's algorithm; itself if it is in none."""
+    above: dict[int, list[int]] = {node: [] for node in below}
+    for tail, heads in below.items():
+        for head in heads:
+            above[head].append(tail)
+    ended: dict[int, None] = {}  # in the order in which the search below left them
+    seen: set[int] = set()
+    work = [*below]
+    while work:
+        if (node := work[-1]) in seen:
+            ended.setdefault(work.pop())
+        else:
+            seen.add(node)
+            work += (head for head in below[node] if head not in seen)
     loop: dict[int, int] = {}
-    stack: list[int] = []
-    for start in below:
-        work = [(start, iter(below[start]))] if start not in seen else []
-        while work:
-            node, heads = work[-1]
-            if node not in seen:
-                seen[node] = low[node] = len(seen)
-                stack.append(node)
-            head = next(heads, None)
-            if head is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == seen[node]:
-                    members = [stack.pop()]
-                    while members[-1] != node:
-                        members.append(stack.pop())
-                    loop.update(dict.fromkeys(members, min(members)))
-            elif head not in seen:
-                work.append((head, iter(below[head])))
-            elif head not in loop:
-                low[node] = min(low[node], seen[head])
+    for start in reversed(ended):
+        members = {start} - loop.keys()
+        pending = [*members]
+        while pending:
+            new = {tail for tail in above[pending.pop()] if tail not in loop} - members
+            members |= new
+            pending += new
+        loop.update(dict.fromkeys(members, min(members, default=start)))
     return loop

@@ -96,9 +96,8 @@ def _entries_in(tree: CallTree, parent: int, paths: set[str]) -> Iterator[_Entry
     for of_list in spans.values():
         entries = [*of_list.items()]
         within = [[it.id for it in items[a : b + 1] if it.is_call and it.id in around] for _, (a, b) in entries]
-        is_apart = all(
-            {around[call] for call in inside} == {path} for inside, (path, _) in zip(within, entries, strict=True)
-        )
+        homes = [{around[call] for call in inside} for inside in within]
+        is_apart = homes == [{path} for path in of_list]
         sorts = [tuple(graph.modules[graph.calls[call].module].cls for call in inside) for inside in within]
         take_turns = len([*groupby(sorts)]) > len({*sorts})  # one turn of which is drawn, with ×N
         if len(entries) < 2 or not is_apart or take_turns or any(len(inside) < 2 for inside in within):

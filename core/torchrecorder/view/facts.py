@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from torchrecorder.graph.model import Graph, Op
+from torchrecorder.graph.model import Graph
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import NodeKinds
 from torchrecorder.view.op_families import JOINS, RANDOM, SHAPED_LIKE, SHAPING
@@ -32,10 +32,7 @@ class Facts:
         graph = self.graph
         aside = {value.id for value in graph.values if value.kind in ("const", "buffer")}
         aside |= {value.id for value in graph.values if value.kind == "input" and is_no_feature(graph, value.id)}
-        for op in graph.ops:
-            is_known = op.name in SHAPED_LIKE or all(value in aside for value in _data(op))
-            if is_known and not op.name.startswith(RANDOM):
-                aside.update(op.outputs)
+        aside = self._with_made_of(aside)
         return aside - self._joined(aside)
 
     def _joined(self, aside: set[int]) -> set[int]:
@@ -57,12 +54,15 @@ class Facts:
     @cached_property
     def blank(self) -> set[int]:
         """Values without any data, such as `new_zeros`: shapes and constants of the code decide them."""
-        blank = {value.id for value in self.graph.values if value.kind == "const"}
+        return self._with_made_of({value.id for value in self.graph.values if value.kind == "const"})
+
+    def _with_made_of(self, values: set[int]) -> set[int]:
+        """The values, and what ops make of nothing but those; of the other argument of `expand_as` it is the shape."""
         for op in self.graph.ops:
-            is_known = op.name in SHAPED_LIKE or all(value in blank for value in _data(op))
-            if is_known and not op.name.startswith(RANDOM):
-                blank.update(op.outputs)
-        return blank
+            data = op.inputs[:1] if op.name in SHAPING else op.inputs
+            if (op.name in SHAPED_LIKE or values.issuperset(data)) and not op.name.startswith(RANDOM):
+                values.update(op.outputs)
+        return values
 
     @cached_property
     def opaque(self) -> set[int]:
@@ -98,11 +98,6 @@ class Facts:
 
     def ops_of(self, node: Node) -> list[int]:
         return [op for call in node.calls for op in self.tree.all_ops_of(call)] + [*node.own_ops]
-
-
-def _data(op: Op) -> tuple[int, ...]:
-    """What an op reads numbers of; of the other argument of `expand_as` it takes the shape alone."""
-    return op.inputs[:1] if op.name in SHAPING else op.inputs
 
 
 def is_no_feature(graph: Graph, value: int) -> bool:

@@ -48,10 +48,8 @@ class _Marker:
             mark, words = self._of_calls(node.calls if len(node.calls) > 1 else calls, 1)
             is_changed = any(self.inside[call] for call in calls)
             return replace(node, mark=mark or ("changed" if is_changed else None), differs=(*words, *node.differs))
-        ops = node.ops or (() if node.op is None else (node.op,))
-        of_parts: list[Mark | None] = [
-            self.marks.ops.get(op) for op in (*ops, *(op for part in node.parts for op in part.ops))
-        ]
+        ops = (*node.own_ops, *(op for part in node.parts for op in part.ops))
+        of_parts: list[Mark | None] = [self.marks.ops.get(op) for op in ops]
         of_parts.extend(self.marks.values.get(value) for value in node.values)
         if node.kind == "gap":
             of_parts.extend(self._call(call) or (_CHANGED if self.inside[call] else None) for call in node.calls)
@@ -76,8 +74,8 @@ class _Marker:
 
     def _of_calls(self, calls: Sequence[int], period: int) -> tuple[Mark | None, tuple[str, ...]]:
         of_calls: list[Mark | None] = [self._call(call) for call in calls]
-        words = [self.marks.words.get((self.graph.calls[c].module, self.graph.calls[c].index), "") for c in calls]
-        said = tuple(dict.fromkeys(filter(None, words)))[:1]
+        rows = (self.graph.calls[call] for call in calls)
+        said = tuple(filter(None, (self.marks.words.get((row.module, row.index)) for row in rows)))[:1]
         n, came, went = len(calls), of_calls.count("added"), of_calls.count("removed")
         if 0 < came + went < n and (came == 0 or went == 0):
             return "changed", (f"was ×{(n - came) // period}" if came else f"now ×{(n - went) // period}",)

@@ -177,8 +177,11 @@ class NodeKinds:
             inner, kind = self.graph.modules.get(self.graph.calls[op.call].module, module), op_kind(op.name)
             if kind == "norm" or inner.params.total == module.params.total:
                 name = _NORMS.get(op.name, "") if kind == "norm" and call.id in self.calling and inner is module else ""
-                said = inner.extra_repr or _sizes(self.graph, op)
-                return OneLayer(kind, _like(op.name), said, made, name)
+                like = next((cls for start, cls in _LIKE.items() if op.name.startswith(start)), "")
+                shape = self.graph.values[op.inputs[1]].shape if op.name == "linear" and len(op.inputs) > 1 else ()
+                sizes = "in_features={1}, out_features={0}".format(*shape) if len(shape) == 2 else ""
+                like = like or ("LayerNorm" if kind == "norm" else "Linear")
+                return OneLayer(kind, like, inner.extra_repr or sizes, made, name)
         kind = self._of_ops(call.id) if is_leaf else "op"
         like, *names = _LIKE_SAID.get(kind, ("",))  # with more in it, as a LoRA has
         is_like = bool(names) and all(f"{name}=" in module.extra_repr for name in names)
@@ -209,17 +212,6 @@ _LIKE = {
 
 _NORMS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "group_norm": "GroupNorm", "rms_norm": "RMSNorm"}
 """Classes of torch by their op, without the number of axes."""
-
-
-def _like(name: str) -> str:
-    found = next((cls for start, cls in _LIKE.items() if name.startswith(start)), "")
-    return found or ("LayerNorm" if op_kind(name) == "norm" else "Linear")
-
-
-def _sizes(graph: Graph, op: Op) -> str:
-    """The sizes of a linear layer that says nothing of itself."""
-    shape = graph.values[op.inputs[1]].shape if op.name == "linear" and len(op.inputs) > 1 else ()
-    return "in_features={1}, out_features={0}".format(*shape) if len(shape) == 2 else ""
 
 
 class _Works:
@@ -277,9 +269,8 @@ class _Works:
 
 @lru_cache(maxsize=1024)
 def op_kind(name: str) -> Kind:
-    bare = plain(name)
     for kind, words in _OP_WORDS:
-        if bare.startswith(words):
+        if plain(name).startswith(words):
             return kind
     return "op"
 
@@ -288,10 +279,10 @@ def torch_kind(module: Module) -> Kind:
     """Kind of a layer of torch's own, by the file that defines it; `op` for all others."""
     if not module.native:
         return "op"
-    path = module.cls.split(".")
-    if path[-1] == "MultiheadAttention":
+    *path, name = module.cls.split(".")
+    if name == "MultiheadAttention":
         return "attention"
-    for part in path[:-1]:
+    for part in path:
         if part in _TORCH_FILES:
             return _TORCH_FILES[part]
     return "op"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from math import prod
@@ -31,18 +31,18 @@ class CallTree:
     """Nesting of calls, and ops in them; each list is by call id."""
 
     graph: Graph
-    children: list[list[int]] = field(default_factory=list)
+    children: list[list[int]]
     """The calls made directly in the call, also those that ran no op."""
-    items: list[list[Item]] = field(default_factory=list)
+    items: list[list[Item]]
     """Ops and calls directly in the call, in the order of their first op; calls that ran no op are not in it."""
-    level: list[int] = field(default_factory=list)
+    level: list[int]
     """0 for the model's call, 1 for its children, …."""
-    end: list[int] = field(default_factory=list)
+    end: list[int]
     """The calls within call `c`, itself included, are `range(c, end[c])`."""
-    first_op: list[int] = field(default_factory=list)
-    n_ops: list[int] = field(default_factory=list)
+    first_op: list[int]
+    n_ops: list[int]
     """Ops in the call and in the calls within it: ids from `first_op`, if `is_solid`."""
-    last_op: list[int] = field(default_factory=list)
+    last_op: list[int]
 
     def is_solid(self, call: int) -> bool:
         """Whether its ops have consecutive ids, which only a forward with threads or generators breaks."""
@@ -75,20 +75,26 @@ class CallTree:
         return 0 if module is None else module.params.total
 
     @cached_property
+    def again(self) -> dict[str, list[int]]:
+        """By path of a module its calls."""
+        again: dict[str, list[int]] = {}
+        for row in self.graph.calls:
+            again.setdefault(row.module, []).append(row.id)
+        return again
+
+    @cached_property
     def picked(self) -> dict[int, frozenset[str]]:
         """The parameters that calls read, of modules that read others in each of their calls.
 
         `blocks(x, i)` may run `convs[i]` alone: then each call is a block of its own, and no parameters are shared.
         """
-        calls: dict[str, list[int]] = {}
-        for row in self.graph.calls:
-            module = self.module(row.id)
-            if module is not None and module.params.total and self.n_ops[row.id]:
-                calls.setdefault(row.module, []).append(row.id)
         picked: dict[int, frozenset[str]] = {}
-        for again in calls.values():
+        for calls in self.again.values():
+            again = [call for call in calls if self.n_ops[call]]
+            if len(again) < 2 or (module := self.module(again[0])) is None or not module.params.total:
+                continue
             first = frozenset(self._read(again[0]))
-            if not first or len(again) < 2 or not first.isdisjoint(self._read(again[1])):  # as of most
+            if not first or not first.isdisjoint(self._read(again[1])):  # as of most
                 continue
             read = [frozenset(self._read(call)) for call in again]
             if all(read) and sum(map(len, read)) == len(first.union(*read)):
@@ -114,10 +120,8 @@ class CallTree:
 def call_tree(graph: Graph) -> CallTree:
     """The nesting of the Graph's calls, in time linear in its size."""
     n = len(graph.calls)
-    tree = CallTree(graph, [[] for _ in range(n)], [[] for _ in range(n)], [0] * n, [*range(1, n + 1)])
-    tree.first_op.extend([-1] * n)
-    tree.last_op.extend([-1] * n)
-    tree.n_ops.extend([0] * n)
+    lists: tuple[list[list[int]], list[list[Item]]] = ([[] for _ in range(n)], [[] for _ in range(n)])
+    tree = CallTree(graph, *lists, [0] * n, [*range(1, n + 1)], [-1] * n, [0] * n, [-1] * n)
     for row in graph.calls:
         if row.parent is not None:
             tree.children[row.parent].append(row.id)

@@ -222,7 +222,13 @@ class Worker(AbstractContextManager["Worker"]):
         self._alone = deque(request for request in self._alone if request in requests)
         begun = {*self._answers, *self._alone, *(sent.request for sent in self._sent.values())}
         others = (request for request in requests if request not in begun)
-        self._waiting = deque(_together(others))
+        first: dict[str, int] = {}
+        # in their order, but those of a package, and in it of a module, behind the first of them
+        holders = {it: (it.root_module(), it.target.partition("(")[0].rpartition(".")[0]) for it in others}
+        for names in holders.values():
+            for name in names:
+                first.setdefault(name, len(first))
+        self._waiting = deque(sorted(holders, key=lambda it: [first[name] for name in holders[it]]))
         for request in requests:
             if request in begun:
                 on_start(request)
@@ -381,16 +387,6 @@ class Worker(AbstractContextManager["Worker"]):
 def _wants_memory(error: TorchRecorderError | None) -> bool:
     said = "" if error is None else f"{error}\n{error.details()}"
     return any(text in said for text in (FILLED, *OUT_OF_MEMORY))
-
-
-def _together(requests: Iterable[RequestT]) -> list[RequestT]:
-    """The requests in their order, but with those of a package, and in it of a module, behind the first of them."""
-    first: dict[str, int] = {}
-    holders = {it: (it.root_module(), it.target.partition("(")[0].rpartition(".")[0]) for it in requests}
-    for names in holders.values():
-        for name in names:
-            first.setdefault(name, len(first))
-    return sorted(holders, key=lambda it: [first[name] for name in holders[it]])
 
 
 def processors() -> int:

@@ -77,7 +77,7 @@ def answer(job: Job, trace: Trace | None = None) -> Answer:
     if trace is None:
         trace = begin(job)
     else:
-        trace.follow()
+        trace.opened.follow()
     path = list(sys.path)
     bound(job.resident_bytes)
     try:

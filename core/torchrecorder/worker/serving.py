@@ -45,7 +45,6 @@ _ENOUGH_BYTES = 2 << 30
 """Memory that must be left for another job to begin while one is running."""
 _NUMBER = re.compile(rb'\{"job": (\d+)')
 
-
 _Part: TypeAlias = "_RunningJob | _Preloaded"
 """Process that the loop waits for."""
 
@@ -101,7 +100,7 @@ class Serving:
     def run(self, job: Job) -> None:
         """Run a job in a child of this very process."""
         if self.trace is not None:
-            self.trace.read_opened()
+            self.trace.opened.read()
         running = _RunningJob(self, job)
         self._parts[running.reader] = running
 
@@ -257,7 +256,7 @@ class _Preloaded:
         theirs, self.writer = os.pipe()
         others = (*server.descriptors(), self.writer)
         if server.trace is not None:
-            server.trace.read_opened()
+            server.trace.opened.read()
         serve = partial(_serve_preloaded, job, module, server, theirs)
         self.pid, self.reader = fork.fork(serve, not_theirs=others)
         os.close(theirs)
@@ -379,7 +378,7 @@ def _serve_preloaded(job: Job, module: str, server: Serving, jobs: int, writer: 
     if trace is None:
         trace = begin(job)
     else:
-        trace.follow()
+        trace.opened.follow()
     is_usable = has_threads = False
     with contextlib.suppress(BaseException), torch.random.fork_rng(devices=()):
         start_random_numbers(job.request.seed)

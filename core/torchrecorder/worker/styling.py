@@ -8,7 +8,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from torchrecorder.errors import TargetRefused, did_you_mean
@@ -31,7 +31,16 @@ def answer(job: Job) -> Answer:
         styles = [_answer(styler, picture) for picture in request.pictures]
     except StylerRaised as error:
         styles = [_reason(error)] * len(request.pictures)
-    return Answer(job=job.number, styles=tuple(styles), modules=_modules(start, before))
+    digests: dict[str, str] = {}
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name not in before and isinstance(file, str) and is_user_code(file):
+            try:
+                is_old = os.stat(file).st_mtime < start
+                digests[name] = source_digest(Path(file).read_bytes()) if is_old else ""
+            except OSError:
+                digests[name] = ""
+    return Answer(job=job.number, styles=tuple(styles), modules=digests)
 
 
 class StylerRaised(Exception):
@@ -66,20 +75,6 @@ def _guarded(doing: str, method: Callable[..., object] | None, *arguments: Style
         return method(*arguments) if callable(method) else {}
     except Exception as error:
         raise StylerRaised.by(doing, error) from error
-
-
-def _modules(start: float, before: Container[str]) -> dict[str, str]:
-    """The user's modules that were imported, each with the digest of its file; empty if that changed since `start`."""
-    digests: dict[str, str] = {}
-    for name, module in sorted(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if name not in before and isinstance(file, str) and is_user_code(file):
-            try:
-                is_old = os.stat(file).st_mtime < start
-                digests[name] = source_digest(Path(file).read_bytes()) if is_old else ""
-            except OSError:
-                digests[name] = ""
-    return digests
 
 
 def _answer(styler: object, picture: StylerInput) -> str:

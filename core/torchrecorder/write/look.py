@@ -142,9 +142,7 @@ def mark_of(flags: Collection[str]) -> Mark | None:
 
 
 def _marked(mark: Mark | None) -> Look | None:
-    if mark is None:
-        return None
-    return Look(line=mark, line_opacity="1", width="1.6", dashes=_MARK_DASHES.get(mark, ""))
+    return mark and Look(line=mark, line_opacity="1", width="1.6", dashes=_MARK_DASHES.get(mark, ""))
 
 
 def box_look(box: Figure) -> Look:
@@ -153,11 +151,8 @@ def box_look(box: Figure) -> Look:
         return _ERROR
     style = box.style
     styled = Look(style.fill, _BOX_OPACITY if style.fill else "", line_opacity="1" if style.line else "").styled(style)
-    if styled != Look():
-        return styled
-    mark = mark_of(box.flags)
-    marked = _marked(mark)
-    return marked._replace(fill=str(mark), fill_opacity=".07") if marked else styled
+    marked = _marked(mark_of(box.flags)) if styled == Look() else None
+    return marked._replace(fill=marked.line, fill_opacity=".07") if marked else styled
 
 
 class NodeLook(NamedTuple):

@@ -10,15 +10,15 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import struct
 import sys
 import unicodedata
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from html import escape
 from importlib import import_module
+from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,11 +28,12 @@ from fpdf import FPDF
 from torchrecorder.errors import OptionError
 from torchrecorder.layout.model import Layout
 from torchrecorder.write.look import foot_lines, sides
-from torchrecorder.write.svg import FileWriter, Lettering, document
+from torchrecorder.write.svg import FileWriter, Lettering, document, without_controls
 
 OURS = {style: Path(__file__).with_name("fonts") / name for style, name in (("", "sans.ttf"), ("B", "sans-bold.ttf"))}
 _ODD = re.compile("bold|italic|oblique|light|thin|black|medium|mono|serif|condensed|narrow|emoji", re.IGNORECASE)
 """Fonts that are taken last."""
+_ENDINGS = (".ttf", ".otf", ".ttc")
 _RESTRICTED = 2  # of the licence bits of a font: it may not be embedded
 _SHAPED = ((0x0900, 0x0DFF), (0x0E00, 0x109F), (0x1780, 0x18AF))
 """Blocks of scripts whose signs change with their neighbours: of India, South East Asia, Mongolia."""
@@ -99,7 +100,8 @@ class _PdfWriter(FileWriter):
         size = size or setting.size
         placed, wide = [], 0.0
         for words, is_bold in spans:
-            for family, part in self._runs(_plain(self._clean(words))):
+            for family, run in groupby(_plain(without_controls(words)), lambda it: self.family.get(it, "ours")):
+                part = "".join(run)
                 weight = "bold" if is_bold and family == "ours" else "normal"
                 self.pdf.set_font(family, "B" if weight == "bold" else "", size)
                 placed.append((wide, part, f'font-family="{family}" font-weight="{weight}"'))
@@ -107,20 +109,8 @@ class _PdfWriter(FileWriter):
         start = float(x) - (wide / 2 if setting.anchor == "middle" else 0.0)
         look = f'font-size="{size:g}" text-anchor="start" fill="{self.colours(ink or "currentColor")}" stroke="none"'
         look += f' fill-opacity="{opacity or setting.opacity}" xml:space="preserve"'
-        return "".join(
-            f'<text x="{start + at:.2f}" y="{y}" {look} {font}>{escape(part)}</text>' for at, part, font in placed
-        )
-
-    def _runs(self, text: str) -> Iterator[tuple[str, str]]:
-        last, part = "", ""
-        for letter in text:
-            family = self.family.get(letter, "ours")
-            if part and family != last:
-                yield last, part
-                part = ""
-            last, part = family, part + letter
-        if part:
-            yield last, part
+        texts = ((f"{start + at:.2f}", font, escape(part)) for at, part, font in placed)
+        return "".join(f'<text x="{left}" y="{y}" {look} {font}>{said}</text>' for left, font, said in texts)
 
 
 def _plain(text: str) -> str:
@@ -176,9 +166,7 @@ def _named(signs: set[str]) -> str:
 @lru_cache(maxsize=1)
 def _files() -> tuple[Path, ...]:
     """Every file of fonts, plain ones first; in the same order each time."""
-    files = {
-        file for folder in _folders() for file in folder.rglob("*") if file.suffix.lower() in (".ttf", ".otf", ".ttc")
-    }
+    files = {file for folder in _folders() for file in folder.rglob("*") if file.suffix.lower() in _ENDINGS}
     return tuple(sorted(files, key=lambda file: (len(_ODD.findall(file.name)), file.name, str(file))))
 
 
@@ -238,19 +226,9 @@ def to_png(layout: Layout, scale: float = 1.0, notes: Sequence[str] = ()) -> byt
         page = document[0]
         wide, high = page.get_size()
         density = min(DPI / 72, (_MAX_PIXELS / (wide * high)) ** 0.5)
-        bitmap = page.render(scale=density, rev_byteorder=True, prefer_bgrx=False)
-        wide, high, stride, pixels = bitmap.width, bitmap.height, bitmap.stride, bytes(bitmap.buffer)
+        image = page.render(scale=density, rev_byteorder=True, prefer_bgrx=False).to_pil()
+        file = BytesIO()
+        image.save(file, "png", dpi=(density * 72, density * 72))  # by Pillow, which fpdf2 brings
     finally:
         document.close()
-    # rows of red, green and blue
-    rows = b"".join(b"\0" + pixels[row * stride : row * stride + 3 * wide] for row in range(high))
-    per_metre = round(density * 72 / 0.0254)
-    parts = (
-        (b"IHDR", struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)),
-        (b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1)),
-        (b"IDAT", zlib.compress(rows, 9)),
-        (b"IEND", b""),
-    )
-    pack = struct.Struct(">I").pack
-    chunks = (pack(len(data)) + kind + data + pack(zlib.crc32(kind + data)) for kind, data in parts)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+    return file.getvalue()

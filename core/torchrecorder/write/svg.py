@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
@@ -107,7 +108,10 @@ class SvgWriter:
                 continue
             look = line_look(kind, mark, style, self.theme, is_diff=self.is_diff)
             curves = "".join([_curve(part) for line in lines for part in line.parts])
-            heads = "".join([_head(line) for line in lines if line.tip])
+            heads = ""
+            for (x0, y0), (x1, y1), (x2, y2) in (head_of(line) for line in lines if line.tip):
+                steps = " ".join(map(tenths, (x1 - x0, y1 - y0, x2 - x1, y2 - y1)))
+                heads += f"M{tenths(x0)} {tenths(y0)}l{steps}z".replace(" -", "-")
             joins = any(all(line.ends) for line in lines) and self._has_keys
             ends = f' data-ends="{",".join(map(_ends, lines))}"' if joins else ""
             yield f'<g class="{kind}"{ends}><path fill="none"{self._attributes(look)} d="{curves}"/>'
@@ -148,12 +152,10 @@ class SvgWriter:
             left, top, wide = (float(decimal(at)) for at in (*node.rect[:2], node.rect.width))
             cross = f"M{left + wide - 7.5:.4g} {top + 5:.4g}h4m-2-2v4"
             parts.append(f'<path fill="none" stroke="{self.colours("currentColor")}" d="{cross}"/>')
+        text = partial(self.text, NODE_WORDS, ink=look.ink, is_in_node=True)
         for i, word in enumerate(node.words):
             place, opacity = (decimal(word.x), decimal(word.y)), MUTED if i else ""
-            spans = [(word.text, not i)]
-            parts.append(
-                self.text(NODE_WORDS, *place, spans, size=word.size, opacity=opacity, ink=look.ink, is_in_node=True)
-            )
+            parts.append(text(*place, [(word.text, not i)], size=word.size, opacity=opacity))
         return self._linked("".join((*parts, self._signs(node), "</g>")), reference)
 
     def text(
@@ -185,11 +187,7 @@ class SvgWriter:
         return f'<text x="{x}" y="{y}"{look}>{words}</text>'
 
     def _text(self, text: str) -> str:
-        return escape(self._clean(text), self._escapes)
-
-    def _clean(self, text: str) -> str:
-        """The text without characters that XML cannot hold."""
-        return _NOT_XML.sub(" ", text)
+        return escape(without_controls(text), self._escapes)
 
     def _linked(self, element: str, reference: Reference | None) -> str:
         tag = self.links.tag(reference) if reference is not None else ""
@@ -218,11 +216,9 @@ class SvgWriter:
         return f'<rect {place} rx="{decimal(min(radius, rect.height / 2))}"{paint}/>'
 
     def _sheets(self, figure: Figure, radius: float, colour: str = "") -> str:
-        path = "".join(
-            f"M{decimal(x)} {decimal(y)}v{decimal(down)}q0 {decimal(radius)} {decimal(-radius)} {decimal(radius)}"
-            f"h{decimal(-back)}"
-            for x, y, down, back in sheets(figure, radius)
-        )
+        corner = f"q0 {decimal(radius)} {decimal(-radius)} {decimal(radius)}"
+        edges = ((*map(decimal, (x, y, down, -back)),) for x, y, down, back in sheets(figure, radius))
+        path = "".join(f"M{x} {y}v{down}{corner}h{back}" for x, y, down, back in edges)
         return f'<path fill="none"{self._attributes(Look(line=colour))} d="{path}"/>' if path else ""
 
     def _signs(self, figure: Figure) -> str:
@@ -234,6 +230,11 @@ class SvgWriter:
                 text += shape + self._attributes(look) + (f' d="{path}"/>' if path else "/>")
             text += "</g>"
         return text
+
+
+def without_controls(text: str) -> str:
+    """The text without characters that XML cannot hold."""
+    return _NOT_XML.sub(" ", text)
 
 
 _ATTRIBUTES = ("fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray")
@@ -258,17 +259,18 @@ def inline(
     writer = SvgWriter(layout, Colours(are_grey=layout.grey), links or Links())
     body = writer.body()
     role = "group" if writer.has_links else "img"
-    size = f"width:{width or 'auto'};max-width:100%;height:{height or 'auto'}" if width or height else _size(layout)
+    size = f"width:{width or 'auto'};max-width:100%;height:{height or 'auto'}"
+    style = f'style="{size}"' if width or height else _size(layout)
     first, *others = layout.uid.partition("-i")  # behind it stands the call of a picture in another
     uid = "".join((f"{first}-{copy}", *others)) if copy > 1 else layout.uid
-    opening = writer.opening(_labelled(role, uid, alt), f'{_view_box(layout)} style="{size}"', id_)
+    opening = writer.opening(_labelled(role, uid, alt), f"{_view_box(layout)} {style}", id_)
     return opening + ("" if alt else writer.called(uid, layout.description)) + body + "</svg>"
 
 
 def neutral(layout: Layout) -> str:
     """The picture of no page yet: what a layer refers to stands as it is where its address will be."""
     writer = SvgWriter(layout, Colours(are_grey=layout.grey), References())
-    opening = writer.opening(_labelled("group", layout.uid), f'{_view_box(layout)} style="{_size(layout)}"')
+    opening = writer.opening(_labelled("group", layout.uid), f"{_view_box(layout)} {_size(layout)}")
     return opening + writer.called(layout.uid, layout.description) + writer.body() + "</svg>"
 
 
@@ -277,7 +279,7 @@ def stand_in(layout: Layout, label: str, same: str, address: str) -> str:
     writer = SvgWriter(layout, Colours(are_grey=layout.grey), Links())
     writer.has_links = True
     role = f'role="img" aria-label={quoteattr(label)} data-same={quoteattr(same)}'
-    opening = writer.opening(role, f'{_view_box(layout)} style="{_size(layout)}"')
+    opening = writer.opening(role, f"{_view_box(layout)} {_size(layout)}")
     return f'{opening}<use xlink:href="{escape(address)}"/></svg>'
 
 
@@ -328,7 +330,7 @@ def _view_box(layout: Layout) -> str:
 
 
 def _size(layout: Layout) -> str:
-    return f"width:100%;max-width:{layout.width * PX:.0f}px;height:auto"
+    return f'style="width:100%;max-width:{layout.width * PX:.0f}px;height:auto"'
 
 
 def sheets(figure: Figure, radius: float) -> Iterator[tuple[float, float, float, float]]:
@@ -347,12 +349,6 @@ def head_of(line: Line) -> tuple[tuple[int, int], ...]:
     """The corners of its arrow in tenths of a point; none if it has no arrow."""
     corners = arrow(line.curve[-1], line.tip) if line.tip else ()
     return tuple((round(x * 10), round(y * 10)) for x, y in corners)
-
-
-def _head(line: Line) -> str:
-    (x0, y0), (x1, y1), (x2, y2) = head_of(line)
-    steps = " ".join(map(tenths, (x1 - x0, y1 - y0, x2 - x1, y2 - y1)))
-    return f"M{tenths(x0)} {tenths(y0)}l{steps}z".replace(" -", "-")
 
 
 def _ends(line: Line) -> str:

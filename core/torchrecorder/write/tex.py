@@ -80,9 +80,8 @@ _OTHER_FONTS = r"""  \ifcsname directlua\endcsname
 
 def escaped(text: str) -> str:
     """The text as LaTeX sets it; words in other scripts are given to `trother`, which chooses a font for them."""
-    text = "".join(
-        sign for sign in unicodedata.normalize("NFC", text) if unicodedata.category(sign) not in ("Cc", "Cf")
-    )
+    text = unicodedata.normalize("NFC", text)
+    text = "".join(sign for sign in text if unicodedata.category(sign) not in ("Cc", "Cf"))
     parts, end = [], 0
     for match in _OTHER.finditer(text):
         parts += [text[end : match.start()].translate(_TABLE), f"\\trother{{{match[0]}}}"]

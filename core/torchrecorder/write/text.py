@@ -110,8 +110,11 @@ def tree(
     neighbours are one line with `×N`.
     """
     letters = {call: inset.letter for inset in like.insets for call in inset.calls} if like is not None else {}
-    opened, root = (None, 0) if like is None else (_opened(like), _outermost(like))
-    runs = call_runs(graph, depth, opened, root=root, fold=fold)
+    drawn = [box.calls[0] for box in like.boxes if box.parent is None] if like is not None else []
+    drawn += [node.calls[0] for node in like.nodes if node.kind == "call"] if like is not None else []
+    # the module that a picture shows is a node if it is closed
+    opened = None if like is None else _opened(like)
+    runs = call_runs(graph, depth, opened, root=drawn[0] if drawn else 0, fold=fold)
     work = flops_by_call(graph) if "flops" in show else {}
     cells = [_cells(graph, run, branches, letters, show, work) for run, branches in _branched(runs)]
     shown = cells[:MAX_LINES]
@@ -124,12 +127,6 @@ def tree(
     if (more := len(cells) - MAX_LINES) > 0:
         lines.append(f"… {more} more")
     return "\n".join(lines) + "\n"
-
-
-def _outermost(view: View) -> int:
-    """The call of the module that a picture shows; it is a node if it is closed."""
-    boxes = (box.calls[0] for box in view.boxes if box.parent is None)
-    return next(boxes, next((node.calls[0] for node in view.nodes if node.kind == "call"), 0))
 
 
 def _opened(view: View) -> set[int]:

@@ -177,7 +177,7 @@ class _TikzWriter:
         look = {"font": _font(size), "text": self.colour(ink), "text opacity": _opacity(setting.opacity)}
         own = ""
         if plain:  # there is as much room for it beside its edge as its words take in the SVG
-            own, text = f"minimum width={_bp(width(plain, size) + 2)}", f"\\trline{{{text}}}"
+            own, text = f"minimum width={_n(width(plain, size) + 2)}bp", f"\\trline{{{text}}}"
         at = self.point((_tenth(place[0]), _tenth(place[1])))
         self.items.append(_StyledPart(kind, look, "\\node", f"at {at} {{{text}}};", own))
 
@@ -208,9 +208,8 @@ class _TikzWriter:
                     self.arrow = math.dist(base, tip)
                     steps[max(len(steps) - (len(steps[-1]) == 1), 1) :] = [[tip]]  # a line goes on, a curve does not
             said = f" % {tail} to {head}" if all(line.ends) else ""
-            self.items.append(
-                _StyledPart(kind, look, "\\draw", f"{self.steps(steps)};{said}", "tr/to" if has_arrow else "")
-            )
+            own = "tr/to" if has_arrow else ""
+            self.items.append(_StyledPart(kind, look, "\\draw", f"{self.steps(steps)};{said}", own))
 
     def line(self, look: Look) -> _Look:
         dashes = look.dashes.split()
@@ -233,7 +232,7 @@ class _TikzWriter:
         return f"({_n(point[0] * self.scale)},{_n(point[1] * self.scale)})"
 
     def bp(self, points: float) -> str:
-        return _bp(points * self.scale)
+        return f"{_n(points * self.scale)}bp"
 
     def steps(self, path: Sequence[Sequence[Point]]) -> str:
         """The commands of a path: a point for a line, three for a curve."""
@@ -339,10 +338,6 @@ def _font(size: float) -> str:
 
 def _opacity(text: str) -> str:
     return f"{float(text or '1'):g}"
-
-
-def _bp(points: float) -> str:
-    return f"{_n(points)}bp"
 
 
 def _n(value: float) -> str:

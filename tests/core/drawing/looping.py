@@ -119,6 +119,24 @@ def attention() -> View:
     )
 
 
+def memories() -> View:
+    """A step reads what the one before it gave in this turn, and what that gave in the turn before."""
+    net = Net("Memories", params=216)
+    x = before = net.input("x", 1, 8)
+    for _ in range(TURNS):
+        control = net.layer("control", "Linear", x, said="in_features=8, out_features=8", params=72)
+        with net.call("write", "Write", params=72):
+            x = net.op("write", control, before)
+        net.give(control, x)
+        before = control
+    return looped(
+        net.graph(x),
+        "LOOP",
+        "x ..control ..write output",
+        "x>control x>write control>write write>output control~write write~control",
+    )
+
+
 def runge_kutta() -> View:
     """Steps of an equation: four slopes of one module, and a running sum."""
     net = Net("NeuralODE", params=252)
@@ -226,5 +244,5 @@ def twins() -> Graph:
 
 
 LOOPS: dict[str, Callable[[], View]] = {
-    one.__name__: one for one in (greedy, attention, runge_kutta, gates, sampling, alone)
+    one.__name__: one for one in (greedy, attention, memories, runge_kutta, gates, sampling, alone)
 }

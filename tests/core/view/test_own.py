@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,6 +18,10 @@ from torchrecorder.proof import ProvedViews
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, Views
 from torchrecorder.view.tuning import AUTO_NODES, WHOLE
+
+
+def cls(graph: Graph, call: int) -> str:
+    return graph.modules[graph.calls[call].module].cls.rpartition(".")[2]
 
 
 def proved(graph: Graph, options: DrawingOptions | None = None) -> View:
@@ -201,6 +206,175 @@ def test_a_turn_begins_where_the_code_of_the_loop_does_and_carries_both_streams(
     }
     assert {inside[0].id, inside[1].id} <= into
     assert any(edge.back for edge in view.edges)
+
+
+class Machine(nn.Module):
+    """Reads a sequence in one loop, and writes in another one, with the same cell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell, self.leave = nn.GRUCell(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        state, given = torch.zeros(2, 8), []
+        for i in range(5):
+            state = self.cell(x[i], state)
+        for _ in range(4):
+            state = self.cell(torch.tanh(state), state)
+            given.append(self.leave(state))
+        return torch.stack(given)
+
+
+def test_two_loops_that_call_one_module_are_two() -> None:
+    view = proved(capture(Machine(), torch.randn(5, 2, 8)))
+    assert [box.repeat for box in view.boxes] == [1, 4]
+    assert [node.repeat for node in view.nodes if node.kind == "call"] == [5, 1, 1]
+
+
+class Step(nn.Module):
+    """Two states in a nested list, and an output that the reading steps are not asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.first, self.second, self.leave = nn.Linear(16, 8), *(nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, x: Tensor, state: Any) -> Any:
+        (a,), (b, c) = state[0], state[1]
+        y = torch.relu(self.enter(torch.cat([x, a], 1)))
+        a, b, c = self.first(b) * y, self.second(c) + y, c * b
+        return torch.sigmoid(self.leave(a + b)), [[a], [b, c]]
+
+
+class Copying(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.step, self.a, self.b = Step(), nn.Parameter(torch.randn(2, 8)), nn.Parameter(torch.randn(2, 8))
+
+    def forward(self, x: Tensor) -> Any:
+        state, given = [[self.a * 1], [self.b * 1, self.b * 2]], []
+        for i in range(5):
+            _, state = self.step(x[i], state)
+        for _ in range(4):
+            o, state = self.step(torch.zeros(2, 8), state)
+            given.append(o)
+        return torch.stack(given)
+
+
+def test_a_step_of_two_loops_is_opened_with_all_that_either_of_them_reads() -> None:
+    view = proved(capture(Copying(), torch.randn(5, 2, 8)))
+    (inset,) = view.insets
+    assert cls(view.graph, inset.calls[0]) == "Step"
+    inputs = [node.name for node in inset.view.nodes if node.kind == "input"]
+    assert inputs == ["x", "state.0.0", "state.1.0", "state.1.1"]
+    assert {"0"} < {node.name for node in inset.view.nodes if node.kind == "output"}
+
+
+class Levels(nn.Module):
+    """Two lists whose layers take turns; the first of the one has another layer more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        widths = [4, 8, 8, 8]
+        self.spatial = nn.ModuleList(Widening(a, b) for a, b in pairwise(widths))
+        self.temporal = nn.ModuleList(Widening(8, 8) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for i in range(3):
+            x = self.spatial[i](x)
+            x = self.temporal[i](x)
+        return x
+
+
+class Widening(nn.Module):
+    def __init__(self, a: int, b: int) -> None:
+        super().__init__()
+        self.norm, self.fc, self.skip = nn.LayerNorm(a), nn.Linear(a, b), nn.Linear(a, b) if a != b else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.skip(x) + self.fc(self.norm(x)).relu()
+
+
+def test_a_turn_does_not_begin_in_the_middle_of_the_code_of_the_loop() -> None:
+    view = proved(capture(Levels(), torch.randn(2, 4)))
+    (turns,) = (box for box in view.boxes if box.around)
+    assert [view.graph.calls[call].module for call in turns.calls[:2]] == ["spatial.1", "temporal.1"]
+
+
+# --- layers that are given others
+
+
+class Kernels(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.z = nn.Parameter(torch.randn(4, 8))
+
+    def forward(self, hyper: nn.Module) -> Any:
+        return torch.cat([hyper(row) for row in self.z])
+
+
+class Hyper(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w1, self.w2 = nn.Parameter(torch.randn(8, 64)), nn.Parameter(torch.randn(64, 8))
+
+    def forward(self, z: Tensor) -> Tensor:
+        return ((z @ self.w1).tanh() @ self.w2)[None]
+
+
+class Primary(nn.Module):
+    """A net whose kernels are made by another one, which all its layers share."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hyper, self.zs = Hyper(), nn.ModuleList(Kernels() for _ in range(3))
+        self.blocks = nn.ModuleList(nn.Bilinear(8, 8, 8) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for i in range(3):
+            x = self.blocks[i](x, self.zs[i](self.hyper)[:2])
+        return x
+
+
+def test_a_layer_is_as_much_of_the_model_as_what_it_is_given_to_call() -> None:
+    view = proved(capture(Primary(), torch.randn(2, 8)))
+    drawn = {cls(view.graph, shown.boxes[0].calls[0]) for shown in (view, *(inset.view for inset in view.insets))}
+    assert drawn == {"Primary", "Kernels", "Hyper"}
+
+
+class FeedForward(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.leave = nn.Linear(8, 32), nn.Linear(32, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.leave(self.enter(x).relu())
+
+
+class Half(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fn = FeedForward()
+
+    def forward(self, x: Tensor) -> Any:
+        return self.fn(x) * 0.5
+
+
+class Macaron(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.mixer, self.second = Half(), nn.MultiheadAttention(8, 2), Half()
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.first(x)
+        x = x + self.mixer(x, x, x)[0]
+        return x + self.second(x)
+
+
+def test_a_number_beside_the_only_layer_of_a_layer_is_drawn() -> None:
+    view = proved(capture(Macaron(), torch.randn(2, 8)))
+    shown = [cls(view.graph, node.calls[0]) for node in view.nodes if node.kind == "call"]
+    assert shown == ["FeedForward", "MultiheadAttention", "FeedForward"]
+    assert [view.graph.ops[node.op].name for node in view.nodes if node.op] == ["mul", "add", "add", "mul", "add"]
 
 
 def test_the_step_of_a_number_that_an_embedding_reads_is_said() -> None:

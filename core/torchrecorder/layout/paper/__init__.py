@@ -163,7 +163,9 @@ def on_page(picture: Layout, insets: Sequence[Layout], room: float) -> Layout:
 
 def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Iterator[list[_Place]]:
     """Insets below the picture; then the first of them beside it, as far as there is room."""
-    room = max(room, picture.width)
+    if picture.width > room:  # the page is made smaller anyway
+        yield _shelves([picture, *insets], tuning.LESS_FROM * room)
+        room = picture.width
     yield _shelves([picture, *insets], room)
     left = picture.width + tuning.PICTURES_APART
     for n in range(1, len(insets) + 1):

@@ -219,7 +219,7 @@ def apart(a: RowItem, b: RowItem) -> float:
     """Least distance of two neighbours."""
     if a.is_port and b.is_port:
         return tuning.PORTS_APART
-    return tuning.APART + (2 * tuning.LANE if (a.piece and b.piece) or a.is_hooked or b.is_hooked else 0.0)
+    return tuning.APART + 2 * tuning.LANE * max(a.hooks, b.hooks, int(bool(a.piece and b.piece)))
 
 
 def _pack(row: Sequence[RowItem], wanted: Mapping[RowItem, float], fixed: Mapping[RowItem, float]) -> None:

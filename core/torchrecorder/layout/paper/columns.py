@@ -9,10 +9,9 @@ from itertools import accumulate, pairwise
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.cards import Card
-from torchrecorder.layout.paper.ladder import Ladder, find_ladder
+from torchrecorder.layout.paper.ladder import Ladder, find_ladder, find_u
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.ranks import Rows
-from torchrecorder.layout.paper.ushape import UShape, find_u
 
 
 class Columns:
@@ -22,7 +21,7 @@ class Columns:
         self._panels, self._rows, self._cards = panels, rows, cards
         self._sizes: dict[Key, tuple[float, float]] = {}
         self.cuts: dict[int | None, list[int]] = {}  # by panel the rows that are the last of a column
-        self.shapes: dict[int | None, UShape | Ladder] = {}  # the panels that are a U or a ladder
+        self.shapes: dict[int | None, Ladder] = {}  # the panels that are a U or another ladder
 
     def plan(self, high: float, wide: float, *, with_u: bool = True, with_ladders: bool = True) -> None:
         pending: list[tuple[int | None, float, float]] = [(None, high, wide)]
@@ -31,7 +30,7 @@ class Columns:
             highs = self.heights(box)
             is_loop = box in self._panels.back  # a way back is as long as its box is high
             if with_u and not is_loop and (shape := self._u_shape(box, sum(highs), room)):
-                self.shapes[box], self.cuts[box] = shape, [shape.cut]
+                self._climb(box, shape)
                 continue
             if with_u and with_ladders and not is_loop and (ladder := self._ladder(box)):
                 self._climb(box, ladder)
@@ -47,12 +46,10 @@ class Columns:
         """Estimated heights of the rows of a panel."""
         return [max((self._size(key)[0] for key in row), default=0.0) for row in self._rows[box]]
 
-    def _u_shape(self, box: int | None, high: float, room: float) -> UShape | None:
+    def _u_shape(self, box: int | None, high: float, room: float) -> Ladder | None:
         if high < tuning.LEAST_CHAIN or self._has_late(box) or (shape := find_u(self._panels, self._rows, box)) is None:
             return None
-        rows = self._rows[box]
-        parts = rows[: shape.cut + 1], rows[shape.cut + 1 :]
-        wide = sum(max(sum(self._size(key)[1] + tuning.APART for key in row) for row in part) for part in parts)
+        wide = sum(max(self._size(key)[1] + tuning.APART for key in rail.keys) for rail in shape.rails)
         return shape if wide <= tuning.U_WIDER * room else None
 
     def _ladder(self, box: int | None) -> Ladder | None:

@@ -12,7 +12,7 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
-from torchrecorder.layout.paper.exchange import Order, RowSets, least_crossed
+from torchrecorder.layout.paper.exchange import Orders, least_crossed
 from torchrecorder.layout.paper.heights import stages_apart
 from torchrecorder.layout.paper.ladder import UP, Ladder
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
@@ -22,7 +22,6 @@ from torchrecorder.layout.paper.rungs import Rungs
 from torchrecorder.layout.paper.strips import Strip
 from torchrecorder.layout.paper.titles import set_title, set_title_beside
 from torchrecorder.layout.paper.towers import Towers
-from torchrecorder.layout.paper.ushape import arriving, join, leaving, lift, turn_over
 from torchrecorder.layout.widths import width
 
 _AT_TOP = 0.01  # points: rounding
@@ -37,13 +36,15 @@ class Composer:
         titles: Sequence[str],
         words: Mapping[tuple[int, int], str],
         columns: Columns,
-        orders: dict[RowSets, Order],
+        orders: Orders,
         *,
         is_narrow: bool,
         is_sideways: bool,
         towers: Towers | None = None,
+        hooks: int = 1,
     ) -> None:
         self._towers = towers
+        self.hooks = hooks  # how much room there is for lines back
         self._panels, self._rows, self._cards = panels, rows, cards
         self._titles, self._words, self._orders = titles, words, orders
         self._is_narrow, self._is_sideways = is_narrow, is_sideways
@@ -65,7 +66,7 @@ class Composer:
         frame = self._frame() if is_inset else None
         self._lifted = None if is_inset else self._only_u()
         for shape in self._shapes.values():
-            if isinstance(shape, Ladder) and shape.necks:
+            if shape.necks:
                 nodes = [key for rail in shape.rails for key in rail.keys if key.kind == "node"]
                 apart = stages_apart(shape, {key: self._item(key, {}) for key in nodes})
                 self._apart |= dict.fromkeys(shape.necks, apart)
@@ -96,11 +97,10 @@ class Composer:
         (entered,), (box,), (left,) = rows
         is_chain = sorted((part.tail, part.head) for part in around) == sorted([(entered, box), (box, left)])
         shape = self._shapes.get(box.id)
-        if isinstance(shape, Ladder) and not any(
-            rail.way == UP and rail.keys[-1] == key for rail in shape.rails for key in self._giving(box.id)
-        ):
+        if shape is None or not is_chain or self._cuts[None]:
             return None
-        return box.id if is_chain and shape and not self._cuts[None] else None
+        ends = [rail.keys[-1] for rail in shape.rails if rail.way == UP]
+        return box.id if any(key in ends for key in self._giving(box.id)) else None
 
     def _giving(self, box: int) -> list[Key]:
         return [part.tail for part in self._panels.by_box[box].segments if part.head.kind == "out"]
@@ -123,6 +123,7 @@ class Composer:
                 wire.is_open = True
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
                 heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
+                heads = [f"output {name}" if name[:1].isdigit() else name for name in heads]
                 heads = heads if len(heads) < tuning.NAMED else [heads[0], "…", heads[-1]]
                 wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
         segments = self._panels.by_box[None].segments
@@ -171,7 +172,7 @@ class Composer:
         late_ports |= {Key("in", source) for source in late}
         left = [item for item in items.values() if item.key not in late_ports]
         shape = self._shapes.get(box)
-        if isinstance(shape, Ladder):
+        if shape:
             rungs = self._rungs(box, shape, left, wires)
             piece = self._framed(box, [rungs], rungs.wires, rungs.height, left, is_frame=is_frame)
             self._leave_early(piece, early, items)
@@ -184,21 +185,17 @@ class Composer:
                 rows.insert(0, [])
             rows[0] = [*missing, *rows[0]]
         rows = [row for row in rows if row] or [[RowItem(Key("node", -1), 20.0, 20.0, 1.0)]]
-        across = shape.bridges if shape else ()
-        bridges = [wire for wire in wires if (wire.tail.key, wire.head.key, wire.source) in across]
-        strips = self._strips(rows, [wire for wire in wires if wire not in bridges], late, box)
+        strips = self._strips(rows, wires, late, box)
         for i, strip in enumerate(strips):
-            if i and bridges:  # level with what they read
-                for wire in bridges:
-                    at = strips[0].height - leaving(wire)[1] - arriving(wire.head, wire.source)
-                    strip.wanted[wire.head] = min(at, strip.wanted.get(wire.head, at))
             strip.is_tower = ranked is not self._rows[box]
             strip.over_entries = tuning.NAMED_ENTRY if is_frame and self._named_entries(panel) else 0.0
             strip.is_turned, strip.is_bound = box in self._turned, i == 0 and self._panels.are_entries_shared(box)
             strip.compose(box, self._orders)
             if box is None and self._lifted is not None:
-                lift(strip)
-        wires, height = self._together(box, strips, bridges)
+                _lift(strip)
+        wires, height = [wire for strip in strips for wire in strip.wires], strips[0].height
+        if len(strips) > 1:
+            height = self._side_by_side(strips, wires, self._band if box is not None else 0.0)
         piece = self._framed(box, strips, wires, height, left, is_frame=is_frame)
         self._leave_early(piece, early, items)
         return piece
@@ -225,11 +222,10 @@ class Composer:
         """Wires of a panel but for those to hidden ports, and those of what comes in by the side, by its source."""
         late: dict[int, list[Wire]] = defaultdict(list)
         wires = []
-        is_ladder = isinstance(self._shapes.get(box), Ladder)
         for segment in self._panels.by_box[box].segments:
             tail, head = items[segment.tail], items[segment.head]
             wire = Wire(tail, head, segment.source, segment.edges, segment.is_skip)
-            is_in = segment.tail.kind == "in" and not is_ladder
+            is_in = segment.tail.kind == "in" and box not in self._shapes
             if is_in and box is not None and self._panels.is_late(box, segment.source):
                 wire.is_late = True
                 late[segment.source].append(wire)
@@ -268,8 +264,8 @@ class Composer:
             card = self._cards[key.id]
             card.is_to_left = key.id in self._to_left
             sides = (card.right, card.half) if card.is_to_left else (card.half, card.right)
-            is_hooked = key.id in self._panels.hooked
-            item = RowItem(key, *sides, card.above + card.below, order, 1.0, card, is_hooked=is_hooked)
+            hooks = self.hooks if key.id in self._panels.hooked else 0
+            item = RowItem(key, *sides, card.above + card.below, order, 1.0, card, hooks=hooks)
             item.exits = self._exits(key.id, card)
             return item
         if key.kind == "box":
@@ -315,17 +311,6 @@ class Composer:
             )
         return strips
 
-    def _together(self, box: int | None, strips: list[Strip], bridges: list[Wire]) -> tuple[list[Wire], float]:
-        """The lines of columns that are put beside each other, and the height of all."""
-        wires = [wire for strip in strips for wire in strip.wires]
-        height = strips[0].height
-        if bridges:
-            lead, is_lifted = tuning.BAND if box is not None else 0.0, box is not None and box == self._lifted
-            height = join(strips, bridges, wires, lead, leaves_at_top=is_lifted)
-        elif len(strips) > 1:
-            height = self._side_by_side(strips, wires, self._band if box is not None else 0.0)
-        return wires, height
-
     def _framed(
         self,
         box: int | None,
@@ -357,7 +342,7 @@ class Composer:
                     if wire.head.key.kind == "out":
                         wire.points.append((wire.points[-1][0], height + tuning.BAND))
                 piece.height += tuning.BAND
-                turn_over(piece.items, piece.wires, piece.height)  # but for lines from the side
+                _turn_over(piece.items, piece.wires, piece.height)  # but for lines from the side
             if is_frame:
                 self._make_room_beside(piece)
             xs = [] if is_frame else sorted(ports)
@@ -397,3 +382,25 @@ class Composer:
 
 def _leads_left(wire: Wire) -> bool:
     return len(wire.points) > 2 and wire.points[2][0] < wire.start - _AT_TOP
+
+
+def _lift(strip: Strip) -> None:
+    """Puts the output of a U level with its input, each as far from its line as both need room."""
+    (gets,), (shape,), (gives,) = strip.rows
+    (wire,) = (wire for wire in strip.wires if wire.head is gives)
+    x, gives.y = wire.start, gets.y + gets.middle - gives.middle
+    missing = max(gets.x + gets.right + tuning.GUTTER + gives.left - x, 0.0)
+    gives.x = x + min(missing, gives.half - tuning.LANE_AIR)
+    gets.x = min(gets.x, gives.x - gives.left - tuning.GUTTER - gets.right)
+    wire.points = [(x, shape.y), (x, gives.y + gives.bottom)]
+    strip.height = shape.y + shape.height
+    strip.measure()
+
+
+def _turn_over(items: Collection[RowItem], wires: Sequence[Wire], base: float) -> None:
+    """Lets what flowed down from 0 flow up from a base."""
+    for item in items:
+        item.y = base - item.y - (2 * item.middle if item.card else item.height)
+    for wire in wires:
+        wire.points = [(x, base - y) for x, y in wire.points]
+        wire.at = wire.at and (wire.at[0], base - wire.at[1])

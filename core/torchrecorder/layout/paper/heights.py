@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from torchrecorder.layout import tuning
-from torchrecorder.layout.paper.ladder import Ladder
+from torchrecorder.layout.paper.ladder import Ladder, NoWayAcross
 from torchrecorder.layout.paper.model import RowItem
 from torchrecorder.layout.paper.panels import Key
-from torchrecorder.layout.paper.ushape import NoWayAcross
 
 LEVEL = 0.5  # points: rounding
 
@@ -38,6 +38,13 @@ class Heights:
             self._group = before
             return False
         return True
+
+    def with_level(self, item: RowItem, other: RowItem, by: float) -> float:
+        """How high all would be with another so much lower than an item."""
+        before = dict(self._group)
+        high = max(self.solved().values()) if self.level(item, other, by) else math.inf
+        self._group = before
+        return high
 
     def is_free(self, item: RowItem) -> bool:
         """Whether it is level with nothing."""

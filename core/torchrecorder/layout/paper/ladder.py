@@ -15,9 +15,12 @@ from typing import NamedTuple
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.panels import Key, Panels, Segment, reached, resolution
 from torchrecorder.layout.paper.ranks import Rows
-from torchrecorder.layout.paper.ushape import early_exits
 
 DOWN, UP = 1, -1  # factors of what grows downwards
+
+
+class NoWayAcross(Exception):
+    """A box of a ladder cannot take or give what leads across by the side where it comes."""
 
 
 class Rail(NamedTuple):
@@ -36,6 +39,104 @@ class Ladder(NamedTuple):
     turned: frozenset[int]  # the boxes in rails that lead up, at any depth
     early: frozenset[tuple[int, int]]  # boxes and sources whose data leaves by the side
     necks: Mapping[int, Ladder]  # boxes that all stages come to by the side
+    is_u: bool = False  # whether it is a chain whose skips nest: it needs no resolution, and says more than a chain
+
+
+def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> Ladder | None:
+    """The shape of a panel that is a chain whose skips nest: down on the left, up on the right, skips across."""
+    panel = panels.by_box[box]
+    known = {key for row in rows[box] for key in row}
+    segments = [part for part in panel.segments if part.tail in known and part.head in known]
+    groups = sorted(_groups(panel.keys, segments), key=len, reverse=True)
+    chains = [[key for key in _in_order(group, _tails(segments)) if not key.is_port] for group in groups]
+    segments = [part for part in segments if not (part.tail.is_port or part.head.is_port)]
+    steps = {(part.tail, part.head) for part in segments}
+    if any(step not in steps for chain in chains for step in pairwise(chain)):
+        return None
+    at = {key: i for i, key in enumerate(chains[0] if chains else ())}
+    far = [part for part in segments if part.tail in at and _is_far(panels, part, at)]
+    pairs = sorted({(at[part.tail], at[part.head]) for part in far}, key=lambda pair: (pair[0], -pair[1]))
+    if not pairs or any(later[1] > first[1] for first, later in pairwise(pairs)):
+        return None
+    low, high = max(tail for tail, _ in pairs), min(head for _, head in pairs)
+    n_pairs = len({(part.source, part.head) for part in far})
+    if (
+        low >= high
+        or n_pairs < tuning.LEAST_PAIRS
+        or any(part.tail in at and part not in far and at[part.head] - at[part.tail] > 1 for part in segments)
+    ):
+        return None
+    cut = low + (high - low) // 2 if high - low > 1 else low
+    down, up = chains[0][: cut + 1], chains[0][cut + 1 :]
+    aside = [Rail(tuple(chain), column=i) for i, chain in enumerate(chain for chain in chains[1:] if chain)]
+    rails = [Rail(tuple(down), column=len(aside)), Rail(tuple(up), UP, len(aside) + 1, (down[-1],)), *aside]
+    return _with_exits(panels, rows, rails, far, {}, is_u=True)
+
+
+def _groups(keys: Sequence[Key], segments: Sequence[Segment]) -> list[set[Key]]:
+    """What hangs together."""
+    near: dict[Key, list[Key]] = defaultdict(list)
+    for segment in segments:
+        near[segment.tail].append(segment.head)
+        near[segment.head].append(segment.tail)
+    groups: list[set[Key]] = []
+    for key in keys:
+        if not any(key in group for group in groups):
+            groups.append(reached(key, near))
+    return groups
+
+
+def _tails(segments: Sequence[Segment]) -> dict[Key, list[Key]]:
+    into: dict[Key, list[Key]] = defaultdict(list)
+    for segment in segments:
+        into[segment.head].append(segment.tail)
+    return into
+
+
+def _is_far(panels: Panels, segment: Segment, at: Mapping[Key, int]) -> bool:
+    """Whether it can lead across: past something, or into the side of a box."""
+    if segment.source < 0:
+        return False
+    if segment.head.kind == "box":
+        return panels.is_late(segment.head.id, segment.source)
+    return at[segment.head] > at[segment.tail] + 1
+
+
+def early_exits(
+    panels: Panels, rows: Mapping[int | None, Rows], bridges: Sequence[Segment]
+) -> list[tuple[int, int] | None]:
+    """The boxes that a bridge leaves by the side; None where something is in the way."""
+    exits: list[tuple[int, int] | None] = []
+    for segment in bridges:
+        if segment.tail.kind != "box":
+            continue
+        node = panels.node_of(segment.source)
+        boxes = panels.around(panels.view.nodes[node].box)
+        inner = [box for box in boxes[boxes.index(segment.tail.id) :] if box is not None]
+        for box, below in zip(inner, [*(Key("box", box) for box in inner[1:]), Key("node", node)], strict=True):
+            (row,) = (row for row in rows[box] if below in row)
+            exits.append((box, segment.source) if row[-1] == below and len(row) == 1 else None)
+    return exits
+
+
+def _with_exits(
+    panels: Panels,
+    rows: Mapping[int | None, Rows],
+    rails: Sequence[Rail],
+    bridges: Sequence[Segment],
+    necks: Mapping[int, Ladder],
+    *,
+    is_u: bool = False,
+) -> Ladder | None:
+    """The ladder of rails in their columns; None where something is in the way of what leaves a box by the side."""
+    last = {rail.keys[-1] for rail in rails}
+    exits = early_exits(panels, rows, [part for part in bridges if is_u or part.tail not in last])
+    if None in exits:
+        return None
+    second = {key.id for rail in rails if rail.way == UP for key in rail.keys if key.kind == "box"}
+    turned = {inner.id for inner in panels.view.boxes if second & {*panels.around(inner.id)}}
+    across = frozenset((part.tail, part.head, part.source) for part in bridges)
+    return Ladder(tuple(rails), across, frozenset(turned), frozenset(exit_ for exit_ in exits if exit_), necks, is_u)
 
 
 def find_ladder(
@@ -60,16 +161,10 @@ def find_ladder(
     placed = _in_columns(rails, segments) if rails else None
     if placed is None:
         return None
+    necks = {neck: ladder for neck, ladder in necks.items() if Key("box", neck) in finder.reached_by_side}
     at = {key: i for i, rail in enumerate(placed) for key in rail.keys}
     across = [part for part in segments if at[part.tail] != at[part.head]]
-    exits = early_exits(panels, rows, [part for part in across if part.tail != placed[at[part.tail]].keys[-1]])
-    if None in exits:
-        return None
-    second = {key.id for rail in placed if rail.way == UP for key in rail.keys if key.kind == "box"}
-    turned = {inner.id for inner in panels.view.boxes if second & {*panels.around(inner.id)}}
-    bridges = frozenset((part.tail, part.head, part.source) for part in across)
-    necks = {neck: ladder for neck, ladder in necks.items() if Key("box", neck) in finder.reached_by_side}
-    return Ladder(tuple(placed), bridges, frozenset(turned), frozenset(exit_ for exit_ in exits if exit_), necks)
+    return _with_exits(panels, rows, placed, across, necks)
 
 
 class _Finder:

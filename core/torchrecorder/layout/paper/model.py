@@ -41,7 +41,7 @@ class RowItem:
     y: float = 0.0
     row: int = 0
     last: int = 0  # the row that it ends in; a high one beside the spine takes several
-    is_hooked: bool = False  # whether a line back begins or ends there
+    hooks: int = 0  # how much room a line back has that begins or ends there; 0 without
     exits: dict[int, float] = field(default_factory=dict)  # of a node, where its outputs leave it
     word: float = 0.0  # room along the flow for words at a line to what reads it; 0 without
     said: float = 0.0  # the same at a line that comes to it

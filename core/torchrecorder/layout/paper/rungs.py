@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise, takewhile
@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.heights import LEVEL, Heights
-from torchrecorder.layout.paper.ladder import DOWN, UP, Ladder
+from torchrecorder.layout.paper.ladder import DOWN, UP, Ladder, NoWayAcross
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
 from torchrecorder.layout.paper.panels import Key
 from torchrecorder.layout.paper.tracks import Tracks
-from torchrecorder.layout.paper.ushape import NoWayAcross
 
 
 class _Leg(NamedTuple):
@@ -99,14 +98,11 @@ class Rungs:
             heights.below(stage, after, self.apart.get((stage.key.id, after.key.id), tuning.LANE))
         for item, after in self._next.items():
             heights.below(*self._ordered(item, after, self._gap(item, after)))
-        turns = [wire for wire in self.wires if (wire.tail, wire.head) in self._turning]
+        turns = [wire for wire in self.wires if self._turns(wire)]
         joined = {head for _, head in self._turning if sum(wire.head is head for wire in turns) > 1}
         for wire in (wire for wire in turns if wire.head not in joined):
             self._turn(heights, wire)
-        level = [wire for wire in self.wires if wire not in turns and self._next.get(wire.tail) is not wire.head]
-        for wire in sorted(level, key=lambda wire: self._column.get(wire.head, 0)):
-            if wire.tail in self._column and wire.head in self._column:
-                heights.level(wire.tail, wire.head, self._leaving(wire)[1] - self._arriving(wire))
+        self._level(heights, turns)
         for tail, items in self._below:  # heads begin in a row
             if tail in self._next:
                 heights.level(self._next[tail], items[0], 0.0)
@@ -134,13 +130,33 @@ class Rungs:
             self._at[item] += start - top
             item.y = self._at[item] - item.middle
 
+    def _level(self, heights: Heights, turns: Collection[Wire]) -> None:
+        """Makes the ends of lines level, of several into one box those with which all is lowest."""
+        level = []
+        for wire in self.wires:
+            is_turn = wire in turns or self._next.get(wire.tail) is wire.head
+            if not is_turn and {wire.tail, wire.head} <= self._column.keys():
+                by = self._leaving(wire)[1] - self._arriving(wire)
+                high = heights.with_level(wire.tail, wire.head, by) if wire.head.piece else 0.0
+                level.append((self._column[wire.head], high, by, wire))
+        for *_, by, wire in sorted(level, key=lambda line: line[:2]):
+            heights.level(wire.tail, wire.head, by)
+
+    def _turns(self, wire: Wire) -> bool:
+        """Whether it turns into the next rail, and does not come to a box in it by the side."""
+        return (wire.tail, wire.head) in self._turning and not wire.is_late
+
     def _turn(self, heights: Heights, wire: Wire) -> None:
         """Lets a rail begin below, or above, the line that turns into it."""
-        room = tuning.ARROW_ROOM + self._reach(wire.head, -self._way[wire.head])
-        ends = (wire.tail, wire.head) if self._way[wire.head] == DOWN else (wire.head, wire.tail)
-        if self._column[wire.head] < self._column[wire.tail]:
-            room += self._reach(wire.tail, DOWN) + tuning.FIRST_TRACK
-        heights.below(*ends, room + (tuning.TURN if wire.tail.piece else 0.0))
+        tail, head = wire.tail, wire.head
+        room = tuning.ARROW_ROOM + self._reach(head, -self._way[head])
+        leaves = self._leaving(wire)[1] + (tuning.TURN if tail.piece and wire.source not in tail.piece.early else 0.0)
+        if self._column[head] < self._column[tail]:
+            leaves = self._reach(tail, DOWN) + tuning.FIRST_TRACK
+        if self._way[head] == DOWN:
+            heights.below(tail, head, room + leaves)
+        else:
+            heights.below(head, tail, room - leaves)
 
     def _neighbours(self, at: Mapping[RowItem, float]) -> Iterator[tuple[RowItem, RowItem]]:
         """Things of one column that no rail orders, from above."""
@@ -204,7 +220,7 @@ class Rungs:
         last = 1 + max(self._column.values())
         if head.is_port:
             way = _Way(wire, start, math.inf)
-        elif (tail, head) in self._turning:
+        elif self._turns(wire):
             way = _Way(wire, start, self._at[head] + self._reach(head, -self._way[head]) * -self._way[head])
             last = self._column[head]
         else:

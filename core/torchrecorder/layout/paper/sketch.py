@@ -16,16 +16,15 @@ from torchrecorder.layout.paper.backs import NoWayBack
 from torchrecorder.layout.paper.cards import Card, Cards
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.compose import Composer
-from torchrecorder.layout.paper.exchange import Order, RowSets
+from torchrecorder.layout.paper.exchange import Orders
 from torchrecorder.layout.paper.figures import Figures
-from torchrecorder.layout.paper.ladder import Ladder
+from torchrecorder.layout.paper.ladder import NoWayAcross
 from torchrecorder.layout.paper.lanes import Blocked
 from torchrecorder.layout.paper.named import Edges, Nameable
 from torchrecorder.layout.paper.panels import Panels
 from torchrecorder.layout.paper.placement import Placement, crossings, placement
 from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking
 from torchrecorder.layout.paper.towers import Towers
-from torchrecorder.layout.paper.ushape import NoWayAcross
 from torchrecorder.view import View
 
 _TRIES = 20  # a limit of time; each try lets one more line come to a box from above
@@ -41,6 +40,7 @@ class Sketch:
         *,
         is_sideways: bool = False,
         named: Edges = frozenset(),
+        orders: Orders | None = None,
     ) -> None:
         self._view, self._show, self._styles = view, show, styles
         self._letter = letter
@@ -50,10 +50,11 @@ class Sketch:
         self._is_narrow = False  # whether words are broken into more lines
         self._towers: Towers | None = None  # the plan with one thing below the other
         self._text: Callable[[int | None], float] | None = None  # as `Cards` has it
+        self._hooks = 1  # how much room there is for lines back
         self._has_u = False
         self._has_ladder = False
         self._panels = Panels(view, named)
-        self._orders: dict[RowSets, Order] = {}
+        self._orders = Orders() if orders is None else orders
         self.ranking = Ranking(self._panels)
         self._labels = Labels(view, show=show)
         self._shapes = edge_shapes(view, show) if "shapes" in show else {}
@@ -79,7 +80,9 @@ class Sketch:
 
     def with_named(self, edges: Edges) -> Sketch:
         """The same with further lines in two parts."""
-        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=self._named | edges)
+        sketch = Sketch(
+            self._view, self._show, self._styles, self._letter, named=self._named | edges, orders=self._orders
+        )
         sketch.ranking.follow(self.ranking.first)
         return sketch
 
@@ -98,7 +101,7 @@ class Sketch:
 
     def _as_ladder(self, width: float, text: float) -> Placement:
         """The placement as a ladder whose columns are narrow, with facts in as many lines as that asks for."""
-        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=self._named)
+        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=self._named, orders=self._orders)
         sketch.ranking.follow(self.ranking.first)
         sketch._is_narrow, sketch._text = True, lambda _box: text
         return sketch._placements(width, tuning.PAGE[1:])[0]
@@ -161,11 +164,11 @@ class Sketch:
                 if same is None:
                     plans.append(columns)
                     tried.append(ways[-1])
-                if not any(isinstance(shape, Ladder) for shape in columns.shapes.values()):
+                if all(shape.is_u for shape in columns.shapes.values()):
                     break
             placements.append(min(ways, key=lambda way: way.price))
         self._has_u = any(columns.shapes for columns in plans)
-        self._has_ladder = any(isinstance(shape, Ladder) for columns in plans for shape in columns.shapes.values())
+        self._has_ladder = any(not shape.is_u for columns in plans for shape in columns.shapes.values())
         return placements
 
     @property
@@ -186,6 +189,7 @@ class Sketch:
             is_narrow=self._is_narrow,
             is_sideways=self.is_sideways,
             towers=self._towers,
+            hooks=self._hooks,
         )
         for _ in range(_TRIES):
             try:
@@ -199,7 +203,9 @@ class Sketch:
             except NoWayAcross:  # `_simplify` does without the U
                 break
             except NoWayBack:
-                return Placement.failed("something stands in the way back to the next step")
+                if self._hooks == tuning.MOST_HOOKS:
+                    return Placement.failed("something stands in the way back to the next step")
+                self._hooks = composer.hooks = self._hooks + 1
             else:
                 figures = Figures(
                     self._view,

@@ -13,7 +13,7 @@ from itertools import combinations
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.across import find_spine, place, spread
-from torchrecorder.layout.paper.exchange import Order, RowSets, crossing, exchanges, least_crossed
+from torchrecorder.layout.paper.exchange import Order, Orders, crossing, exchanges, least_crossed
 from torchrecorder.layout.paper.lanes import Blocked, Router, below
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
 from torchrecorder.layout.paper.towers import sides
@@ -39,7 +39,6 @@ class Strip:
     """Whether it is the inside of a box that will be turned over."""
     is_bound: bool = False
     """Whether what enters comes in its order, which an exchange would tangle outside."""
-    wanted: dict[RowItem, float] = field(default_factory=dict)  # least distance from the beginning
     left: float = 0.0
     right: float = 0.0
     height: float = 0.0
@@ -51,7 +50,7 @@ class Strip:
     _entered: int = 0  # crossings of what comes in by the side
     _crossed: list[tuple[Wire, Wire]] = field(default_factory=list)
 
-    def compose(self, box: int | None, kept: dict[RowSets, Order]) -> None:
+    def compose(self, box: int | None, kept: Orders) -> None:
         """Sets all coordinates, of the order that `kept` has for the same rows, or the best that is found."""
         for r, row in enumerate(self.rows):
             for item in row:
@@ -61,7 +60,7 @@ class Strip:
         rows = tuple(tuple(item.key for item in row) for row in self.rows)
         first = Order(rows, sides(self.wires) if self.is_tower else {})
         price = self._arranged(box, first)
-        is_hooked = any(item.is_hooked for row in self.rows for item in row)  # lines back come later
+        is_hooked = any(item.hooks for row in self.rows for item in row)  # lines back come later
         if not (self._crossed or self._out_of_order() > 0) or (is_hooked and not self.is_tower):
             return
         same = tuple(frozenset(row) for row in rows)
@@ -69,7 +68,7 @@ class Strip:
             kept[same] = min((price, first), (self._tried(box, kept[same]), kept[same]), key=lambda way: way[0])[1]
         else:  # exchanges end where none saves anything, so there are two places to begin
             other = first.mirrored(first=1 if self.is_bound else 0)
-            *_, kept[same] = min(self._untangled(box, first), self._untangled(box, other), key=lambda way: way[:2])
+            *_, kept[same] = min((self._untangled(box, way, kept) for way in (first, other)), key=lambda way: way[:2])
         self._arranged(box, kept[same])
 
     def _out_of_order(self) -> int:
@@ -78,7 +77,7 @@ class Strip:
         ports = next((row for row in ends if len(row) > 1), [])
         return sum((a.order > b.order) - (a.order < b.order) for a, b in combinations(ports, 2))
 
-    def _untangled(self, box: int | None, best: Order) -> tuple[float, float, Order]:
+    def _untangled(self, box: int | None, best: Order, kept: Orders) -> tuple[float, float, Order]:
         """The cheapest order that exchanges lead to, after its crossings and its price."""
         price = self._tried(box, best)
         if not math.isfinite(price):
@@ -87,11 +86,12 @@ class Strip:
         crossed = len(self._crossed) + self._entered
         left = tuning.EXCHANGES * len(self._crossed)
         pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
-        while left and (order := next(pending, None)):
+        while left and kept.left > 0 and (order := next(pending, None)):
             if order in seen:
                 continue
             seen.append(order)
             left -= 1
+            kept.left -= sum(map(len, order.rows))
             if (cost := self._tried(box, order)) < price - 1.0:
                 price, best, left = cost, order, tuning.EXCHANGES * len(self._crossed)
                 crossed = len(self._crossed) + self._entered
@@ -213,7 +213,6 @@ class Strip:
         high: list[RowItem] = []
         for r, row in enumerate(self.rows):
             own = [item for item in row if item.last == r]
-            y = max([y, *(self.wanted.get(item, 0.0) for item in row)])
             above = max(item.middle for item in own)
             boxed = any(item.piece for item in own)
             for item in row:
@@ -239,6 +238,8 @@ class Strip:
         arrow, word = tuning.ARROW_ROOM if is_last else self._arrow(r + 1), max(item.word for item in self.rows[r])
         if self.rows[r][0].is_port and r == 0:
             return self.lead + max(arrow, self.over_entries + room + arrow - 3.0 if room else 0.0)
+        hooks = max(item.hooks for row in self.rows[r : r + 2] for item in row)
+        room += 2 * tuning.TRACK * max(hooks - 1, 0)  # for lines back, where the usual room does not do
         if not is_last and self.rows[r + 1][0].is_port:
             return max(tuning.PORT_GAP, room + 3.0 if room else 0.0)
         to_box = not is_last and any(item.piece for item in self.rows[r + 1])

@@ -27,7 +27,6 @@ _FILM: tuple[int, ...] = (16, 224, 224)
 _WITH_PARTS = (nn.MultiheadAttention, nn.RNNBase, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 """Layers that say what they take, even where they have layers inside."""
 
-
 _OF_SEQUENCES = r"(^|_)(mask|lens|lengths?|hidden_states)$"
 """Names of parameters that forwards of sequences have; of those, no input is a single row of features."""
 
@@ -46,7 +45,11 @@ def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
     if len(needed) > 1:
         yield from _each_its_own(model, [p.name for p in needed], batch)
     elif needed and role_of(needed[0].name, (ROLES, ALONE)) != "words":
-        yield from _of_codebook(model, batch)
+        # vectors, for rows that are put in the place of those that lie near, and not looked up by index
+        for path, layer in islice(_leaves(model), _LAYERS):
+            if isinstance(layer, nn.Embedding):
+                for shape in ((layer.embedding_dim, 16, 16), (16, layer.embedding_dim)):
+                    yield Guess(f"from {_name(path, layer)} as a codebook", (InputSpec((batch, *shape)),))
     others = [value for value in vars(model).values() if isinstance(value, Tensor)]
     yield from _in_patches(model, batch, [*model.parameters(), *others], (3, 1), 8)
 
@@ -133,14 +136,6 @@ def _each_its_own(model: nn.Module, names: Sequence[str], batch: int) -> Iterato
         where = ", ".join(_name(*leaf) for leaf in chosen)
         for specs in zip(*(_accepted(layer, batch) for _, layer in chosen), strict=False):
             yield Guess(f"from {where}", specs)
-
-
-def _of_codebook(model: nn.Module, batch: int) -> Iterator[Guess]:
-    """Vectors for an embedding whose rows are put in the place of those that lie near, not looked up by index."""
-    for path, layer in islice(_leaves(model), _LAYERS):
-        if isinstance(layer, nn.Embedding):
-            for shape in ((layer.embedding_dim, 16, 16), (16, layer.embedding_dim)):
-                yield Guess(f"from {_name(path, layer)} as a codebook", (InputSpec((batch, *shape)),))
 
 
 def _in_patches(

@@ -127,7 +127,24 @@ class _Search:
                 break
             text = outcome if len(outcome) <= _REASON_CHARS else f"{outcome[:_REASON_CHARS]}…"
             self._tried.append(f"{guess}: {text}")
-        return self._last_resort()
+        # now a recording of what was at least not refused for its sizes
+        if self._accepted is not None:
+            inputs, guess = self._accepted
+            return _graded(self._record(inputs, self._run), guess)
+        if self._poor:
+            return self._poor[0]
+        furthest = self._guesses.furthest
+        if self._first != self._run and furthest is not None:
+            with suppress(ForwardError):
+                return _graded(self._record(_guessed(self._model, furthest, self._seed), self._run), furthest)
+        name = type(self._model).__name__
+        idle = f"the forward of {name} computes nothing with the inputs that were guessed"
+        raise InputError(
+            idle if self._is_idle else f"{name} is called with inputs of unknown shape",
+            advice(self._model),
+            tuple(self._tried[:_LISTED]),
+            self._ran_out_of_time,
+        )
 
     def _outcome(self, guess: Guess) -> Graph | str | None:
         """The recording, the reason why there is none, or None if no other guess will do better."""
@@ -159,26 +176,6 @@ class _Search:
         self._poor.append(graph)
         reason = "with it the forward reads no weights" if is_idle else "what it gives holds no tensor"
         return None if len(self._poor) == _MOST_POOR else reason
-
-    def _last_resort(self) -> Graph:
-        """A recording of what was at least not refused for its sizes."""
-        if self._accepted is not None:
-            inputs, guess = self._accepted
-            return _graded(self._record(inputs, self._run), guess)
-        if self._poor:
-            return self._poor[0]
-        furthest = self._guesses.furthest
-        if self._first != self._run and furthest is not None:
-            with suppress(ForwardError):
-                return _graded(self._record(_guessed(self._model, furthest, self._seed), self._run), furthest)
-        name = type(self._model).__name__
-        idle = f"the forward of {name} computes nothing with the inputs that were guessed"
-        raise InputError(
-            idle if self._is_idle else f"{name} is called with inputs of unknown shape",
-            advice(self._model),
-            tuple(self._tried[:_LISTED]),
-            self._ran_out_of_time,
-        )
 
 
 def _graded(graph: Graph, guess: Guess) -> Graph:

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from operator import is_
-from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, TypeVar
 
 import torch
@@ -284,7 +284,8 @@ class Journal:
         # A list or object that a function closes over is not the model's: often it collects what the function sees.
         held: list[object] = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         for cell in function.__closure__ or ():
-            if issubclass(type(content := _content(cell)), LEADS_TO_MODEL):
+            content = answer(functools.partial(getattr, cell, "cell_contents"), None)  # an empty one refuses
+            if issubclass(type(content), LEADS_TO_MODEL):
                 self._later(setattr, cell, "cell_contents", content)
                 held.append(content)
         leading = [value for value in held if issubclass(type(value), LEADS_TO_MODEL)]
@@ -337,13 +338,6 @@ def _put_slot(member: Any, obj: object, value: object) -> None:
             member.__delete__(obj)
         else:
             member.__set__(obj, value)
-
-
-def _content(cell: CellType) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:  # empty
-        return _UNSET
 
 
 def _refill_dict(base: Any, obj: dict[Any, Any], saved: dict[Any, Any]) -> None:

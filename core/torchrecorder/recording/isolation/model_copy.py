@@ -31,11 +31,10 @@ from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.recording.isolation.substitutes import Substitute
 from torchrecorder.recording.scripted import script_copy
-from torchrecorder.running.nested import dictionary, empty_like, is_open, members, native_base
+from torchrecorder.running.nested import answer, dictionary, empty_like, is_open, members, native_base
 
 _DEEPEST = 60
 """Objects that hold one another in a chain longer than this (a linked list) are shared from there on."""
-
 
 _T = TypeVar("_T")
 
@@ -143,7 +142,6 @@ class ModelCopy:
 
 
 _OWN = {name for name, value in vars(nn.Module()).items() if isinstance(value, (dict, set))}
-
 
 OnItem = Callable[[str, object], object]
 """Called with the path and the copy of the next item."""
@@ -270,10 +268,7 @@ LEADS_TO_MODEL = (nn.Module, Tensor, MethodType, FunctionType, functools.partial
 
 
 def _leads_to_model(cell: CellType) -> bool:
-    try:
-        return issubclass(type(cell.cell_contents), LEADS_TO_MODEL)
-    except ValueError:  # empty
-        return False
+    return issubclass(type(answer(lambda: cell.cell_contents, None)), LEADS_TO_MODEL)  # an empty one refuses
 
 
 def _handle(copies: ModelCopy, obj: RemovableHandle) -> RemovableHandle:
@@ -284,10 +279,7 @@ def _handle(copies: ModelCopy, obj: RemovableHandle) -> RemovableHandle:
 
 
 def _cloned(copies: ModelCopy, obj: _T) -> _T:
-    try:
-        return copy.deepcopy(obj)
-    except Exception:  # an array of objects that cannot be copied
-        return obj
+    return answer(lambda: copy.deepcopy(obj), obj)  # an array may hold objects that cannot be copied
 
 
 def _namespace(copies: ModelCopy, obj: SimpleNamespace) -> SimpleNamespace:

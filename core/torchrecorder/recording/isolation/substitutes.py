@@ -17,7 +17,7 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_l
 from torchrecorder.recording.machine.devices import is_there
 from torchrecorder.recording.values import storage_address
 from torchrecorder.running import torch_private
-from torchrecorder.running.nested import named_tensors
+from torchrecorder.running.nested import answer, named_tensors
 
 Substitute = Callable[[Tensor], Tensor]
 """Gives what takes the place of a tensor."""
@@ -31,7 +31,7 @@ def copies_of_arguments(args: Sequence[object], kwargs: Mapping[str, object]) ->
     def copied(tensor: Tensor) -> Tensor:
         address = storage_address(tensor)
         if address is None or addresses[address] < 2 or not is_plain(tensor):
-            return _copied(tensor)
+            return answer(lambda: tensor.detach().clone().requires_grad_(tensor.requires_grad), tensor)
         if address not in memories:
             memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
         new: Tensor = tensor.detach().new_empty(0).set_(memories[address], *_place(tensor))
@@ -42,20 +42,6 @@ def copies_of_arguments(args: Sequence[object], kwargs: Mapping[str, object]) ->
 
 _KNOWN = 1 << 22
 """Numbers up to which integers keep their values on fake tensors; a mask of a thousand features of a thousand words."""
-
-
-def _knowing(mode: Any) -> Any:
-    """The same mode of fake tensors, whose integers and truth values keep what they are if no weight made them.
-
-    What is chosen by a mask, counted, or read from lengths has a size then, though the numbers of the model are not
-    there. No class of its own, since torch's higher-order operators look for rules by the class of a mode; methods,
-    since a copy of a tensor has a copy of its mode.
-    """
-    if torch_private.FAKE_CONSTANTS.get() is not None:
-        mode.dispatch = MethodType(_dispatched, mode)
-        mode.may_turn_const = MethodType(_may_turn_const, mode)
-    return mode
-
 
 _aten = torch.ops.aten
 _MAKERS = {
@@ -103,7 +89,13 @@ class FakeTensors:
     def __init__(self, floats: torch.dtype | None = None) -> None:
         """Make none yet; float32 is to be `floats`, also where the forward does not say which numbers it wants."""
         self._floats = floats
-        self._mode: Any = _knowing(torch_private.FAKE_MODE.get()(allow_non_fake_inputs=True))
+        self._mode: Any = torch_private.FAKE_MODE.get()(allow_non_fake_inputs=True)
+        # Integers and truth values keep what they are if no weight made them: what is chosen by a mask, counted, or
+        # read from lengths has a size then. No class of its own, since torch's higher-order operators look for rules by
+        # the class of a mode; methods, since a copy of a tensor has a copy of its mode.
+        if torch_private.FAKE_CONSTANTS.get() is not None:
+            self._mode.dispatch = MethodType(_dispatched, self._mode)
+            self._mode.may_turn_const = MethodType(_may_turn_const, self._mode)
         self._given_out: dict[int, Tensor] = {}
 
     def of(self, tensor: Tensor) -> Tensor:
@@ -245,10 +237,3 @@ def _place(tensor: Tensor) -> tuple[int | torch.SymInt, torch.Size, tuple[int, .
 def _cut(tensor: Tensor) -> Tensor:
     """The same data, without what autograd knows of it."""
     return tensor.detach().requires_grad_(tensor.requires_grad)
-
-
-def _copied(tensor: Tensor) -> Tensor:
-    try:
-        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
-    except (RuntimeError, NotImplementedError):
-        return tensor

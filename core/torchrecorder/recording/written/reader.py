@@ -17,6 +17,7 @@ from typing import Any
 
 from torchrecorder.recording.written.expressions import ROUNDS, Expressions, Function, Returned, last, member
 from torchrecorder.recording.written.values import UNREAD
+from torchrecorder.running.nested import answer
 
 _ENOUGH = 8
 """Examples, after which no other is looked for."""
@@ -168,7 +169,8 @@ class Reader(Expressions):
     def _do_try(self, node: ast.Try) -> None:
         imports = [it for it in node.body if isinstance(it, (ast.Import, ast.ImportFrom))]
         names = [it.names[0].name if isinstance(it, ast.Import) else it.module or "" for it in imports]
-        if all(_is_there(name.partition(".")[0]) for name in names if name):
+        tops = [name.partition(".")[0] for name in names if name]
+        if all(top in sys.modules or answer(partial(importlib.util.find_spec, top), None) is not None for top in tops):
             self.run([*node.body, *node.orelse])
         else:
             self.run(statement for handler in node.handlers[:1] for statement in handler.body)
@@ -194,10 +196,3 @@ class Reader(Expressions):
         methods = [(function, True) for function, _ in self._later[count:]]
         self._later[count:] = sorted(methods, key=lambda it: it[0].node.name != "setUp")
         outer[node.name] = self._known.get(node.name, UNREAD)
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return module in sys.modules or importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False

@@ -17,7 +17,6 @@ from torchrecorder.request import InputSpec
 LARGEST = 1 << 12
 """Items that an expression may make: what is built for a picture has no longer lists."""
 
-
 _DEEPEST = 24
 """Containers within one another; a tree of objects has a dozen, and what holds itself any number."""
 
@@ -46,7 +45,6 @@ Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 """Arguments that something is called with, and where: the file and line, or nothing for a docstring."""
 CallAt = tuple[int, tuple[Any, ...], dict[str, Any]]
 """The same with the line alone."""
-
 
 Prepared = tuple[str, tuple[Any, ...], dict[str, Any]]
 """A method that sets something in what was built, `net.set_timestep(t)`, with its arguments."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft, Pair
 from torchrecorder.view.model import Box, Node, NodeKind, boxes_around
 from torchrecorder.view.plan.plan import Plan
-from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped, lists
+from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped
 
 
 class Ends:
@@ -48,7 +48,9 @@ class Ends:
             for heads in [[head] for head in by_head] if is_hub else [[*by_head]]:
                 reads = [read for head in heads for read in by_head[head]]
                 values = tuple(dict.fromkeys(read.origin for read in reads))
-                box = None if is_input else self._common_box(heads)
+                paths = [[it.id for it in boxes_around(self.plan.boxes, self.plan.nodes[at].box)] for at in heads]
+                common = (box for box in paths[0] if all(box in path for path in paths))
+                box = None if is_input else next(common, None)
                 node_id = self._add(source.kind, source.name, values if is_input else values[:1], box=box, op=source.op)
                 for read in reads:
                     self.edges.setdefault((node_id, read.head), read.value)
@@ -63,22 +65,40 @@ class Ends:
         self.outlets.mark()
         return self._draft(self._checks() if self.leaves_out_constants else set())
 
-    def _common_box(self, heads: list[int]) -> int | None:
-        paths = [[box.id for box in boxes_around(self.plan.boxes, self.plan.nodes[head].box)] for head in heads]
-        return next((box for box in paths[0] if all(box in path for path in paths)), None)
-
     def _draw_outputs(self) -> None:
         root = self.plan.root
         idle = self.plan.node_of_call.get(root) if not self.plan.tree.n_ops[root] else None
-        paths = self.graph.outputs if root == 0 else self._given_by(root)
-        secondary = lists(self.graph, paths)
-        for path, values in paths.items():
-            for value in values if path.partition(".")[0] not in secondary else ():
+        paths = self._returned() if root == 0 else self._given_by(root)
+        for values in paths.values():
+            for value in values:
                 self.outlets.note(value, None)
-        for name, (outputs, differs) in self._named_outputs(paths).items():
-            node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=differs)
+        names, layers = grouped([*paths]), {path: self.outlets.series(ids[-1]) for path, ids in paths.items() if ids}
+        made = Counter((path.partition(".")[0], layer[0]) for path, layer in layers.items() if layer is not None)
+        of_series = {head for (head, _), n in made.items() if n > 1}
+        named: dict[str, tuple[list[int], tuple[str, ...]]] = {}  # the values that one node stands for, and their layer
+        for path, values in paths.items():
+            layer, (head, dot, _) = layers.get(path), path.partition(".")
+            name = head if dot and (head in of_series or path.count(".") > 1) else names[path]
+            differs = (f"of {self.outlets.giver(*layer)}",) if layer is not None and name == path else ()
+            named.setdefault(name, ([], differs))[0].extend(values)
+        for name, (outputs, of_layer) in named.items():
+            node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=of_layer)
             for value in outputs:
                 self.edges.setdefault((self._tail(value) if idle is None else idle, node), value)
+
+    def _returned(self) -> Mapping[str, tuple[int, ...]]:
+        """Outputs, but for caches: later lists of what layers made and did not return, but kept in an object."""
+        groups: dict[str, list[str]] = {}
+        for path in self.graph.outputs if self.plan.visible.options.depth != "all" else ():
+            groups.setdefault(path.partition(".")[0], []).append(path)
+        later = [paths for paths in [*groups.values()][1:] if len(paths) > 1]
+        caches = {path for paths in later if all(map(self._is_kept, paths)) for path in paths}
+        return {path: values for path, values in self.graph.outputs.items() if path not in caches}
+
+    def _is_kept(self, path: str) -> bool:
+        made = [(value, self.graph.values[value].producer) for value in self.graph.outputs[path]]
+        calls = [(value, self.graph.calls[self.graph.ops[op].call]) for value, op in made if op is not None]
+        return bool(calls) and all(call.id and value not in call.outputs.values() for value, call in calls)
 
     def _given_by(self, call: int) -> dict[str, tuple[int, ...]]:
         given: dict[str, tuple[int, ...]] = {path: (value,) for path, value in self.graph.calls[call].outputs.items()}
@@ -86,18 +106,10 @@ class Ends:
             return given
         passed = self.plan.visible.passed(call)  # around it that is drawn from where it comes
         given = {path: values for path, values in given.items() if values[0] not in passed}
-        is_read = self.plan.visible.is_read_outside
-        return {path: values for path, values in given.items() if is_read(values[0], call)} or given
-
-    def _named_outputs(self, paths: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
-        """By name the values that one node stands for, and which layer they are of."""
-        names = grouped([*paths])
-        named: dict[str, tuple[list[int], tuple[str, ...]]] = {}
-        for path, values in paths.items():
-            layer, name = self.outlets.series(values[-1]) if values else None, names[path]
-            differs = (f"of {self.outlets.giver(*layer)}",) if layer is not None and name == path else ()
-            named.setdefault(name, ([], differs))[0].extend(values)
-        return named
+        again = [self.graph.calls[other] for other in self.plan.tree.again[self.graph.calls[call].module]]
+        is_read = self.plan.visible.is_read_outside  # of a step of a loop perhaps in later turns alone
+        read = {path for row in again for path, value in row.outputs.items() if is_read(value, row.id)}
+        return {path: values for path, values in given.items() if path in read} or given
 
     def _tail(self, value: int) -> int:
         """Node that gives the value, made if it comes from outside and nothing else reads it."""
@@ -235,10 +247,7 @@ class _Outlets:
 
     def series(self, value: int) -> tuple[int, int] | None:
         """The series that gives data of several turns, and the turn of the value."""
-        for run, turn in self._made_in(value).items():
-            if self._is_told(run):
-                return run, turn
-        return None
+        return next(((run, turn) for run, turn in self._made_in(value).items() if self._is_told(run)), None)
 
     def giver(self, run: int, turn: int) -> str:
         thing = self.plan.things[run]
@@ -257,9 +266,8 @@ class _Outlets:
             thing = self.plan.things[run]
             names = [self.giver(run, turn).rpartition(".")[2] for turn in sorted(turns)]
             which = f"outputs {', '.join(names)}" if all(name.isdigit() for name in names) else f"{len(turns)} outputs"
-            marked = replace(
-                thing, differs=(*thing.differs, f"outputs ×{thing.repeat}" if len(turns) == thing.repeat else which)
-            )
+            which = f"outputs ×{thing.repeat}" if len(turns) == thing.repeat else which
+            marked = replace(thing, differs=(*thing.differs, which))
             if isinstance(marked, Box):
                 self.plan.boxes[thing.id] = marked
             else:

@@ -73,10 +73,8 @@ class Plan:
         id_ = len(self.nodes)
         if isinstance(item, Run):
             if item.period > 1 or self.states[item.calls[0]] == "box":
-                is_around = item.period > 1
-                box = Box(
-                    len(self.boxes), parent, item.calls, item.period, item.repetition, item.differs, around=is_around
-                )
+                again = item.calls, item.period, item.repetition, item.differs
+                box = Box(len(self.boxes), parent, *again, around=item.period > 1)
                 self.boxes.append(box)
                 self._remember(item, box)
                 return box.id, iter(self._inside(item))
@@ -177,7 +175,7 @@ class Plan:
         row = graph.calls[item.id]
         if item.id in self.visible.facts.apart:
             return item.id
-        return row.module, row.kind, self._layout(item.id), *place_of_frame(graph, row.frame)
+        return row.module, row.kind, row.source, self._layout(item.id), *place_of_frame(graph, row.frame)
 
     def _drawn(self, call: int) -> Hashable:
         """Key of equal calls that may be drawn as one."""

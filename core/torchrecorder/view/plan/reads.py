@@ -7,10 +7,10 @@ positions, drawn as one small node instead of the five ops that built it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torchrecorder.graph.model import Graph, Op, Value
+from torchrecorder.graph.model import Op, Value
 from torchrecorder.view import tuning
 from torchrecorder.view.model import NodeKind
 from torchrecorder.view.op_families import RANDOM, WEIGHTED
@@ -269,24 +269,5 @@ def grouped(paths: list[str]) -> dict[str, str]:
     members: dict[str, list[str]] = {}
     for path in dict.fromkeys(paths):
         head, dot, _ = path.partition(".")
-        key = head if dot else ("" if path.isdigit() else path)
-        members.setdefault(key, []).append(path)
-    names: dict[str, str] = {}
-    for key, listed in members.items():
-        is_nested = len(listed) > 2 and any(path.count(".") > 1 for path in listed)
-        names.update((path, key if is_nested or len(listed) > tuning.MAX_LISTED else path) for path in listed)
-    return names
-
-
-def lists(graph: Graph, paths: Mapping[str, Sequence[int]]) -> set[str]:
-    """Names of outputs that are caches beside another output: the model itself reads each entry."""
-    groups: dict[str, list[str]] = {}
-    for path in paths:
-        groups.setdefault(path.partition(".")[0], []).append(path)
-    nested = {
-        name: [value for path in members for value in paths[path]]
-        for name, members in [*groups.items()][1:]
-        if len(members) > 1 and all("." in path for path in members)
-    }
-    read = {value for op in graph.ops for value in op.inputs} if nested else set()
-    return {name for name, values in nested.items() if read.issuperset(values)}
+        members.setdefault(head if dot else "" if path.isdigit() else path, []).append(path)
+    return {path: key if len(of) > tuning.MAX_LISTED else path for key, of in members.items() for path in of}

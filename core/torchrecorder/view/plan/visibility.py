@@ -50,11 +50,12 @@ class Visibility:
         self.facts.together = frozenset(self.matching(path for path in fold if not path.startswith("!")))
         self.repeats = Repeats(tree, self.facts.apart) if options.fold else None
         is_all = options.depth == "all"
-        self._seen = _seen_in_diff(graph, marks) if marks is not None else set[int]()
+        ran, marked = {op.call for op in graph.ops}, marks.calls if marks is not None else {}
+        rows = (row for row in graph.calls if marked.get((row.module, row.index)) in ("added", "removed"))
+        self._seen = {row.id for row in rows if row.id in ran}
         """Calls that are drawn though they do nothing, because they are new or gone."""
-        self.handed = [
-            _handed_on(graph, op, is_all) if contract and op.call not in self._seen else None for op in graph.ops
-        ]
+        seen = self._seen if contract else range(len(graph.calls))
+        self.handed = [None if op.call in seen else _handed_on(graph, op, is_all) for op in graph.ops]
         self.contracted = [value is not None for value in self.handed]
         """For each op the same by what it does alone, wherever its data come from."""
         for op, value in _put_together(graph) if contract and not is_all else ():
@@ -217,12 +218,6 @@ def like(patterns: Iterable[str]) -> Callable[[str], bool]:
     return lambda path: regex.fullmatch(path) is not None
 
 
-def _seen_in_diff(graph: Graph, marks: Marks) -> set[int]:
-    ran = {op.call for op in graph.ops}
-    rows = [row for row in graph.calls if row.id in ran]
-    return {row.id for row in rows if marks.calls.get((row.module, row.index)) in ("added", "removed")}
-
-
 def _focused(graph: Graph, focus: str) -> int:
     if not focus:
         return 0
@@ -244,7 +239,10 @@ def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
     """Value whose data the op only gives another shape, type or place, or a part of; None if it does more."""
     if not op.inputs or op.mutates:
         return op.inputs[0] if op.inputs and not is_all and _changes_nothing(op) else None
-    if not is_all and _is_part(op):
+    other = op.attrs.get("1") or op.attrs.get("other", "")
+    is_taken = len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other) or _STRETCH.fullmatch(other))
+    is_part = is_taken if op.name == "getitem" else op.name in PIECES or _changes_nothing(op)
+    if is_part and not is_all:
         return op.inputs[0]
     if op.name in SHAPING or (op.name == "getitem" and _ALL_OF_IT.fullmatch(op.attrs.get("1", ""))):
         return op.inputs[0]
@@ -277,14 +275,10 @@ def _put_together(graph: Graph) -> Iterator[tuple[int, int | None]]:
                 yield from ((piece.id, None) for piece in pieces)
 
 
-def _is_part(op: Op) -> bool:
-    if op.name == "getitem":
-        other = op.attrs.get("1") or op.attrs.get("other", "")
-        return len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other) or _STRETCH.fullmatch(other))
-    return op.name in PIECES or _changes_nothing(op)
-
-
 def _changes_nothing(op: Op) -> bool:
+    """Whether a tensor stays as it is, or is moved to a device with `x.data = x.data.to(device)`."""
+    if op.name == "set_data":
+        return len(op.inputs) == 1
     name, other = op.name.removesuffix("_"), op.attrs.get("1") or op.attrs.get("other", "")
     is_turned = is_reflected(op) and name in ("sub", "div")  # `1 / x`
     return len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()) and not is_turned

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Set
 from dataclasses import replace
-from functools import cached_property
 
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, is_no_feature
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import INDEXING
-from torchrecorder.view.plan.reads import lists
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.simplified.columns import merge_asked, merge_columns
 from torchrecorder.view.simplified.merged import (
@@ -74,14 +72,16 @@ class _Asides:
         """Those of before, since a node is asked about that was taken out."""
         self.read = {tail for tail, heads in draft.heads.items() if heads} | {tail for tail, _ in draft.backs}
         self._known: dict[int, bool] = dict.fromkeys(_fed_back(draft), False)
+        self.is_whole = next((box.calls[0] for box in draft.boxes.values()), 0) == 0
 
     def clear(self) -> list[Node]:
         outputs = [node.id for node in self.nodes.values() if node.kind == "output"]
         has_data = any(not self._is_aside(tail) for id_ in outputs for tail in self.draft.tails[id_])
+        is_part = has_data and not self.is_whole
         dropped = []
         for node in reversed(self.nodes.values()):
-            is_idle = self._is_idle_output(node, has_data) if node.kind == "output" else self._is_idle(node, outputs)
-            if is_idle or self._is_constant(node):
+            is_beside = node.kind == "output" and is_part and all(map(self._is_aside, self.draft.tails[node.id]))
+            if is_beside or (node.kind != "output" and self._is_idle(node, outputs)) or self._is_constant(node):
                 dropped.append(node)
                 self.draft.drop(node.id)
                 continue
@@ -89,11 +89,6 @@ class _Asides:
                 if self._is_aside(tail) and not self._needs(node, tail):
                     self.draft.part(tail, node.id)
         return dropped
-
-    def _is_idle_output(self, node: Node, has_data: bool) -> bool:
-        """Whether it is beside the data, such as given lengths, or a cache."""
-        is_beside = has_data and all(map(self._is_aside, self.draft.tails[node.id]))
-        return is_beside or node.name.partition(".")[0] in self._lists
 
     def _is_idle(self, node: Node, outputs: list[int]) -> bool:
         """Whether nothing reads it any more, or it leads to no output, no branch of the code, and changes nothing."""
@@ -112,11 +107,6 @@ class _Asides:
         is_number = node.kind == "buffer" and all(is_no_feature(self.graph, value) for value in node.values)
         return (node.kind == "const" or is_number) and not is_named
 
-    @cached_property
-    def _lists(self) -> set[str]:
-        is_whole = bool(self.draft.boxes) and next(iter(self.draft.boxes.values())).calls == (0,)
-        return lists(self.graph, self.graph.outputs) if is_whole else set()
-
     def _is_aside(self, node: int) -> bool:
         if node not in self._known:
             row, given = self.nodes[node], self._given(node)
@@ -129,7 +119,8 @@ class _Asides:
         tails = self.draft.tails[node.id]
         if self._is_blank(tail) and not all(map(self._is_blank, tails)):
             return False
-        if self._is_aside(node.id) or all(map(self._is_aside, tails)):
+        is_given = self.is_whole and self.nodes[tail].kind == "input" and node.kind == "op"
+        if self._is_aside(node.id) or is_given or all(map(self._is_aside, tails)):
             return True
         return not self._used_in(node).isdisjoint((tails[tail], *self.nodes[tail].values))
 
@@ -176,7 +167,9 @@ def _name_in_readers(draft: Draft) -> None:
     n_steps = Counter([*steps, *(box.parent for box in draft.boxes.values())])
     with_weights: set[int] = set()
     for node in [*draft.nodes.values()]:
-        if not _may_be_named(draft, node) or len(draft.heads[node.id]) != 1:
+        is_table = node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
+        is_made = node.kind == "call" and not draft.tails[node.id] and node.repeat == 1 and not draft.is_looped(node.id)
+        if not (is_table or is_made) or len(draft.heads[node.id]) != 1:
             continue
         reader = draft.nodes[next(iter(draft.heads[node.id]))]
         name = draft.graph.ops[reader.op].name if reader.kind == "op" and reader.op is not None else ""
@@ -196,9 +189,3 @@ def _name_in_readers(draft: Draft) -> None:
                 draft.nodes[reader.id] = replace(reader, ops=(*reader.ops, *node.ops))
                 continue  # the weights of a layer whose forward is this function, or all but is
             draft.nodes[reader.id] = replace(reader, parts=(*(reader.parts or (reader,)), node))
-
-
-def _may_be_named(draft: Draft, node: Node) -> bool:
-    if node.kind == "call":
-        return not draft.tails[node.id] and node.repeat == 1 and not draft.is_looped(node.id)
-    return node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))

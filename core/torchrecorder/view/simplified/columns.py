@@ -91,18 +91,15 @@ def _sort(draft: Draft, facts: Facts, part: Node) -> Hashable:
 
 def _whole(facts: Facts, columns: Sequence[Sequence[Node]]) -> Node:
     rows = [[part for node in column for part in (node.parts or (node,))] for column in columns]
-    parts = tuple(
-        replace(
-            alike[0],
-            calls=tuple(call for part in alike for call in part.calls),
-            ops=tuple(op for part in alike for op in part.own_ops),
-        )
-        for alike in zip(*rows, strict=True)
-    )
-    main: Node = max(
-        parts, key=lambda part: (bool(part.calls), facts.tree.n_params(part.calls[0]) if part.calls else 0)
-    )
+    parts = tuple(map(as_one, zip(*rows, strict=True)))
+    main = max(parts, key=lambda part: facts.tree.n_params(part.calls[0]) if part.calls else -1)
     return replace(main, parts=parts if len(parts) > 1 else ())
+
+
+def as_one(alike: Sequence[Node]) -> Node:
+    """The first of several nodes with the calls and ops of all."""
+    calls = tuple(call for node in alike for call in node.calls)
+    return replace(alike[0], calls=calls, ops=tuple(op for node in alike for op in node.own_ops))
 
 
 def _going_on(draft: Draft, two: Sequence[Node], drawn: Mapping[int, int]) -> set[int]:

@@ -32,7 +32,10 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: 
     size = Counter([*(node.box for node in draft.nodes.values()), *(box.parent for box in draft.boxes.values())])
     whole = {box.id for box in draft.boxes.values() if not asked.isdisjoint(box.calls)}
     for node in draft.nodes.values() if graph.frames else ():
-        for frame in _frames(graph, node):
+        innermost = graph.ops[node.op].frame if node.kind == "op" and node.op is not None else None
+        if node.kind == "call" and node.repeat == 1:
+            innermost = graph.calls[node.calls[0]].frame
+        for frame in frames_around(graph, innermost):
             if frame in closed:
                 groups.setdefault((node.box, frame), []).append(node)
     in_gaps = {op for node in draft.nodes.values() if node.kind == "gap" for op in node.ops}
@@ -40,15 +43,10 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: 
     for (place, frame), group in sorted(groups.items(), key=lambda item: item[0][1]):  # an outer one before those in it
         ids = [node.id for node in group]
         is_all = place in whole and len(group) == size[place]
-        n_ops = sum(node.kind == "op" for node in group)
-        is_write = len(group) == 1 and _name(graph, group[0]) in _WRITES
-        if (
-            (len(group) < 2 and not is_write)
-            or not n_ops
-            or is_all
-            or not done.isdisjoint(ids)
-            or not draft.is_convex(ids)
-        ):
+        is_thing = len(group) > 1 or _name(graph, group[0]) in _WRITES
+        if not is_thing or is_all or all(node.kind != "op" for node in group):
+            continue
+        if not done.isdisjoint(ids) or not draft.is_convex(ids):
             continue
         drawn = {op for node in group for op in facts.ops_of(node)}
         others = {op for node in draft.nodes.values() if node.id not in ids for op in facts.ops_of(node)}
@@ -58,10 +56,8 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: 
             continue
         done.update(ids)
         shown = {value for node in draft.nodes.values() if node.kind == "input" for value in node.values}
-        read = dict.fromkeys(
-            value for op in ops for value in graph.ops[op].inputs if graph.values[value].kind == "input"
-        )
-        draft.aside += tuple(value for value in read if value not in shown and value not in draft.aside)
+        read = (value for op in ops for value in graph.ops[op].inputs if graph.values[value].kind == "input")
+        draft.aside += tuple(value for value in dict.fromkeys(read) if value not in shown and value not in draft.aside)
         name = graph.frames[frame].short
         decides = any(node.decides for node in group)
         draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))
@@ -82,12 +78,6 @@ def _is_inner(visible: Visibility, inside: Set[int], op: int) -> bool:
         names = {reader.name for value in outputs for reader in visible.readers.get(value, ())}
         return read <= inside and handed[op] is None and bool(names) and names <= SHAPED_LIKE
     return handed[op] is None or read <= inside
-
-
-def _frames(graph: Graph, node: Node) -> list[int]:
-    if node.kind == "op" and node.op is not None:
-        return frames_around(graph, graph.ops[node.op].frame)
-    return frames_around(graph, graph.calls[node.calls[0]].frame) if node.kind == "call" and node.repeat == 1 else []
 
 
 def merge_scale_and_shift(draft: Draft) -> None:
@@ -191,7 +181,7 @@ def merge_layers(draft: Draft, facts: Facts, *, fold: bool, marks: Marks | None 
 
 class _Chains:
     def __init__(self, draft: Draft, facts: Facts, marks: Marks | None) -> None:
-        self.draft, self.graph, self.marks = draft, draft.graph, marks
+        self.draft, self.graph, self.marks = draft, draft.graph, marks or Marks({}, {}, {}, {}, {})
         self.kinds, self.tree, self.apart = facts.kinds, facts.tree, facts.apart
 
     def all(self) -> Iterator[list[Node]]:
@@ -222,19 +212,15 @@ class _Chains:
         held: set[str] = set()
         for i, (node, sort) in enumerate(zip(chain, sorts, strict=True)):
             if not i or sorts[i - 1] in ("join", "other"):
-                before = self._begins_with_norm(chain, sorts, i)
+                first = next((j for j in range(i, len(chain)) if sorts[j] not in ("norm", "act", "drop")), i)
+                is_conv = sorts[first] == "heavy" and self.kinds.of(chain[first]) == "conv"
+                before = sort == "norm" and is_conv
             if piece and not self._joins(sort, held, before):
                 yield piece
                 piece, held = [], set()
             piece.append(node)
             held.add(sort)
         yield piece
-
-    def _begins_with_norm(self, chain: list[Node], sorts: list[str], start: int) -> bool:
-        behind = range(start, len(chain))
-        heavy = next((i for i in behind if sorts[i] not in ("norm", "act", "drop")), None)
-        is_heavy = heavy is not None and sorts[heavy] == "heavy" and self.kinds.of(chain[heavy]) == "conv"
-        return sorts[start] == "norm" and is_heavy
 
     def _joins(self, sort: str, held: set[str], before: bool) -> bool:
         if sort == "drop":
@@ -246,7 +232,10 @@ class _Chains:
         return sort == "norm" and "heavy" in held and "norm" not in held and not before
 
     def _sort(self, node: Node) -> str:
-        if node.repeat > 1 or node.ops or (self.marks is not None and self._is_marked(node, self.marks)):
+        names = ((self.graph.calls[call].module, self.graph.calls[call].index) for call in node.calls)
+        own = [self.marks.calls.get(name) for name in names]
+        own += [] if own or node.op is None else [self.marks.ops.get(node.op)]
+        if node.repeat > 1 or node.ops or "added" in own or "removed" in own:
             return "other"
         if node.kind == "op" and node.op is not None:
             name = plain(self.graph.ops[node.op].name)
@@ -262,11 +251,6 @@ class _Chains:
                 return "drop"
         kind = self.kinds.of(node)
         return "heavy" if kind in ("conv", "linear") else kind if kind in ("norm", "act") else "other"
-
-    def _is_marked(self, node: Node, marks: Marks) -> bool:
-        names = [(self.graph.calls[call].module, self.graph.calls[call].index) for call in node.calls]
-        own = [marks.calls.get(name) for name in names] or [marks.ops.get(node.op if node.op is not None else -1)]
-        return "added" in own or "removed" in own
 
     def whole(self, piece: list[Node]) -> Node:
         parts = tuple(part for node in piece for part in (node.parts or (node,)))

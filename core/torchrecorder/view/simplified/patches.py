@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts
@@ -42,7 +41,11 @@ def merge_patches(draft: Draft, facts: Facts, how: Folding, *, shows_weights: bo
             continue
         end = next(node for node in nodes if group.isdisjoint(draft.heads[node.id]))
         op = draft.graph.ops[facts.ops_of((end.parts or (end,))[-1])[-1]]
-        name = _name(facts, op)
+        # the function without layers that it ran in, the variable that gets it, unless that is a letter, or its own
+        function = "" if op.frame is None else draft.graph.frames[op.frame].short
+        variable = draft.graph.variable(op) if len(draft.graph.variable(op)) > 1 else ""
+        names = (function, variable) if op.frame in facts.opaque else (variable, function)
+        name = next(filter(None, names), plain(op.name))
         whole = replace(nodes[0], kind="function", op=op.id, ops=ops, parts=(), name=name)
         draft.merge([node.id for node in nodes], replace(whole, decides=any(node.decides for node in nodes)))
         for tail in [*draft.tails[nodes[0].id]]:
@@ -68,15 +71,6 @@ def _cut(draft: Draft, patch: set[int], how: Folding) -> Iterator[set[int]]:
             yield from _cut(draft, {node for node in patch if leads_to[node] == ends}, how)
 
 
-def _name(facts: Facts, op: Op) -> str:
-    """The function without layers that an op ran in, the variable that gets it, unless that is a letter, or its own."""
-    graph = facts.graph
-    function = "" if op.frame is None else graph.frames[op.frame].short
-    variable = graph.variable(op) if len(graph.variable(op)) > 1 else ""
-    names = (function, variable) if op.frame in facts.opaque else (variable, function)
-    return next(filter(None, names), plain(op.name))
-
-
 class _Patches:
     def __init__(self, draft: Draft, facts: Facts) -> None:
         self.draft, self.graph = draft, draft.graph
@@ -96,7 +90,10 @@ class _Patches:
 
     def _unite(self, node: Node, tail: Node) -> None:
         group, other = self._patch[node.id], self._patch.get(tail.id)
-        if other is None or other is group or node.box != tail.box or not self._are_together(node, tail):
+        x, y = self.graph.ops[node.op or 0], self.graph.ops[tail.op or 0]
+        if other is None or other is group or node.box != tail.box or (x.call, x.frame) != (y.call, y.frame):
+            return
+        if bisect(self._layers, x.id) != bisect(self._layers, y.id):  # a layer ran between them
             return
         if self.draft.is_convex(group | other):
             group |= other
@@ -109,9 +106,3 @@ class _Patches:
         if name in JOINS:  # of what layers give
             return not self._patch.keys().isdisjoint(self.draft.tails[node.id])
         return op_kind(name) not in _LAYERS or name == "einsum"
-
-    def _are_together(self, node: Node, tail: Node) -> bool:
-        """Whether they are of one function, and no layer ran between them."""
-        x, y = self.graph.ops[node.op or 0], self.graph.ops[tail.op or 0]
-        is_near = bisect(self._layers, x.id) == bisect(self._layers, y.id)
-        return is_near and (x.call, x.frame) == (y.call, y.frame)

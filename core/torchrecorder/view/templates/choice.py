@@ -3,20 +3,26 @@
 Best first: how much of the model a kind is, times how much its inside tells, twice if it is of the model's own code.
 The more of that, the more nodes the picture may have. A layer that stands at one node is opened in place; one that
 stands at several is opened beside the picture, as an inset with a letter.
+
+Two things come into an inset where any of its calls gets two, though the call that is drawn gets one twice: attention
+that is drawn as self-attention reads one tensor as query, key and value; where it stands for cross-attention too, the
+inset has an entrance for each of what that gets, with the name of the argument.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_uppercase
+from typing import NamedTuple
 
 from torchrecorder.errors import listed
 from torchrecorder.view import tuning
-from torchrecorder.view.model import Box, Inset, Node, View, boxes_around
-from torchrecorder.view.templates.entrances import with_entrances
+from torchrecorder.view.model import Box, Inset, Node, View, boxes_around, in_order
+from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.templates.interiors import Interior, Interiors
+from torchrecorder.view.templates.words import Shown
 
 
 def view_size(view: View) -> int:
@@ -41,21 +47,19 @@ class Choice:
         self._scores: dict[int, float] = {}
         self.hides_own = False
         """Whether a layer of the model's own is closed for want of room."""
-        while (best := self._best()) is not None:
-            kind, score, interior, is_own = best
+        while (best := max(self._scored(), key=lambda scored: scored[0], default=None)) is not None:
+            score, kind, interior, is_own = best
             wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_own else 1)
-            most = limit if is_own and self._is_shut(kind) else tuning.AUTO_NODES
+            share, *others = (interiors.share(self.kinds.members[each]) for each in (kind, *self.opened))
+            # it is much of the model, and less than half of that is open
+            is_shut = share > tuning.LARGE_LIST and sum(others) < tuning.MOST
+            most = limit if is_own and is_shut else tuning.AUTO_NODES
             if self._count() + len(interior.nodes) - 1 > min(most, wanted):
                 self.closed.append(kind)
                 self.hides_own |= self._weight(interior.call) > 1
             else:
                 self.opened[kind], self._scores[kind] = interior, score
                 self._most[kind] = most
-
-    def _is_shut(self, kind: int) -> bool:
-        """Whether a kind is much of the model, and less than half of it is open."""
-        share, *others = (self.interiors.share(self.kinds.members[each]) for each in (kind, *self.opened))
-        return share > tuning.LARGE_LIST and sum(others) < tuning.MOST
 
     def close(self, n: int) -> None:
         """Close again what was opened last."""
@@ -72,15 +76,12 @@ class Choice:
         while self.opened and view_size(view) > self._most[[*self.opened][-1]]:
             self.closed.append(self.opened.popitem()[0])
             view = self._composed()
-        names = self._names_of_closed(view)
+        shown = (node for each in (view, *(inset.view for inset in view.insets)) for node in each.nodes)
+        closed = (n for n in shown if self.interiors.is_block(n) and self.kinds.of[n.calls[0]] in self.closed)
+        modules = (self.interiors.tree.module(node.calls[0]) for node in closed)
+        names = [*dict.fromkeys(it.cls.rpartition(".")[2] for it in modules if it and not it.native)]
         note = f"closed, because the picture is full: {listed(names, tuning.NAMED)}; expand opens them"
         return replace(view, notes=(*view.notes, note)) if names and self.beside else view
-
-    def _names_of_closed(self, view: View) -> list[str]:
-        nodes = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
-        closed = (n for n in nodes if self.interiors.is_block(n) and self.kinds.of[n.calls[0]] in self.closed)
-        modules = (self.interiors.tree.module(node.calls[0]) for node in closed)
-        return [*dict.fromkeys(module.cls.rpartition(".")[2] for module in modules if module and not module.native)]
 
     def _composed(self) -> View:
         in_place, letters = self._places()
@@ -96,34 +97,27 @@ class Choice:
         insets = (Inset(letter, of, with_entrances(views[letter], of, visible)) for letter, of in of_letter.items())
         return replace(overview, insets=tuple(insets))
 
-    def _best(self) -> tuple[int, float, Interior, bool] | None:
-        """The kind with the best score, its inside, and whether it is the model's own and stands in the overview."""
-        places: defaultdict[int, int] = defaultdict(int)
-        calls: defaultdict[int, list[int]] = defaultdict(list)
+    def _scored(self) -> Iterator[tuple[float, int, Interior, bool]]:
+        """Score, kind and inside of what may be opened, and whether it is the model's own and in the overview."""
+        nodes: defaultdict[int, list[Node]] = defaultdict(list)
         level: dict[int, int] = {}
         for node, depth in self._nodes():
             kind = self.kinds.of[node.calls[0]]
             if kind not in self.opened and kind not in self.closed:
-                places[kind] += 1
-                calls[kind] += node.calls
+                nodes[kind].append(node)
                 level[kind] = min(depth, level.get(kind, depth))
-        best: tuple[int, float, Interior, bool] | None = None
         is_small = self._count() < tuning.ROOMY
-        for kind, of_kind in calls.items():
-            interior = self.richest(of_kind)
-            share = self.interiors.share([*self.kinds.members[kind], *self._elsewhere(of_kind)])
-            if len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
+        for kind, of_kind in nodes.items():
+            calls = [call for node in of_kind for call in node.calls]
+            interior = self.richest(calls)
+            if len(interior.nodes) < 2 or (len(of_kind) > 1 and not self.beside):
                 continue
-            information = self._information(interior, share)
-            if information < tuning.LEAST_INFORMATION and not (is_small and share > tuning.MOST):
-                continue
-            score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
-            score *= tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1
-            score *= self._weight(interior.call)
-            if best is None or score > best[1]:
-                is_own = not level[kind] and self._weight(interior.call) > 1
-                best = kind, score, interior, is_own
-        return best
+            share = self.interiors.share([*self.kinds.members[kind], *self._elsewhere(calls)])
+            information, weight = self._information(interior, share), self._weight(interior.call)
+            if information >= tuning.LEAST_INFORMATION or (is_small and share > tuning.MOST):
+                score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
+                score *= (tuning.AT_SEVERAL_PLACES if len(of_kind) > 1 else 1) * weight
+                yield score, kind, interior, not level[kind] and weight > 1
 
     def _elsewhere(self, calls: Sequence[int]) -> Iterator[int]:
         """What stands at the places of calls in the repeats of the layer around them, of whatever kind it is."""
@@ -156,11 +150,8 @@ class Choice:
 
     def richest(self, calls: list[int]) -> Interior:
         """The interior of the call that shows most: of the model of its kind, if it is among them."""
-        by_structure: dict[int, int] = {}
-        for call in calls:
-            by_structure.setdefault(self.kinds.structure[call], call)
-        model = self.kinds.models[self.kinds.of[calls[0]]]
-        return self.interiors.exactly(by_structure.get(self.kinds.structure[model], calls[0]))
+        model, structure = self.kinds.models[self.kinds.of[calls[0]]], self.kinds.structure
+        return self.interiors.exactly(next((call for call in calls if structure[call] == structure[model]), calls[0]))
 
     def _shown(self) -> list[Interior]:
         return [self.interiors.exactly(self.root), *self.opened.values()]
@@ -181,11 +172,8 @@ class Choice:
         ends = sum(node.kind in ("input", "output") for node in overview.nodes)
         return ends + sum(len(interior.nodes) for interior in self._shown()) - sum(uses[k] == 1 for k in self.opened)
 
-    def _uses(self) -> defaultdict[int, int]:
-        uses: defaultdict[int, int] = defaultdict(int)
-        for node, _ in self._nodes():
-            uses[self.kinds.of[node.calls[0]]] += 1
-        return uses
+    def _uses(self) -> Counter[int]:
+        return Counter(self.kinds.of[node.calls[0]] for node, _ in self._nodes())
 
     def _places(self) -> tuple[dict[int, tuple[int, ...]], dict[int, str]]:
         """By first call what is opened in place, and the letters of the other kinds, in the order of the picture."""
@@ -229,15 +217,17 @@ class Choice:
         words: Sequence[str] | None = None
         if letter:
             inside, calls = self.opened[kind], self._in_repeats(node, boxes)
-            words = self.kinds.in_words(calls, inside.call, self._closed_in(inside))
+            words = self.kinds.in_words(calls, inside.call, self._shown_in(inside))
         if words is None:
             letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
         return replace(node, inset=letter, differs=(*words, *node.differs))
 
-    def _closed_in(self, inside: Interior) -> frozenset[int]:
-        """The layers in which an inset shows nothing."""
+    def _shown_in(self, inside: Interior) -> Shown:
+        """The layers that an inset shows closed, and those that it shows at others."""
         blocks = (node for node in inside.nodes if self.interiors.is_block(node))
-        return frozenset(c for node in blocks for c in node.calls if self.kinds.of[c] not in self.opened)
+        closed = (c for node in blocks for c in node.calls if self.kinds.of[c] not in self.opened)
+        parts = (c for node in inside.nodes for part in node.parts for c in part.calls if c not in node.calls)
+        return frozenset(closed), frozenset(parts)
 
     def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
         calls = [*node.calls]
@@ -249,3 +239,110 @@ class Choice:
                 here = (places.call(call, first, other) for call in known if first <= call < end[first])
                 calls += [call for call in here if call is not None]
         return calls
+
+
+_Read = tuple[int, int]
+"""An op of the call that is drawn, and which of the things that it gets from outside."""
+
+
+class _Placed(NamedTuple):
+    """What a call reads from outside, by the ops at their places in the call that is drawn."""
+
+    call: int
+    reads: dict[int, list[int]]
+
+    def value(self, read: _Read, n: int) -> int | None:
+        """What the op reads as one of `n` things, which may all be one."""
+        values = self.reads.get(read[0], [])
+        return values[read[1]] if len(values) == n else values[0] if len(values) == 1 else None
+
+
+def with_entrances(view: View, calls: Sequence[int], visible: Visibility) -> View:
+    """The inside of a call, each of whose inputs is one thing in all of the calls that it stands for."""
+    root = view.boxes[0].calls[0]
+    others: list[_Placed] = []
+    for call in (call for call in calls if call != root):
+        placed = ((visible.places.op(op, call, root), values) for op, values in _reads(call, visible).items())
+        others.append(_Placed(call, {op: values for op, values in placed if op is not None}))
+    own = _Placed(root, _reads(root, visible) if others else {})
+    slots = {op: max(len(placed.reads.get(op, ())) for placed in (own, *others)) for op in own.reads}
+    reader = {op: node.id for node in view.nodes for part in node.parts or (node,) for op in visible.facts.ops_of(part)}
+    for source in reversed(view.nodes):  # ids of those before one stay as they are
+        if source.kind != "input" or len(source.values) != 1:
+            continue
+        heads = {edge.head for edge in view.edges if edge.tail == source.id}
+        reads = ((op, i) for op, n in slots.items() for i in range(n) if reader.get(op) in heads)
+        here = [read for read in reads if own.value(read, slots[read[0]]) in source.values]
+        groups = _apart(here, others, slots)
+        if len(groups) > 1:
+            names = _named(source, groups, others, slots, visible)
+            parted = [(name, {reader[op] for op, _ in group}) for name, group in zip(names, groups, strict=True)]
+            view, more = _parted(view, source, parted), len(groups) - 1
+            reader = {op: node if node <= source.id else node + more for op, node in reader.items()}
+    return view
+
+
+def _reads(call: int, visible: Visibility) -> dict[int, list[int]]:
+    """Data from outside that each op in a call reads, as it was before changes of shape."""
+    graph, inside, origin = visible.graph, {*visible.tree.all_ops_of(call)}, dict[int, int]()
+    given = {*graph.calls[call].inputs.values()}
+    reads: dict[int, list[int]] = {}
+    for id_ in sorted(inside):
+        op, handed = graph.ops[id_], visible.handed[id_]
+        if handed is not None:
+            origin.update(dict.fromkeys(op.outputs, origin.get(handed, handed)))
+            continue
+        rows = (graph.values[origin.get(value, value)] for value in op.inputs)
+        outside = (row.id for row in rows if row.id in given or (row.kind == "op" and row.producer not in inside))
+        if data := [value for value in dict.fromkeys(outside) if value not in visible.facts.aside]:
+            reads[id_] = data
+    return reads
+
+
+def _apart(reads: Sequence[_Read], others: Sequence[_Placed], slots: Mapping[int, int]) -> list[list[_Read]]:
+    """The reads of one value in groups, in none of which any call reads two."""
+    groups: list[list[_Read]] = []
+    known = {read: [placed.value(read, slots[read[0]]) for placed in others] for read in reads}
+    for read in reads:
+        for group in groups:
+            pairs = (pair for other in group for pair in zip(known[read], known[other], strict=True))
+            if all(a is None or b is None or a == b for a, b in pairs):
+                group.append(read)
+                break
+        else:
+            groups.append([read])
+    return groups
+
+
+def _named(
+    source: Node,
+    groups: Sequence[Sequence[_Read]],
+    others: Sequence[_Placed],
+    slots: Mapping[int, int],
+    visible: Visibility,
+) -> list[str]:
+    """Arguments of a call that gets each of the groups as another one; else the name of the source with numbers."""
+    for placed in others:
+        paths = {value: path for path, value in reversed([*visible.graph.calls[placed.call].inputs.items()])}
+        values = ((placed.value(read, slots[read[0]]) for read in group) for group in groups)
+        names = [next((paths.get(v, "") for v in of_group if v is not None), "") for of_group in values]
+        if all(names) and len({*names}) == len(groups):
+            return names
+    return [f"{source.name} {i + 1}".strip() for i in range(len(groups))]
+
+
+def _parted(view: View, source: Node, groups: Sequence[tuple[str, set[int]]]) -> View:
+    """The view with an input as several, each with its name and what reads it."""
+    new = [node.id if node.id <= source.id else node.id + len(groups) - 1 for node in view.nodes]
+    nodes: list[Node] = []
+    for node in view.nodes:
+        parts = tuple(replace(part, id=new[node.id]) for part in node.parts)
+        nodes.append(replace(node, id=new[node.id], parts=parts, links=tuple(new[link] for link in node.links)))
+    inputs = (replace(source, id=source.id + i, name=name) for i, (name, _) in enumerate(groups))
+    nodes[source.id : source.id + 1] = inputs
+    edges = [replace(edge, tail=new[edge.tail], head=new[edge.head]) for edge in view.edges if edge.tail != source.id]
+    for edge in view.edges:
+        if edge.tail == source.id:
+            tails = [i for i, (_, heads) in enumerate(groups) if edge.head in heads] or [0]
+            edges += [replace(edge, tail=source.id + i, head=new[edge.head]) for i in tails]
+    return replace(view, nodes=tuple(nodes), edges=in_order(edges))

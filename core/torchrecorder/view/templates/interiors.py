@@ -7,7 +7,7 @@ single node is drawn as that node; so are lists of layers, and a layer that is n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -54,7 +54,10 @@ class Interiors:
 
     def of(self, call: int) -> Interior:
         """The interior of a call, or of another of the same structure."""
-        key = self._key(call)
+        inside = range(call, self.tree.end[call])
+        asked = (self.visible.opened, self.visible.collapsed, self.visible.strict)
+        is_asked = any(other in inside for calls in asked for other in calls)
+        key = call if is_asked else (self.kinds.structure[call], self.kinds.of[call])
         if key not in self._made:
             self._made[key] = self._interior(call)
         return self._made[key]
@@ -88,7 +91,9 @@ class Interiors:
         return node.kind == "call" and not node.parts and self.visible.is_block(node.calls[0])
 
     def share(self, calls: list[int]) -> float:
+        """Part of the model, by parameters or by work; a layer that is given another one to call has that one's too."""
         paths = {self.graph.calls[call].module for call in calls}
+        paths |= {path for call in calls for path in self._given(call)}
         modules = [self.graph.modules[path] for path in paths if path in self.graph.modules]
         params = sum(module.params.total for module in modules) / max(1, self.graph.modules[""].params.total)
         return min(1.0, max(params, sum(self.flops[call] for call in calls) / max(1, self.flops[0])))
@@ -102,12 +107,6 @@ class Interiors:
             if row.parent is not None:
                 flops[row.parent] += flops[row.id]
         return flops
-
-    def _key(self, call: int) -> object:
-        inside = range(call, self.tree.end[call])
-        asked = (self.visible.opened, self.visible.collapsed, self.visible.strict)
-        is_asked = any(other in inside for calls in asked for other in calls)
-        return call if is_asked else (self.kinds.structure[call], self.kinds.of[call])
 
     def _interior(self, call: int) -> Interior:
         view = self.view(call, {})
@@ -123,12 +122,10 @@ class Interiors:
         sign = tuple((sort, node.repeat, node.repetition, inner) for node, sort, inner in drawn), wires
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
         information = len({*sorts}) + 2 * n_joins - 1
-        return Interior(call, view, nodes, n_outputs, information, self._is_chain(nodes, wires), sign)
-
-    def _is_chain(self, nodes: tuple[Node, ...], wires: Set[tuple[int | None, int]]) -> bool:
         classes = {self.tree.cls(node.calls[0]) if node.calls else "" for node in nodes}
         inside = {wire for wire in wires if wire[0] is not None}
-        return len(nodes) > 2 and len(classes) > 1 and inside == {*pairwise(range(len(nodes)))}
+        is_chain = len(nodes) > 2 and len(classes) > 1 and inside == {*pairwise(range(len(nodes)))}
+        return Interior(call, view, nodes, n_outputs, information, is_chain, sign)
 
     def _sort(self, node: Node) -> object:
         if node.parts:
@@ -157,22 +154,25 @@ class Interiors:
             if only.repeat > 1 and self.of(call).n_outputs > 1:  # around it each of them has readers of its own
                 return "node"
             return "open" if only.parts or (only.kind == "call" and not module.params.own) else "node"
-        if self._n_calls[self.graph.calls[call].module] > 1:
+        if len(self.tree.again[self.graph.calls[call].module]) > 1:
             return "node"
         is_chain = module.native and module.cls.startswith("torch.nn.modules.container.") and not is_list(module.cls)
-        return "open" if (self._is_open_list(call, nodes) if is_chain else self._is_spine(call, nodes)) else "node"
+        is_body = self.share([call]) >= tuning.BODY * self.share([self._around(call)])
+        is_open_list = len(nodes) <= tuning.SHORT_LIST or self.share([call]) > tuning.LARGE_LIST or is_body
+        return "open" if (is_open_list if is_chain else self._is_spine(call, nodes)) else "node"
 
     def _is_wrapper(self, call: int) -> bool:
         """Whether most of what it calls was given to it, as a residual is given the layer that it is around."""
         module = self.tree.module(call)
-        called = {self.graph.calls[child].module for child in self.tree.children[call]} & self.graph.modules.keys()
-        given = (path for path in called if module is not None and not path.startswith(f"{module.fqn}."))
-        return module is not None and sum(self.graph.modules[p].params.total for p in given) > module.params.total
+        given = sum(self.graph.modules[path].params.total for path in self._given(call))
+        longest = max(len(self.tree.children[other]) for other in self.kinds.members[self.kinds.of[call]])
+        return module is not None and given > module.params.total and longest <= tuning.SHORT_LIST
 
-    def _is_open_list(self, call: int, nodes: tuple[Node, ...]) -> bool:
-        share = self.share([call])
-        is_body = share >= tuning.BODY * self.share([self._around(call)])
-        return len(nodes) <= tuning.SHORT_LIST or share > tuning.LARGE_LIST or is_body
+    def _given(self, call: int) -> set[str]:
+        """The modules that a call calls and that are not part of its own."""
+        own = f"{self.graph.calls[call].module}."
+        called = {self.graph.calls[child].module for child in self.tree.children[call]} & self.graph.modules.keys()
+        return {path for path in called if call and not path.startswith(own)}
 
     def _is_spine(self, call: int, nodes: tuple[Node, ...]) -> bool:
         of_class = self._of_class[self.tree.cls(call)]
@@ -182,9 +182,11 @@ class Interiors:
             return True
         around = self._around(call)
         while around:  # each level of a recursive U
-            if self._is_like(call, around) and self.share([around]) >= tuning.SPINE:
+            if self.tree.cls(call) == self.tree.cls(around) and self.share([around]) >= tuning.SPINE:
                 return True
             around = self._around(around)
+        if len(nodes) == 2 and nodes[1].kind == "op" and self.of(call).information == 1 and self.is_block(nodes[0]):
+            return nodes[0].repeat == 1 and not self.graph.modules[self.graph.calls[call].module].params.own
         is_alone = len(of_class) == 1 and not self.graph.calls[call].module.rpartition(".")[2].isdigit()
         large = any(self.is_block(node) and self.share([*node.calls]) > tuning.LARGE_LIST for node in nodes)
         return is_alone and len(nodes) == 2 and large
@@ -196,13 +198,6 @@ class Interiors:
             calls.setdefault(self.tree.cls(call), []).append(call)
         return calls
 
-    def _is_like(self, call: int, other: int) -> bool:
-        return self.tree.cls(call) == self.tree.cls(other)
-
     def _around(self, call: int) -> int:
         around = (row.id for row in self.graph.around(self.graph.calls[call].parent))
         return next((at for at in around if self.tree.module(at) is not None), 0)
-
-    @cached_property
-    def _n_calls(self) -> Counter[str]:
-        return Counter(row.module for row in self.graph.calls)

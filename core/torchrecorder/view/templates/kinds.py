@@ -15,7 +15,7 @@ from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.plan.visibility import Visibility
-from torchrecorder.view.templates.words import Words
+from torchrecorder.view.templates.words import NOTHING, Shown, Words
 
 _NUMBER = re.compile(r"\d+")
 
@@ -45,21 +45,16 @@ class Kinds:
                     inside.append(structure[item.id])
                 elif not self.visible.contracted[item.id]:
                     inside.append(self._op(self.graph.ops[item.id]))
-            key = (
-                row.module if module is None else module.cls,
-                () if self.tree.is_leaf(call) else tuple(inside),
-                row.ok,
-            )
+            inside = [] if self.tree.is_leaf(call) else inside
+            key = row.module if module is None else module.cls, tuple(inside), row.ok
             structure[call] = numbers.setdefault(key, len(numbers))
         return structure
 
     @cached_property
     def of(self) -> list[int]:
         kinds = [self._kind(call) for call in range(len(self.graph.calls))]
-        for i, kind in enumerate(kinds):
-            while kind in self._joined:
-                kind = self._joined[kind]
-            kinds[i] = kind
+        while not self._joined.keys().isdisjoint(kinds):
+            kinds = [self._joined.get(kind, kind) for kind in kinds]
         return self._parted(kinds)
 
     @cached_property
@@ -82,17 +77,14 @@ class Kinds:
             members.setdefault(kind, []).append(call)
         return members
 
-    def in_words(self, calls: Sequence[int], model: int, closed: frozenset[int] = frozenset()) -> list[str] | None:
-        """Differences of calls from one that is drawn, of some layers in which nothing is; as `Words.said`."""
-        return self._words.said(calls, model, closed)
+    def in_words(self, calls: Sequence[int], model: int, shown: Shown = NOTHING) -> list[str] | None:
+        """Differences of calls from one that is drawn; as `Words.said`."""
+        return self._words.said(calls, model, shown)
 
     def _op(self, op: Op) -> Hashable:
-        first, reads = self.tree.first_op[op.call], []
-        for value in op.inputs:
-            row = self.graph.values[value]
-            is_near = row.producer is not None and row.producer >= first
-            reads.append(op.id - row.producer if is_near and row.producer is not None else row.kind == "param")
-        return op.name, tuple(reads)
+        first, rows = self.tree.first_op[op.call], [self.graph.values[value] for value in op.inputs]
+        made = [(row.producer if row.producer is not None and row.producer >= first else None, row) for row in rows]
+        return op.name, tuple(row.kind == "param" if at is None else op.id - at for at, row in made)
 
     def _kind(self, call: int) -> int:
         cls, path = self.tree.cls(call), self.graph.calls[call].module
@@ -107,11 +99,8 @@ class Kinds:
     def _like(self, cls: str, home: str, inside: set[Hashable]) -> int:
         """The number of the kind that is alike or stands in the same list; where these are two kinds, they are one."""
         kinds = self._classes.setdefault(cls, [])
-        alike = [
-            kind
-            for kind in kinds
-            if (home and home in kind[0]) or len(inside & kind[1]) >= tuning.ALIKE * len(inside | kind[1])
-        ]
+        shares = ((kind, len(inside & kind[1]) >= tuning.ALIKE * len(inside | kind[1])) for kind in kinds)
+        alike = [kind for kind, is_alike in shares if is_alike or (home and home in kind[0])]
         if not alike:
             alike = [({home}, inside, self._n_kinds)]
             kinds += alike

@@ -10,6 +10,7 @@ their paths are entries of one list, `layers.0.0`, `layers.0.1`, which keeps `no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -19,11 +20,12 @@ from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.model import Node
 from torchrecorder.view.plan.repeats import place, sizes
-from torchrecorder.view.simplified.columns import box_turns
+from torchrecorder.view.simplified.columns import as_one, box_turns
 from torchrecorder.view.templates.kinds import Kinds, without_numbers
 from torchrecorder.view.templates.words import entry
 from torchrecorder.view.tree import counted
 
+_NUMBER = re.compile(r"\d+")
 _SOURCES = ("param", "buffer", "const")
 
 
@@ -114,7 +116,10 @@ class _Series:
             return False
         if self.kinds.visible.is_block(a):
             # `encoder_layer_0` and `encoder_layer_1`, but not `self_attention` and `cross_attention`
-            is_entry = entry(paths[0]) == entry(paths[1]) or _are_in_entries(*paths)
+            steps = [*zip(*(path.split(".") for path in paths), strict=False)]
+            is_one_step = sum(x != y for x, y in steps) == 1  # as `blocks.0.mixer` and `blocks.1.mixer`
+            is_place = without_numbers(paths[0]) == without_numbers(paths[1])
+            is_entry = entry(paths[0]) == entry(paths[1]) or (is_place and is_one_step)
             is_solid = self.tree.is_solid(a) and self.tree.is_solid(b)
             around = self.graph.calls[a].parent
             if not self.kinds.visible.strict.isdisjoint((a, b, -1 if around is None else around)):
@@ -126,9 +131,8 @@ class _Series:
 
     def _is_closed(self, run: Sequence[Node]) -> bool:
         members = {node.id for node in run}
-        before = [
-            {self._sources.get(other, other) for other in self.draft.tails[node.id].keys() - members} for node in run
-        ]
+        tails = [self.draft.tails[node.id].keys() - members for node in run]
+        before = [{self._sources.get(other, other) for other in others} for others in tails]
         after = [self.draft.heads[node.id].keys() - members - self._beside for node in run]
         same = all(others == before[1] for others in before[1:]) and before[1] <= before[0]
         rows = [(self.graph.calls[upper.calls[-1]], self.graph.calls[lower.calls[0]]) for upper, lower in pairwise(run)]
@@ -144,22 +148,9 @@ class _Series:
         differs = ("densely connected",) if is_dense and len(run) > 2 else ()
         if not differs and heads[first.id].keys() - members:
             differs = (f"outputs ×{len(run)}",)
-        parts = tuple(
-            replace(
-                part,
-                calls=tuple(call for node in run for call in node.parts[i].calls),
-                ops=tuple(op for node in run for op in node.parts[i].own_ops),
-            )
-            for i, part in enumerate(first.parts)
-        )
+        parts = tuple(map(as_one, zip(*(node.parts for node in run), strict=True)))
         ops = tuple(op for node in run for op in node.ops)
         return replace(first, calls=calls, parts=parts, ops=ops, differs=(*_channels(self.graph, calls), *differs))
-
-
-def _are_in_entries(a: str, b: str) -> bool:
-    """Whether two layers have one place in two entries of one list, as `blocks.0.mixer` and `blocks.1.mixer`."""
-    parts = [*zip(a.split("."), b.split("."), strict=False)]
-    return without_numbers(a) == without_numbers(b) and sum(x != y for x, y in parts) == 1
 
 
 def resolution(graph: Graph, call: int) -> tuple[int | str, ...]:
@@ -211,7 +202,7 @@ class _Turns:
             while stop < len(nodes) and self._alike(nodes[stop - period], nodes[stop]):
                 stop += 1
             times, n_behind = divmod(stop - at, period)
-            if n_behind and self._is_elsewhere(nodes[at], nodes[at + period]):  # it only looks like what ends a turn
+            if times > 1 and n_behind and self._is_cut(nodes[at:stop], period):
                 continue
             turns = [nodes[at + period * i : at + period * (i + 1)] for i in range(times)]
             while len(turns) > 1 and not self._is_series(turns):
@@ -221,10 +212,14 @@ class _Turns:
                 best = period, len(turns)
         return best
 
-    def _is_elsewhere(self, upper: Node, lower: Node) -> bool:
-        """Whether two ops ran at different places of the code."""
-        ops = [self.graph.ops[node.op] for node in (upper, lower) if node.op is not None]
-        return len(ops) == 2 and ops[0].offset is not None and place(self.graph, ops[0]) != place(self.graph, ops[1])
+    def _is_cut(self, nodes: Sequence[Node], period: int) -> bool:
+        """Whether a turn begins before its loop or in the middle: at another place, or with other entries of lists."""
+        graph, pairs = self.graph, [*zip(nodes[:period], nodes[period:], strict=False)]
+        if (ops := [graph.ops[node.op] for node in pairs[0] if node.op is not None]) and ops[0].offset is not None:
+            return len({place(graph, op) for op in ops}) > 1
+        paths = [[graph.calls[node.calls[0]].module for node in pair] for pair in pairs if pair[0].calls]
+        entries = {next((a for a, b in zip(*map(_NUMBER.findall, of), strict=False) if a != b), "") for of in paths}
+        return len(entries) > 1 and len({counted(of[0]) for of in paths}) == len(paths)
 
     def _is_of_lists(self, turns: Sequence[Sequence[Node]]) -> bool:
         """Whether they run entries of lists, or at least a few times layers whose names count, as `q_0`, `q_1`."""
@@ -267,7 +262,9 @@ class _Turns:
             reads = [(k, tail, place.get(tail)) for k, node in enumerate(turn) for tail in self.draft.tails[node.id]]
             inner.append({(at[1], k) for k, _, at in reads if at is not None and at[0] == i})
             across.append({(i - at[0], at[1], k) for k, _, at in reads if at is not None and at[0] != i})
-            around.append({(k, self._source(tail)) for k, tail, at in reads if at is None})
+            sources = [(k, self.draft.nodes[tail]) for k, tail, at in reads if at is None]
+            lists = {it.id: without_numbers(it.name) for _, it in sources if it.kind == "input" and it.name}
+            around.append({(k, lists.get(it.id, it.id)) for k, it in sources})  # entries of one list are one
             leads_out = any(head not in place for node in turn for head in self.draft.heads[node.id])
             if leads_out and i < len(turns) - 1:
                 return False
@@ -283,11 +280,6 @@ class _Turns:
             if not depending.isdisjoint(self.draft.tails[id_]):
                 depending.add(id_)
         return not any(part.calls for id_ in depending for part in (turn[id_], *turn[id_].parts))
-
-    def _source(self, tail: int) -> str | int:
-        """Source of a read from outside; entries of one list that the layer gets are one."""
-        node = self.draft.nodes[tail]
-        return without_numbers(node.name) if node.kind == "input" and node.name else tail
 
 
 def _merge_lists(draft: Draft, drawn: Mapping[int, int]) -> None:
