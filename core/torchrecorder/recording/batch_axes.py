@@ -44,6 +44,7 @@ _REARRANGING = {"t_", "transpose_", "swapaxes_", "swapdims_", "set_", "set_data"
 """Operations in place that may give a tensor other axes of the same sizes."""
 _OURS = str(Path(__file__).parent)
 _TENSOR: str = Tensor.__reduce_ex__.__code__.co_filename
+_FIXED_IDS = {id(None), id(FIXED)}
 _TIMES = 1009
 """How many batches the larger one holds: a prime, so that no size is a multiple of it by chance, and more than the
 numbers at which code cuts a batch."""
@@ -202,7 +203,7 @@ class BatchAxes:
             _, args, kwargs, _ = called
             if not NO_SIZES.issuperset(map(type, items := (*args, *kwargs.values()))):
                 sizes = sizes_in(*items)
-        is_fixed = not any(of is not None and of is not FIXED for of in axes)  # so is what is made of it
+        is_fixed = _FIXED_IDS.issuperset(map(id, axes))  # so is what is made of it
         if is_fixed and not sizes and (given or rule.way is not None):
             return
         if is_wrapped:
@@ -210,7 +211,7 @@ class BatchAxes:
             return
         rows = values.rows
         key = (name, *map(id, axes), *[id(rows[value].meta) for value in (*read, *made_as)])
-        are_multiples = [size.origin is origin and size.is_multiple for size in sizes]
+        are_multiples = [size.origin is origin and size.is_multiple for size in sizes] if sizes else ()
         if not rule.is_of_shapes:
             key = (*key, origin.has_leaked, *attrs, *attrs.values(), *are_multiples)
         ruled = self._ruled.get(key)

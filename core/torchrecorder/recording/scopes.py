@@ -251,7 +251,7 @@ class Scopes:
 
             return begins
 
-        with replaced(context, "__init__", announced):
+        with replaced((context, "__init__", announced)):
             yield
 
     def _begins(self, function: Any, frame: FrameType) -> None:

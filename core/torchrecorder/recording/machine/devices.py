@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -81,10 +81,8 @@ class Devices(TorchFunctionMode):
     @contextmanager
     def answering(self) -> Iterator[None]:
         """While it is active, `torch.cuda.synchronize()` and `module.cuda()` do nothing if that device is missing."""
-        with ExitStack() as stack:
-            for owner, name in _REPLACED:
-                make = self._of_module if owner is nn.Module else self._of_device
-                stack.enter_context(replaced(owner, name, make))
+        made = ((it, name, self._of_module if it is nn.Module else self._of_device) for it, name in _REPLACED)
+        with replaced(*made):
             yield
 
     def _of_device(self, original: Callable[..., object]) -> Callable[..., object]:
