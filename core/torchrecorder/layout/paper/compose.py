@@ -100,10 +100,8 @@ class Composer:
         if shape is None or not is_chain or self._cuts[None]:
             return None
         ends = [rail.keys[-1] for rail in shape.rails if rail.way == UP]
-        return box.id if any(key in ends for key in self._giving(box.id)) else None
-
-    def _giving(self, box: int) -> list[Key]:
-        return [part.tail for part in self._panels.by_box[box].segments if part.head.kind == "out"]
+        gives = [part.tail for part in self._panels.by_box[box.id].segments if part.head.kind == "out"]
+        return box.id if {*ends} & {*gives} else None
 
     def _open_ends(self, piece: Piece) -> None:
         """Lets lines begin and end inside the border of an inset, with names if they are several."""

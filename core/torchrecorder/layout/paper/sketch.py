@@ -73,7 +73,7 @@ class Sketch:
             ladders = [self._as_ladder(width, text) for text in tuning.LADDER_TEXTS]
             placements = [min(way, *ladders, key=lambda way: way.price) for way in placements]
         if width < tuning.PHONE and any(placement.layout.width > width for placement in placements):
-            tower = self.as_tower(width)
+            tower = self._as_tower(width)
             placements = [min(way, tower, key=lambda way: way.price) for way in placements]
         return placements
 
@@ -103,7 +103,7 @@ class Sketch:
         sketch._is_narrow, sketch._text = True, lambda _box: text
         return sketch._placements(width, tuning.PAGE[1:])[0]
 
-    def as_tower(self, width: float) -> Placement:
+    def _as_tower(self, width: float) -> Placement:
         """The placement as a tower: where two things have no room side by side, one stands below the other."""
         self._is_narrow = self._is_plain = True
         self.ranking.stack()
