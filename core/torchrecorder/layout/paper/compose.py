@@ -41,10 +41,9 @@ class Composer:
         is_narrow: bool,
         is_sideways: bool,
         towers: Towers | None = None,
-        hooks: int = 1,
     ) -> None:
         self._towers = towers
-        self.hooks = hooks  # how much room there is for lines back
+        self.hooks = 1  # how much room there is for lines back
         self._panels, self._rows, self._cards = panels, rows, cards
         self._titles, self._words, self._orders = titles, words, orders
         self._is_narrow, self._is_sideways = is_narrow, is_sideways

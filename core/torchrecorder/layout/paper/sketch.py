@@ -49,7 +49,6 @@ class Sketch:
         self._is_narrow = False  # whether words are broken into more lines
         self._towers: Towers | None = None  # the plan with one thing below the other
         self._text: Callable[[int | None], float] | None = None  # as `Cards` has it
-        self._hooks = 1  # how much room there is for lines back
         self._has_u = False
         self._has_ladder = False
         self._panels = Panels(view, named)
@@ -186,7 +185,6 @@ class Sketch:
             is_narrow=self._is_narrow,
             is_sideways=self.is_sideways,
             towers=self._towers,
-            hooks=self._hooks,
         )
         for _ in range(_TRIES):
             try:
@@ -200,9 +198,9 @@ class Sketch:
             except NoWayAcross:  # `_simplify` does without the U
                 break
             except NoWayBack:
-                if self._hooks == tuning.MOST_HOOKS:
+                if composer.hooks == tuning.MOST_HOOKS:
                     return Placement.failed("something stands in the way back to the next step")
-                self._hooks = composer.hooks = self._hooks + 1
+                composer.hooks += 1
             else:
                 figures = Figures(
                     self._view,
