@@ -39,11 +39,6 @@ class LineProcess:
         self._reader: threading.Thread | None = None
         """Begins with the first question: between the start and that, other code may fork this process."""
 
-    def ask(self, job: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Send a line and wait for its answer; raises what `next` raises."""
-        self.send(job)
-        return self.next(timeout_s)
-
     def send(self, job: Mapping[str, Any]) -> None:
         """Send a line; raises EOFError if the process ended."""
         assert self._process.stdin is not None

@@ -124,8 +124,9 @@ class Remote:
             return {}
         start = time.monotonic()
         try:
-            process = self._started()
-            return {} if process is None else process.ask(job, min(self._timeout_s, self._patience_s))
+            if (process := self._started()) is not None:
+                process.send(job)
+                return process.next(min(self._timeout_s, self._patience_s))
         except TimeoutError:
             self._give_up("no answer in time")
         except (EOFError, FormatError, OSError):

@@ -103,9 +103,8 @@ def _drawn(
 ) -> list[Drawing | TorchRecorderError]:
     pages = [_Sheet(job) for job in jobs]
     pending = pages
-    while pending:
-        for page in pending:
-            page.begin()
+
+    def lay_out() -> None:
         _style([picture for page in pending for picture in page.tried], open_worker, on_modules)
         for page in pending:
             page.plan()
@@ -113,7 +112,18 @@ def _drawn(
         answers = iter(engine.layout([dot for picture in asked for dot in picture.dots]))
         for picture in asked:
             picture.read([*islice(answers, len(picture.dots))])
+
+    while pending:
+        for page in pending:
+            page.begin()
+        lay_out()
         pending = [page for page in pending if page.gives_up()]
+    for page in pages:
+        page.begin_waiting()
+    pending = [page for page in pages if page.tried]
+    lay_out()
+    for page in pending:
+        page.pictures += page.tried
     left = [picture for page in pages for picture in page.pictures if picture.layout is None]
     for picture, answer in zip(left, engine.layout([picture.dot for picture in left]) if left else (), strict=True):
         picture.read_layered(answer)
@@ -134,17 +144,24 @@ class _Sheet:
         self._error: TorchRecorderError | None = None
         self.pictures: list[_Picture] = []
         self.tried: list[_Picture] = []
+        self._waiting: Iterator[_Picture] = iter(())
 
     def begin(self) -> None:
         job = self._job
         try:
+            n = None if self._views is None else 1  # what is closed in another try waits until that is taken
             self._views = self._views or views_of(job.graph, job.options, job.marks)
-            view = self._views.view(beside=_is_paper(job.options))
-            self.tried = [_Picture(job, view), *(() if _is_as_before(job) else _nested(job, self._views, view))]
-            if (marks := job.marks) is not None:
-                self.tried = [_Picture(job, marked(it.view, marks), it.call, it.path, it.parent) for it in self.tried]
+            self._waiting = _pictures(job, self._views)
+            self.tried = [*islice(self._waiting, n)]
         except Exception as error:  # a path to focus on that the model does not have, or our fault
             self._error, self.tried = _error(job, error), []
+
+    def begin_waiting(self) -> None:
+        """Begins what is closed in the picture that was taken, if that waits."""
+        try:
+            self.tried = [*self._waiting] if self.pictures is self.tried else []
+        except Exception as error:
+            self._error, self.tried = _error(self._job, error), []
 
     def plan(self) -> None:
         try:
@@ -253,6 +270,20 @@ def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) 
     """The Views of a Graph, proved."""
     is_classic = graph.info.recorder == "classic"
     return ProvedViews(Views(autograd_graph(graph) if is_classic else graph, options, marks=marks))
+
+
+def _pictures(job: DrawJob, views: ProvedViews) -> Iterator[_Picture]:
+    """The picture, then those of what is closed in it."""
+    view = views.view(beside=_is_paper(job.options))
+    yield _marked(_Picture(job, view))
+    if not _is_as_before(job):
+        yield from map(_marked, _nested(job, views, view))
+
+
+def _marked(picture: _Picture) -> _Picture:
+    if (marks := picture.job.marks) is None:
+        return picture
+    return _Picture(picture.job, marked(picture.view, marks), picture.call, picture.path, picture.parent)
 
 
 def _is_paper(options: DrawingOptions) -> bool:

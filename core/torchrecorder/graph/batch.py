@@ -26,28 +26,17 @@ def symbolic(graph: Graph, value: int) -> TensorMeta | None:
     return replace(meta, shape=tuple(_symbol(n, batch) if of and isinstance(n, int) else n for n, of in sizes))
 
 
+_STATES = ("zeros", "new_zeros", "zeros_like", "new_empty", "randn")
+"""Ops that make the first state of a loop, which may have a place for each example."""
+
+
 def lost(graph: Graph) -> set[int]:
-    """The values that are made of some which follow the batch, and of which it is not known whether they do."""
+    """The values of which it is not known whether they follow the batch: made of some that do, or of a first state."""
     batch, values = graph.batch, set[int]()
-    for op in graph.ops:
-        if any(value in batch or value in values for value in op.inputs):
+    for op in graph.ops if batch else ():
+        if op.name in _STATES or any(value in batch or value in values for value in op.inputs):
             values.update(value for value in op.outputs if value not in batch)
     return values
-
-
-def of_later_turns(graph: Graph) -> dict[int, int]:
-    """By value that a loop makes of constants in its first turn one that follows the batch, made at the same place."""
-    known: dict[object, int] = {}
-    unknown: list[tuple[object, int]] = []
-    for op in graph.ops:
-        module = graph.calls[op.call].module
-        for index, value in enumerate(op.outputs):
-            key = op.name, op.source, op.offset, module, index, graph.values[value].shape
-            if value in graph.batch:
-                known[key] = value
-            elif module or op.offset is not None:
-                unknown.append((key, value))
-    return {value: known[key] for key, value in unknown if key in known}
 
 
 def _symbol(size: int, batch: int) -> str:

@@ -20,7 +20,7 @@ _LISTED, _SIZES_LISTED, _BEGINNING = 5, 2, 3  # of more values that differ, the 
 _UNTOLD = names(
     """
     padding output_padding padding_mode padding_idx eps momentum inplace bias affine track_running_stats
-    elementwise_affine ceil_mode count_include_pad return_indices class params
+    elementwise_affine ceil_mode count_include_pad return_indices class params index
     """
 )
 """Settings that a picture does not need to say of layers which it shows closed."""
@@ -64,7 +64,8 @@ def summary(
 
 def _joined(cls: str, facts: Sequence[str]) -> str:
     first, *others = [fact for fact in facts if fact] or [""]
-    return " · ".join([f"{cls} {first}".strip(), *others]).replace(" · /", " /")
+    step = " · stride " if " / " in first else " /"  # `3×3 / 5×5 · stride 2`
+    return " · ".join([f"{cls} {first}".strip(), *others]).replace(" · /", step)
 
 
 def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Span) -> list[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import replace
-from functools import cached_property
 
 from torchrecorder.graph import symbolic
-from torchrecorder.graph.batch import lost, of_later_turns
+from torchrecorder.graph.batch import lost
 from torchrecorder.labels.names import tensor
 from torchrecorder.view import Edge, Node, View
 from torchrecorder.view.node_kinds import plain
@@ -41,7 +40,6 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
             texts[edge.tail, edge.head] = ", ".join(names)
             continue
         value = carried.value(edge)
-        value = carried.later.get(value, value) if value is not None else None
         shape = "" if value is None or value in carried.lost else _shape(view, value, show)
         values = view.nodes[edge.tail].values
         known = [_shape(view, values[0], show)] if len(values) == 1 else got.get(edge.tail, [])
@@ -69,14 +67,7 @@ class _Carried:
         self._view, self._graph = view, view.graph
         self._tree = call_tree(view.graph)
         self._made: dict[int, set[int]] = {}
-
-    @cached_property
-    def lost(self) -> set[int]:
-        return lost(self._graph)
-
-    @cached_property
-    def later(self) -> dict[int, int]:
-        return of_later_turns(self._graph)
+        self.lost = lost(view.graph)
 
     def value(self, edge: Edge) -> int | None:
         """The value whose shape is said: what the tail gives, or what the head gets, if that is it in fewer axes."""
@@ -103,7 +94,8 @@ class _Carried:
             if given is None or self._graph.values[given].producer not in made:
                 loose.add(argument)  # a list of which others give a part, as a cache
             elif meta is not None and meta.dtype != "bool":
-                names.setdefault(value, []).append(argument)
+                is_whole = self._n_elements(given) == self._n_elements(value)  # the same thing in another shape
+                names.setdefault(given if is_whole else value, []).append(argument)
         read = {value: [name for name in own if name not in loose] for value, own in names.items()}
         several = [*dict.fromkeys(name for own in read.values() for name in own)]
         if sum(map(bool, read.values())) < 2 or len(several) < 2 or any(name.isdigit() for name in several):

@@ -129,8 +129,9 @@ def _beside_ends(line: Line) -> Iterator[Rect]:
         if abs(end - y) < high:
             yield from _above_start(points, wide, high)
             continue
-        middles = [(y + end) / 2] if abs(end - y) < 4 * high else [y + (1 if end > y else -1) * high, (y + end) / 2]
-        for middle in middles:
+        way = 1 if end > y else -1
+        middles = [(y + end) / 2] if abs(end - y) < 4 * high else [y + way * high, (y + end) / 2]
+        for middle in (*middles, y + way * (high / 2 + tuning.WORD_FROM_LINE)):  # above what crosses a short one
             top, bottom = middle - high / 2, middle + high / 2
             yield Rect(x + tuning.WORD_FROM_LINE, top, x + tuning.WORD_FROM_LINE + wide, bottom)
             yield Rect(x - tuning.WORD_FROM_LINE - wide, top, x - tuning.WORD_FROM_LINE, bottom)

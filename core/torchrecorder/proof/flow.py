@@ -58,8 +58,12 @@ class FlowProof:
         through = {value: got for call in dict.fromkeys(closed) for value, got in self.facts.given_back(call).items()}
         for id_ in self.coverage.ops:
             op = self.graph.ops[id_]
-            if id_ in uncovered:
-                self._pass_by(op)
+            if id_ in uncovered:  # it hands on what it reads, as one thing if it only moves data
+                sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
+                if not self.facts.moves(op, self.origin) and not self._is_left_out(id_):
+                    words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
+                    self.unshown.append(Fault("coverage", words, (op.call,)))
+                self.come_from.update((value, sources) for value in op.outputs)
             else:
                 self._read(op)
                 made = frozenset((id_,))
@@ -76,14 +80,6 @@ class FlowProof:
     def _sources(self, value: int) -> frozenset[int]:
         sources = self.come_from.get(value)
         return frozenset((-1 - value,)) if sources is None else sources
-
-    def _pass_by(self, op: Op) -> None:
-        """Have what is not drawn hand on what it reads, as one thing if it only moves data."""
-        sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
-        if not self.facts.moves(op, self.origin) and not self._is_left_out(op.id):
-            words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
-            self.unshown.append(Fault("coverage", words, (op.call,)))
-        self.come_from.update((value, sources) for value in op.outputs)
 
     def _read(self, op: Op) -> None:
         nodes, turns_of = self.coverage.nodes, self.coverage.turns
@@ -171,7 +167,7 @@ class FlowProof:
 
     def _wrongly_left_out(self, uncovered: set[int]) -> Iterator[Fault]:
         """Faults of what is left out and has parameters, or gives data to something shown."""
-        leads = {value for path, values in self._given.items() for value in values if not self._is_cache(path)}
+        leads = {value for path, values in self._given.items() for value in values if path not in self._caches}
         for id_ in reversed(self.coverage.ops):
             op = self.graph.ops[id_]
             is_wanted = id_ not in uncovered or any(value in leads for value in op.outputs)
@@ -196,26 +192,19 @@ class FlowProof:
             return self.graph.outputs
         return {path: (value,) for path, value in self.graph.calls[self.coverage.root].outputs.items()}
 
-    def _is_cache(self, path: str) -> bool:
-        """Whether an output is one of a later nested group, each of which the model itself reads or has filled."""
-        return path.partition(".")[0] in self._caches
-
     @cached_property
     def _caches(self) -> set[str]:
-        groups: dict[str, list[str]] = {}
-        for path in self._given:
-            groups.setdefault(path.partition(".")[0], []).append(path)
-        nested = {group: paths for group, paths in [*groups.items()][1:] if len(paths) > 1}
-        given = {group: [v for path in paths for v in self._given[path]] for group, paths in nested.items()}
-        are_kept = (it for it, values in given.items() if all(map(self._is_kept, values)))
-        return {group for group in are_kept if all("." in path for path in nested[group])}
+        """Outputs in a list behind the first output, each made in a layer that did not give it back, but kept it."""
+        lists: dict[str, list[str]] = {}
+        for path in self._given if self.coverage.root == 0 else ():
+            lists.setdefault(path.partition(".")[0], []).append(path)
+        kept = {path for paths in [*lists.values()][1:] for path in paths if all(map(self._is_kept, self._given[path]))}
+        return {path for paths in lists.values() if len(paths) > 1 and kept.issuperset(paths) for path in paths}
 
     def _is_kept(self, value: int) -> bool:
-        """Whether something reads a value, or it is written to one without features."""
-        row = self.graph.values[value]
-        while row.producer is not None and row.id in self.graph.ops[row.producer].mutates:
-            row = self.graph.values[self.graph.ops[row.producer].inputs[0]]
-        return bool(self.facts.readers[value]) or (row.id != value and self.facts.is_side[row.id])
+        producer = self.graph.values[value].producer
+        maker = None if producer is None else self.graph.calls[self.graph.ops[producer].call]
+        return maker is not None and maker.parent is not None and value not in maker.outputs.values()
 
     def _outputs(self) -> Iterator[Fault]:
         nodes: dict[int, set[int]] = {}
@@ -230,8 +219,8 @@ class FlowProof:
                     self._flows(source, head, self._is_free(value, source))
                 if value in nodes:
                     continue
-                is_read = self.coverage.root == 0 or any(op not in inside for op in self._readers_far(value))
-                if is_read and not self.facts.is_side[value] and not self._is_cache(path):
+                is_read = any(op not in inside for op in self._readers_far(value)) and not self.facts.is_side[value]
+                if is_read or (self.coverage.root == 0 and path not in self._caches):
                     what = "the output " + path if path else "the output"
                     yield Fault("not drawn", f"{what} is not drawn", (self.coverage.root,))
 

@@ -7,13 +7,14 @@ different parts of one tensor, both edges have to say theirs; what an edge says 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import prod
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault
+from torchrecorder.view.model import Node
 
 _Step = tuple[int, int]
 """An op that takes parts, and the position of one of them in its outputs."""
@@ -27,8 +28,16 @@ _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"([\d–, ]+) of (\d+)")
 _SPAN = re.compile(r"(\d+)(?:…(\d+))?")
+_COUNT = re.compile(r"(?:(\d+) − )?(\d*)(?<![a-z])t\b(?: \+ (\d+))?")
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
+_MOST = 2
+"""Parts that a line has to say; of more there may be no words."""
+_STATES = {
+    **dict.fromkeys(("torch.nn.modules.rnn.GRU", "torch.nn.modules.rnn.RNN"), ("sequence", "h")),
+    **{"torch.nn.modules.rnn.LSTM": ("sequence", "h", "c"), "torch.nn.modules.rnn.LSTMCell": ("h", "c")},
+}
+"""What recurrent layers of torch return."""
 _HALVES = {"1st half": 0, "2nd half": 1}
 
 
@@ -69,13 +78,46 @@ class PartsProof:
     def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
         tail, head = (self.view.nodes[id_] for id_ in pair)
         name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
+        is_end = bool(words) and (self._is_argument(words, tail.id, head) or self._is_output(words, tail, head.id))
+        words = "" if is_end else words
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
-        turns = [[*turn] for tensor in tensors for turn in self._read[tensor][head.id].values()]
-        if words and not (turns and all(self._is_true(words, paths) for paths in turns)):
+        if not is_end and not words and self._is_later_output(tail, head, tensors):
+            yield Fault("flow", f"{name} carries an output beside others, and does not say which", calls)
+        loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
+        turns = [(dict(turn).get(loop, 0), _largest(paths)) for by_turn in read for turn, paths in by_turn.items()]
+        if words and not (turns and all(self._is_true(at_turn(words, turn), paths) for turn, paths in turns)):
             yield Fault("flow", f"{name} does not carry {words}", calls)
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
+        are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
+
+    def _is_argument(self, words: str, tail: int, head: Node) -> bool:
+        """Whether words are the name of an argument that a layer gets from a node."""
+        inputs = (item for call in head.calls for item in self.graph.calls[call].inputs.items())
+        ways = (self._way(value) for path, value in inputs if path.partition(".")[0] == words)
+        given = {way[0] for way in ways if way is not None}
+        return tail in map(self._tail, given) or not given.isdisjoint(self.view.nodes[tail].values)
+
+    def _is_later_output(self, tail: Node, head: Node, tensors: Sequence[int]) -> bool:
+        """Whether a line that is not cut brings one output of a layer but the first, and others bring another one."""
+        is_direct = any((edge.tail, edge.head, edge.back) == (tail.id, head.id, False) for edge in self.view.edges)
+        if len(tensors) != 1 or tail.parts or len(tail.calls) != 1 or head.kind == "output" or not is_direct:
+            return False
+        outputs = [*dict.fromkeys(self.graph.calls[tail.calls[0]].outputs.values())]
+        kept = {id_ for id_, node in enumerate(self.view.nodes) if node.kind != "output"} - {tail.id}
+        read = [value for value in outputs if not kept.isdisjoint(self._read.get(value, ()))]
+        return len(read) > 1 and tensors[0] in outputs[1:]
+
+    def _is_output(self, words: str, tail: Node, head: int) -> bool:
+        """Whether words say an output of a layer that a node gets."""
+        for call in tail.calls:
+            module, outputs = self.graph.modules.get(self.graph.calls[call].module), self.graph.calls[call].outputs
+            states = _STATES.get(module.cls, ()) if module is not None else ()
+            for i, (path, value) in enumerate(outputs.items()):
+                if words in (path, f"output {path}", *states[i : i + 1]) and head in self._read.get(value, {}):
+                    return True
+        return False
 
     def _is_needed(self, tensor: int, head: int) -> bool:
         """Whether a node gets less than all of a tensor, the same in each turn, and another node something else."""
@@ -137,8 +179,6 @@ class PartsProof:
     def _is_true(self, words: str, paths: Sequence[_Path]) -> bool:
         if () in paths:
             return False
-        if words.endswith(" parts"):
-            return words == f"{len({*map(self._named, paths)})} parts"
         if all(len(path) == 1 for path in paths) and self._are(words, [path[0] for path in paths]):
             return True
         apart = _APART.split(words)
@@ -188,6 +228,22 @@ class PartsProof:
         ends = [0, *accumulate(sizes)][step[1] : step[1] + 2]
         text = f"{ends[0] or ''}:{ends[1] if ends[1] != shape[axis] else ''}"
         yield from (f"[{':, ' * axis}{text}]", f"[..., {text}]")
+
+
+def _largest(paths: Collection[_Path]) -> list[_Path]:
+    """The ways to parts that are in no other of them."""
+    return [path for path in paths if not any(path[:n] in paths for n in range(1, len(path)))]
+
+
+def at_turn(words: str, turn: int) -> str:
+    """An index in a turn of a loop, with numbers in place of `t`, `2t + 1`, `5 − t`."""
+
+    def number(match: re.Match[str]) -> str:
+        top, times, more = match.groups()
+        counted = turn * int(times or 1)
+        return str(int(top) - counted if top else counted + int(more or 0))
+
+    return _COUNT.sub(number, words)
 
 
 def _is_in_span(words: str, text: str) -> bool:

@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -16,15 +17,10 @@ def parameters_of(function: Any, *, evaluated: bool = False) -> tuple[inspect.Pa
 
     If `evaluated`, annotations that are text are made objects, where that is possible.
     """
-    try:
-        try:
-            return (*inspect.signature(function, eval_str=evaluated).parameters.values(),)
-        except (ValueError, TypeError):
-            raise
-        except Exception:  # an annotation may name what is only there for type checkers
-            return (*inspect.signature(function).parameters.values(),)
-    except Exception:  # it may be any object of the user's, and compute its signature
-        return None
+    for evaluates in dict.fromkeys((evaluated, False)):  # an annotation may name what is there for type checkers alone
+        with suppress(Exception):  # it may be any object of the user's, and compute its signature
+            return (*inspect.signature(function, eval_str=evaluates).parameters.values(),)
+    return None
 
 
 def required(parameters: Iterable[inspect.Parameter] | None) -> list[inspect.Parameter]:

@@ -43,12 +43,14 @@ class Part:
 
     def get(self) -> Any:
         """The part; None if it is missing."""
-        if self.path not in _found:
+        try:
+            return _found[self.path]
+        except KeyError:
             try:
-                _found[self.path] = self._find()
+                found = self._find()
             except Exception:  # nothing is promised, least of all which error it is
-                _found[self.path] = None
-        return _found[self.path]
+                found = None
+            return _found.setdefault(self.path, found)
 
 
 PARTS: dict[str, Part] = {}
@@ -73,16 +75,12 @@ def _first(paths: tuple[str, ...]) -> object:
 # Frames of Python: which call an operation belongs to.
 
 
-def _code_named(name: str, code: CodeType) -> CodeType:
-    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
-
-
 MODULE_CALL = Part("torch.nn:Module._call_impl.__code__", "operations are placed by the `forward` methods that run")
 """The code of what runs a module."""
 HOOKED_CALL = Part(
     "torch.nn:Module._call_impl.inner",
     "a module that has another one's forward shows a call of that inside",
-    find=lambda: _code_named("inner", nn.Module._call_impl.__code__),
+    find=lambda: next(c for c in nn.Module._call_impl.__code__.co_consts if getattr(c, "co_name", "") == "inner"),
 )
 """The code of what runs a module that has hooks."""
 FUNCTION_CALL = Part(

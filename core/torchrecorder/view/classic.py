@@ -105,6 +105,7 @@ class _Walk:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.found = ClassicNodes()
+        self.nodes = self.found.nodes
         self._names: Counter[str] = Counter()
         self._layers: dict[str, int] = {}
         self._of_value: dict[int, int] = {}
@@ -136,7 +137,7 @@ class _Walk:
             holder, _, key = path.rpartition(".")
             kind = module.cls.rpartition(".")[2]
             parent = self._layers.get(holder) if path else None
-            depth = 0 if parent is None else self._node(parent).depth + 1
+            depth = 0 if parent is None else self.nodes[parent].depth + 1
             self._layers[path] = self._add(LayerNode(f"{key}\n({kind})" if path else kind, module, depth, parent))
 
     def inputs(self) -> None:
@@ -169,7 +170,7 @@ class _Walk:
             value = self.graph.values[id_]
             known = self._param(value, layer) if value.kind == "param" else self._of_value.get(id_)
             if known is not None and value.kind != "param" and known not in self._taken[call.id]:
-                node, beside = self._node(known), self._node(layer)
+                node, beside = self.nodes[known], self.nodes[layer]
                 if node.depth > beside.depth:  # a layer inside gave it, and the scope around this one gives it too
                     node.depth, node.parent = beside.depth, beside.parent
                 continue
@@ -194,7 +195,7 @@ class _Walk:
         outputs = self.graph.outputs
         for number, (path, values) in reversed([*enumerate(outputs.items(), 1)]):
             if values and values[0] in self._of_value:
-                self._node(self._of_value[values[0]]).name = f"Output-{number}" if path else "Output"
+                self.nodes[self._of_value[values[0]]].name = f"Output-{number}" if path else "Output"
 
     def _take(self, id_: int, layer: int, scope: int) -> None:
         value = self.graph.values[id_]
@@ -260,7 +261,7 @@ class _Walk:
     def _op(self, op: int, scope: int) -> None:
         row, function = self.graph.ops[op], self._functions[op]
         name = row.name if function is None else f"{self.graph.calls[function].module}Backward"
-        self._of_op[op] = self._add(OpNode(self._numbered(name), row, self._node(scope).depth + 1, scope))
+        self._of_op[op] = self._add(OpNode(self._numbered(name), row, self.nodes[scope].depth + 1, scope))
 
     def _param(self, value: Value, scope: int) -> int:
         """The node of a parameter, in the layer that owns it, else in the one where it is met."""
@@ -269,11 +270,11 @@ class _Walk:
             layer = self._layers.get(owner)
             number = self._numbered("Parameter")
             name, layer = (number, scope) if layer is None else (key, layer)
-            self._of_value[value.id] = self._add(ParamNode(name, value, self._node(layer).depth + 1, layer))
+            self._of_value[value.id] = self._add(ParamNode(name, value, self.nodes[layer].depth + 1, layer))
         return self._of_value[value.id]
 
     def _tensor(self, value: Value, layer: int) -> int:
-        beside = self._node(layer)
+        beside = self.nodes[layer]
         return self._add(TensorNode(self._numbered("Tensor"), value, beside.depth, beside.parent))
 
     def _numbered(self, name: str) -> str:
@@ -281,11 +282,8 @@ class _Walk:
         return name if self._names[name] == 1 else f"{name}-{self._names[name]}"
 
     def _add(self, node: BaseNode) -> int:
-        self.found.nodes[len(self.found.nodes)] = node
-        return len(self.found.nodes) - 1
-
-    def _node(self, position: int) -> BaseNode:
-        return self.found.nodes[position]
+        self.nodes[len(self.nodes)] = node
+        return len(self.nodes) - 1
 
     def _edge(self, tail: int, head: int) -> None:
         if tail != head:

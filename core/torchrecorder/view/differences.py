@@ -15,12 +15,12 @@ from torchrecorder.graph.model import Op
 from torchrecorder.view.model import Box, Node, Span, View
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
-from torchrecorder.view.pieces import edges_with_parts
+from torchrecorder.view.pieces import counting, edges_with_parts
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.settings import SIZES, read
 
-CLASS, PARAMS = "class", "params"
-"""Names of Spans beside those of settings: of the class of a layer, and of its number of parameters."""
+CLASS, PARAMS, INDEX = "class", "params", "index"
+"""Names of Spans beside those of settings: class, number of parameters; index of a turn `t`, then of the first turn."""
 _NO_SETTINGS = SHAPING | PIECES | SHAPED_LIKE
 """Ops whose arguments follow from the sizes of the data."""
 _OF_CONV = {
@@ -116,7 +116,10 @@ class _Differences:
             alike = sorted({op, *again, *(at for one in again for at in self._ops(one, boxes[node.box], boxes, turns))})
             is_aside = node.kind == "op" and not self._tells(op)  # and drawn, since something needs it
             ops = [self.graph.ops[other] for other in alike if is_aside or other in again or self._tells(other)]
-            spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
+            indices = [*dict.fromkeys(row.attrs.get("1", "") for row in ops)]
+            index = counting(indices, boxes, node.box) if {row.name for row in ops} <= {"getitem", "setitem"} else ""
+            counted = [Span(INDEX, (index, indices[0]))] if index else self._of_ops(ops, is_drawn=node.kind == "op")
+            spans.update(dict.fromkeys(counted))
         return tuple(spans)
 
     def _alike(self, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]], op: int, node: Node) -> Iterator[int]:
@@ -171,7 +174,9 @@ class _Differences:
         for op in (op for call in (first, *drawn) if not self.tree.is_leaf(call) for op in self.places.ops(call)):
             places = (self.places.op(op, first, call) for call in calls)
             ops = [self.graph.ops[place] for place in places if place is not None and self._tells(place)]
-            yield from (span for span in self._of_ops(ops, is_drawn=False) if span.name)
+            yield from (
+                span for span in self._of_ops(ops, is_drawn=False) if span.name not in ("", *{op.name for op in ops})
+            )
 
     def _tells(self, op: int) -> bool:
         return not self._contracted[op] and not self._aside.issuperset(self.graph.ops[op].outputs)

@@ -48,8 +48,7 @@ class _Marker:
             mark, words = self._of_calls(node.calls if len(node.calls) > 1 else calls, 1)
             is_changed = any(self.inside[call] for call in calls)
             return replace(node, mark=mark or ("changed" if is_changed else None), differs=(*words, *node.differs))
-        ops = node.ops or (() if node.op is None else (node.op,))
-        ops = (*ops, *(op for part in node.parts for op in part.ops))
+        ops = (*node.own_ops, *(op for part in node.parts for op in part.ops))
         of_parts: list[Mark | None] = [self.marks.ops.get(op) for op in ops]
         of_parts.extend(self.marks.values.get(value) for value in node.values)
         if node.kind == "gap":

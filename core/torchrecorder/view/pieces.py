@@ -15,19 +15,23 @@ from typing import NamedTuple
 
 from torchrecorder.graph.model import Op
 from torchrecorder.view.facts import frames_around
-from torchrecorder.view.model import Edge, Node, View
+from torchrecorder.view.model import Box, Edge, Node, View, boxes_around
 from torchrecorder.view.op_families import PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
 
 _MOST = 2
-"""Parts that are named each; of more the number is said."""
+"""Parts that are named each; of more nothing is said."""
 _NUMBER = re.compile(r"\d+")
+_SHRINKING = re.compile(r"[\[(]?:\d")
+"""Beginning of an index whose first number may be another one in each turn, `n`: fewer and fewer of a batch."""
 _ORDINALS = ("1st", "2nd")
 _THINGS = (0, 1)
 """Axes of tokens and channels."""
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _LOOSE = ("param", "buffer", "const")
+_RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
+"""Outputs of torch's layers by class, as their documentation calls them."""
 
 
 class _Cut(NamedTuple):
@@ -55,8 +59,22 @@ _Alike = Callable[[int, Node], Iterable[int]]
 
 
 def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Edge, ...]:
-    """The edges of a view with the parts that they carry."""
-    return _Parts(view, visible).edges(alike)
+    """The edges of a view with the parts that they carry, or the arguments and outputs of layers that they are."""
+    parts = _Parts(view, visible)
+    edges = parts.edges(alike)
+    arguments = {edge: word for edge in edges if (word := parts.argument(edge))}
+    outputs = {edge: parts.output(edge) for edge in edges}
+    said = _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
+    is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
+    return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
+
+
+def _apart(words: Mapping[Edge, str], ends: Sequence[int]) -> dict[Edge, str]:
+    """The words of those edges that have others with other words at the same end."""
+    by_end: dict[int, set[str]] = {}
+    for end, word in zip(ends, words.values(), strict=True):
+        by_end.setdefault(end, set()).add(word)
+    return {edge: word for end, (edge, word) in zip(ends, words.items(), strict=True) if len(by_end[end]) > 1}
 
 
 class _Parts:
@@ -105,6 +123,7 @@ class _Parts:
             yield from ((output, value, None) for value in output.values)
 
     def _told(self) -> Iterator[tuple[_Read, str]]:
+        nodes = self._view.nodes
         for origin, by_node in self._taken.items():
             texts = {node: self._words(taken) for node, taken in by_node.items()}
             turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
@@ -112,7 +131,8 @@ class _Parts:
             is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
             is_told = is_same and len(by_node) <= _MOST and _is_told(next(iter(by_node.values())))
             if len({*texts.values()}) > 1 or is_told:
-                yield from (((origin, node), _span(own)) for node, own in turns.items())
+                for node, own in turns.items():
+                    yield (origin, node), counting(own, self._view.boxes, nodes[node].box) or _span(own)
 
     def _with_part(self, edge: Edge, words: Mapping[_Read, str], origins: Iterable[int]) -> Edge:
         if edge.back:
@@ -126,6 +146,26 @@ class _Parts:
         if not said:  # what the last turn of a loop gives
             said = {words.get((self._traced(edge.value)[0], edge.head), "")}
         return replace(edge, part=said.pop()) if len(said) == 1 else edge
+
+    def argument(self, edge: Edge) -> str:
+        """The one argument of a layer opened in an inset that an edge brings, if it is no skip."""
+        tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
+        names = set[str]()
+        for path, value in self._graph.calls[head.calls[0]].inputs.items() if head.inset and not edge.skip else ():
+            origin, _ = self._traced(value)
+            if origin in tail.values or self._tail(origin) in (tail.id, *tail.links):
+                names.add(path.partition(".")[0])
+        return names.pop() if len(names) == 1 else ""
+
+    def output(self, edge: Edge) -> str:
+        """What an edge brings that is not the first output of a layer: `h`, `output 1`, `loss`."""
+        tail, value = self._view.nodes[edge.tail], self._traced(edge.value)[0]
+        if tail.kind != "call" or tail.parts or tail.repeat > 1 or self._view.nodes[edge.head].kind == "output":
+            return ""
+        given, module = self._graph.calls[tail.calls[0]].outputs, self._visible.tree.module(tail.calls[0])
+        at, path = next(((i, path) for i, (path, output) in enumerate(given.items()) if output == value), (0, ""))
+        names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and module.native else ()
+        return "" if not at else names[at] if at < len(names) else f"output {path}" if path[0].isdigit() else path
 
     def _tail(self, value: int) -> int | None:
         """The node whose op made a value."""
@@ -201,12 +241,13 @@ class _Parts:
         if self._is_all(parts):
             return ""
         groups: dict[tuple[int, int], list[_Cut]] = {}
+        parts = {part for part in parts if not any(part[:n] in parts for n in range(1, len(part)))}  # halves of a half
         for part in sorted(parts):
             groups.setdefault((part[0].of, part[0].axis), []).append(part[0])
         if len(groups) == 1 and all(len(part) == 1 for part in parts):
             return self._together(next(iter(groups.values())))
         texts = [*dict.fromkeys(map(_said, sorted(parts)))]
-        return ", ".join(texts) if len(texts) <= _MOST else f"{len(texts)} parts"
+        return ", ".join(texts) if len(texts) <= _MOST else ""
 
     def _is_all(self, parts: set[_Part]) -> bool:
         if () in parts:
@@ -235,7 +276,7 @@ class _Parts:
         if len(runs) == 1 and cuts[0].axis >= 0:
             return _bracket(cuts[0].axis, whole, *runs[0])
         texts = [*dict.fromkeys(cut.words for cut in cuts)]
-        return ", ".join(texts) if len(texts) <= _MOST else f"{len(texts)} parts"
+        return ", ".join(texts) if len(texts) <= _MOST else ""
 
 
 def _said(part: _Part) -> str:
@@ -253,6 +294,27 @@ def _span(turns: Sequence[str]) -> str:
     numbers = zip(*map(_NUMBER.findall, turns), strict=True)
     spans = iter([of[0] if len({*of}) == 1 else f"{of[0]}…{of[-1]}" for of in numbers])
     return _NUMBER.sub(lambda _: next(spans), turns[0])
+
+
+def counting(texts: Sequence[str], boxes: Sequence[Box], box: int | None) -> str:
+    """The indices in the turns of the loop around as one, `(:, t + 1)`; empty if no number in them counts the turns."""
+    loops = (each.repeat for each in boxes_around(boxes, box) if each.around and each.repetition == "loop")
+    if len(texts) != next(loops, 0) or len({*map(_pattern, texts)}) > 1 or "-" in texts[0]:
+        return ""
+    words = [*map(_counted, zip(*(map(int, _NUMBER.findall(text)) for text in texts), strict=True))]
+    if words and not words[0] and _SHRINKING.match(texts[0]):
+        words[0] = "n"
+    rest = iter(words)
+    return _NUMBER.sub(lambda _: next(rest), texts[0]) if all(words) and any("t" in word for word in words) else ""
+
+
+def _counted(numbers: Sequence[int]) -> str:
+    """`t`, `2t + 1`, `5 − t`; the number if it is one; empty if it grows by no fixed step."""
+    first, step = numbers[0], numbers[1] - numbers[0]
+    if not step or any(number != first + i * step for i, number in enumerate(numbers)):
+        return str(first) if len({*numbers}) == 1 else ""
+    times = f"{abs(step)}t" if abs(step) > 1 else "t"
+    return f"{first} − {times}" if step < 0 else f"{times} + {first}" if first else times
 
 
 def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:

@@ -146,20 +146,17 @@ class Views:
             folded = tight.view()
             if tight.score >= usual.score and (view_size(folded) <= tuning.WHOLE or view_size(view) > tuning.WHOLE):
                 view, chosen = folded, tight
-        elif not fewer and self._has_room(view):
-            roomy = self._choice(call, "roomy", beside=beside).view()
-            view = roomy if view_size(roomy) <= tuning.AUTO_NODES else view
         if call == self.visible.root:
             self._n_opened = len(chosen.opened) - fewer
         if fewer:
             chosen.close(fewer)
-        return chosen.view() if fewer else view
-
-    def _has_room(self, view: View) -> bool:
-        """Whether there is room in a view for its patches of arithmetic, op by op."""
+            return chosen.view()
         nodes = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
         n_more = sum(len(node.ops) - 1 for node in nodes if node.kind == "function" and node.op is not None)
-        return n_more > 0 and view_size(view) + n_more <= tuning.AUTO_NODES
+        if not usual.hides_own and n_more and view_size(view) + n_more <= tuning.AUTO_NODES:
+            roomy = self._choice(call, "roomy", beside=beside).view()
+            view = roomy if view_size(roomy) <= tuning.AUTO_NODES else view
+        return view
 
     def _choice(self, call: int, folding: Folding, *, beside: bool) -> Choice:
         limit = tuning.WHOLE if folding == "tight" else tuning.AUTO_NODES
@@ -177,17 +174,16 @@ class Views:
             view = self._view(view.depth - 1)
         if view_size(view) > tuning.AUTO_NODES and not self.visible.asked:
             return _judged(self._with_gaps(view.depth, tuning.AUTO_NODES))
-        if self._hides_most(view) and view.depth < self.max_depth:
-            with_gaps = self._with_gaps(view.depth + 1, tuning.AUTO_NODES)
-            return with_gaps if view_size(with_gaps) <= tuning.AUTO_NODES else view
-        return _judged(view)
-
-    def _hides_most(self, view: View) -> bool:
-        """Whether a picture with room for more has a closed layer with most of the parameters."""
-        tree, root = self.visible.tree, self.visible.root
+        tree, root = (
+            self.visible.tree,
+            self.visible.root,
+        )  # where there is room, no closed layer holds most of the model
         size = tree.n_params if tree.n_params(root) else tree.n_ops.__getitem__
         closed = (node.calls[0] for node in view.nodes if node.kind == "call" and self.visible.is_block(node.calls[0]))
-        return view_size(view) < tuning.ROOMY and any(size(call) > tuning.MOST * size(root) for call in closed)
+        if view_size(view) < tuning.ROOMY and any(size(call) > tuning.MOST * size(root) for call in closed):
+            with_gaps = self._with_gaps(min(view.depth + 1, self.max_depth), tuning.AUTO_NODES)
+            return with_gaps if view_size(with_gaps) <= tuning.AUTO_NODES else view
+        return _judged(view)
 
     def _at(self, depth: int) -> View:
         """The view of that depth, or a smaller one if it would show too much and no single layer was asked for."""

@@ -165,27 +165,12 @@ def _first(node: Node) -> Node:
 # half a second into a minute. A far edge ends in a small node that names where the data goes, and begins again at
 # another one that names where it comes from.
 
-_Group = list[Edge]
-"""Cut edges that one node begins anew."""
-
 
 def shortened(view: View) -> View:
     """The View with its far edges cut; itself if there are none."""
     rank = ranks(len(view.nodes), view.edges)
-    skips_to: defaultdict[int, _Group] = defaultdict(list)
-    for edge in view.edges:
-        if edge.skip:
-            skips_to[edge.head].append(edge)
-    crowds = []
-    for head, group in skips_to.items():
-        from_afar = [edge for edge in group if rank[head] - rank[edge.tail] > tuning.CROWD_SPAN]
-        if len(group) > tuning.CROWD and len(from_afar) > 1:
-            crowds.append(from_afar)
-    in_crowd = {edge for group in crowds for edge in group}
-    forward = [edge for edge in view.edges if not edge.back and edge not in in_crowd]
-    far = [edge for edge in forward if rank[edge.head] - rank[edge.tail] > tuning.FAR]
-    groups = [*crowds, *_together(view, far, rank)]
-    return _cut(view, groups, far) if groups else view
+    far = [edge for edge in view.edges if not edge.back and rank[edge.head] - rank[edge.tail] > tuning.FAR]
+    return _cut(view, far) if far else view
 
 
 def ranks(n: int, edges: Iterable[Edge]) -> list[int]:
@@ -204,33 +189,16 @@ def ranks(n: int, edges: Iterable[Edge]) -> list[int]:
     return rank
 
 
-def _together(view: View, far: Iterable[Edge], rank: Sequence[int]) -> Iterator[_Group]:
-    by_place: defaultdict[tuple[int, int | None], _Group] = defaultdict(list)
-    for edge in far:
-        by_place[edge.tail, view.nodes[edge.head].box].append(edge)
-    for edges in by_place.values():
-        edges.sort(key=lambda edge: (rank[edge.head], edge.head))
-        group = edges[:1]
-        for edge in edges[1:]:
-            if rank[edge.head] - rank[group[0].head] > tuning.TOGETHER:
-                yield group
-                group = []
-            group.append(edge)
-        yield group
-
-
-def _cut(view: View, groups: Iterable[_Group], far: Iterable[Edge]) -> View:
+def _cut(view: View, far: Sequence[Edge]) -> View:
     edges = {(edge.tail, edge.head): edge for edge in view.edges if not edge.back}
     backs = [edge for edge in view.edges if edge.back]
     order = [(2 * node.id, node) for node in view.nodes]
-    for group in groups:
-        first, id_ = min(edge.head for edge in group), len(order)
-        tails = tuple(dict.fromkeys(edge.tail for edge in group))
-        order.append((2 * first - 1, Node(id_, "from", view.nodes[first].box, links=tails)))
-        for edge in group:
-            del edges[edge.tail, edge.head]
-            edges[id_, edge.head] = replace(edge, tail=id_)
-    marked: dict[int, _Group] = {}
+    for edge in far:
+        id_ = len(order)
+        order.append((2 * edge.head - 1, Node(id_, "from", view.nodes[edge.head].box, links=(edge.tail,))))
+        del edges[edge.tail, edge.head]
+        edges[id_, edge.head] = replace(edge, tail=id_)
+    marked: dict[int, list[Edge]] = {}
     # by tail the far edges whose beginning is marked; an input or a constant stands under its own name again
     for edge in far:
         if view.nodes[edge.tail].kind in ("call", "op"):

@@ -14,7 +14,7 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from torchrecorder.graph.model import Call, Graph, Module, Op
+from torchrecorder.graph.model import Graph, Module
 from torchrecorder.view.node_kinds import plain
 
 _NUMBER = re.compile(r"\d+")
@@ -110,22 +110,6 @@ class CallTree:
     def _sizes(self) -> dict[str, int]:
         params = (value for value in self.graph.values if value.kind == "param")
         return {value.name or "": prod(size for size in value.shape if isinstance(size, int)) for value in params}
-
-    def lines(self, items: Sequence[Item]) -> list[int]:
-        """Lines at which the innermost forward around some calls and ops came to each; 0 if that is not known."""
-        graph, ways = self.graph, list[list[Call | Op]]()
-        for item in items:
-            row: Call | Op = graph.calls[item.id] if item.is_call else graph.ops[item.id]
-            parent = row.parent if isinstance(row, Call) else row.call
-            ways.append([row, *(() if parent is None else graph.around(parent))])
-        common = next(row for row in ways[0][1:] if all(row in way[1:] for way in ways))
-        return [self._line(way[way.index(common) - 1]) for way in ways]
-
-    def _line(self, row: Call | Op) -> int:
-        source, frame = row.source, row.frame
-        while frame is not None:  # what a method of the layer ran
-            source, frame = self.graph.frames[frame].source, self.graph.frames[frame].parent
-        return int((source or ":0").rpartition(":")[2])
 
     def is_leaf(self, call: int) -> bool:
         """Whether it is a layer of torch's own that calls no other."""

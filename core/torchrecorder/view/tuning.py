@@ -27,12 +27,6 @@ MOST = 0.5
 """Share of the parameters that hides the model if it is closed."""
 FAR = 25
 """Ranks that an edge spans before it is cut."""
-TOGETHER = 10
-"""Ranks within which readers of one thing, in one box, share the node that names it."""
-CROWD = 4
-"""Residuals into one node, as in a DenseNet, above which those from farther away are cut."""
-CROWD_SPAN = 5
-"""Ranks that such a residual spans at least."""
 
 # What is drawn once for many.
 

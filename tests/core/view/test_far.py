@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.core.graph.building import Net, transformer
-from tests.core.view.seeing import edges, shown
+from tests.core.view.seeing import shown
 from torchrecorder.graph import Graph
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Edge, View, make_view
@@ -30,15 +30,6 @@ def unet(n: int) -> Graph:
     for i in range(n):
         x = net.op("cat", net.layer(f"up{i}", "Linear", x, said=f"u{i}"), down.pop())
     return net.graph(x)
-
-
-def dense(n: int) -> Graph:
-    """Each layer reads all before it."""
-    net = Net("Dense")
-    found = [net.input("x", 1, 4)]
-    for i in range(n):
-        found.append(net.layer(f"l{i}", "Linear", net.op("cat", *found, shape=(1, i)), said=str(i)))
-    return net.graph(found[-1])
 
 
 def all_of(graph: Graph) -> View:
@@ -73,13 +64,6 @@ def test_only_long_skips_are_cut() -> None:
     assert cut == sum(node.kind == "to" for node in view.nodes)
     assert longest(view) <= FAR
     assert sum(edge.skip for edge in view.edges) > cut
-
-
-def test_a_crowd_of_residuals_comes_from_one_node() -> None:
-    view = make_view(dense(12))
-    assert len(edges(view)) < 60
-    last = [node for node in view.nodes if node.kind == "from"][-1]
-    assert len(last.links) > 5
 
 
 def test_nothing_else_changes() -> None:

@@ -16,6 +16,7 @@ from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 
+ENDS = ("mul: output 1", "tanh: output 2")
 SAID = {
     "gated": {"up > norm: 2nd half", "up > mul: 1st half"},
     "coupling": {
@@ -30,13 +31,15 @@ SAID = {
     "class_token": {"q > turn: [:, 1:]", "q > cat: [:, :1]"},
     "latent": {"encoder > decoder: 1st half"},
     "heads": {"qkv > q_norm: 1 of 3", "qkv > k_norm: 2 of 3", "qkv > scaled_dot_product_attention: 3 of 3"},
-    "steps": {"embed > step: [0…2]"},
+    "steps": {"embed > step: [t]"},
     "halves": set[str](),
     "carried": {"stem > sum: [:, 5:]", "stem > layers.0: [:, :5]", "mul > sum: [:, 1:]"},
     "adas": {
         "A first.0.linear > mul: 1–2 of 4",
         "A first.0.linear > output:1: 3 of 4",
         "A first.0.linear > output:2: 4 of 4",
+        *(f"{layer} > {head}" for layer in ("first.0", "first.1", "second.0", "second.1") for head in ENDS),
+        *("cos > first.1: x", "cos > second.1: x", "sin > second.0: x"),  # the other is `c`, as the input says itself
     },
     "all_of_it": set[str](),
 }

@@ -53,8 +53,8 @@ class _Room:
     """Obstacles."""
 
     solid: list[Rect] = field(default_factory=list)
-    lines: list[tuple[Point, Point]] = field(default_factory=list)
-    back: dict[int, list[list[Point]]] = field(default_factory=dict)  # placed lines back, by the node that they leave
+    lines: list[Rect] = field(default_factory=list)  # straight parts
+    back: dict[int, list[Rect]] = field(default_factory=dict)  # those of lines back, by the node that they leave
     spots: dict[int, _Spot] = field(default_factory=dict)
 
     def add(self, piece: Piece, x: float, y: float, ends: Sequence[int]) -> None:
@@ -66,15 +66,15 @@ class _Room:
                 self.solid.append(own._replace(right=own.right + by, bottom=own.bottom + by))
                 for beside, (dx, dy) in zip(item.card.beside, item.card.places, strict=True):
                     middle = spot.x - dx if item.card.is_to_left else spot.x + dx, spot.y + dy
-                    self.lines.append((middle, (spot.x, spot.y + dy)))
+                    self.lines.append(around((middle, (spot.x, spot.y + dy))))
                     self.solid.append(Rect.centred(*middle, 2 * beside.half, 2 * beside.body))
             elif item.piece:
                 inside, left, top = item.piece, x + item.x, y + item.y
                 rect = Rect(left - inside.left, top, left + inside.right, top + inside.height)
                 if not {*ends}.isdisjoint(nodes_in(inside)):
                     self.add(inside, left, top, ends)
-                    a, b, c, d = [(x, y) for y in (rect.top, rect.bottom) for x in (rect.left, rect.right)]
-                    self.lines += [(a, b), (c, d), (a, c), (b, d)]
+                    self.lines += [rect._replace(right=rect.left), rect._replace(left=rect.right)]
+                    self.lines += [rect._replace(bottom=rect.top), rect._replace(top=rect.bottom)]
                     self.solid += [rect._replace(bottom=top + inside.band)] if inside.band else []
                     for word, long, _ in inside.title if not inside.band else ():  # data flows to the right
                         base, start = left + word.y, top + word.x
@@ -83,14 +83,13 @@ class _Room:
                 else:
                     self.solid.append(rect)
         for wire in piece.wires:
-            self.lines += pairwise([(px + x, py + y) for px, py in wire.points])
+            self.lines += map(around, pairwise([(px + x, py + y) for px, py in wire.points]))
 
-    def parts(self, but: int | None = None) -> Iterator[tuple[Point, Point]]:
+    def parts(self, but: int | None = None) -> Iterator[Rect]:
         """The straight parts of all lines, but for those back from one node."""
         yield from self.lines
-        for tail, ways in self.back.items():
-            for points in ways if tail != but else ():
-                yield from pairwise(points)
+        for tail, parts in self.back.items():
+            yield from parts if tail != but else ()
 
     def crossed(self, start: Point, end: Point, tail: int, *own: Rect) -> float:
         """Number of lines that a straight part crosses; `_FAR` if it lies on one, or passes a thing too closely.
@@ -105,8 +104,7 @@ class _Room:
             if rect.meets(air) and not any(rect.contains(node[:2]) and rect.contains(node[2:]) for node in own):
                 return _FAR
         n = 0
-        for line in self.parts(tail):
-            other = around(line)
+        for other in self.parts(tail):
             if (other.width < other.height) == is_along:
                 if other.grown(tuning.BACK_CLOSE).meets(part):
                     return _FAR
@@ -123,7 +121,7 @@ def lead_back(piece: Piece, edges: Sequence[tuple[int, Edge]], *, is_sideways: b
         room.solid.append(Rect(-_FAR, -_FAR, _FAR, piece.band))
         room.solid.append(Rect(-_FAR, piece.height - 1.0, _FAR, _FAR))
     for side in piece.late.values():  # a line from the border, whichever it comes from
-        room.lines += [((x, side.y), (way * _FAR, side.y)) for way, x in side.ends.items()]
+        room.lines += [around(((x, side.y), (way * _FAR, side.y))) for way, x in side.ends.items()]
     if any(end not in room.spots for _, edge in edges for end in (edge.tail, edge.head)):
         raise NoWayBack
     spots = room.spots
@@ -132,7 +130,7 @@ def lead_back(piece: Piece, edges: Sequence[tuple[int, Edge]], *, is_sideways: b
         tail, head = spots[edge.tail], spots[edge.head]
         wire = Wire(tail.item, head.item, edge.tail, [position], is_skip=False)
         wire.points = _way(room, piece, tail, head)
-        room.back.setdefault(_source(tail, head), []).append(wire.points)
+        room.back.setdefault(_source(tail, head), []).extend(map(around, pairwise(wire.points)))
         wires.append(wire)
     for x, _ in (point for wire in wires for point in wire.points):
         piece.left, piece.right = max(piece.left, -x), max(piece.right, x)
@@ -168,6 +166,7 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
                     wider = max(-piece.left - x, x - piece.right, 0.0)  # each point of it is as dear as one of length
                     tried.append((long + wider + leaving.price + coming.price, x, leaving, coming))
     best, way = _straight(room, tail, head, source)
+    first, last = (tail.rect,), (head.rect,)
     crossed: dict[tuple[Point, Point], float] = {}
     for cost, x, leaving, coming in sorted(tried, key=lambda candidate: candidate[:2]):
         if cost >= best:
@@ -175,7 +174,9 @@ def _way(room: _Room, piece: Piece, tail: _Spot, head: _Spot) -> list[Point]:
         points = [*leaving.points, (x, leaving.points[-1][1]), (x, coming.points[0][1]), *coming.points]
         parts = [(p, q) for p, q in pairwise(points) if p != q]
         for i, (p, q) in enumerate(parts):
-            own = (tail.rect,) if not i else (head.rect,) if i == len(parts) - 1 else ()
+            if cost >= best:
+                break
+            own = first if not i else last if i == len(parts) - 1 else ()
             if (p, q) not in crossed:
                 crossed[p, q] = room.crossed(p, q, source, *own)
             cost += tuning.BACK_CROSSING_COSTS * crossed[p, q]
@@ -212,9 +213,9 @@ def _lanes(room: _Room, tail: _Spot, head: _Spot) -> list[float]:
     lanes = {end + side * tuning.BACK_REACH for side, end in ends}
     for rect in room.solid:
         lanes |= {rect.left - tuning.BACK_AIR - 0.1, rect.right + tuning.BACK_AIR + 0.1}
-    for (x0, y0), (x1, y1) in room.parts():
-        if abs(x0 - x1) < abs(y0 - y1):
-            lanes |= {x0 - tuning.LANE, x0, x0 + tuning.LANE}
+    for part in room.parts():
+        if part.width < part.height:
+            lanes |= {part.left - tuning.LANE, part.left, part.left + tuning.LANE}
     return sorted(x for x in lanes if abs(x) < _FAR / 2)
 
 
@@ -265,7 +266,7 @@ def _say(room: _Room, piece: Piece, wires: Sequence[Wire], *, is_sideways: bool)
         for wire, (x, y) in tried if best is None else ():
             rect = Rect.centred(x, y, across, along)
             near = rect.grown(1.5)
-            is_taken = any(map(near.meets, room.solid)) or any(map(near.meets, map(around, room.parts())))
+            is_taken = any(map(near.meets, room.solid)) or any(map(near.meets, room.parts()))
             wider = max(-rect.left - piece.left, rect.right - piece.right, 0.0)
             if not is_taken and (best is None or wider < best[0] - 1.0):
                 best = wider, wire, rect

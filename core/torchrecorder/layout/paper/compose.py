@@ -12,7 +12,7 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.backs import lead_back
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.columns import Columns
-from torchrecorder.layout.paper.exchange import Order, RowSets, least_crossed
+from torchrecorder.layout.paper.exchange import Orders, least_crossed
 from torchrecorder.layout.paper.heights import stages_apart
 from torchrecorder.layout.paper.ladder import UP, Ladder
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
@@ -36,7 +36,7 @@ class Composer:
         titles: Sequence[str],
         words: Mapping[tuple[int, int], str],
         columns: Columns,
-        orders: dict[RowSets, Order],
+        orders: Orders,
         *,
         is_narrow: bool,
         is_sideways: bool,
@@ -120,6 +120,7 @@ class Composer:
                 wire.is_open = True
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
                 heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
+                heads = [f"output {name}" if name[:1].isdigit() else name for name in heads]
                 heads = heads if len(heads) < tuning.NAMED else [heads[0], "…", heads[-1]]
                 wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
         segments = self._panels.by_box[None].segments

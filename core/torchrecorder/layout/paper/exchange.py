@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.model import LEFT, RIGHT, Side, Wire
 from torchrecorder.layout.paper.panels import Key
 
@@ -30,6 +31,12 @@ class Order(NamedTuple):
         """The same from right to left, but for some of the first rows."""
         sides = {wire: -side for wire, side in self.sides.items()}
         return Order((*self.rows[:first], *(row[::-1] for row in self.rows[first:])), sides, not self.is_mirrored)
+
+
+class Orders(dict[RowSets, Order]):
+    """The best orders of one picture, by what is in each row, and how much more may be tried for others."""
+
+    left: int = tuning.ARRANGED
 
 
 def wire_key(wire: Wire) -> WireKey:

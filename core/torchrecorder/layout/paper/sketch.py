@@ -16,7 +16,7 @@ from torchrecorder.layout.paper.backs import NoWayBack
 from torchrecorder.layout.paper.cards import Card, Cards
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.compose import Composer
-from torchrecorder.layout.paper.exchange import Order, RowSets
+from torchrecorder.layout.paper.exchange import Orders
 from torchrecorder.layout.paper.figures import Figures
 from torchrecorder.layout.paper.ladder import NoWayAcross
 from torchrecorder.layout.paper.lanes import Blocked
@@ -40,6 +40,7 @@ class Sketch:
         *,
         is_sideways: bool = False,
         named: Edges = frozenset(),
+        orders: Orders | None = None,
     ) -> None:
         self._view, self._show, self._styles = view, show, styles
         self._letter = letter
@@ -52,7 +53,7 @@ class Sketch:
         self._has_u = False
         self._has_ladder = False
         self._panels = Panels(view, named)
-        self._orders: dict[RowSets, Order] = {}
+        self._orders = Orders() if orders is None else orders
         self.ranking = Ranking(self._panels)
         self._labels = Labels(view, show=show)
         self._shapes = edge_shapes(view, show) if "shapes" in show else {}
@@ -78,7 +79,9 @@ class Sketch:
 
     def with_named(self, edges: Edges) -> Sketch:
         """The same with further lines in two parts."""
-        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=self._named | edges)
+        sketch = Sketch(
+            self._view, self._show, self._styles, self._letter, named=self._named | edges, orders=self._orders
+        )
         sketch.ranking.follow(self.ranking.first)
         return sketch
 
@@ -97,7 +100,7 @@ class Sketch:
 
     def _as_ladder(self, width: float, text: float) -> Placement:
         """The placement as a ladder whose columns are narrow, with facts in as many lines as that asks for."""
-        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=self._named)
+        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=self._named, orders=self._orders)
         sketch.ranking.follow(self.ranking.first)
         sketch._is_narrow, sketch._text = True, lambda _box: text
         return sketch._placements(width, tuning.PAGE[1:])[0]

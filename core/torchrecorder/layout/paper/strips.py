@@ -13,7 +13,7 @@ from itertools import combinations
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.across import find_spine, place, spread
-from torchrecorder.layout.paper.exchange import Order, RowSets, crossing, exchanges, least_crossed
+from torchrecorder.layout.paper.exchange import Order, Orders, crossing, exchanges, least_crossed
 from torchrecorder.layout.paper.lanes import Blocked, Router, below
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
 from torchrecorder.layout.paper.towers import sides
@@ -50,7 +50,7 @@ class Strip:
     _entered: int = 0  # crossings of what comes in by the side
     _crossed: list[tuple[Wire, Wire]] = field(default_factory=list)
 
-    def compose(self, box: int | None, kept: dict[RowSets, Order]) -> None:
+    def compose(self, box: int | None, kept: Orders) -> None:
         """Sets all coordinates, of the order that `kept` has for the same rows, or the best that is found."""
         for r, row in enumerate(self.rows):
             for item in row:
@@ -68,7 +68,7 @@ class Strip:
             kept[same] = min((price, first), (self._tried(box, kept[same]), kept[same]), key=lambda way: way[0])[1]
         else:  # exchanges end where none saves anything, so there are two places to begin
             other = first.mirrored(first=1 if self.is_bound else 0)
-            *_, kept[same] = min(self._untangled(box, first), self._untangled(box, other), key=lambda way: way[:2])
+            *_, kept[same] = min((self._untangled(box, way, kept) for way in (first, other)), key=lambda way: way[:2])
         self._arranged(box, kept[same])
 
     def _out_of_order(self) -> int:
@@ -77,7 +77,7 @@ class Strip:
         ports = next((row for row in ends if len(row) > 1), [])
         return sum((a.order > b.order) - (a.order < b.order) for a, b in combinations(ports, 2))
 
-    def _untangled(self, box: int | None, best: Order) -> tuple[float, float, Order]:
+    def _untangled(self, box: int | None, best: Order, kept: Orders) -> tuple[float, float, Order]:
         """The cheapest order that exchanges lead to, after its crossings and its price."""
         price = self._tried(box, best)
         if not math.isfinite(price):
@@ -86,11 +86,12 @@ class Strip:
         crossed = len(self._crossed) + self._entered
         left = tuning.EXCHANGES * len(self._crossed)
         pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
-        while left and (order := next(pending, None)):
+        while left and kept.left > 0 and (order := next(pending, None)):
             if order in seen:
                 continue
             seen.append(order)
             left -= 1
+            kept.left -= sum(map(len, order.rows))
             if (cost := self._tried(box, order)) < price - 1.0:
                 price, best, left = cost, order, tuning.EXCHANGES * len(self._crossed)
                 crossed = len(self._crossed) + self._entered

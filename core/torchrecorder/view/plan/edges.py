@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 
 from torchrecorder.graph.model import Op
@@ -10,7 +11,7 @@ from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft, Pair
 from torchrecorder.view.model import Box, Node, NodeKind, boxes_around
 from torchrecorder.view.plan.plan import Plan
-from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped, lists
+from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped
 
 
 class Ends:
@@ -67,21 +68,37 @@ class Ends:
     def _draw_outputs(self) -> None:
         root = self.plan.root
         idle = self.plan.node_of_call.get(root) if not self.plan.tree.n_ops[root] else None
-        paths = self.graph.outputs if root == 0 else self._given_by(root)
-        secondary = lists(self.graph, paths)
-        for path, values in paths.items():
-            for value in values if path.partition(".")[0] not in secondary else ():
+        paths = self._returned() if root == 0 else self._given_by(root)
+        for values in paths.values():
+            for value in values:
                 self.outlets.note(value, None)
-        names = grouped([*paths])
+        names, layers = grouped([*paths]), {path: self.outlets.series(ids[-1]) for path, ids in paths.items() if ids}
+        made = Counter((path.partition(".")[0], layer[0]) for path, layer in layers.items() if layer is not None)
+        of_series = {head for (head, _), n in made.items() if n > 1}
         named: dict[str, tuple[list[int], tuple[str, ...]]] = {}  # the values that one node stands for, and their layer
         for path, values in paths.items():
-            layer, name = self.outlets.series(values[-1]) if values else None, names[path]
+            layer, (head, dot, _) = layers.get(path), path.partition(".")
+            name = head if dot and (head in of_series or path.count(".") > 1) else names[path]
             differs = (f"of {self.outlets.giver(*layer)}",) if layer is not None and name == path else ()
             named.setdefault(name, ([], differs))[0].extend(values)
         for name, (outputs, of_layer) in named.items():
             node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=of_layer)
             for value in outputs:
                 self.edges.setdefault((self._tail(value) if idle is None else idle, node), value)
+
+    def _returned(self) -> Mapping[str, tuple[int, ...]]:
+        """Outputs, but for caches: later lists of what layers made and did not return, but kept in an object."""
+        groups: dict[str, list[str]] = {}
+        for path in self.graph.outputs if self.plan.visible.options.depth != "all" else ():
+            groups.setdefault(path.partition(".")[0], []).append(path)
+        later = [paths for paths in [*groups.values()][1:] if len(paths) > 1]
+        caches = {path for paths in later if all(map(self._is_kept, paths)) for path in paths}
+        return {path: values for path, values in self.graph.outputs.items() if path not in caches}
+
+    def _is_kept(self, path: str) -> bool:
+        made = [(value, self.graph.values[value].producer) for value in self.graph.outputs[path]]
+        calls = [(value, self.graph.calls[self.graph.ops[op].call]) for value, op in made if op is not None]
+        return bool(calls) and all(call.id and value not in call.outputs.values() for value, call in calls)
 
     def _given_by(self, call: int) -> dict[str, tuple[int, ...]]:
         given: dict[str, tuple[int, ...]] = {path: (value,) for path, value in self.graph.calls[call].outputs.items()}

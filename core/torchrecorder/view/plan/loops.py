@@ -68,8 +68,12 @@ def _stretches(
     graph: Graph, items: Sequence[Item], signs: Sequence[Hashable], shared: set[str]
 ) -> list[tuple[int, int, int]]:
     """Start, length of a turn and number of turns of each loop that calls a module again, in order."""
+    places: dict[Hashable, list[int]] = {}
+    for position, sign in enumerate(signs):
+        places.setdefault(sign, []).append(position)
+    distances = Counter(b - a for of_sign in places.values() for a, b in pairwise(of_sign))
     stretches: list[tuple[int, int, int]] = []
-    for period in _periods(signs):
+    for period in sorted(period for period, _ in distances.most_common(tuning.PERIODS)):
         start = 0
         while start + period < len(signs):
             stop = start
@@ -86,12 +90,3 @@ def _stretches(
         if all(end <= other or start >= other + length * n for other, length, n in chosen):
             chosen.append((start, period, times))
     return sorted(chosen)
-
-
-def _periods(signs: Sequence[Hashable]) -> list[int]:
-    """The distances at which equal things follow one another."""
-    places: dict[Hashable, list[int]] = {}
-    for position, sign in enumerate(signs):
-        places.setdefault(sign, []).append(position)
-    count = Counter(b - a for of_sign in places.values() for a, b in pairwise(of_sign))
-    return sorted(period for period, _ in count.most_common(tuning.PERIODS))

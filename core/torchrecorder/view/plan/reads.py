@@ -7,10 +7,10 @@ positions, drawn as one small node instead of the five ops that built it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torchrecorder.graph.model import Graph, Op, Value
+from torchrecorder.graph.model import Op, Value
 from torchrecorder.view import tuning
 from torchrecorder.view.model import NodeKind
 from torchrecorder.view.op_families import RANDOM, WEIGHTED
@@ -227,7 +227,7 @@ class Sources:
         """By value that the root gets, its path."""
         for path, value in paths.items():
             self.names.setdefault(value, path)
-        self.groups = grouped([*self.names.values()], is_nested=root == 0)
+        self.groups = grouped([*self.names.values()])
 
     def of(self, read: Read) -> Source | None:
         """The source of a read that no drawn node feeds; None if it is not drawn."""
@@ -264,29 +264,10 @@ class Sources:
         return read.op.name not in WEIGHTED or not read.op.inputs or is_first
 
 
-def grouped(paths: list[str], *, is_nested: bool = True) -> dict[str, str]:
-    """By path the name of the node that stands for it: long tuples and lists are one node, perhaps nested ones too."""
+def grouped(paths: list[str]) -> dict[str, str]:
+    """By path the name of the node that stands for it: long tuples and lists are one node."""
     members: dict[str, list[str]] = {}
     for path in dict.fromkeys(paths):
         head, dot, _ = path.partition(".")
-        key = head if dot else ("" if path.isdigit() else path)
-        members.setdefault(key, []).append(path)
-    names: dict[str, str] = {}
-    for key, listed in members.items():
-        is_one = is_nested and len(listed) > 2 and any(path.count(".") > 1 for path in listed)
-        names.update((path, key if is_one or len(listed) > tuning.MAX_LISTED else path) for path in listed)
-    return names
-
-
-def lists(graph: Graph, paths: Mapping[str, Sequence[int]]) -> set[str]:
-    """Names of outputs that are caches beside another output: the model itself reads each entry."""
-    groups: dict[str, list[str]] = {}
-    for path in paths:
-        groups.setdefault(path.partition(".")[0], []).append(path)
-    nested = {
-        name: [value for path in members for value in paths[path]]
-        for name, members in [*groups.items()][1:]
-        if len(members) > 1 and all("." in path for path in members)
-    }
-    read = {value for op in graph.ops for value in op.inputs} if nested else set()
-    return {name for name, values in nested.items() if read.issuperset(values)}
+        members.setdefault(head if dot else "" if path.isdigit() else path, []).append(path)
+    return {path: key if len(of) > tuning.MAX_LISTED else path for key, of in members.items() for path in of}

@@ -276,6 +276,9 @@ def _put_together(graph: Graph) -> Iterator[tuple[int, int | None]]:
 
 
 def _changes_nothing(op: Op) -> bool:
+    """Whether a tensor stays as it is, or is moved to a device with `x.data = x.data.to(device)`."""
+    if op.name == "set_data":
+        return len(op.inputs) == 1
     name, other = op.name.removesuffix("_"), op.attrs.get("1") or op.attrs.get("other", "")
     is_turned = is_reflected(op) and name in ("sub", "div")  # `1 / x`
     return len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()) and not is_turned

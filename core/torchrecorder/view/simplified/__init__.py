@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Set
 from dataclasses import replace
-from functools import cached_property
 
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, is_no_feature
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import INDEXING
-from torchrecorder.view.plan.reads import lists
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.simplified.columns import merge_asked, merge_columns
 from torchrecorder.view.simplified.merged import (
@@ -74,18 +72,16 @@ class _Asides:
         """Those of before, since a node is asked about that was taken out."""
         self.read = {tail for tail, heads in draft.heads.items() if heads} | {tail for tail, _ in draft.backs}
         self._known: dict[int, bool] = dict.fromkeys(_fed_back(draft), False)
+        self.is_whole = next((box.calls[0] for box in draft.boxes.values()), 0) == 0
 
     def clear(self) -> list[Node]:
         outputs = [node.id for node in self.nodes.values() if node.kind == "output"]
         has_data = any(not self._is_aside(tail) for id_ in outputs for tail in self.draft.tails[id_])
+        is_part = has_data and not self.is_whole
         dropped = []
         for node in reversed(self.nodes.values()):
-            if node.kind == "output":  # it is beside the data, such as given lengths, or a cache
-                is_beside = has_data and all(map(self._is_aside, self.draft.tails[node.id]))
-                is_idle = is_beside or node.name.partition(".")[0] in self._lists
-            else:
-                is_idle = self._is_idle(node, outputs)
-            if is_idle or self._is_constant(node):
+            is_beside = node.kind == "output" and is_part and all(map(self._is_aside, self.draft.tails[node.id]))
+            if is_beside or (node.kind != "output" and self._is_idle(node, outputs)) or self._is_constant(node):
                 dropped.append(node)
                 self.draft.drop(node.id)
                 continue
@@ -111,11 +107,6 @@ class _Asides:
         is_number = node.kind == "buffer" and all(is_no_feature(self.graph, value) for value in node.values)
         return (node.kind == "const" or is_number) and not is_named
 
-    @cached_property
-    def _lists(self) -> set[str]:
-        is_whole = bool(self.draft.boxes) and next(iter(self.draft.boxes.values())).calls == (0,)
-        return lists(self.graph, self.graph.outputs) if is_whole else set()
-
     def _is_aside(self, node: int) -> bool:
         if node not in self._known:
             row, given = self.nodes[node], self._given(node)
@@ -128,7 +119,8 @@ class _Asides:
         tails = self.draft.tails[node.id]
         if self._is_blank(tail) and not all(map(self._is_blank, tails)):
             return False
-        if self._is_aside(node.id) or all(map(self._is_aside, tails)):
+        is_given = self.is_whole and self.nodes[tail].kind == "input" and node.kind == "op"
+        if self._is_aside(node.id) or is_given or all(map(self._is_aside, tails)):
             return True
         return not self._used_in(node).isdisjoint((tails[tail], *self.nodes[tail].values))
 

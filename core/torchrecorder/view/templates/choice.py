@@ -11,7 +11,7 @@ inset has an entrance for each of what that gets, with the name of the argument.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_uppercase
@@ -22,6 +22,7 @@ from torchrecorder.view import tuning
 from torchrecorder.view.model import Box, Inset, Node, View, boxes_around, in_order
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.templates.interiors import Interior, Interiors
+from torchrecorder.view.templates.words import Shown
 
 
 def view_size(view: View) -> int:
@@ -46,8 +47,8 @@ class Choice:
         self._scores: dict[int, float] = {}
         self.hides_own = False
         """Whether a layer of the model's own is closed for want of room."""
-        while (best := self._best()) is not None:
-            kind, score, interior, is_own = best
+        while (best := max(self._scored(), key=lambda scored: scored[0], default=None)) is not None:
+            score, kind, interior, is_own = best
             wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_own else 1)
             share, *others = (interiors.share(self.kinds.members[each]) for each in (kind, *self.opened))
             # it is much of the model, and less than half of that is open
@@ -96,34 +97,27 @@ class Choice:
         insets = (Inset(letter, of, with_entrances(views[letter], of, visible)) for letter, of in of_letter.items())
         return replace(overview, insets=tuple(insets))
 
-    def _best(self) -> tuple[int, float, Interior, bool] | None:
-        """The kind with the best score, its inside, and whether it is the model's own and stands in the overview."""
-        places: defaultdict[int, int] = defaultdict(int)
-        calls: defaultdict[int, list[int]] = defaultdict(list)
+    def _scored(self) -> Iterator[tuple[float, int, Interior, bool]]:
+        """Score, kind and inside of what may be opened, and whether it is the model's own and in the overview."""
+        nodes: defaultdict[int, list[Node]] = defaultdict(list)
         level: dict[int, int] = {}
         for node, depth in self._nodes():
             kind = self.kinds.of[node.calls[0]]
             if kind not in self.opened and kind not in self.closed:
-                places[kind] += 1
-                calls[kind] += node.calls
+                nodes[kind].append(node)
                 level[kind] = min(depth, level.get(kind, depth))
-        best: tuple[int, float, Interior, bool] | None = None
         is_small = self._count() < tuning.ROOMY
-        for kind, of_kind in calls.items():
-            interior = self.richest(of_kind)
-            share = self.interiors.share([*self.kinds.members[kind], *self._elsewhere(of_kind)])
-            if len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
+        for kind, of_kind in nodes.items():
+            calls = [call for node in of_kind for call in node.calls]
+            interior = self.richest(calls)
+            if len(interior.nodes) < 2 or (len(of_kind) > 1 and not self.beside):
                 continue
-            information = self._information(interior, share)
-            if information < tuning.LEAST_INFORMATION and not (is_small and share > tuning.MOST):
-                continue
-            score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
-            score *= tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1
-            score *= self._weight(interior.call)
-            if best is None or score > best[1]:
-                is_own = not level[kind] and self._weight(interior.call) > 1
-                best = kind, score, interior, is_own
-        return best
+            share = self.interiors.share([*self.kinds.members[kind], *self._elsewhere(calls)])
+            information, weight = self._information(interior, share), self._weight(interior.call)
+            if information >= tuning.LEAST_INFORMATION or (is_small and share > tuning.MOST):
+                score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
+                score *= (tuning.AT_SEVERAL_PLACES if len(of_kind) > 1 else 1) * weight
+                yield score, kind, interior, not level[kind] and weight > 1
 
     def _elsewhere(self, calls: Sequence[int]) -> Iterator[int]:
         """What stands at the places of calls in the repeats of the layer around them, of whatever kind it is."""
@@ -156,11 +150,8 @@ class Choice:
 
     def richest(self, calls: list[int]) -> Interior:
         """The interior of the call that shows most: of the model of its kind, if it is among them."""
-        by_structure: dict[int, int] = {}
-        for call in calls:
-            by_structure.setdefault(self.kinds.structure[call], call)
-        model = self.kinds.models[self.kinds.of[calls[0]]]
-        return self.interiors.exactly(by_structure.get(self.kinds.structure[model], calls[0]))
+        model, structure = self.kinds.models[self.kinds.of[calls[0]]], self.kinds.structure
+        return self.interiors.exactly(next((call for call in calls if structure[call] == structure[model]), calls[0]))
 
     def _shown(self) -> list[Interior]:
         return [self.interiors.exactly(self.root), *self.opened.values()]
@@ -181,11 +172,8 @@ class Choice:
         ends = sum(node.kind in ("input", "output") for node in overview.nodes)
         return ends + sum(len(interior.nodes) for interior in self._shown()) - sum(uses[k] == 1 for k in self.opened)
 
-    def _uses(self) -> defaultdict[int, int]:
-        uses: defaultdict[int, int] = defaultdict(int)
-        for node, _ in self._nodes():
-            uses[self.kinds.of[node.calls[0]]] += 1
-        return uses
+    def _uses(self) -> Counter[int]:
+        return Counter(self.kinds.of[node.calls[0]] for node, _ in self._nodes())
 
     def _places(self) -> tuple[dict[int, tuple[int, ...]], dict[int, str]]:
         """By first call what is opened in place, and the letters of the other kinds, in the order of the picture."""
@@ -229,12 +217,17 @@ class Choice:
         words: Sequence[str] | None = None
         if letter:
             inside, calls = self.opened[kind], self._in_repeats(node, boxes)
-            blocks = (node for node in inside.nodes if self.interiors.is_block(node))
-            closed = frozenset(c for node in blocks for c in node.calls if self.kinds.of[c] not in self.opened)
-            words = self.kinds.in_words(calls, inside.call, closed)
+            words = self.kinds.in_words(calls, inside.call, self._shown_in(inside))
         if words is None:
             letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
         return replace(node, inset=letter, differs=(*words, *node.differs))
+
+    def _shown_in(self, inside: Interior) -> Shown:
+        """The layers that an inset shows closed, and those that it shows at others."""
+        blocks = (node for node in inside.nodes if self.interiors.is_block(node))
+        closed = (c for node in blocks for c in node.calls if self.kinds.of[c] not in self.opened)
+        parts = (c for node in inside.nodes for part in node.parts for c in part.calls if c not in node.calls)
+        return frozenset(closed), frozenset(parts)
 
     def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
         calls = [*node.calls]

@@ -10,6 +10,7 @@ their paths are entries of one list, `layers.0.0`, `layers.0.1`, which keeps `no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -18,12 +19,13 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.model import Node
-from torchrecorder.view.plan.repeats import sizes
+from torchrecorder.view.plan.repeats import place, sizes
 from torchrecorder.view.simplified.columns import as_one, box_turns
 from torchrecorder.view.templates.kinds import Kinds, without_numbers
 from torchrecorder.view.templates.words import entry
-from torchrecorder.view.tree import Item, counted
+from torchrecorder.view.tree import counted
 
+_NUMBER = re.compile(r"\d+")
 _SOURCES = ("param", "buffer", "const")
 
 
@@ -200,7 +202,7 @@ class _Turns:
             while stop < len(nodes) and self._alike(nodes[stop - period], nodes[stop]):
                 stop += 1
             times, n_behind = divmod(stop - at, period)
-            if times > 1 and n_behind and not self._is_in_step(nodes[at + period : at + 2 * period + 1]):
+            if times > 1 and n_behind and self._is_cut(nodes[at:stop], period):
                 continue
             turns = [nodes[at + period * i : at + period * (i + 1)] for i in range(times)]
             while len(turns) > 1 and not self._is_series(turns):
@@ -210,12 +212,14 @@ class _Turns:
                 best = period, len(turns)
         return best
 
-    def _is_in_step(self, turn: Sequence[Node]) -> bool:
-        """Whether the code goes back to an earlier line behind a turn, and not in it; with what comes behind it."""
-        firsts = (node.parts[0] if node.parts else node for node in turn)
-        lines = self.kinds.tree.lines([Item(bool(it.calls), (it.calls or it.own_ops)[0]) for it in firsts])
-        *within, last = (a - b for a, b in pairwise(lines))
-        return not all(lines) or max(within) <= max(last, 0)
+    def _is_cut(self, nodes: Sequence[Node], period: int) -> bool:
+        """Whether a turn begins before its loop or in the middle: at another place, or with other entries of lists."""
+        graph, pairs = self.graph, [*zip(nodes[:period], nodes[period:], strict=False)]
+        if (ops := [graph.ops[node.op] for node in pairs[0] if node.op is not None]) and ops[0].offset is not None:
+            return len({place(graph, op) for op in ops}) > 1
+        paths = [[graph.calls[node.calls[0]].module for node in pair] for pair in pairs if pair[0].calls]
+        entries = {next((a for a, b in zip(*map(_NUMBER.findall, of), strict=False) if a != b), "") for of in paths}
+        return len(entries) > 1 and len({counted(of[0]) for of in paths}) == len(paths)
 
     def _is_of_lists(self, turns: Sequence[Sequence[Node]]) -> bool:
         """Whether they run entries of lists, or at least a few times layers whose names count, as `q_0`, `q_1`."""

@@ -14,9 +14,10 @@ from tests.core.layout.paper.test_paper import middle, named, paper
 from torchrecorder.graph import Graph
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper import PaperLayout
-from torchrecorder.layout.paper.exchange import Order
+from torchrecorder.layout.paper.exchange import Order, Orders
 from torchrecorder.layout.paper.model import LEFT, RIGHT
 from torchrecorder.layout.paper.panels import Key
+from torchrecorder.layout.paper.strips import Strip
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
 
@@ -43,6 +44,25 @@ def test_what_comes_by_the_side_does_not_cross_skips() -> None:
 def test_with_no_exchange_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "EXCHANGES", 0)
     assert crossed(some_net(3)) > 0
+
+
+def test_a_picture_tries_only_so_many_exchanges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """UNet++ took a hundred seconds, a neural process twenty: all ways to lay out one picture share a limit."""
+    placed: list[int] = []
+    arranged = Strip._arranged
+
+    def counted(strip: Strip, box: int | None, order: Order) -> float:
+        placed.append(sum(map(len, order.rows)))
+        return arranged(strip, box, order)
+
+    monkeypatch.setattr(Strip, "_arranged", counted)
+    monkeypatch.setattr(Orders, "left", 0)
+    paper(some_net(3))
+    without = sum(placed)
+    placed.clear()
+    monkeypatch.setattr(Orders, "left", 300)
+    paper(some_net(3))
+    assert without < sum(placed) < without + 400
 
 
 def some_net(seed: int) -> Graph:

@@ -157,6 +157,16 @@ def test_a_stack_says_which_of_its_layers_give_outputs() -> None:
     assert make_view(keeps(6, 5)).nodes[1].differs == ()
 
 
+def test_a_list_of_what_a_stack_gives_is_one_output() -> None:
+    net = Net()
+    x = net.input("x", 1, 8)
+    outs = [x := net.layer(f"layers.{i}", "Linear", x, params=72) for i in range(4)]
+    view = make_view(net.graph(**{"last": net.op("relu", x)} | {f"hidden.{i}": out for i, out in enumerate(outs)}))
+    assert shown(view) == ["input:x", "layers.0 x4", "relu", "output:last", "output:hidden"]
+    assert (view.nodes[1].differs, view.nodes[4].values) == (("outputs ×4",), tuple(outs))
+    assert edges(view).count("layers.0 x4 > output:hidden") == 1
+
+
 def shrinking(n: int) -> Graph:
     net = Net()
     size = 64

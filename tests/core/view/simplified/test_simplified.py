@@ -12,6 +12,7 @@ from torchrecorder.drawing.styler import styler_input
 from torchrecorder.graph import Graph, TensorMeta
 from torchrecorder.graph.model import Failure, Frame
 from torchrecorder.labels.labels import Labels
+from torchrecorder.proof import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 
@@ -162,28 +163,60 @@ def test_a_table_is_named_in_the_op_that_reads_it() -> None:
     assert "param:pos_embedding" in shown(make_view(net.graph(y), DrawingOptions(depth="all")))
 
 
-def beside(*, is_read: bool) -> View:
+def with_a_list(*, given_back: bool) -> View:
     net = Net()
     x = net.input("x", 1, 4)
     kept = []
     for i in range(2):
-        x = net.layer(f"layers.{i}", "Linear", x, params=16)
-        kept.append(net.op("sin", x))
-        x = net.op("mul", x, kept[-1]) if is_read else x
-    return make_view(net.graph(**{"last": x} | {f"cache.{i}": value for i, value in enumerate(kept)}))
+        with net.call(f"layers.{i}", "Attention"):
+            kept.append(net.op("sin", x))
+            x = net.op("mul", x, kept[-1])
+        row = net.calls[-1]
+        net.calls[-1] = replace(row, outputs={"0": x, "1": kept[-1]} if given_back else {"": x})
+    return make_view(net.graph(**{"last": x} | {f"kept.{i}": value for i, value in enumerate(kept)}))
 
 
-def test_lists_that_the_model_reads_back_are_a_note() -> None:
-    view = beside(is_read=True)
+def test_lists_that_layers_keep_and_do_not_give_back_are_a_note() -> None:
+    view = with_a_list(given_back=False)
     assert [node.name for node in view.nodes if node.kind == "output"] == ["last"]
-    assert "cache" in view.notes[0]
+    assert "kept" in view.notes[0]
 
 
-def test_lists_that_nothing_reads_back_are_outputs() -> None:
-    view = beside(is_read=False)
-    assert [node.name for node in view.nodes if node.kind == "output"] == ["last", "cache.0", "cache.1"]
-    assert shown(view).count("sin") == 2
+def test_lists_that_layers_give_back_are_outputs_though_the_model_reads_them() -> None:
+    view = with_a_list(given_back=True)
+    outputs = [node for node in view.nodes if node.kind == "output"]
+    assert [(node.name, len(node.values)) for node in outputs] == [("last", 1), ("kept", 2)]
     assert not view.notes
+
+
+def test_whole_numbers_that_are_returned_are_outputs() -> None:
+    net = Net()
+    x, lengths = net.input("x", 2, 4), net.input("lengths", 2)
+    net.values[lengths] = replace(net.values[lengths], meta=TensorMeta((2,), "int64", "cpu", 0))
+    view = make_view(net.graph(net.layer("fc", "Linear", x, params=16), lengths))
+    assert edges(view) == ["input:x > fc", "input:lengths > output:1", "fc > output:0"]
+
+
+def test_whole_numbers_that_the_user_gives_to_a_drawn_op_are_an_entry() -> None:
+    net = Net()
+    x, accents = net.input("x", 2, 4), net.input("accents", 2, 4)
+    net.values[accents] = replace(net.values[accents], meta=TensorMeta((2, 4), "int64", "cpu", 0))
+    y = net.op("add", net.layer("fc", "Linear", x, params=16), accents)
+    assert "input:accents > add" in edges(make_view(net.graph(y)))
+
+
+def test_a_weight_that_is_moved_to_a_device_is_still_the_weight() -> None:
+    net = Net()
+    ids = net.input("ids", 2, 5)
+    net.values[ids] = replace(net.values[ids], meta=TensorMeta((2, 5), "int64", "cpu", 0))
+    moved = net.op("set_data", net.weight("embed.weight", 8, 4))
+    net.ops[-1] = replace(net.ops[-1], mutates=(moved,))
+    with net.call("embed", "Embedding", params=32):
+        x = net.op("embedding", ids, moved, shape=(2, 5, 4))
+    net.give(ids, x)
+    view = make_view(net.graph(net.op("cumsum", x)))
+    assert edges(view) == ["input:ids > embed", "embed > cumsum", "cumsum > output:"]
+    assert not faults(view)
 
 
 def test_pieces_and_products_with_one_are_handed_on() -> None:
