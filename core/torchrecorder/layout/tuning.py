@@ -13,7 +13,6 @@ PAGE = (540.0, 675.0)  # width and height of a page, 720 by 900 CSS pixels: alex
 ABOVE_INSETS = 2 / 3 * PAGE[1]  # height of a picture whose insets stand below it: davit_tiny, swin_t
 BESIDE_INSETS = 2 * PAGE[1]  # height of a picture whose insets stand beside it: SAM at 0
 PHONE = 315.0  # a narrower column is that of a phone, 420 CSS pixels
-TOWER_WIDE = 380.0  # width of towers in a wider column where nothing else can be read: hdemucs
 TOWERS = 5  # tries to make a tower as narrow as its room
 PICTURES_APART = 16.0  # between a picture and its insets: GAT, ECAPA_TDNN
 MAX_WIDTH = 1275.0  # wider pictures are laid out in layers instead: rt_detr at more

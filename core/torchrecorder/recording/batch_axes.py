@@ -170,8 +170,10 @@ class BatchAxes:
         It looks long at an int of another class.
         """
         if not NO_SIZES.issuperset(map(type, args)):
-            args = [mapped(item, int.__index__) for item in args]
-        return func(*args, **{name: mapped(item, int.__index__) for name, item in kwargs.items()})
+            args = [item if type(item) in NO_SIZES else mapped(item, int.__index__) for item in args]
+        if not NO_SIZES.issuperset(map(type, kwargs.values())):
+            kwargs = {name: mapped(item, int.__index__) for name, item in kwargs.items()}
+        return func(*args, **kwargs)
 
     def learn(self, value: int, axes: Axes) -> None:
         """Keep where the batch is in a value."""
@@ -183,7 +185,7 @@ class BatchAxes:
 
     def follow(
         self, name: OpName, called: _Called, attrs: Mapping[str, str], given: Sequence[Tensor], read: Sequence[int],
-        made_as: Sequence[int],
+        made_as: Sequence[int], is_wrapped: bool,
     ) -> None:  # fmt: skip
         """Learn where the batch is in what an operation made of the tensors given to it."""
         origin, values, known = self._origin, self._values, self._known
@@ -198,11 +200,12 @@ class BatchAxes:
         sizes: Sequence[BatchSize] = ()
         if self.was_asked and not rule.is_of_shapes:
             _, args, kwargs, _ = called
-            sizes = sizes_in(*args, *kwargs.values())
+            if not NO_SIZES.issuperset(map(type, items := (*args, *kwargs.values()))):
+                sizes = sizes_in(*items)
         is_fixed = not any(of is not None and of is not FIXED for of in axes)  # so is what is made of it
         if is_fixed and not sizes and (given or rule.way is not None):
             return
-        if running_transform() is not None:
+        if is_wrapped:
             self.unsure(made_as)
             return
         rows = values.rows

@@ -118,8 +118,7 @@ class Devices(TorchFunctionMode):
         else:
             return None
         if kind not in self._known:
-            instead = next((tensor.device for tensor in self._tensors()), self._default)
-            self._known[kind] = None if is_there(kind) else instead
+            self._known[kind] = None if is_there(kind) else next((it.device for it in self._tensors()), self._default)
         there = self._known[kind]
         if there is not None:
             self._notes[f"{stands_for(there.type, kind)}{_place()}"] = None
