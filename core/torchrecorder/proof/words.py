@@ -72,9 +72,7 @@ def _wrong(graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequ
         is_head |= is_layer or (match[3] or "(") not in "(="
         allowed = {"(": done | values, "=": heads if is_layer else keys}.get(match[3]) or (heads if is_head else values)
         is_known = _is_in(match, allowed) or bool(_TYPE.fullmatch(name)) or (is_layer and name.lower() in allowed)
-        is_known |= is_layer and any(
-            name.removesuffix("s") in known for known in allowed
-        )  # `6 layers`, or a wrapped name
+        is_known |= is_layer and any(name.removesuffix("s") in known for known in allowed)
         is_known |= is_layer and all(part in allowed or part.isdigit() for part in name.split("."))
         if not is_known and name not in drawn:
             return name
