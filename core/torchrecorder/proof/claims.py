@@ -32,13 +32,13 @@ def faults(view: View, letter: str, layout: Layout) -> Iterator[str]:
         if node.kind == "call":
             yield from _numbers(view.graph, node, said.get(f"{letter}{node.id}", ""))
     yield from _shapes(view, letter, layout)
-    yield from names.faults(view, letter, said)
+    yield from names.faults(view, letter, _words_of(layout, " · "))
 
 
-def _words_of(layout: Layout) -> dict[str, str]:
+def _words_of(layout: Layout, between: str = " ") -> dict[str, str]:
     """By key of a node or box the words that stand at it, but for those of a styler."""
     unstyled = (figure for figure in (*layout.nodes, *layout.boxes) if figure.style.label is None)
-    said = {figure.key: " ".join(word.text for word in figure.words) for figure in unstyled}
+    said = {figure.key: between.join(word.text for word in figure.words) for figure in unstyled}
     for title in layout.titles or ():
         if title.key in said:
             said[title.key] += f" {title.word.text}"

@@ -72,7 +72,7 @@ def _wrong(graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequ
         is_head |= is_layer or (match[3] or "(") not in "(="
         allowed = {"(": done | values, "=": heads if is_layer else keys}.get(match[3]) or (heads if is_head else values)
         is_known = _is_in(match, allowed) or bool(_TYPE.fullmatch(name)) or (is_layer and name.lower() in allowed)
-        is_known |= is_layer and name.removesuffix("s") in allowed  # `6 layers`
+        is_known |= is_layer and any(name.removesuffix("s") in known for known in allowed)
         is_known |= is_layer and all(part in allowed or part.isdigit() for part in name.split("."))
         if not is_known and name not in drawn:
             return name
@@ -140,7 +140,7 @@ def _way(graph: Graph, value: int) -> Iterator[int]:
 
 def _path(path: str | None) -> Iterator[str]:
     """Each stretch of a path: `layers.0.attn`, `0.attn`, `attn`; and each part of it."""
-    parts = (path or "").split(".")
+    parts = re.split("[./]", path or "")
     yield from (name for part in parts for name in (part, part.strip("<>0123456789"), *_PARTS.split(part)) if name)
     yield from (".".join(parts[i:j]) for i in range(len(parts)) for j in range(i + 2, len(parts) + 1))
 
