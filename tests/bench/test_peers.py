@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
 from bench import peers, unseen
 
 
@@ -29,11 +32,11 @@ def test_figures_of_a_model_that_ends_its_process_are_a_sentence() -> None:
     assert peers._in_child(_raised, "any") == "ValueError: no such thing"
 
 
-def _ended(name: str) -> peers.Iterator[peers.Seconds]:
-    peers.os._exit(3)
+def _ended(name: str) -> Iterator[peers.Seconds]:
+    os._exit(3)
     yield {}
 
 
-def _raised(name: str) -> peers.Iterator[peers.Seconds]:
+def _raised(name: str) -> Iterator[peers.Seconds]:
     raise ValueError("no such thing")
     yield {}

@@ -18,7 +18,7 @@ import pickle
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -1303,7 +1303,7 @@ def attention_with_a_score_of_the_users() -> Any:
         q = self.fc(x)[None, None].detach()  # on the CPU it gives no gradients
         slope = self.fc.bias[0].detach()
         out = flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score + slope * (i - j))
-        return out[0, 0]  # type: ignore[index, call-overload]
+        return out[0, 0]
 
     return body
 
@@ -1392,7 +1392,7 @@ def scaled_by(x: Tensor, factor: Tensor) -> Iterator[Tensor]:
 
 @attack("newer")
 def blocks_and_generators_that_yield() -> Any:
-    def halves(x: Tensor) -> Iterator[Tensor]:
+    def halves(x: Tensor) -> Generator[Tensor, Tensor | None, None]:
         for _ in range(2):
             got = yield x
             x = x / 2 if got is None else x + got

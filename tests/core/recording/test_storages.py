@@ -59,14 +59,16 @@ class Block(nn.Module):
         del q, k, v, heads, y
         kept = torch.zeros_like(x)
         kept[:, 0] = x[:, 0]
-        return x + self.drop(self.mlp(self.norm(x))).mul_(0.5) + kept
+        out: Tensor = x + self.drop(self.mlp(self.norm(x))).mul_(0.5) + kept
+        return out
 
 
 def alive(run: Callable[[], object]) -> list[tuple[str, int]]:
     gc.collect()
     with Alive() as seen:
         run()
-    return seen.seen
+    found: list[tuple[str, int]] = seen.seen
+    return found
 
 
 def test_memory_that_is_alive_is_that_of_the_forward_and_the_copied_inputs() -> None:
