@@ -39,7 +39,6 @@ class LineProcess:
         self._reader: threading.Thread | None = None
         """Begins with the first question: between the start and that, other code may fork this process."""
 
-
     def send(self, job: Mapping[str, Any]) -> None:
         """Send a line; raises EOFError if the process ended."""
         assert self._process.stdin is not None

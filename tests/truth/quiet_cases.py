@@ -228,6 +228,13 @@ class FlexAttention(nn.Module):
         return self.act(attends(q, q * 1.5, q))
 
 
+@case("in:q -> /mean -> /flex_attention -> out; in:q -> /flex_attention", numbers(1, 2, 16, 8))
+class FlexAttentionWithAScoreOfItsOwn(nn.Module):
+    def forward(self, q: Tensor) -> Any:
+        slope = q.mean()
+        return attends(q, q, q, score_mod=lambda score, b, h, i, j: score + slope * (i - j))
+
+
 @case("in:q -> /flex_attention -> out", numbers(1, 2, 16, 8))
 class FlexAttentionWithMask(nn.Module):
     def forward(self, q: Tensor) -> Any:

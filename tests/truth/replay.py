@@ -11,6 +11,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import CellType, FunctionType
 from typing import Any
 
 import torch
@@ -242,6 +243,11 @@ def replaced(obj: Any, change: Callable[[Any], Any]) -> Any:
         return {key: replaced(item, change) for key, item in obj.items()}
     if type(obj) is slice:
         return slice(*(replaced(item, change) for item in (obj.start, obj.stop, obj.step)))
+    if type(obj) is FunctionType and any(
+        isinstance(cell.cell_contents, (Tensor, Slot, Part)) for cell in obj.__closure__ or ()
+    ):
+        cells = (CellType(change(cell.cell_contents)) for cell in obj.__closure__ or ())
+        return FunctionType(obj.__code__, obj.__globals__, obj.__name__, obj.__defaults__, tuple(cells))
     return change(obj)
 
 

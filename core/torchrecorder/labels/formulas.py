@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
-from functools import cached_property
+from collections.abc import Collection
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.view import Span
+from torchrecorder.labels.operands import name_of, origin, own_name
+from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
@@ -27,6 +27,7 @@ _SWITCHES = names("True False None")
 _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NAMES = {"scaled_dot_product_attention": "attention"}
+_NAMELESS = "(·)"
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
 
 
@@ -34,9 +35,20 @@ _ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
 """What a reader takes for granted between the ops that tell something."""
 
 
-def in_short(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
-    """Formula of ops that are drawn as one; if it is too long, `10 operations: softmax ×2, bmm ×2, max`."""
-    written = formula(graph, ops, last, limit)
+def in_short(graph: Graph, node: Node, limit: int, base: int = 0) -> str:
+    """Formula of ops that are drawn as one; without words for it, `10 operations: softmax ×2, bmm ×2, max`."""
+    ops = node.ops
+    written = formula(graph, ops, node.op or 0, limit, base)
+    reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
+    places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
+    twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
+    is_turn = any(op.call == twin.call and op.attrs != twin.attrs for op, twin in twins)
+    index = [span.values for span in node.spans if span.name == INDEX]
+    for said, here in index:
+        written = written.replace(f"[{here.strip('()')}]", f"[{said.strip('()')}]")
+    own = {graph.ops[op].name for op in ops}
+    if (is_turn and not index) or any(span.name in own for span in node.spans):
+        written = ""  # another one in each turn
     if written and "…" not in written:
         return written
     counted = Counter(plain(graph.ops[op].name) for op in sorted(ops))
@@ -51,45 +63,24 @@ def last_telling(graph: Graph, ops: Collection[int]) -> str:
     return spoken(next((name for name in reversed(called) if name not in _ARITHMETIC), called[-1]))
 
 
-def of_all(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
-    """A formula with all values of a number that is another one elsewhere, `x × 64, 16`, and the other spans."""
-    rest = []
-    for span in spans:
-        if span.name == INDEX:
-            text = text.replace(*(f"[{index.strip('()')}]" for index in reversed(span.values)))
-            continue
-        sign = SYMBOLS.get(plain(span.name), "")
-        number = f"{sign} {_short(span.values[0])}"
-        if sign and text.endswith(number):
-            text = text.removesuffix(number) + f"{sign} {', '.join(map(_short, span.values))}"
-        else:
-            rest.append(span)
-    return text, rest
+def formula(graph: Graph, ops: Collection[int], last: int, limit: int, base: int = 0) -> str:
+    """Formula of the last of some ops, in terms of what they read; empty if it is longer than the limit.
 
-
-def formula(graph: Graph, ops: Collection[int], last: int, limit: int) -> str:
-    """Formula of the last of some ops, in terms of what they read; empty if it is longer than the limit."""
+    `(·)` is what has no name, and a `…` what is more than one such thing, or has the name of another.
+    """
     if len(ops) > limit:  # each takes a character at least, and the writer follows them from one to the next
         return ""
-    text, _ = _FormulaWriter(graph, ops, limit).of_op(graph.ops[last])
+    text, _ = _FormulaWriter(graph, ops, limit, base).of_op(graph.ops[last])
     return text if len(text) <= limit else ""
 
 
 class _FormulaWriter:
-    def __init__(self, graph: Graph, ops: Collection[int], limit: int) -> None:
-        self.graph, self.ops, self.limit = graph, frozenset(ops), limit
+    def __init__(self, graph: Graph, ops: Collection[int], limit: int, base: int) -> None:
+        self.graph, self.ops, self.limit, self.base = graph, frozenset(ops), limit, base
         self._known: dict[int, tuple[str, int]] = {}
         """By value its text, and how strongly that holds together."""
-
-    @cached_property
-    def _named(self) -> dict[int, str]:
-        """By value the last name of the layer that gave it."""
-        named: dict[int, str] = {}
-        for call in self.graph.calls[1:]:
-            *around, name = call.module.split(".")[-2:]
-            name = ".".join((*around, name)) if name.isdigit() else name  # `linears.0`
-            named.update(dict.fromkeys(call.outputs.values(), name))
-        return named
+        self._values: dict[str, int] = {}
+        """By name the tensor that has it."""
 
     def of_op(self, op: Op) -> tuple[str, int]:
         name, (given, named) = plain(op.name), self._arguments(op)
@@ -111,11 +102,12 @@ class _FormulaWriter:
         if name == "getitem":
             return f"{self._held(given[0], _TIGHT)}[{', '.join(text.strip('()') for text in texts[1:])}]", _TIGHT
         texts += [f"{key}={_short(value)}" for key, value in named.items()]
-        return f"{_NAMES.get(name, name)}({', '.join(texts)})", _TIGHT
+        inner = ", ".join(text.strip("()") if text == _NAMELESS else text for text in texts)
+        return f"{_NAMES.get(name, name)}({inner})", _TIGHT
 
     def _arguments(self, op: Op) -> tuple[list[tuple[str, int]], dict[str, str]]:
         """The arguments in their order, numbers in their places among the tensors, and those that are named."""
-        name, tensors = plain(op.name), [self._of_value(value) for value in op.inputs]
+        name, tensors = plain(op.name), [self._of_value(value, op) for value in op.inputs]
         said = {key: value for key, value in op.attrs.items() if key not in _UNSAID and value not in _SWITCHES}
         if name in JOINS or name in WEIGHTED:
             return tensors, {}
@@ -135,31 +127,31 @@ class _FormulaWriter:
         text, own = side
         return text if own >= binds else f"({text})"
 
-    def _of_value(self, value: int) -> tuple[str, int]:
+    def _of_value(self, value: int, reader: Op) -> tuple[str, int]:
         if value not in self._known:
             self._known[value] = "…", _TIGHT  # for what is too long, and in place of a circle
-            text, binds = self._written(value)
+            text, binds = self._written(value, reader)
             self._known[value] = (text, binds) if len(text) <= self.limit else ("…", _TIGHT)
         return self._known[value]
 
-    def _written(self, value: int) -> tuple[str, int]:
+    def _written(self, value: int, reader: Op) -> tuple[str, int]:
         row = self.graph.values[value]
         op = None if row.producer is None else self.graph.ops[row.producer]
-        if op is not None and op.id in self.ops and op.name not in SHAPING | PIECES and op.kind != "pass":
+        is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass")
+        if op is not None and op.id in self.ops and not is_move:
             return self.of_op(op)
-        if value in self._named and (op is None or op.kind != "pass"):
-            return self._named[value], _TIGHT
-        if op is None:
-            return (row.name or row.kind).rpartition(".")[2], _TIGHT
-        if op.name in SHAPING or op.name in PIECES or op.kind == "pass":
-            text, binds = self._of_value(op.inputs[0])
-            if self._is_turned(op):
-                return f"{self._held((text, binds), _TIGHT)}ᵀ", _TIGHT
-            if kind := self._rounded_to(op):
-                return f"{kind}({text})", _TIGHT
-            is_piece = op.name in PIECES and len(op.outputs) > 1
-            return (f"{self._held((text, binds), _TIGHT)}[{row.index}]", _TIGHT) if is_piece else (text, binds)
-        return self.graph.variable(op) or plain(op.name), _TIGHT
+        name = own_name(self.graph, value, reader, self.base)
+        if name or op is None or not is_move:
+            name = name or name_of(self.graph, value, reader, self.base) or _NAMELESS
+            is_free = self._values.setdefault(name, origin(self.graph, value)) == origin(self.graph, value)
+            return name if is_free else "…", _TIGHT
+        text, binds = self._of_value(op.inputs[0], reader)
+        if self._is_turned(op):
+            return f"{self._held((text, binds), _TIGHT)}ᵀ", _TIGHT
+        if kind := self._rounded_to(op):
+            return f"{kind}({text})", _TIGHT
+        is_piece = op.name in PIECES and len(op.outputs) > 1
+        return (f"{self._held((text, binds), _TIGHT)}[{row.index}]", _TIGHT) if is_piece else (text, binds)
 
     def _rounded_to(self, op: Op) -> str:
         """The dtype, if it makes integers of numbers that need not be any."""

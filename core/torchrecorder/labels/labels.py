@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import groupby, takewhile
 from math import prod
 
-from torchrecorder.graph import Module, symbolic
+from torchrecorder.graph import Module, Op, symbolic
 from torchrecorder.graph.batch import lost
-from torchrecorder.labels.formulas import in_short, last_telling, of_all
+from torchrecorder.labels.formulas import in_short, last_telling
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -32,8 +32,8 @@ from torchrecorder.labels.operands import Operands, with_operands
 from torchrecorder.labels.summaries import among, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
-from torchrecorder.view.differences import values_of
-from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain, spoken
+from torchrecorder.view.differences import INDEX, values_of
+from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
@@ -82,8 +82,6 @@ class Labels:
         cls = f"({cls})" if " + " in cls else cls
         cls = "" if box.period > 1 and len(cls) > MAX_NAME else cls  # they stand in it
         facts = [self._params(module, box), self._not_run(box), self._flops(box.calls)] if box.period == 1 else []
-        if not name and not cls and box.repetition == "series":
-            return f"each of {box.repeat} layers"
         # an entry of a list has no class but the list
         name, cls = ("" if name == cls else clean(name, MAX_NAME)), "" if name.split(".")[:-1][-1:] == [cls] else cls
         room = MAX_TITLE - len(name) - 3
@@ -108,7 +106,11 @@ class Labels:
         if node.kind == "function":
             if node.op is None:
                 return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
-            text, spans = of_all(in_short(self.graph, node.ops, node.op, MAX_LINE), node.spans)
+            text, own = (
+                in_short(self.graph, node, MAX_LINE, self._operands.base(node)),
+                {self.graph.ops[op].name for op in node.ops},
+            )
+            spans = [span for span in node.spans if span.name not in {INDEX, *own}]
             is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
             name = last_telling(self.graph, node.ops) if is_sign else spoken(node.name)
             return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_LINE))
@@ -116,6 +118,8 @@ class Labels:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op, node.spans, self._operands.said(whole or node, op))
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
+            if weight := self._weight_of(node, op):  # `attn.in_proj_weight`, `linear 8→24`
+                label = Label(clean(weight, MAX_NAME), f"{label.name} {label.line}".strip())
             return Label(label.name, " · ".join(filter(None, (label.line, *self._tied(node), work))), label.is_sign)
         if node.kind == "gap":
             thing = "steps" if len(node.calls) < node.size else "layers"
@@ -165,7 +169,7 @@ class Labels:
         else:
             long = node.inset or among(values_of(node.spans, "class")) or self._contents(call.id) or cls
             facts = (*settings(node.spans), self._params(module, node))
-            words = filter(None, (*before, long, self._experts(call.id), *lights))
+            words = filter(None, (*before, long, *lights))
             parts = [*_repeated(" · ".join(words), node), *facts]
         is_long = bool(node.spans or node.parts or node.differs) or "settings" in self.show or " · " in long
         limit = MAX_DIFFERING if is_long else MAX_LINE
@@ -212,34 +216,15 @@ class Labels:
                 paths["op", op.id] = paths["call", op.call] = path
         return paths
 
-    def _experts(self, call: int) -> str:
-        """`8 experts` for weights of three axes beside a choice of the best, `top 2` for the choice."""
-        if call in self._top:
-            return f"top {self._top[call]}" if self._top[call] else ""
-        row = self.graph.calls[call]
-        if row.parent not in self._top:
+    def _weight_of(self, node: Node, op: Op) -> str:
+        """The parameter that a layer written as an op reads, or the layer whose it is; empty if that tells nothing."""
+        weight = (
+            self.graph.values[op.inputs[1]] if op_kind(op.name) in ("linear", "conv") and len(op.inputs) > 1 else None
+        )
+        if weight is None or weight.kind != "param" or self._tied(node):
             return ""
-        sizes = {shape[0] for shape in self._stacked.get(row.module, ())}
-        return f"{sizes.pop()} experts" if len(sizes) == 1 else ""
-
-    @cached_property
-    def _top(self) -> dict[int, str]:
-        """By call the numbers of things that ops in it choose: `8, 16`; nothing if one is not known."""
-        numbers: dict[int, dict[str, None]] = {}
-        for op in self.graph.ops:
-            number = op.attrs.get("1") or op.attrs.get("k", "")
-            for around in self.graph.around(op.call) if op.name == "topk" else ():
-                numbers.setdefault(around.id, {})[number] = None
-        return {call: ", ".join(own) if all(map(str.isdigit, own)) else "" for call, own in numbers.items()}
-
-    @cached_property
-    def _stacked(self) -> dict[str, list[tuple[int | str, ...]]]:
-        """By module the shapes of its own parameters of three axes."""
-        shapes: dict[str, list[tuple[int | str, ...]]] = {}
-        for value in self.graph.values:
-            if value.kind == "param" and value.meta is not None and len(value.meta.shape) == 3 and value.name:
-                shapes.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
-        return shapes
+        name = relative(weight.name or "", self._path(node.box)).removesuffix(".weight")
+        return "" if name == "weight" else _shortened(name)
 
     def _lights(self, node: Node) -> tuple[list[str], list[str]]:
         """The classes of the parts before and behind the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""
@@ -348,8 +333,9 @@ class Labels:
 
     def _again(self, module: Module, thing: Box | Node) -> str:
         """`2 of 5 · shared` if its module has other calls that are drawn elsewhere; no number if one is many."""
-        things = self._things_of.get(module.fqn, [])
-        if len({*thing.calls}) > 1 or module.fqn not in self._shared or thing not in things:
+        things, paths = self._things_of.get(module.fqn, []), {self.graph.calls[call].module for call in thing.calls}
+        is_all = all(path in self._shared and self._things_of[path] == things for path in paths)
+        if not is_all or thing not in things or (len(paths) == 1 and len({*thing.calls}) > 1):
             return ""
         n_calls = sum(row.module == module.fqn for row in self.graph.calls)
         return f"{1 + things.index(thing)} of {len(things)} · shared" if n_calls == len(things) else "shared"

@@ -138,8 +138,8 @@ def size(number: int) -> str:
 
 
 def tensor(meta: TensorMeta | None, show: Collection[str]) -> str:
-    """The shape of a tensor, with its type and size if asked for."""
-    if meta is None:
+    """The shape of a tensor, with its type and size if asked for; empty of one that holds nothing."""
+    if meta is None or 0 in meta.shape:
         return ""
     memory = "memory" in show and meta.nbytes
     facts = (meta.dtype if "dtypes" in show else "", size(meta.nbytes or 0) if memory else "")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.operands import COMPARED, MADE, UNNAMED, name_of, with_operands
+from torchrecorder.labels.operands import COMPARED, name_of, with_operands
 from torchrecorder.labels.summaries import among, setting
 from torchrecorder.view import Span
 from torchrecorder.view.differences import INDEX, values_of
@@ -17,7 +17,7 @@ from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
 _MAX_INDEX = 26
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
-_TENSOR = re.compile(r"\btensor\b")
+_TENSOR = re.compile(r"\b(tensor)\b")
 
 
 class Label(NamedTuple):
@@ -38,9 +38,10 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     if names := values_of(spans, ""):
         return Label(clean(with_operands(op, others or {}, among([*map(spoken, names)])), MAX_NAME))
     index = values_of(spans, INDEX)
-    if name == "getitem" and len(spans) == 1 and not index:
+    if name in ("getitem", "setitem") and len(spans) == 1 and not index:
         axes = zip(*(_bare(value).split(", ") for value in spans[0].values), strict=False)
-        return Label(f"[{clean(', '.join(' … '.join(dict.fromkeys((of[0], of[-1]))) for of in axes), _MAX_INDEX)}]")
+        at = clean(", ".join(" … ".join(dict.fromkeys((of[0], of[-1]))) for of in axes), _MAX_INDEX)
+        return Label(f"write [{at}]" if name == "setitem" else f"[{at}]")
     called = with_operands(op, others or {})
     if spans and not index:
         facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
@@ -59,7 +60,8 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     if name in ("getitem", "setitem"):
         number = op.attrs.get("2", "")
         what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""
-        return Label(f"{what}[{clean(_bare(index[0]) if index else _index(graph, op), _MAX_INDEX)}]")
+        at = clean(_bare(index[0]) if index else _index(graph, op), _MAX_INDEX)
+        return Label(f"{what}[{at}]" if at else what.removesuffix("at ").strip() or "index")
     return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(_weight(graph, op), MAX_LINE))
 
 
@@ -76,13 +78,13 @@ def _weight(graph: Graph, op: Op) -> str:
 
 
 def _index(graph: Graph, op: Op) -> str:
-    """`:, 0` for the index `(:, 0)`, with names for the tensors in it: `:, context`."""
+    """`:, 0` for the index `(:, 0)`, with names for the tensors in it: `:, context`; empty if one has none."""
     given = op.inputs[1:] if plain(op.name) == "getitem" else op.inputs[1:-1] or op.inputs[1:]
     names = [name_of(graph, value, op) for value in given]
-    names = ["…" if name in (UNNAMED, *MADE) else name for name in names]
     text = _bare(op.attrs.get("1", "")) or ", ".join(["tensor"] * len(names[:1]))
     rest: Iterator[str] = iter(names)
-    return _TENSOR.sub(lambda _: next(rest, "…"), text) or "…"
+    texts = [next(rest, "") if part == "tensor" else part for part in _TENSOR.split(text)]
+    return "".join(texts) if all(texts[1::2]) else ""
 
 
 def _bare(text: str) -> str:

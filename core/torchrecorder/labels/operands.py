@@ -1,14 +1,14 @@
 """Names of what an op reads beside its lines: the mask of a `masked_fill`, the positions that are added.
 
-An op of two tensors may have one line: the other tensor is not drawn, since no data has a part in it, or both come from
-one node. Then its node names the other: by its input or buffer, the variable or argument that holds it, the function or
-layer that made it; or it says what the two take of the one: `[:, 1:] − [:, :-1]`, `+ its transpose`.
+An op of two tensors may have one line: the other tensor is not drawn, since no data has a part in it. Then its node
+names the other as the source does: by its input or buffer, the variable or argument that holds it, or the layer that
+gave it; or it says nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 
@@ -18,7 +18,7 @@ from torchrecorder.view import Edge, Node, View
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
-from torchrecorder.view.op_families import INDEXING, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
+from torchrecorder.view.op_families import INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
 from torchrecorder.view.tree import CallTree
 
 _MAX_NAME = 24
@@ -28,15 +28,9 @@ _OTHERS |= INDEXING - {"gather"}
 """Ops that say what else they read in words of their own, or whose name says it."""
 COMPARED = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 _NEGATED = names("bitwise_not logical_not invert")
-_TURNED = names("transpose t T mT H mH adjoint swapaxes permute")
-_PAIRS = SYMBOLS.keys() | {"masked_fill", "where", "gather"}
-"""Ops that say nothing without their other tensor."""
 _SIDED = names("sub div matmul bmm mm")
 """Signs that mind which side is which."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
-UNNAMED = "constant"
-MADE = ("zeros", "ones", "arange", "eye")
-"""Tensors that are known by the op that makes them."""
 _MOST = 2
 """Tensors that are named at a node."""
 _Step = tuple[int, Op | None]
@@ -49,24 +43,13 @@ class Operands:
 
     def said(self, node: Node, op: Op) -> dict[int, str]:
         """By position among the tensors that an op reads, the words of those that no line brings."""
-        if plain(op.name) in SYMBOLS and len(op.inputs) == 1 and not op.attrs.keys() & {"0", "1", "other"}:
-            return {1: "itself"}
         if len(op.inputs) < 2 or op.name in SHAPED_LIKE or plain(op.name) in _OTHERS:
             return {}
         edges = self._edges.get(node.id, [])
         away = [i for i in self._away(node, op, edges) if i not in {*self._carried(op, edges)}]
         away = away[: max(len(op.inputs) - len({edge.tail for edge in edges}), 0)]
-        if away:
-            base = self._base(node)
-            words = {i: clean(name_of(self.graph, op.inputs[i], op, base), _MAX_NAME) for i in away}
-            is_told = UNNAMED not in words.values() or (plain(op.name) in _PAIRS and len(edges) < _MOST)
-            return words if is_told and len(words) <= _MOST else {}
-        is_named = any(part.kind != "op" for part in node.parts[1:])
-        if is_named or len(edges) != 1 or edges[0].part:
-            return {}
-        if plain(op.name) in JOINS:
-            return self._of_parts(op)
-        return self._of_one(op) if len(op.inputs) == _MOST and plain(op.name) in _PAIRS else {}
+        words = {i: clean(name_of(self.graph, op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
+        return words if all(words.values()) and len(words) <= _MOST else {}
 
     def position(self, first: Node, data: Node) -> int:
         """The position of a parameter or buffer among the tensors that an op reads."""
@@ -115,80 +98,62 @@ class Operands:
                 owners.setdefault(op, set()).add(id_)
         return owners
 
-    def _base(self, node: Node) -> int:
+    def base(self, node: Node) -> int:
         """The call whose arguments have names that hold for all that the node stands for."""
         around = [*boxes_around(self.view.boxes, node.box)]
         drawn = next((box for box in around if box.repeat > 1 and not box.around), around[-1] if around else None)
         return drawn.calls[0] if drawn is not None and drawn.calls else 0
 
-    def _of_one(self, op: Op) -> dict[int, str]:
-        """What an op takes of one node as its two sides."""
-        left, right = (_way(self.graph, value) for value in op.inputs)
-        if left[-1] == right[-1]:
-            parts = [self._part(way) for way in (left, right)]
-            if parts[0] != parts[1]:
-                return dict(enumerate(parts))
-            n_turned = sum(step.name in _TURNED for way in (left, right) for _, step in way[:-1] if step is not None)
-            return {1: "its transpose" if n_turned % 2 else "itself"}
-        named = [
-            next(filter(None, (self.graph.variable(step) for _, step in way if step)), "") for way in (left, right)
-        ]
-        return dict(enumerate(named)) if all(named) and named[0] != named[1] else {1: "both"}
-
-    def _of_parts(self, op: Op) -> dict[int, str]:
-        """The number of parts of one tensor that are put beside one another."""
-        makers = {self.graph.values[value].producer for value in op.inputs}
-        split = self.graph.ops[maker] if len(makers) == 1 and (maker := makers.pop()) is not None else None
-        is_split = split is not None and split.name in PIECES and len(op.inputs) == len(split.outputs)
-        return {0: "both halves" if len(op.inputs) == _MOST else f"{len(op.inputs)} parts"} if is_split else {}
-
-    def _part(self, way: Sequence[_Step]) -> str:
-        """The part of a tensor at the end of a way, as the code has it: `[:, 1:]`, `1 of 3`."""
-        words = []
-        for value, op in way[:-1]:
-            if op is not None and op.name == "getitem":
-                words.append(f"[{op.attrs.get('1', '').strip('()')}]")
-            elif op is not None and op.name in PIECES and len(op.outputs) > 1:
-                words.append(f"{self.graph.values[value].index + 1} of {len(op.outputs)}")
-        return " ".join(reversed(words))
-
 
 def name_of(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
-    """A name of a tensor for the reader of an op.
+    """A name of a tensor for the reader of an op, which the source has there; empty if there is none.
 
-    That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer or function behind it.
+    That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer that gave it. The name
+    of an op is none.
     """
-    way = _way(graph, value)
-    source, maker = way[-1]
-    inside = [*takewhile(lambda row: row.id != base, graph.around(reader.call))]
-    of_base, *others = [_arguments(graph.calls[base]), *(_arguments(row) for row in reversed(inside))]
-    variables = ((at, "" if op is None else graph.variable(op)) for at, op in way)
-    known = [
-        *((at, of_base.get(at, "")) for at, _ in way),
-        (source, _last(graph.values[source].name or "")),
-        *((at, name or next((own[at] for own in others if at in own), "")) for at, name in variables),
-    ]
-    for at, name in known:
-        if name:
-            return name + _entry(graph, way, at)
-    return UNNAMED if maker is None else _maker(graph, maker, reader, base)
+    way, of_base = _way(graph, value), _arguments(graph.calls[base])
+    known = [*((at, of_base.get(at, "")) for at, _ in way), (way[-1][0], _last(graph.values[way[-1][0]].name or ""))]
+    known += [(at, own_name(graph, at, reader, base)) for at, _ in way]
+    named = next(((at, name) for at, name in known if name), None)
+    return _maker(graph, way[-1][1], reader, base) if named is None else named[1] + _entry(graph, way, named[0])
 
 
-def _maker(graph: Graph, op: Op, reader: Op, base: int) -> str:
-    called, number = plain(op.name), op.attrs.get("1") or op.attrs.get("other", "")
-    if called in COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number):
-        return f"{name_of(graph, op.inputs[0], reader, base)} {COMPARED[called]} {number}"
-    if called in _NEGATED and op.inputs:
-        return f"not {name_of(graph, op.inputs[0], reader, base)}"
-    inside = {row.id for row in graph.around(reader.call)}
-    around = [row for row in graph.around(op.call) if row.id not in inside]
-    if around and (module := _last(around[-1].module)):
-        return module
-    known = {*frames_around(graph, reader.frame)}
-    frames = [frame for frame in frames_around(graph, op.frame) if frame not in known]
-    if frames:
-        return graph.frames[frames[-1]].short
-    return next((kind for kind in MADE if called.removeprefix("new_").startswith(kind)), UNNAMED)
+def own_name(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
+    """The name of a tensor itself, not of one that it was moved from."""
+    row, around = graph.values[value], [*graph.around(reader.call)]
+    op = None if row.producer is None else graph.ops[row.producer]
+    frames = {at for frame in (reader.frame, *(call.frame for call in around)) for at in frames_around(graph, frame)}
+    is_seen = op is not None and op.call in {call.id for call in around} and op.frame in {None, *frames}
+    variable = graph.variable(op) if op is not None and is_seen else ""  # not that of another function
+    inner = [*takewhile(lambda call: call.id != base, around)]
+    of_base, *arguments = (_arguments(call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
+    layer = _layer(graph, value, {call.id for call in around})
+    return next(filter(None, (of_base, _last(row.name or ""), variable, layer, *arguments)), "")
+
+
+def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
+    """The outermost layer that gave a tensor, `linears.0`; `attn[1]` if it gave several."""
+    made = graph.values[value].producer
+    op = None if made is None else graph.ops[made]
+    around = [] if op is None else [row for row in graph.around(op.call) if row.id not in inside]
+    paths = {at: path for row in around[-1:] for path, at in row.outputs.items()}
+    if op is None or value not in paths or (op.kind == "pass" and op.call == around[-1].id):  # a dropout is not drawn
+        return ""
+    *_, before, last = ("", *around[-1].module.split("."))
+    name = f"{before}.{last}" if before and last.isdigit() else last
+    return f"{name}[{paths[value]}]" if len(paths) > 1 else name
+
+
+def _maker(graph: Graph, op: Op | None, reader: Op, base: int) -> str:
+    """What was asked of a tensor that has a name: `not mask`, `lengths = 4`."""
+    called, number = ("", "") if op is None else (plain(op.name), op.attrs.get("1") or op.attrs.get("other", ""))
+    if op is not None and (
+        (called in COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number)) or (called in _NEGATED and op.inputs)
+    ):
+        name = name_of(graph, op.inputs[0], reader, base)
+        said = f"not {name}" if called in _NEGATED else f"{name} {COMPARED[called]} {number}"
+        return said if name else ""
+    return ""
 
 
 def _way(graph: Graph, value: int) -> list[_Step]:
@@ -201,6 +166,11 @@ def _way(graph: Graph, value: int) -> list[_Step]:
         if op is None or not op.inputs or not _moves(op):
             return way
         value = op.inputs[0]
+
+
+def origin(graph: Graph, value: int) -> int:
+    """The tensor that one was moved from."""
+    return _way(graph, value)[-1][0]
 
 
 def _moves(op: Op) -> bool:

@@ -64,7 +64,8 @@ def summary(
 
 def _joined(cls: str, facts: Sequence[str]) -> str:
     first, *others = [fact for fact in facts if fact] or [""]
-    return " · ".join([f"{cls} {first}".strip(), *others]).replace(" · /", " /")
+    step = " · stride " if " / " in first else " /"  # `3×3 / 5×5 · stride 2`
+    return " · ".join([f"{cls} {first}".strip(), *others]).replace(" · /", step)
 
 
 def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Span) -> list[str]:

@@ -208,7 +208,7 @@ def flags(labels: Labels, kind: str, thing: Box | Node, style: NodeStyle) -> lis
     states["decides"] = isinstance(thing, Node) and thing.decides
     marks = [thing.mark] if thing.mark else []
     shared = labels.shared(thing)
-    tags = [] if shared is None else [SHARED[shared % len(SHARED)]]
+    tags = [*SHARED[shared : shared + 1]] if shared is not None else []  # beyond them the words alone tell
     return [kind, *(word for word, is_so in states.items() if is_so), *marks, *tags]
 
 

@@ -1,13 +1,14 @@
-"""The proof of words: repeats, numbers of parameters, what is chosen, operands beside a line, sizes on lines."""
+"""The proof of what is said: names, repeats, numbers of parameters, sizes on lines."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrecorder.graph import Graph, Op, symbolic
+from torchrecorder.proof import words as names
 
 if TYPE_CHECKING:
     from torchrecorder.layout.model import Layout
@@ -18,14 +19,8 @@ _TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled |\beach of )(\d+)(?=\s|$)|(?:^|\s)(
 _PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
 _REST = re.compile(r"([\d.]+)(?: ([kMBT]))? not run\b")
 _THOUSANDS = "kMBT"
-_TOP = re.compile(r"\btop (\d+(?:, \d+)*)")
 _SIZE = r"(?:\d+|\d*N(?:/\d+)?)"
 _SHAPE = re.compile(rf"{_SIZE}(?:×{_SIZE})*(?= · |$)")
-_SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "truediv": "÷", "matmul": "@", "bmm": "@", "mm": "@"}
-_OTHERS = frozenset(("masked_fill", "where", "gather"))
-_WORDS = frozenset(("its", "transpose", "itself", "both", "constant", "not", "of", "zeros", "ones"))
-"""What may be said in place of the name of what an op reads."""
-_NAME = re.compile(r"[^\W\d]\w*…?")
 
 
 def faults(view: View, letter: str, layout: Layout) -> Iterator[str]:
@@ -37,21 +32,13 @@ def faults(view: View, letter: str, layout: Layout) -> Iterator[str]:
         if node.kind == "call":
             yield from _numbers(view.graph, node, said.get(f"{letter}{node.id}", ""))
     yield from _shapes(view, letter, layout)
-    yield from _operands(view, letter, said)
-    for node in view.nodes:
-        words = said.get(f"{letter}{node.id}", "")
-        if node.kind == "call" and (match := _TOP.search(words)):
-            ops = (op for op in view.graph.ops if op.name == "topk")
-            inside = (op for op in ops if any(row.id == node.calls[0] for row in view.graph.around(op.call)))
-            chosen = {op.attrs.get("k") or op.attrs.get("1", "") for op in inside}
-            if chosen != {*match[1].split(", ")}:
-                yield f"“{words}” says top {match[1]}, and its layers choose {', '.join(sorted(chosen))}"
+    yield from names.faults(view, letter, _words_of(layout, " · "))
 
 
-def _words_of(layout: Layout) -> dict[str, str]:
+def _words_of(layout: Layout, between: str = " ") -> dict[str, str]:
     """By key of a node or box the words that stand at it, but for those of a styler."""
     unstyled = (figure for figure in (*layout.nodes, *layout.boxes) if figure.style.label is None)
-    said = {figure.key: " ".join(word.text for word in figure.words) for figure in unstyled}
+    said = {figure.key: between.join(word.text for word in figure.words) for figure in unstyled}
     for title in layout.titles or ():
         if title.key in said:
             said[title.key] += f" {title.word.text}"
@@ -104,58 +91,6 @@ def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
                 read[row.id] |= _read(graph, op)
     names = [name for sizes in read.values() for name in sizes]
     return [sum(sizes.values()) for sizes in read.values()] if len(names) == len({*names}) else []
-
-
-def _operands(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
-    """Sentences on ops of two tensors with one line that do not say what the other is, or say what it is not."""
-    graph = view.graph
-    arguments: dict[int, list[str]] = {}
-    for call in graph.calls:
-        for path, value in call.inputs.items():
-            arguments.setdefault(value, []).append(path)
-    heads: dict[int, list[str]] = {}
-    for edge in view.edges:
-        heads.setdefault(edge.head, []).append(edge.part)
-    for node in view.nodes:
-        first = node.parts[0] if node.parts else node
-        words, lines = said.get(f"{letter}{node.id}", ""), heads.get(node.id, [])
-        if node.kind != "op" or first.op is None or not words or len(lines) != 1 or lines[0]:
-            continue
-        op = graph.ops[first.op]
-        name = op.name.strip("_")
-        n_full = sum(0 not in graph.values[value].shape for value in op.inputs)
-        is_of_two = n_full > 1 or (len(op.inputs) == 1 and name in _SIGNS and not op.attrs)
-        if (name not in _SIGNS and name not in _OTHERS) or not is_of_two:
-            continue
-        rest = words.split(" · ")[0].replace(_SIGNS.get(name, name), "", 1).strip()
-        known = _WORDS | {*_names(graph, op, arguments)}
-        cut = (word for word in _NAME.findall(rest) if word not in known)
-        wrong = [word for word in cut if word[-1] != "…" or not any(name.startswith(word[:-1]) for name in known)]
-        if not rest:
-            yield f"“{words}” at node {letter}{node.id} does not say what {op.name} reads beside its line"
-        elif wrong:
-            yield f"“{words}” at node {letter}{node.id} names {wrong[0]}, which {op.name} does not read"
-
-
-def _names(graph: Graph, op: Op, given: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    """All names of what an op reads: of inputs, variables, arguments, and of the layers and functions behind them."""
-    pending, seen = [*op.inputs], set[int]()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        row = graph.values[value]
-        yield from (part for path in (row.name or "", *given.get(value, ())) for part in path.split("."))
-        if row.producer is not None:
-            maker = graph.ops[row.producer]
-            yield from (graph.variable(maker), maker.name)
-            yield from (part for call in graph.around(maker.call) for part in call.module.split("."))
-            frame = maker.frame
-            while frame is not None:
-                yield graph.frames[frame].short
-                frame = graph.frames[frame].parent
-            pending += maker.inputs
 
 
 def _shapes(view: View, letter: str, layout: Layout) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from torchrecorder.graph.model import Graph, Op
 
-_MOVES = frozenset(
+MOVES = frozenset(
     """
     view _unsafe_view view_as reshape reshape_as _reshape_alias permute transpose t T mT H mH adjoint swapaxes swapdims
     movedim moveaxis expand expand_as broadcast_to repeat tile flatten unflatten ravel squeeze unsqueeze slice select
@@ -172,9 +172,9 @@ class GraphFacts:
         always = op.kind == "pass" or (self._with_kernels and not kernels and op.name not in _JOINS)
         names = kernels or [op.name]
         plain = [name.removesuffix("_") if name != "copy_" else name for name in names]
-        of_one = all(name in _MOVES or name in _JOINS or name in _SAME or name == "getitem" for name in plain)
+        of_one = all(name in MOVES or name in _JOINS or name in _SAME or name == "getitem" for name in plain)
         same = [name for name in plain if name in _SAME]
-        return always, of_one, all(name in _MOVES for name in names), same
+        return always, of_one, all(name in MOVES for name in names), same
 
     def _changes_nothing(self, op: Op, kernel: str) -> bool:
         number = op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0") or ""

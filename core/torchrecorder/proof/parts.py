@@ -7,7 +7,7 @@ different parts of one tensor, both edges have to say theirs; what an edge says 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import prod
 
@@ -31,6 +31,8 @@ _SPAN = re.compile(r"(\d+)(?:…(\d+))?")
 _COUNT = re.compile(r"(?:(\d+) − )?(\d*)(?<![a-z])t\b(?: \+ (\d+))?")
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
+_MOST = 2
+"""Parts that a line has to say; of more there may be no words."""
 _STATES = {
     **dict.fromkeys(("torch.nn.modules.rnn.GRU", "torch.nn.modules.rnn.RNN"), ("sequence", "h")),
     **{"torch.nn.modules.rnn.LSTM": ("sequence", "h", "c"), "torch.nn.modules.rnn.LSTMCell": ("h", "c")},
@@ -82,10 +84,11 @@ class PartsProof:
         if not is_end and not words and self._is_later_output(tail, head, tensors):
             yield Fault("flow", f"{name} carries an output beside others, and does not say which", calls)
         loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
-        turns = [(dict(turn).get(loop, 0), [*paths]) for by_turn in read for turn, paths in by_turn.items()]
+        turns = [(dict(turn).get(loop, 0), _largest(paths)) for by_turn in read for turn, paths in by_turn.items()]
         if words and not (turns and all(self._is_true(at_turn(words, turn), paths) for turn, paths in turns)):
             yield Fault("flow", f"{name} does not carry {words}", calls)
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
+        are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
 
@@ -176,8 +179,6 @@ class PartsProof:
     def _is_true(self, words: str, paths: Sequence[_Path]) -> bool:
         if () in paths:
             return False
-        if words.endswith(" parts"):
-            return words == f"{len({*map(self._named, paths)})} parts"
         if all(len(path) == 1 for path in paths) and self._are(words, [path[0] for path in paths]):
             return True
         apart = _APART.split(words)
@@ -227,6 +228,11 @@ class PartsProof:
         ends = [0, *accumulate(sizes)][step[1] : step[1] + 2]
         text = f"{ends[0] or ''}:{ends[1] if ends[1] != shape[axis] else ''}"
         yield from (f"[{':, ' * axis}{text}]", f"[..., {text}]")
+
+
+def _largest(paths: Collection[_Path]) -> list[_Path]:
+    """The ways to parts that are in no other of them."""
+    return [path for path in paths if not any(path[:n] in paths for n in range(1, len(path)))]
 
 
 def at_turn(words: str, turn: int) -> str:

@@ -44,6 +44,7 @@ _REARRANGING = {"t_", "transpose_", "swapaxes_", "swapdims_", "set_", "set_data"
 """Operations in place that may give a tensor other axes of the same sizes."""
 _OURS = str(Path(__file__).parent)
 _TENSOR: str = Tensor.__reduce_ex__.__code__.co_filename
+_FIXED_IDS = {id(None), id(FIXED)}
 _TIMES = 1009
 """How many batches the larger one holds: a prime, so that no size is a multiple of it by chance, and more than the
 numbers at which code cuts a batch."""
@@ -166,8 +167,10 @@ class BatchAxes:
         It looks long at an int of another class.
         """
         if not NO_SIZES.issuperset(map(type, args)):
-            args = [mapped(item, int.__index__) for item in args]
-        return func(*args, **{name: mapped(item, int.__index__) for name, item in kwargs.items()})
+            args = [item if type(item) in NO_SIZES else mapped(item, int.__index__) for item in args]
+        if not NO_SIZES.issuperset(map(type, kwargs.values())):
+            kwargs = {name: mapped(item, int.__index__) for name, item in kwargs.items()}
+        return func(*args, **kwargs)
 
     def learn(self, value: int, axes: Axes) -> None:
         """Keep where the batch is in a value."""
@@ -179,7 +182,7 @@ class BatchAxes:
 
     def follow(
         self, name: OpName, called: _Called, attrs: Mapping[str, str], given: Sequence[Tensor], read: Sequence[int],
-        made_as: Sequence[int],
+        made_as: Sequence[int], is_wrapped: bool,
     ) -> None:  # fmt: skip
         """Learn where the batch is in what an operation made of the tensors given to it."""
         origin, values, known = self._origin, self._values, self._known
@@ -194,16 +197,17 @@ class BatchAxes:
         sizes: Sequence[BatchSize] = ()
         if self.was_asked and not rule.is_of_shapes:
             _, args, kwargs, _ = called
-            sizes = sizes_in(*args, *kwargs.values())
-        is_fixed = not any(of is not None and of is not FIXED for of in axes)  # so is what is made of it
+            if not NO_SIZES.issuperset(map(type, items := (*args, *kwargs.values()))):
+                sizes = sizes_in(*items)
+        is_fixed = _FIXED_IDS.issuperset(map(id, axes))  # so is what is made of it
         if is_fixed and not sizes and (given or rule.way is not None):
             return
-        if running_transform() is not None:
+        if is_wrapped:
             self.unsure(made_as)
             return
         rows = values.rows
         key = (name, *map(id, axes), *[id(rows[value].meta) for value in (*read, *made_as)])
-        are_multiples = [size.origin is origin and size.is_multiple for size in sizes]
+        are_multiples = [size.origin is origin and size.is_multiple for size in sizes] if sizes else ()
         if not rule.is_of_shapes:
             key = (*key, origin.has_leaked, *attrs, *attrs.values(), *are_multiples)
         ruled = self._ruled.get(key)

@@ -77,7 +77,7 @@ class Calls:
 
             return wrapped
 
-        with replaced(threading.Thread, "start", noticed), replaced(ThreadPoolExecutor, "submit", noticed):
+        with replaced((threading.Thread, "start", noticed), (ThreadPoolExecutor, "submit", noticed)):
             yield
 
     def notes(self, unknown: dict[int, str]) -> Iterator[str]:

@@ -188,6 +188,8 @@ class CodeInfo(NamedTuple):
     """Whether what is further out is not asked: it runs a module, or the recording."""
     may_be_scope: bool
     """Whether it may run a module that no hook announces, or a custom autograd function."""
+    is_forward: bool
+    """Whether it is called so."""
     function: tuple[str, str] | None
     """Its name, and `file:line` of its definition, if a Graph keeps its runs as frames."""
     is_import: bool
@@ -198,7 +200,7 @@ class CodeInfo(NamedTuple):
     whole: OpName | None
     """What it is called, if it is a function of torch's that runs several operations and is one for its users."""
     is_looked_at: bool
-    """Whether it is any of the last six, which few are."""
+    """Whether it is any of the last seven, which few are."""
 
     def source(self, frame: FrameType) -> str:
         """`file:line` where one of its frames is."""
@@ -266,11 +268,8 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
     is_seen = is_user_file(filename) and not filename.startswith("<")
     file = import_path(filename, namespace) if is_seen else None
     is_end = code is CALL or code is HOOKED_CALL or (code.co_name == "run" and filename == _SESSION)
-    is_scope = (
-        code in (APPLY, torch.autograd.backward.__code__)
-        or filename == _CONTROL_FLOW
-        or (code.co_name == "forward" and code.co_argcount > 0)
-    )
+    is_forward = code.co_name == "forward" and code.co_argcount > 0
+    is_scope = code in (APPLY, torch.autograd.backward.__code__) or filename == _CONTROL_FLOW or is_forward
     named = file is not None and _is_named_function(code, namespace)
     function = (code.co_qualname.rpartition("<locals>.")[2], f"{file}:{code.co_firstlineno}") if named else None
     is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
@@ -278,7 +277,7 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
     home = _WHOLE.get((filename, code.co_name))
     whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
     is_looked_at = is_scope or named or is_import or is_checkpoint or is_init or whole is not None
-    facts = (is_end, is_scope, function, is_import, is_checkpoint, is_init, whole, is_looked_at)
+    facts = (is_end, is_scope, is_forward, function, is_import, is_checkpoint, is_init, whole, is_looked_at)
     return CodeInfo(namespace.get("__name__"), file, {}, {}, {}, *facts)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from torchrecorder.recording.isolation.substitutes import has_numbers
 from torchrecorder.running import torch_private
-from torchrecorder.running.nested import tensors_in
+from torchrecorder.running.nested import answer, tensors_in
 
 _OPERATORS = {"cond", "while_loop", "while_loop_stack_output", "map_impl", "scan", "associative_scan"}
 _WITHOUT_MODES = {"cond", "scan"}
@@ -25,6 +25,15 @@ _WITHOUT_MODES = {"cond", "scan"}
 def is_control_flow(func: object) -> bool:
     operator = torch_private.HIGHER_ORDER_CLASS.get()
     return operator is not None and isinstance(func, operator) and getattr(func, "__name__", "") in _OPERATORS
+
+
+def captured(func: object, args: Sequence[object]) -> list[Tensor]:
+    """Tensors that the functions close over which an operator of higher order is given; it may call them unseen."""
+    if not isinstance(func, torch_private.HIGHER_ORDER_CLASS.get() or ()):
+        return []
+    items = [item for arg in args for item in (arg if type(arg) is tuple else (arg,))]
+    cells = [cell for item in items for cell in getattr(item, "__closure__", None) or ()]
+    return tensors_in([answer(lambda cell=cell: cell.cell_contents, None) for cell in cells], [])  # type: ignore[misc]
 
 
 class Watched:

@@ -112,7 +112,7 @@ class KernelMode(_DispatchMode):  # type: ignore[misc]
 
     def __enter__(self) -> Any:
         if higher := torch_private.HIGHER_ORDER.get():
-            self._dispatch.append(replaced(higher[0], "dispatch", lambda original: _seen(original, *higher[1:])))
+            self._dispatch.append(replaced((higher[0], "dispatch", lambda original: _seen(original, *higher[1:]))))
             self._dispatch[-1].__enter__()
         entered = super().__enter__()
         self._log.depth = self._log.depth or _depth()
@@ -222,7 +222,7 @@ def detours(values: Values, ops: OpLog, journal: Journal) -> Iterator[None]:
         return reparametrize
 
     def construct() -> None:
-        constructor.enter_context(replaced(Tensor, "__new__", lambda original: staticmethod(constructing(original))))
+        constructor.enter_context(replaced((Tensor, "__new__", lambda original: staticmethod(constructing(original)))))
 
     def before_compiler() -> None:
         if ops.batch.is_enlarging and threading.get_ident() == thread:
@@ -233,10 +233,10 @@ def detours(values: Values, ops: OpLog, journal: Journal) -> Iterator[None]:
         construct()
         # The compiler takes the constructor for its own table when it is loaded, so torch's own has to be there then.
         stack.enter_context(OnImport("torch._dynamo", then=construct, first=before_compiler))
-        stack.enter_context(replaced(torch.utils, "swap_tensors", swapping))
+        changes: list[tuple[Any, str, Any]] = [(torch.utils, "swap_tensors", swapping)]
         if (stateless := torch_private.STATELESS.get()) is not None:
-            stack.enter_context(replaced(stateless, "_reparametrize_module", meeting))
+            changes.append((stateless, "_reparametrize_module", meeting))
         if (traces := torch_private.TRACES.get()) is not None:
-            for name in ("_trace_impl", "trace_module"):
-                stack.enter_context(replaced(traces, name, tracing))
-        yield
+            changes += [(traces, name, tracing) for name in ("_trace_impl", "trace_module")]
+        with replaced(*changes):
+            yield

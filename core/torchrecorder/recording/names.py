@@ -105,12 +105,15 @@ class Question(NamedTuple):
     tells: bool
     """Whether it tells the code, or other code, of more than sizes, or changes something."""
     is_of_sizes: bool
+    is_control_flow: bool
 
 
-def question_of(func: Callable[..., object]) -> Question:
+_TELLING = {*EXITS, *DECISIONS, *POINTERS, *LAYS_OPEN, *CHANGES_STATE, "__reduce_ex__"}
+
+
+def question_of(func: Callable[..., object], is_control_flow: bool) -> Question:
     name = getattr(func, "__name__", "")
-    tells = {*EXITS, *DECISIONS, *POINTERS, *LAYS_OPEN, *CHANGES_STATE, "__reduce_ex__"}
-    return Question(name, name in tells, func in SIZES)
+    return Question(name, name in _TELLING, func in SIZES, is_control_flow)
 
 
 def kernel_name(func: object) -> OpName:

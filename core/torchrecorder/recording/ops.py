@@ -19,7 +19,7 @@ from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.batch_axes import ABOUT_SIZES, BatchAxes
-from torchrecorder.recording.control_flow import Watched, computed, is_control_flow
+from torchrecorder.recording.control_flow import Watched, captured, computed, is_control_flow
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.substitutes import has_numbers
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
@@ -168,6 +168,7 @@ class OpLog:
         facts: Facts = (call or 0, frame, source, offset), "op", {}
         name = OpName(kind.__name__, f"{kind.__module__}.{kind.__qualname__}")
         self.batch.unsure(self._add(name, RunningOp(), parts, (), (tensor,), facts))
+        self._values.reads_are_own = False  # of the operation that reads it
 
     def facts(self, func: Callable[..., object]) -> Kernel:
         kernel = self.kernels[id(func)] = kernel_facts(func)
@@ -246,7 +247,7 @@ class OpLog:
     def _question(
         self, question: Question, func: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, object]
     ) -> object:
-        if is_control_flow(func):
+        if question.is_control_flow:
             return self._control_flow(func, args, kwargs)
         if func in _BACKWARD:  # each kernel of it is an operation, as those of `torch.autograd.grad` are
             return func(*args, **kwargs)
@@ -303,10 +304,11 @@ class OpLog:
         given = tensors_in(args[:1] if name.name == "deepcopy" else args, [])
         if kwargs:
             tensors_in(kwargs.values(), given)
-        if given:
+        is_wrapped = running_transform() is not None
+        if given and (is_wrapped or running.given is not None):
             given = innermost(given) if running.given is None else running.given
         overwritten = _overwritten(name, given, running.written) if running.written or name.name == "set_data" else ()
-        fresh = self._fresh(given, out)
+        fresh = self._fresh(given, out, is_wrapped)
         if name.name == "set_" and len(given) == 1 and self._values.moved(given[0]):  # to the memory of another one
             return
         if not fresh and not overwritten:
@@ -326,7 +328,7 @@ class OpLog:
         facts = place, kind, attributes(args, kwargs)
         if whole is not None:
             self._whole = Whole(*whole, name, running, facts)
-            self._take_part(self._whole, given, fresh)
+            self._take_part(self._whole, [*given, *captured(running.func, args)], fresh)
             return
         before = self.batch.before(name, overwritten) if overwritten else ()
         outputs = self._add(name, running, given, overwritten, fresh, facts)
@@ -338,7 +340,7 @@ class OpLog:
         elif fresh:
             read = self.rows[-1].inputs
             called = running.func, args, kwargs, fresh
-            self.batch.follow(name, called, facts[2], given, read, outputs[len(before) :])
+            self.batch.follow(name, called, facts[2], given, read, outputs[len(before) :], is_wrapped)
 
     def _add(
         self,
@@ -390,7 +392,8 @@ class OpLog:
             out = func(*args, **kwargs)
         finally:
             self._running = None
-        self._take_part(whole, innermost(tensors_in([*args, *kwargs.values()], [])), innermost(tensors_in((out,), [])))
+        given = tensors_in([*args, *kwargs.values()], captured(func, args))
+        self._take_part(whole, innermost(given), innermost(tensors_in((out,), [])))
         return out
 
     def _take_part(self, whole: Whole, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
@@ -424,21 +427,23 @@ class OpLog:
             return
         written = whole.running.written
         overwritten = _overwritten(whole.name, given, written) if written else ()
-        fresh = self._fresh(given, [tensor for ref in whole.running.results if (tensor := ref()) is not None])
+        fresh = self._fresh(given, [tensor for ref in whole.running.results if (tensor := ref()) is not None], True)
         if fresh or overwritten:
             facts: Facts = (whole.facts[0], "op", {}) if whole.parts > 1 else whole.facts
             name = whole.name if whole.parts > 1 else whole.first
             self.batch.unsure(self._add(name, whole.running, given, overwritten, fresh, facts))
 
-    def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:
+    def _fresh(self, given: Sequence[Tensor], out: object, is_wrapped: bool) -> Sequence[Tensor]:
         """The tensors of a result that are new, each once."""
         if out is None:
             return ()
         fresh: list[Tensor] = []
-        is_known = self._values.is_known
-        for tensor in innermost([out] if type(out) is Tensor else tensors_in((out,), [])):
-            if not is_known(tensor) and not any(other is tensor for other in (*given, *fresh)):
+        others = [*map(id, given)]
+        tensors = [out] if type(out) is Tensor else tensors_in((out,), [])
+        for tensor in innermost(tensors) if is_wrapped else tensors:
+            if id(tensor) not in others and not self._values.is_known(tensor):
                 fresh.append(tensor)
+                others.append(id(tensor))
         return fresh
 
     def _adopt(self, results: Sequence[weakref.ref[Tensor]], value: int) -> None:
@@ -449,8 +454,9 @@ class OpLog:
                 self._values.alias(tensor, value)
 
     def _name(self, func: Callable[..., object]) -> OpName | Question:
-        is_op = not (func is SAVING or func in _BACKWARD or is_control_flow(func))
-        name = (op_name(func) if is_op else None) or question_of(func)
+        flows = is_control_flow(func)
+        is_op = not (func is SAVING or func in _BACKWARD or flows)
+        name = (op_name(func) if is_op else None) or question_of(func, flows)
         with contextlib.suppress(TypeError):  # not every callable can be a key
             self._names[func] = name
         return name

@@ -334,13 +334,12 @@ _TENSORS: dict[Executed, Callable[[], FakeTensors | MetaTensors]] = {
 
 def is_small(model: nn.Module) -> bool:
     """Whether the model has real parameters, few enough to compute a forward for one picture."""
-    sizes: dict[int, int] = {}
-    for _, module in named_modules(model):
-        for tensor in (*module._buffers.values(), *module._parameters.values()):
-            if tensor is not None and not has_numbers(tensor):
-                return False
-        sizes |= {id(p): p.numel() for p in module._parameters.values() if p is not None and not is_lazy(p)}
-    return sum(sizes.values()) <= largest()
+    count = 0
+    for kind, _, tensor in named_state(named_modules(model)):
+        if not has_numbers(tensor):
+            return False
+        count += tensor.numel() if kind == "param" and not is_lazy(tensor) else 0
+    return count <= largest()
 
 
 def _given(forward: Forward) -> Iterator[Tensor]:

@@ -251,7 +251,7 @@ class Scopes:
 
             return begins
 
-        with replaced(context, "__init__", announced):
+        with replaced((context, "__init__", announced)):
             yield
 
     def _begins(self, function: Any, frame: FrameType) -> None:
@@ -296,6 +296,9 @@ class Scopes:
                 met += [outer for outer in applied if outer.is_at(frame)]
                 inner += [(outer, outer.function) for outer in applied if outer.is_at(frame) and outer.runs(above)]
             if info.is_looked_at:
+                back = frame.f_back if info.is_forward and top.generated is None else None
+                if back is not None and back.f_code is HOOKED_CALL:  # the module's own
+                    break
                 if reads is not None and source is None and (info.is_import or (info.is_checkpoint and not reads)):
                     return None, None, None, None
                 if CALL is None and info.may_be_scope and self._is_running(frame):

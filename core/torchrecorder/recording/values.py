@@ -64,6 +64,8 @@ class Entry:
     moment: Moment
     storage: Storage | None
     is_view: bool
+    is_own: bool
+    """Whether it had the shape of its value when it got it."""
     past: list[tuple[Moment, int]] | None = None
     """The values it had before it was written to, one list for each tensor: no write copies those before it."""
 
@@ -83,7 +85,7 @@ class Values:
         self.constants: list[int] = []
         """Those that were met, until they are taken from here."""
         self.reads_are_own = True
-        """Whether each tensor was read as the value that it was made as."""
+        """Whether each tensor was read as the value that it was made as, when `read_all` read some last."""
         self.nbytes = 0
         """Of all memory that was met, and what is kept of it here."""
         self._aside: dict[int, weakref.ref[Any]] = {}
@@ -133,6 +135,7 @@ class Values:
 
     def read_all(self, tensors: Sequence[Tensor]) -> tuple[int, ...]:
         """The values that reads of these innermost tensors depend on, each once."""
+        self.reads_are_own = True
         if len(tensors) == 1:
             return self._read(tensors[0])
         values: dict[int, None] = {}
@@ -145,6 +148,7 @@ class Values:
         entry = self._entries.get(id(tensor))
         if entry is None or entry.ref() is not tensor:
             entry = self._first_seen(tensor)
+        self.reads_are_own &= entry.is_own
         storage = entry.storage
         if storage is not None and storage.writes:
             moment, written = storage.writes[-1]
@@ -204,8 +208,8 @@ class Values:
     def alias(self, tensor: Tensor, value: int) -> None:
         """Let a tensor stand for a value that exists."""
         storage, _ = self._storage(tensor)
-        self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, False)
-        self.reads_are_own = self.reads_are_own and self.own(tensor) is not None
+        entry = self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, False, True)
+        entry.is_own = self.own(tensor) is not None
 
     def holds(self, part: Tensor, value: int, *, is_written: bool) -> None:
         """Let a tensor inside of another one stand for the value of that."""
@@ -254,7 +258,7 @@ class Values:
         self.rows.append(_value(value, kind, producer, index, self._meta(tensor), name, group))
         if storage is not None and not is_old:
             storage.owner = value
-        self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, is_old)
+        self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, is_old, True)
         return value
 
     def _first_seen(self, tensor: Tensor) -> Entry:

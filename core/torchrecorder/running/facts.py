@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -197,6 +198,7 @@ _GENERATED = ("torch.fx.graph_module.", "torch.jit._", "torch.export.unflatten."
 """Modules of torch with classes that hold code which it made of a model."""
 
 
+@functools.cache
 def is_native(cls: str) -> bool:
     """Whether a class, given with its module, is a layer of torch's own."""
     return cls.startswith("torch.") and not cls.startswith(_GENERATED)

@@ -50,17 +50,19 @@ _ABSENT = object()
 
 
 @contextmanager
-def replaced(owner: Any, name: str, make: Callable[[Any], object]) -> Iterator[None]:
-    """While it is active, an attribute is what `make` makes of what was there."""
-    own = vars(owner).get(name, _ABSENT)
-    setattr(owner, name, make(getattr(owner, name)))
+def replaced(*changes: tuple[Any, str, Callable[[Any], object]]) -> Iterator[None]:
+    """While it is active, attributes of owners are what a function makes of what was there."""
+    before = [(owner, name, vars(owner).get(name, _ABSENT)) for owner, name, _ in changes]
     try:
+        for owner, name, make in changes:
+            setattr(owner, name, make(getattr(owner, name)))
         yield
     finally:
-        if own is _ABSENT:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, own)
+        for owner, name, own in reversed(before):
+            if own is not _ABSENT:
+                setattr(owner, name, own)
+            elif name in vars(owner):
+                delattr(owner, name)
 
 
 class OnImport:

@@ -120,7 +120,10 @@ def preserved_process_state(seed: int | None) -> Iterator[None]:
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     numpy: Any = sys.modules.get("numpy")  # torch works without it
     with ExitStack() as stack:
-        stack.enter_context(torch.random.fork_rng(devices=devices))
+        if devices:
+            stack.enter_context(torch.random.fork_rng(devices=devices))
+        else:  # without asking which accelerator there is
+            stack.callback(torch.set_rng_state, torch.get_rng_state())
         stack.callback(random.setstate, random.getstate())
         if numpy is not None:
             stack.callback(numpy.random.set_state, numpy.random.get_state())

@@ -43,12 +43,14 @@ class Part:
 
     def get(self) -> Any:
         """The part; None if it is missing."""
-        if self.path not in _found:
+        try:
+            return _found[self.path]
+        except KeyError:
             try:
-                _found[self.path] = self._find()
+                found = self._find()
             except Exception:  # nothing is promised, least of all which error it is
-                _found[self.path] = None
-        return _found[self.path]
+                found = None
+            return _found.setdefault(self.path, found)
 
 
 PARTS: dict[str, Part] = {}

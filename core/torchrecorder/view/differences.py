@@ -174,7 +174,9 @@ class _Differences:
         for op in (op for call in (first, *drawn) if not self.tree.is_leaf(call) for op in self.places.ops(call)):
             places = (self.places.op(op, first, call) for call in calls)
             ops = [self.graph.ops[place] for place in places if place is not None and self._tells(place)]
-            yield from (span for span in self._of_ops(ops, is_drawn=False) if span.name)
+            yield from (
+                span for span in self._of_ops(ops, is_drawn=False) if span.name not in ("", *{op.name for op in ops})
+            )
 
     def _tells(self, op: int) -> bool:
         return not self._contracted[op] and not self._aside.issuperset(self.graph.ops[op].outputs)

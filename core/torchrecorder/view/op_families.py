@@ -12,7 +12,7 @@ SHAPING = names(
     """
     view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze expand expand_as broadcast_to repeat tile
     transpose permute t T mT H mH adjoint swapaxes swapdims movedim moveaxis
-    to type type_as float half double bfloat16 long int cpu cuda contiguous clone alias
+    to type type_as float half double bfloat16 long int cpu cuda contiguous clone alias set_data
     """
 )
 """Ops that give the data of their first argument another shape, type or place."""

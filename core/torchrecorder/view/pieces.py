@@ -20,7 +20,7 @@ from torchrecorder.view.op_families import PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
 
 _MOST = 2
-"""Parts that are named each; of more the number is said."""
+"""Parts that are named each; of more nothing is said."""
 _NUMBER = re.compile(r"\d+")
 _SHRINKING = re.compile(r"[\[(]?:\d")
 """Beginning of an index whose first number may be another one in each turn, `n`: fewer and fewer of a batch."""
@@ -241,12 +241,13 @@ class _Parts:
         if self._is_all(parts):
             return ""
         groups: dict[tuple[int, int], list[_Cut]] = {}
+        parts = {part for part in parts if not any(part[:n] in parts for n in range(1, len(part)))}  # halves of a half
         for part in sorted(parts):
             groups.setdefault((part[0].of, part[0].axis), []).append(part[0])
         if len(groups) == 1 and all(len(part) == 1 for part in parts):
             return self._together(next(iter(groups.values())))
         texts = [*dict.fromkeys(map(_said, sorted(parts)))]
-        return ", ".join(texts) if len(texts) <= _MOST else f"{len(texts)} parts"
+        return ", ".join(texts) if len(texts) <= _MOST else ""
 
     def _is_all(self, parts: set[_Part]) -> bool:
         if () in parts:
@@ -275,7 +276,7 @@ class _Parts:
         if len(runs) == 1 and cuts[0].axis >= 0:
             return _bracket(cuts[0].axis, whole, *runs[0])
         texts = [*dict.fromkeys(cut.words for cut in cuts)]
-        return ", ".join(texts) if len(texts) <= _MOST else f"{len(texts)} parts"
+        return ", ".join(texts) if len(texts) <= _MOST else ""
 
 
 def _said(part: _Part) -> str:

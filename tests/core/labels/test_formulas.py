@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from torchrecorder.labels.formulas import formula, of_all
+from torchrecorder.labels.formulas import formula, in_short
 from torchrecorder.recording.run import capture
-from torchrecorder.view import Span
+from torchrecorder.view import Node, Span
 
 
 class Computing(nn.Module):
@@ -155,8 +156,41 @@ def test_a_formula_computes_what_the_ops_did(tree: Any) -> None:
     torch.testing.assert_close(read(written, known).as_subclass(Tensor), expected, equal_nan=True, msg=written)
 
 
-def test_a_number_that_is_another_elsewhere_is_said_in_the_formula() -> None:
-    text, rest = of_all("sum(x) × 64", [Span("mul", ("64", "16")), Span("dim", ("1", "2"))])
-    assert text == "sum(x) × 64, 16"
-    assert rest == [Span("dim", ("1", "2"))]
-    assert of_all("sum(x) × 2", [Span("mul", ("64", "16"))])[0] == "sum(x) × 2"
+def test_a_number_that_is_another_one_elsewhere_is_in_no_formula() -> None:
+    graph = capture(Computing(lambda q, k, v: (q + k) * 64).eval(), (torch.ones(1, 3, 4),))
+    ops = tuple(op.id for op in graph.ops if op.call == 0)
+    node = Node(0, "function", 0, op=ops[-1], ops=ops)
+    assert in_short(graph, node, 60) == "(q + k) × 64"
+    assert in_short(graph, replace(node, spans=(Span("mul", ("64", "16")),)), 60) == "2 operations"
+
+
+class Steps(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        y = x.sum(1)
+        rows = self.q(x)
+        for t in range(3):
+            y = torch.cat((y, rows[:, t]), -1)
+        return y
+
+
+def test_an_index_of_one_turn_is_in_no_formula() -> None:
+    graph = capture(Steps().eval(), (torch.ones(1, 3, 4),))
+    ops = tuple(op.id for op in graph.ops if op.name in ("getitem", "cat"))[:2]
+    assert formula(graph, ops, ops[-1], 60) == "cat(y, q[:, 0])"
+    assert in_short(graph, Node(0, "function", 0, op=ops[-1], ops=ops), 60) == "2 operations: cat"
+
+
+def test_a_tensor_without_a_name_has_none_in_a_formula() -> None:
+    graph = capture(
+        Computing(lambda q, k, v: (torch.sin(q).exp() + torch.cos(k).exp()) * v).eval(), (torch.ones(1, 3, 4),)
+    )
+    *_, product = (op.id for op in graph.ops if op.call == 0)
+    total = graph.ops[product].inputs[0]
+    made = graph.values[total].producer
+    assert formula(graph, [product], product, 60) == "(·) × v"
+    assert made is not None
+    assert "…" in formula(graph, [product, made], product, 60)

@@ -12,6 +12,7 @@ import contextvars
 import copy
 import dataclasses
 import enum
+import functools
 import io
 import pickle
 import threading
@@ -27,6 +28,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - everyone's name for it
 from torch import Tensor, fx, nn
 from torch.func import functional_call
+from torch.nn.attention.flex_attention import flex_attention
 from torch.nn.utils import parametrizations, parametrize
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -1288,5 +1290,159 @@ def a_hook_that_changes_what_a_layer_gives() -> Any:
             return self.fc(x)
         finally:
             handle.remove()
+
+    return body
+
+
+# What torch got lately, written before any of it was run.
+
+
+@attack("newer")
+def attention_with_a_score_of_the_users() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        q = self.fc(x)[None, None].detach()  # on the CPU it gives no gradients
+        slope = self.fc.bias[0].detach()
+        out = flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score + slope * (i - j))
+        return out[0, 0]  # type: ignore[index, call-overload]
+
+    return body
+
+
+@attack("newer")
+def ragged_rows_through_layers() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        rows = torch.nested.nested_tensor_from_jagged(x.flatten()[:, None] * self.fc.weight[0], torch.tensor([0, 4, 6]))
+        return self.fc(rows).relu().to_padded_tensor(0.0).sum(1)
+
+    return body
+
+
+@torch.library.custom_op("recorder_attacks::doubled", mutates_args=())
+def doubled(x: Tensor) -> Tensor:
+    return x * 2
+
+
+@torch.library.custom_op("recorder_attacks::raise_by", mutates_args={"x"})
+def raise_by(x: Tensor, y: Tensor) -> None:
+    x.add_(y)
+
+
+doubled.register_fake(torch.empty_like)
+doubled.register_autograd(lambda ctx, grad: grad * 2)
+
+
+@attack("newer")
+def operators_of_the_users_that_give_and_that_write() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        out = doubled(self.fc(x))
+        written = torch.zeros_like(x)
+        raise_by(written, out.detach())
+        return out, written * 3
+
+    return body
+
+
+@functools.cache
+def exported() -> nn.Module:  # not held by the model: `eval` of a program raises
+    return torch.export.export(nn.Sequential(nn.Linear(3, 3), nn.Tanh()), (X,)).module()
+
+
+@attack("newer")
+def an_exported_program_between_layers() -> Any:
+    return lambda self, x: exported()(self.fc(x)) + x
+
+
+@attack("newer")
+def a_compiled_layer() -> Any:
+    net = Net(lambda self, x: self.compiled(x) + x, compiled=nn.Linear(3, 3))
+    net.compiled = torch.compile(net.compiled, backend="eager")  # type: ignore[assignment]
+    return net
+
+
+class Amount(Tensor):
+    """Has signs of its own, which do not end in those of tensors alone."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[no-untyped-call]
+        return out.as_subclass(Tensor) if func is Tensor.sum else out
+
+    def __add__(self, other: Any) -> Any:
+        return super().__add__(other).clamp(min=0)
+
+    def __matmul__(self, other: Any) -> Any:
+        return super().__matmul__(other.t())
+
+
+@attack("newer")
+def signs_of_a_class() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        amount = self.fc(x).as_subclass(Amount)
+        return ((amount + x) @ x).as_subclass(Tensor), amount.sum()
+
+    return body
+
+
+@contextlib.contextmanager
+def scaled_by(x: Tensor, factor: Tensor) -> Iterator[Tensor]:
+    inside = x * factor
+    yield inside
+    inside.div_(factor + 2)
+
+
+@attack("newer")
+def blocks_and_generators_that_yield() -> Any:
+    def halves(x: Tensor) -> Iterator[Tensor]:
+        for _ in range(2):
+            got = yield x
+            x = x / 2 if got is None else x + got
+
+    def body(self: Any, x: Tensor) -> Any:
+        with scaled_by(self.fc(x).detach(), x.mean()) as inside:
+            early = inside.sin()
+        steps = halves(x)
+        next(steps)
+        return early + inside, steps.send(early)
+
+    return body
+
+
+@attack("newer")
+def casts_that_are_switched_off_inside() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        with torch.autocast("cpu", torch.bfloat16):
+            low = self.fc(x)
+            with torch.autocast("cpu", enabled=False):
+                full = self.fc(low.float())
+            return low.float() @ full.t() + torch.nn.functional.layer_norm(full, (3,))[:, :2]
+
+    return body
+
+
+@attack("newer")
+def hooks_that_take_the_place_of_arguments() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        before = self.fc.register_forward_pre_hook(
+            lambda m, args, kwargs: ((), {"input": args[0] * 2}), with_kwargs=True
+        )
+        after = self.fc.register_forward_hook(
+            lambda m, args, kwargs, out: {"y": out, "x": kwargs["input"]}, with_kwargs=True
+        )
+        try:
+            found = self.fc(x)
+            return found["y"] - found["x"]
+        finally:
+            before.remove()
+            after.remove()
+
+    return body
+
+
+@attack("newer")
+def many_layers_as_one_by_vmap() -> Any:
+    def body(self: Any, x: Tensor) -> Any:
+        weights, buffers = torch.func.stack_module_state([self.fc, copy.deepcopy(self.fc)])
+        run = torch.func.vmap(lambda w, b: functional_call(self.fc, (w, b), (x,)), randomness="different")
+        return run(weights, buffers).mean(0)
 
     return body

@@ -231,6 +231,44 @@ def test_two_loops_that_call_one_module_are_two() -> None:
     assert [node.repeat for node in view.nodes if node.kind == "call"] == [5, 1, 1]
 
 
+class Step(nn.Module):
+    """Two states in a nested list, and an output that the reading steps are not asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.first, self.second, self.leave = nn.Linear(16, 8), *(nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, x: Tensor, state: Any) -> Any:
+        (a,), (b, c) = state[0], state[1]
+        y = torch.relu(self.enter(torch.cat([x, a], 1)))
+        a, b, c = self.first(b) * y, self.second(c) + y, c * b
+        return torch.sigmoid(self.leave(a + b)), [[a], [b, c]]
+
+
+class Copying(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.step, self.a, self.b = Step(), nn.Parameter(torch.randn(2, 8)), nn.Parameter(torch.randn(2, 8))
+
+    def forward(self, x: Tensor) -> Any:
+        state, given = [[self.a * 1], [self.b * 1, self.b * 2]], []
+        for i in range(5):
+            _, state = self.step(x[i], state)
+        for _ in range(4):
+            o, state = self.step(torch.zeros(2, 8), state)
+            given.append(o)
+        return torch.stack(given)
+
+
+def test_a_step_of_two_loops_is_opened_with_all_that_either_of_them_reads() -> None:
+    view = proved(capture(Copying(), torch.randn(5, 2, 8)))
+    (inset,) = view.insets
+    assert cls(view.graph, inset.calls[0]) == "Step"
+    inputs = [node.name for node in inset.view.nodes if node.kind == "input"]
+    assert inputs == ["x", "state.0.0", "state.1.0", "state.1.1"]
+    assert {"0"} < {node.name for node in inset.view.nodes if node.kind == "output"}
+
+
 class Levels(nn.Module):
     """Two lists whose layers take turns; the first of the one has another layer more."""
 

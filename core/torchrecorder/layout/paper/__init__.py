@@ -95,8 +95,6 @@ class PaperLayout:
             page = min(pages, key=lambda page: page.price)
         if not picture.is_sideways and self._width >= tuning.PHONE:
             page = self._with_names(page, picture, heights)
-        if page.wrong and not picture.is_sideways:
-            page = min(page, self._tower(insets), key=lambda page: len(page.wrong))
         self.reason = "; ".join(page.wrong)
         self.doubtful = page.layout if page.doubts and not page.faults else None
         return None if page.wrong else page.layout
@@ -130,14 +128,6 @@ class PaperLayout:
                 break
             page, picture = better, by
         return page
-
-    def _tower(self, insets: Sequence[Placement]) -> _Page:
-        """The page with towers, where nothing else can be read."""
-        ways = zip(self._sketches, [None, *insets], strict=True)
-        picture, *others = (
-            way if way and not way.faults else sketch.as_tower(tuning.TOWER_WIDE) for sketch, way in ways
-        )
-        return self._page(picture, others)
 
     def _page(self, picture: Placement, insets: Sequence[Placement]) -> _Page:
         all_of_it = [picture, *insets]

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.op_words import Label
@@ -20,9 +19,6 @@ from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.widths import width
 from torchrecorder.view import Node
 from torchrecorder.view.node_kinds import Kind
-
-if TYPE_CHECKING:
-    pass
 
 FROM, TO = "from ", "to "
 """Before the names at the ends of a line that is drawn in two parts."""

@@ -41,10 +41,9 @@ class Composer:
         is_narrow: bool,
         is_sideways: bool,
         towers: Towers | None = None,
-        hooks: int = 1,
     ) -> None:
         self._towers = towers
-        self.hooks = hooks  # how much room there is for lines back
+        self.hooks = 1  # how much room there is for lines back
         self._panels, self._rows, self._cards = panels, rows, cards
         self._titles, self._words, self._orders = titles, words, orders
         self._is_narrow, self._is_sideways = is_narrow, is_sideways
@@ -100,10 +99,8 @@ class Composer:
         if shape is None or not is_chain or self._cuts[None]:
             return None
         ends = [rail.keys[-1] for rail in shape.rails if rail.way == UP]
-        return box.id if any(key in ends for key in self._giving(box.id)) else None
-
-    def _giving(self, box: int) -> list[Key]:
-        return [part.tail for part in self._panels.by_box[box].segments if part.head.kind == "out"]
+        gives = [part.tail for part in self._panels.by_box[box.id].segments if part.head.kind == "out"]
+        return box.id if {*ends} & {*gives} else None
 
     def _open_ends(self, piece: Piece) -> None:
         """Lets lines begin and end inside the border of an inset, with names if they are several."""

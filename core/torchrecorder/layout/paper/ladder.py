@@ -48,10 +48,9 @@ def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> 
     known = {key for row in rows[box] for key in row}
     segments = [part for part in panel.segments if part.tail in known and part.head in known]
     groups = sorted(_groups(panel.keys, segments), key=len, reverse=True)
-    chains = [[key for key in _in_order(group, _tails(segments)) if not key.is_port] for group in groups]
+    chains = [[key for row in rows[box] for key in row if key in group and not key.is_port] for group in groups]
     segments = [part for part in segments if not (part.tail.is_port or part.head.is_port)]
-    steps = {(part.tail, part.head) for part in segments}
-    if any(step not in steps for chain in chains for step in pairwise(chain)):
+    if any(len({*row} & {*chain}) > 1 for row in rows[box] for chain in chains):
         return None
     at = {key: i for i, key in enumerate(chains[0] if chains else ())}
     far = [part for part in segments if part.tail in at and _is_far(panels, part, at)]
@@ -60,13 +59,11 @@ def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> 
         return None
     low, high = max(tail for tail, _ in pairs), min(head for _, head in pairs)
     n_pairs = len({(part.source, part.head) for part in far})
-    if (
-        low >= high
-        or n_pairs < tuning.LEAST_PAIRS
-        or any(part.tail in at and part not in far and at[part.head] - at[part.tail] > 1 for part in segments)
-    ):
-        return None
     cut = low + (high - low) // 2 if high - low > 1 else low
+    others = {(at[part.tail], at[part.head]) for part in segments if part.tail in at and part not in far}
+    is_linked = (cut, cut + 1) in others and all(head == tail + 1 for tail, head in others)
+    if low >= high or n_pairs < tuning.LEAST_PAIRS or not is_linked:
+        return None
     down, up = chains[0][: cut + 1], chains[0][cut + 1 :]
     aside = [Rail(tuple(chain), column=i) for i, chain in enumerate(chain for chain in chains[1:] if chain)]
     rails = [Rail(tuple(down), column=len(aside)), Rail(tuple(up), UP, len(aside) + 1, (down[-1],)), *aside]
@@ -84,13 +81,6 @@ def _groups(keys: Sequence[Key], segments: Sequence[Segment]) -> list[set[Key]]:
         if not any(key in group for group in groups):
             groups.append(reached(key, near))
     return groups
-
-
-def _tails(segments: Sequence[Segment]) -> dict[Key, list[Key]]:
-    into: dict[Key, list[Key]] = defaultdict(list)
-    for segment in segments:
-        into[segment.head].append(segment.tail)
-    return into
 
 
 def _is_far(panels: Panels, segment: Segment, at: Mapping[Key, int]) -> bool:

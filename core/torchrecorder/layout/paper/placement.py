@@ -84,13 +84,19 @@ def crossings(layout: Layout) -> Iterator[tuple[int, int]]:
 
 
 def _cross(curve: Curve, other: Curve, extent: Rect) -> bool:
-    left, top, right, bottom = extent
     for p, q in pairwise(curve):
-        is_beside = max(p[0], q[0]) < left or min(p[0], q[0]) > right
-        if is_beside or max(p[1], q[1]) < top or min(p[1], q[1]) > bottom:
+        left, top, right, bottom = around((p, q))
+        if left > extent.right or right < extent.left or top > extent.bottom or bottom < extent.top:
             continue
-        if any(_meet(p, q, r, s) for r, s in pairwise(other)):
-            return True
+        for r, s in pairwise(other):
+            is_beside = (r[0] < left and s[0] < left) or (r[0] > right and s[0] > right)
+            if (
+                not is_beside
+                and (r[1] >= top or s[1] >= top)
+                and (r[1] <= bottom or s[1] <= bottom)
+                and _meet(p, q, r, s)
+            ):
+                return True
     return False
 
 

@@ -81,8 +81,9 @@ class Rungs:
                 if item.is_port:
                     continue
                 self._next[item] = after
-                (source, *_) = [wire.source for wire in self.wires if (wire.tail, wire.head) == (item, after)]
-                self._shift[after] = self._shift[item] + item.exit(source) - after.entry(source)
+                self._shift[after] = self._shift[item]
+                for wire in [wire for wire in self.wires if (wire.tail, wire.head) == (item, after)][:1]:
+                    self._shift[after] += item.exit(wire.source) - after.entry(wire.source)
         self._stack()
         ways = [way for wire in sorted(self.wires, key=self._rise) if (way := self._led(wire))]
         self._spread(ways)

@@ -50,7 +50,6 @@ class Sketch:
         self._is_narrow = False  # whether words are broken into more lines
         self._towers: Towers | None = None  # the plan with one thing below the other
         self._text: Callable[[int | None], float] | None = None  # as `Cards` has it
-        self._hooks = 1  # how much room there is for lines back
         self._has_u = False
         self._has_ladder = False
         self._panels = Panels(view, named)
@@ -74,7 +73,7 @@ class Sketch:
             ladders = [self._as_ladder(width, text) for text in tuning.LADDER_TEXTS]
             placements = [min(way, *ladders, key=lambda way: way.price) for way in placements]
         if width < tuning.PHONE and any(placement.layout.width > width for placement in placements):
-            tower = self.as_tower(width)
+            tower = self._as_tower(width)
             placements = [min(way, tower, key=lambda way: way.price) for way in placements]
         return placements
 
@@ -106,7 +105,7 @@ class Sketch:
         sketch._is_narrow, sketch._text = True, lambda _box: text
         return sketch._placements(width, tuning.PAGE[1:])[0]
 
-    def as_tower(self, width: float) -> Placement:
+    def _as_tower(self, width: float) -> Placement:
         """The placement as a tower: where two things have no room side by side, one stands below the other."""
         self._is_narrow = self._is_plain = True
         self.ranking.stack()
@@ -189,7 +188,6 @@ class Sketch:
             is_narrow=self._is_narrow,
             is_sideways=self.is_sideways,
             towers=self._towers,
-            hooks=self._hooks,
         )
         for _ in range(_TRIES):
             try:
@@ -203,9 +201,9 @@ class Sketch:
             except NoWayAcross:  # `_simplify` does without the U
                 break
             except NoWayBack:
-                if self._hooks == tuning.MOST_HOOKS:
+                if composer.hooks == tuning.MOST_HOOKS:
                     return Placement.failed("something stands in the way back to the next step")
-                self._hooks = composer.hooks = self._hooks + 1
+                composer.hooks += 1
             else:
                 figures = Figures(
                     self._view,

@@ -126,7 +126,7 @@ class Journal:
         swap = torch_private.SWAP.get()
         while self._swaps and swap is not None:
             swap(*self._swaps.pop())
-        for held, saved in self._dicts:
+        for held, saved in reversed(self._dicts):  # one that was met in the forward, too, gets what it held before
             if not is_same(held, saved):
                 held.clear()
                 held.update(saved)

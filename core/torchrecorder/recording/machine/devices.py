@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -81,10 +81,8 @@ class Devices(TorchFunctionMode):
     @contextmanager
     def answering(self) -> Iterator[None]:
         """While it is active, `torch.cuda.synchronize()` and `module.cuda()` do nothing if that device is missing."""
-        with ExitStack() as stack:
-            for owner, name in _REPLACED:
-                make = self._of_module if owner is nn.Module else self._of_device
-                stack.enter_context(replaced(owner, name, make))
+        made = ((it, name, self._of_module if it is nn.Module else self._of_device) for it, name in _REPLACED)
+        with replaced(*made):
             yield
 
     def _of_device(self, original: Callable[..., object]) -> Callable[..., object]:
@@ -118,8 +116,7 @@ class Devices(TorchFunctionMode):
         else:
             return None
         if kind not in self._known:
-            instead = next((tensor.device for tensor in self._tensors()), self._default)
-            self._known[kind] = None if is_there(kind) else instead
+            self._known[kind] = None if is_there(kind) else next((it.device for it in self._tensors()), self._default)
         there = self._known[kind]
         if there is not None:
             self._notes[f"{stands_for(there.type, kind)}{_place()}"] = None

@@ -22,6 +22,7 @@ from torchrecorder.view import tuning
 from torchrecorder.view.model import Box, Inset, Node, View, boxes_around, in_order
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.templates.interiors import Interior, Interiors
+from torchrecorder.view.templates.words import Shown
 
 
 def view_size(view: View) -> int:
@@ -216,12 +217,17 @@ class Choice:
         words: Sequence[str] | None = None
         if letter:
             inside, calls = self.opened[kind], self._in_repeats(node, boxes)
-            blocks = (node for node in inside.nodes if self.interiors.is_block(node))
-            closed = frozenset(c for node in blocks for c in node.calls if self.kinds.of[c] not in self.opened)
-            words = self.kinds.in_words(calls, inside.call, closed)
+            words = self.kinds.in_words(calls, inside.call, self._shown_in(inside))
         if words is None:
             letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
         return replace(node, inset=letter, differs=(*words, *node.differs))
+
+    def _shown_in(self, inside: Interior) -> Shown:
+        """The layers that an inset shows closed, and those that it shows at others."""
+        blocks = (node for node in inside.nodes if self.interiors.is_block(node))
+        closed = (c for node in blocks for c in node.calls if self.kinds.of[c] not in self.opened)
+        parts = (c for node in inside.nodes for part in node.parts for c in part.calls if c not in node.calls)
+        return frozenset(closed), frozenset(parts)
 
     def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
         calls = [*node.calls]

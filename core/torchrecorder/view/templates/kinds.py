@@ -15,7 +15,7 @@ from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.plan.visibility import Visibility
-from torchrecorder.view.templates.words import Words
+from torchrecorder.view.templates.words import NOTHING, Shown, Words
 
 _NUMBER = re.compile(r"\d+")
 
@@ -77,9 +77,9 @@ class Kinds:
             members.setdefault(kind, []).append(call)
         return members
 
-    def in_words(self, calls: Sequence[int], model: int, closed: frozenset[int] = frozenset()) -> list[str] | None:
-        """Differences of calls from one that is drawn, of some layers in which nothing is; as `Words.said`."""
-        return self._words.said(calls, model, closed)
+    def in_words(self, calls: Sequence[int], model: int, shown: Shown = NOTHING) -> list[str] | None:
+        """Differences of calls from one that is drawn; as `Words.said`."""
+        return self._words.said(calls, model, shown)
 
     def _op(self, op: Op) -> Hashable:
         first, rows = self.tree.first_op[op.call], [self.graph.values[value] for value in op.inputs]

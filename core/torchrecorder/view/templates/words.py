@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from torchrecorder.view import tuning
 from torchrecorder.view.facts import frames_around
@@ -25,6 +25,10 @@ _NO_LAYERS = ("skip", "mask")
 _FILLS = ("where", "masked_fill")
 """Ops that put a number where a mask says so."""
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
+_AXES = re.compile("[123]d$")
+Shown = tuple[frozenset[int], frozenset[int]]
+"""The layers in which a drawing of a call shows nothing, and those that stand at another one by their class."""
+NOTHING: Shown = (frozenset(), frozenset())
 Difference = tuple[str, str]
 """`with` or `without`, and what: `("without", "downsample")`; nothing in place of the first for other words."""
 
@@ -33,15 +37,15 @@ class Words:
     def __init__(self, visible: Visibility, structure: Callable[[], Sequence[int]]) -> None:
         self.graph, self.tree, self.visible = visible.graph, visible.tree, visible
         self.places, self._gone, self._structure = visible.places, visible.gone, structure
-        self._known: dict[tuple[int, int, str, frozenset[int]], tuple[Difference, ...] | None] = {}
-        """By structures, place of the first, and layers that are closed in the second."""
+        self._known: dict[tuple[int, int, str, Shown], tuple[Difference, ...] | None] = {}
+        """By structures, place of the first, and how the second is drawn."""
 
-    def said(self, calls: Sequence[int], model: int, closed: frozenset[int] = frozenset()) -> list[str] | None:
+    def said(self, calls: Sequence[int], model: int, shown: Shown = NOTHING) -> list[str] | None:
         """Differences of calls from one that is drawn: `2 without downsample`; None if no few words say them."""
         by_module = {(self.graph.calls[call].module, self.tree.picked.get(call)): call for call in calls}
         differences: dict[Difference, list[int]] = {}
         for call in by_module.values():
-            words = self.of(call, model, closed)
+            words = self.of(call, model, shown)
             if words is None:
                 return None
             for word in words:
@@ -55,12 +59,12 @@ class Words:
         is_short = len(said) <= tuning.PHRASES and len(" · ".join(said)) <= tuning.LONG_WORDS
         return said if len(differences) <= tuning.NAMED and is_short else None
 
-    def of(self, call: int, other: int, closed: frozenset[int] = frozenset()) -> tuple[Difference, ...] | None:
+    def of(self, call: int, other: int, shown: Shown = NOTHING) -> tuple[Difference, ...] | None:
         """Things that a call has or has not, unlike another of its kind; None if they are many."""
         structure = self._structure()
-        key = structure[call], structure[other], counted(self.graph.calls[call].module), closed
+        key = structure[call], structure[other], counted(self.graph.calls[call].module), shown
         if key not in self._known:
-            differences = {} if key[0] == key[1] else _Compared(self, call, other, closed, structure).differences()
+            differences = {} if key[0] == key[1] else _Compared(self, call, other, shown, structure).differences()
             is_told = differences is not None and len(differences) <= tuning.NAMED
             self._known[key] = tuple(differences or ()) if is_told else None
         return self._known[key]
@@ -69,14 +73,9 @@ class Words:
 _Named = Sequence[str]
 
 
-def _phrase(*, without: _Named = (), **others: _Named) -> str:
-    """`without skip and conv.0`, `with two and three instead of one`."""
-    more = others.get("with", ())
-    is_exchange = not any(name in _NO_LAYERS or " " in name for name in (*more, *without))
-    if more and without and is_exchange:
-        return f"with {_listed(more)} instead of {_listed(without)}"
-    phrases = (("with", more), ("without", without), ("", others.get("", ())))
-    return ", ".join(f"{how} {_listed(names)}".strip() for how, names in phrases if names)
+def _phrase(**by_how: _Named) -> str:
+    """`with three, without skip and conv.0`."""
+    return ", ".join(f"{how} {_listed(by_how[how])}".strip() for how in ("with", "without", "") if how in by_how)
 
 
 def _parted(path: str, other: str) -> str:
@@ -99,33 +98,32 @@ def _listed(names: _Named) -> str:
 class _Compared:
     """One call beside another, and in what they differ."""
 
-    def __init__(self, words: Words, call: int, other: int, closed: frozenset[int], structure: Sequence[int]) -> None:
+    def __init__(self, words: Words, call: int, other: int, shown: Shown, structure: Sequence[int]) -> None:
         self.graph, self.tree, self.visible, self.places = words.graph, words.tree, words.visible, words.places
-        self._gone, self._structure, self._closed = words._gone, structure, closed
+        self._gone, self._structure, (self._closed, self._merged) = words._gone, structure, shown
         self.call, self.other = call, other
         self._more: dict[str, None] = {}
         self._less: dict[str, None] = {}
         self._of_one: dict[str, None] = {}
         """Layers that one call has for all."""
-        self._inside = ""
-        """The closed layer, with a dot, in which layers and ops are compared: what is in it is not drawn."""
 
     def differences(self) -> dict[Difference, None] | None:
         """What differs; None if a layer has another one in its place, and more of what is beside it is different."""
         differences: dict[Difference, None] = {}
-        pending = [(self.call, self.other, "")]
+        pending = [(self.call, self.other)]
         while pending:
-            a, b, self._inside = pending.pop()
+            a, b = pending.pop()
             if self._structure[a] == self._structure[b]:
                 continue
-            if b in self._closed and not self._inside:
-                self._inside = f"{self._name(b, self.other)}."
+            if b in self._closed:  # what differs in it, no reader can find
+                differences["with", f"another {self._name(b, self.other)}"] = None
+                continue
             if self.visible.facts.kinds.layers.keys() >= {a, b}:  # its settings are said, and no padding
                 continue
             pairs = [pair for pair in self.places.children(a, b) if self._gone.isdisjoint(pair)]
             for x, y in pairs:
                 if self._class(x) == self._class(y):
-                    pending.append((x, y, self._inside))
+                    pending.append((x, y))
                 else:
                     differences["with", self._exchanged(x, y)] = None
             alone = [
@@ -148,7 +146,7 @@ class _Compared:
         places = []
         for call, children in zip((a, b), alone, strict=True):
             row = [child for child in self.tree.children[call] if child not in self._gone]
-            heavy = [child for child in children if self.visible.facts.kinds.of_call(child) not in ("norm", "act")]
+            heavy = [*filter(self._is_heavy, children)]
             numbered = [child for child in heavy if self.graph.calls[child].module.rpartition(".")[2].isdigit()]
             kinds = {self._class(child) for child in numbered}
             places.append(({row.index(child) for child in numbered}, kinds))
@@ -169,7 +167,7 @@ class _Compared:
                 counted.add(name)
                 home = name.rstrip("#").rstrip(".").rpartition(".")[2].removesuffix("s")  # `2 blocks` of `blocks`
                 home = f"{home}s" if home and n_here > 1 else home or here[0][1].rpartition(".")[2]
-                words.append(("with", f"{n_here} {self._inside}{home}"))
+                words.append(("with", f"{n_here} {home}"))
         return words, [
             [child for child in children if self._entry(child, top)[0] not in counted]
             for children, (_, top) in zip(alone, both, strict=True)
@@ -182,17 +180,28 @@ class _Compared:
     def _name_layers(self, a: int, b: int, alone: Sequence[Sequence[int]]) -> None:
         functions = self._only_in(a, b) | self._only_in(b, a)
         for children, top, names in ((alone[0], self.call, self._more), (alone[1], self.other, self._less)):
-            heavy = [child for child in children if self.visible.facts.kinds.of_call(child) not in ("norm", "act")]
+            given = self._given(child for child in children if self.tree.n_params(child))
+            heavy = [*filter(self._is_heavy, children)]
+            heavy = [
+                it for it in heavy if self.tree.n_params(it) or not given >= {*self.graph.calls[it].inputs.values()}
+            ]
             for child in heavy or children:
                 function = functions.get(Item(True, child))
                 if function or not self._does_nothing(child):
-                    name = f"{self._inside}{function or self._name(child, top)}"
+                    cls = _AXES.sub("", self._class(child).rpartition(".")[2]) if child in self._merged else ""
+                    name = function or cls or self._name(child, top)
                     if names is self._less and (place := self._taken_from(child)):
-                        self._tell_giver(child, place)
-                    elif names is self._less and not self._inside and self._is_plain(child, a):
+                        self._of_one[f"{self._name(child, self.other)} computed in {place}"] = None
+                    elif names is self._less and self._is_plain(child, a):
                         self._more[f"identity {name}"] = None
                     else:
                         names[name] = None
+
+    def _is_heavy(self, call: int) -> bool:
+        return self.visible.facts.kinds.of_call(call) not in ("norm", "act")
+
+    def _given(self, calls: Iterable[int]) -> set[int]:
+        return {value for call in calls for value in self.graph.calls[call].outputs.values()}
 
     def _does_nothing(self, call: int) -> bool:
         module = self.tree.module(call)
@@ -221,16 +230,6 @@ class _Compared:
                 return _parted(giver.module, home)
         return ""
 
-    def _tell_giver(self, child: int, place: str) -> None:
-        """Says of which call the layer is, and that it is the only one which has it, if it is."""
-        name, path = self._name(child, self.other), self._path(child, self.other)
-        home = counted(self.graph.calls[self.call].module)
-        having = {row.module for row in self.graph.calls if row.module.endswith(f".{path}")}
-        if sum(counted(module.removesuffix(f".{path}")) == home for module in having) == 1:
-            self._of_one[f"{name} in {place} only"] = None
-        else:
-            self._more[f"{name} of {place}"] = None
-
     def _is_plain(self, child: int, parent: int) -> bool:
         """Whether an Identity stands in place of a layer whose output is added to what led past it."""
         name, home = self.graph.calls[child].module.rpartition(".")[2], self.graph.calls[parent].module
@@ -250,15 +249,15 @@ class _Compared:
         here, there = self._name(x, self.call), self._name(y, self.other)
         if here == there or any(self.graph.calls[call].module.rpartition(".")[2].isdigit() for call in (x, y)):
             here, there = (self._class(call).rpartition(".")[2] for call in (x, y))
-        return f"{self._inside}{here} instead of {there}"
+        return f"{here} instead of {there}"
 
     def _ops_differ(self, a: int, b: int, alone: Sequence[Sequence[int]]) -> dict[Difference, None]:
         """The ops of a call, but for masks and positions, that the other has not, and has in place of them."""
         here, there = ([op for op in self.places.ops(call) if self._tells(op)] for call in (a, b))
         counts = [Counter(map(self._sign, ops)) for ops in (here, there)]
         more, less = counts[0] - counts[1], counts[1] - counts[0]
-        if len(more) == len(less) == 1 and more.total() == less.total():
-            return {("with", f"{self._inside}{next(iter(more))} instead of {next(iter(less))}"): None}
+        if len(more) == len(less) == 1 and self._at(a, more) == self._at(b, less):
+            return {("with", f"{next(iter(more))} instead of {next(iter(less))}"): None}
         swapped = {}
         if not more and not less:
             pairs = zip(map(self._reads, here), map(self._reads, there), strict=True)
@@ -267,13 +266,18 @@ class _Compared:
             swapped = {("with", f"inputs of {name} swapped"): None for name in signs}
         for some, ops, names, pair in ((more, here, self._more, (a, b)), (less, there, self._less, (b, a))):
             functions, layers = self._only_in(*pair), alone[0] if ops is here else alone[1]
-            given = {value for child in layers for value in self.graph.calls[child].outputs.values()}
+            given = self._given(layers) if any(map(self._is_heavy, layers)) else set()
             for word in some:
                 own = [op for op in ops if self._sign(op) == word]
                 if given.isdisjoint(value for op in own for value in self.graph.ops[op].inputs):
                     odd = [op for op in own if self.places.op(op, *pair) is None] or own
-                    names[f"{self._inside}{self._named(own, odd, word, functions)}"] = None
+                    names[self._named(own, odd, word, functions)] = None
         return swapped
+
+    def _at(self, call: int, words: Container[str]) -> list[int]:
+        """The places of ops among all that happens in a call."""
+        items = (it for it in self.tree.items[call] if (it.id not in self._gone if it.is_call else self._tells(it.id)))
+        return [i for i, it in enumerate(items) if not it.is_call and self._sign(it.id) in words]
 
     def _tells(self, op: int) -> bool:
         outputs = self.graph.ops[op].outputs
@@ -298,7 +302,7 @@ class _Compared:
             return name
         is_join = word == "+" or word in JOINS
         values = [self.graph.values[v] for op in ops if is_join for v in self.graph.ops[op].inputs]
-        homes = {self._function(Item(False, op)) for op in odd}
+        homes = {self._function(Item(False, op), least=2) for op in odd}
         home = f"{homes.pop()}." if len(homes) == 1 and "" not in homes else ""
         if any(value.id in self.visible.facts.blank for value in values) or word in _FILLS:
             return f"{home}mask"
@@ -311,12 +315,14 @@ class _Compared:
     def _only_in(self, call: int, other: int) -> dict[Item, str]:
         """By op and call the function that is drawn for what runs in it, if that does not run in the other call."""
         ran = {name for item in self.tree.items[other] if (name := self._function(item))}
-        names = ((item, self._function(item)) for item in self.tree.items[call])
+        names = ((item, self._function(item, least=2)) for item in self.tree.items[call])
         return {item: name for item, name in names if name and name not in ran}
 
-    def _function(self, item: Item) -> str:
+    def _function(self, item: Item, least: int = 0) -> str:
+        """The function without layers that an op or a call ran in, if so many of its ops tell something."""
         facts, row = self.visible.facts, (self.graph.calls if item.is_call else self.graph.ops)[item.id]
         around = [at for at in frames_around(self.graph, row.frame) if at in facts.opaque and len(facts.ran_in[at]) > 1]
+        around = [at for at in around if sum(map(self._tells, facts.ran_in[at])) >= least]
         return f"{self.graph.frames[around[-1]].short}()" if around else ""
 
     def _path(self, call: int, top: int) -> str:

@@ -118,13 +118,6 @@ def tangle(seed: int) -> Graph:
     return net.graph(*values[-3:])
 
 
-@pytest.mark.parametrize("seed", [10, 20, 22])
-def test_what_is_tangled_in_rows_is_a_tower(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "NAMES_TRIED", 0)  # lines in two parts would help these, too
-    picture = paper(tangle(seed))
-    assert faults(picture) == behind_titles(picture) == behind_nodes(picture) == []
-
-
-def test_what_is_tangled_in_a_tower_too_is_drawn_in_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_tangled_is_drawn_in_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "NAMES_TRIED", 0)
     assert "crossings" in reason(tangle(5))

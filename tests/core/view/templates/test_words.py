@@ -195,7 +195,7 @@ class Depthwise(nn.Module):
         (lambda: Stages(Residual(), Residual(), Residual(plain=True)), "with identity shortcut"),
         (lambda: Stages(Residual(more=True), Residual(more=True), Residual()), "without extra"),
         (lambda: Stages(Mixer(), Mixer(), Mixer(wide=True)), "with Linear instead of Conv1d"),
-        (Shared, "table in layers.0 only"),
+        (Shared, "table computed in layers.0"),
     ],
 )
 def test_what_differs_is_named_as_it_is_drawn(make: Callable[[], nn.Module], said: str) -> None:

@@ -1,0 +1,153 @@
+"""The proof of names: each word in a picture is one that the source has there, resolved from the Graph alone.
+
+A tensor is called by an input, parameter or buffer, by a variable or argument, or by the layer that gave it, never by
+the op that made it. An op stands for itself at the head of a part of a text, before a bracket, and in a list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from torchrecorder.graph import Call, Graph, Op
+from torchrecorder.proof.facts import MOVES
+from torchrecorder.view import Box, Node, View
+
+_ENGLISH = frozenset(
+    """
+    its transpose itself not at write index attention scaled dot product operations more steps layers scale shift
+    weight of shared called times loop in parallel each step params experts top groups depthwise kernel stride dilation
+    both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
+    another computed densely connected outputs B M k T GFLOPs FLOPs inf nan True False None e param tensors N t pruned
+    weight_norm spectral_norm
+    """.split()  # noqa: SIM905 - it reads as a sentence
+)
+_TOKEN = re.compile(r"(?<!\d[a-z]–)([^\W\d]\w*(?:\.\w+)*)(…?)(\(|=(?!=)| \d+→)?")
+_NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]")
+"""What is written in quotes, and signs that stand at names."""
+_TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
+_PARTS = re.compile(r"[\W_]+")
+_LACKING = re.compile(r"without ([^·]*)")
+_ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
+
+
+def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
+    """Sentences on words at nodes and boxes that have no origin in the Graph."""
+    inside: dict[int, list[Op]] = {}
+    for op in view.graph.ops:
+        for row in view.graph.around(op.call):
+            inside.setdefault(row.id, []).append(op)
+    things: list[Node | Box] = [node for node in view.nodes if node.kind in ("op", "function", "call")]
+    for thing in (*things, *view.boxes):
+        key = f"{letter}{'b' if isinstance(thing, Box) else ''}{thing.id}"
+        words = said.get(key, "").strip().removeprefix(f"{letter}\N{EN SPACE}")
+        others = " ".join(text for other, text in said.items() if other[:1].isupper() and other != key)
+        calls = [call for part in (thing, *getattr(thing, "parts", ())) for call in part.calls]
+        inner = [op for call in calls for op in inside.get(call, ())]
+        if words and (wrong := _wrong(view.graph, thing, words, others, inner)):
+            yield f"“{words}” at {key} names {wrong}, which nothing has there"
+
+
+def _wrong(graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequence[Op]) -> str:
+    """The first word at a thing that names nothing of what it is, does or reads; nor of its inset, if it has one."""
+    parts = [thing, *thing.parts] if isinstance(thing, Node) else []
+    is_layer, drawn = isinstance(thing, Box) or thing.kind == "call", insets if getattr(thing, "inset", "") else ""
+    own = [graph.ops[op] for part in parts for op in part.own_ops]
+    ops = [*own, *(inner if thing.differs else ())]
+    spans = {text for part in parts for span in part.spans for text in (span.name, *span.values)}
+    known = spans | {word for text in spans for word in _PARTS.split(text)} | _ENGLISH
+    known |= {word for op in ops for text in op.attrs.values() for word in _PARTS.split(text)}
+    known |= {*_names_of_layers(graph, [call for part in (thing, *parts) for call in part.calls], inner)}
+    known |= {name for part in parts for value in part.values for name in _path(graph.values[value].name)}
+    done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
+    done |= {graph.frames[at].short for op in ops for at in _frames(graph, op)}
+    values = known | {name for op in own for value in op.inputs for name in names(graph, value, op)}
+    heads = values | done | {graph.variable(op) for op in own}
+    heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
+    keys = {key for op in ops for key in op.attrs}
+    text = _NO_WORDS.sub(" ", _LACKING.sub("", words) if drawn else words)
+    for match in _TOKEN.finditer(text):
+        name, before = match[1], text[: match.start()].rstrip()
+        is_head = not before or before.endswith(("·", ":", "/")) or ("operations: " in text and before.endswith(","))
+        is_head |= is_layer or (match[3] or "(") not in "(="
+        allowed = {"(": done | values, "=": heads if is_layer else keys}.get(match[3]) or (heads if is_head else values)
+        is_known = _is_in(match, allowed) or bool(_TYPE.fullmatch(name)) or (is_layer and name.lower() in allowed)
+        is_known |= is_layer and any(name.removesuffix("s") in known for known in allowed)
+        is_known |= is_layer and all(part in allowed or part.isdigit() for part in name.split("."))
+        if not is_known and name not in drawn:
+            return name
+    lacking = (text.partition(" in ")[2] or text for text in _LACKING.findall(words) if drawn)
+    names_of = (match[1] for text in lacking for match in _TOKEN.finditer(text) if match[1] not in _ENGLISH)
+    return next((name for name in names_of if name.lower().rstrip("0123456789") not in drawn.lower()), "")
+
+
+def _names_of_layers(graph: Graph, calls: Collection[int], inner: Sequence[Op]) -> Iterator[str]:
+    """Parts of the paths of layers, with those in and around them, of their classes, settings and parameters."""
+    rows = [row for row in graph.calls if not {it.id for it in graph.around(row.id)}.isdisjoint(calls)]
+    for path in {row.module for row in (*rows, *(row for call in calls for row in graph.around(call)))}:
+        module = graph.modules.get(path)
+        cls = path if module is None else module.cls.rpartition(".")[2]
+        yield from (*_path(path), cls, cls.rstrip("123d"), cls.removeprefix("Parametrized"))
+        yield from () if module is None else _PARTS.split(module.extra_repr)
+    for op in inner:
+        yield from (name for value in op.inputs for name in _path(graph.values[value].name))
+        yield op.name.replace("_", "") if op.name.endswith("norm") else ""  # `BatchNorm`
+
+
+def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
+    """The names that the source has for a tensor where an op reads it, or for the one that it was moved from."""
+    rows = [*graph.around(reader.call)]
+    inside, frames = (
+        {row.id for row in rows},
+        {*_frames(graph, reader), *(at for row in rows for at in _frames(graph, row))},
+    )
+    for at in _way(graph, value):
+        row = graph.values[at]
+        yield from _path(row.name)
+        yield from (name for call in rows for path, v in call.inputs.items() if v == at for name in _path(path))
+        if row.producer is None:
+            return
+        maker = graph.ops[row.producer]
+        for call in (call for call in graph.around(maker.call) if call.id not in inside):
+            for path in (path for path, v in call.outputs.items() if v == at):
+                yield from _path(path)
+                yield from (f"{name}[{path}]" if len(call.outputs) > 1 else name for name in _path(call.module))
+        if maker.call in inside and (maker.frame is None or maker.frame in frames):
+            yield graph.variable(maker)
+    if len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
+        yield from names(graph, maker.inputs[0], reader)
+
+
+def _frames(graph: Graph, row: Op | Call) -> Iterator[int]:
+    frame = row.frame
+    while frame is not None:
+        yield frame
+        frame = graph.frames[frame].parent
+
+
+def _way(graph: Graph, value: int) -> Iterator[int]:
+    """A tensor, and those that it was moved from."""
+    yield value
+    made = graph.values[value].producer
+    op = None if made is None else graph.ops[made]
+    if (
+        op is not None
+        and op.inputs
+        and (op.kind == "pass" or op.name in MOVES or (op.name == "getitem" and len(op.inputs) == 1))
+    ):
+        yield from _way(graph, op.inputs[0])
+
+
+def _path(path: str | None) -> Iterator[str]:
+    """Each stretch of a path: `layers.0.attn`, `0.attn`, `attn`; and each part of it."""
+    parts = re.split("[./]", path or "")
+    yield from (name for part in parts for name in (part, part.strip("<>0123456789"), *_PARTS.split(part)) if name)
+    yield from (".".join(parts[i:j]) for i in range(len(parts)) for j in range(i + 2, len(parts) + 1))
+
+
+def _is_in(match: re.Match[str], known: Collection[str]) -> bool:
+    """Whether a word is known, alone, with the bracket behind it, or as the beginning of a name that is cut."""
+    if match[2]:
+        return any(name.startswith(match[1]) for name in known)
+    after = match.string[match.end(1) :]
+    return match[1] in known or f"{match[1]}{after.partition(']')[0]}]" in known

@@ -1,0 +1,71 @@
+"""A word in a picture that the source does not have there is a fault, whatever drew it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.core.labels.test_operands import LENGTHS, TOKENS, Pair, length_mask
+from tests.core.proof.test_layout import layered, paper
+from tests.core.proof.test_words import written
+from tests.core.recording.nets import record
+from tests.core.view.templates.test_choice import stages
+from torchrecorder.proof.layout import faults
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
+
+
+class Named(nn.Module):
+    """Ops that read what has a name: a buffer, the second output of a layer, a function, a variable."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.gate, self.last, self.pair = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8), Pair()
+        self.in_weight = nn.Parameter(torch.ones(8, 8))
+        self.rates = nn.Buffer(torch.ones(8))
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Any:
+        y = self.first(x).cumsum(1)
+        kept = self.pair(lengths)[1]
+        y = y.masked_fill(kept, 0.0).cumsum(1)
+        y = y.masked_fill(length_mask(lengths, 6), 0.0).cumsum(1)
+        y = nn.functional.linear(y, self.in_weight).cumsum(1) - self.rates
+        return self.last(y / (1 + (self.gate(y) * 2).exp()))
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize(
+    ("pattern", "other", "unknown"),
+    [
+        (r"pair\[1\]", "pair", "pair"),
+        (r"pair\[1\]", "pair[0]", "pair"),
+        (r"pair\[1\]", "gt", "gt"),
+        ("masked_fill$", "masked_fill length_mask", "length_mask"),
+        ("− rates", "− constant", "constant"),
+        ("− rates", "− cumsum", "cumsum"),
+        ("exp", "expm1", "expm1"),
+        (r"\bgate\b", "linear", "linear"),
+        ("in_weight", "out_weight", "out_weight"),
+        ("^first", "second", "second"),
+        ("Linear 8→8", "Conv1d 8→8", "Conv1d"),
+    ],
+)
+def test_a_word_without_an_origin_is_a_fault(kind: Any, pattern: str, other: str, unknown: str) -> None:
+    view = make_view(record(Named(), TOKENS, LENGTHS), DrawingOptions())
+    layout = kind(view)
+    assert faults(view, layout) == ()
+    said = written(layout, pattern, other)
+    assert said != layout
+    assert any(re.search(rf"names {re.escape(unknown)}, which nothing has", fault) for fault in faults(view, said))
+
+
+def test_what_a_block_lacks_is_seen_in_the_inset() -> None:
+    view = make_view(stages())
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    (wrong, *_) = faults(view, written(layout, "without downsample", "without upsample"))
+    assert "names upsample" in wrong
