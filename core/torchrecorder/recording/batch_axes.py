@@ -120,10 +120,6 @@ class BatchAxes:
     def _is_multiple(self, size: object) -> bool:
         return self._origin is not None and type(size) is int and size > 0 and size % self._origin.batch == 0
 
-    @property
-    def has_leaked(self) -> bool:
-        return self._origin is None or self._origin.has_leaked
-
     def answered(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], answer: Any) -> Any:
         """The answer that the model's code is given to a question about a tensor."""
         origin, tensor = self._origin, args[0]

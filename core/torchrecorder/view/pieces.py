@@ -148,7 +148,7 @@ class _Parts:
         return replace(edge, part=said.pop()) if len(said) == 1 else edge
 
     def argument(self, edge: Edge) -> str:
-        """The one argument of a layer opened in an inset that an edge brings, if it is no skip."""
+        """Name of the argument that an edge brings to a layer with an inset; empty if it is a skip, or of several."""
         tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
         names = set[str]()
         for path, value in self._graph.calls[head.calls[0]].inputs.items() if head.inset and not edge.skip else ():
