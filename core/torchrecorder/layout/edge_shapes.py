@@ -121,6 +121,8 @@ class _Carried:
         tail = self._view.nodes[edge.tail]
         made = self._made_by(self._view.nodes[tail.links[0]] if tail.links else tail)
         while (producer := self._graph.values[value].producer) is not None and producer not in made:
+            if value in tail.values:  # what an inside is entered with, which may be a part of something outside
+                break
             op = self._graph.ops[producer]
             name = plain(op.name)
             if not op.inputs or not (name in _MOVING or op.kind == "pass"):  # a later turn of what is drawn once

@@ -151,7 +151,9 @@ class _Parts:
         """Name of the argument that an edge brings to a layer with an inset; empty if it is a skip, or of several."""
         tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
         names = set[str]()
-        for path, value in self._graph.calls[head.calls[0]].inputs.items() if head.inset and not edge.skip else ():
+        if not head.inset or edge.skip or tail.kind in _LOOSE:  # what stands beside its reader says its own name
+            return ""
+        for path, value in self._graph.calls[head.calls[0]].inputs.items():
             origin, _ = self._traced(value)
             if origin in tail.values or self._tail(origin) in (tail.id, *tail.links):
                 names.add(path.partition(".")[0])

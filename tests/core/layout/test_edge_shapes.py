@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder import capture
+from torchrecorder.drawing.draw import views_of
 from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
@@ -86,3 +87,21 @@ def test_a_first_state_of_as_many_examples_as_a_number_says_has_no_shape() -> No
         view = make_view(capture(Steps(), (torch.ones(3, 4, 8),)), DrawingOptions())
     said = edge_shapes(view, ("shapes",)).values()
     assert {*said} == {"N×8"}
+
+
+class Halves(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Sequential(nn.Linear(4, 4), nn.ReLU()), nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        kept, given = x.chunk(2, dim=-1)
+        return self.second(self.first(given) + kept)  # type: ignore[no-any-return]
+
+
+def test_the_inside_of_a_layer_begins_with_the_part_that_it_gets() -> None:
+    """The first line inside said the shape of the whole tensor, outside; the proof then refused each such inside."""
+    with torch.no_grad():
+        views = views_of(capture(Halves(), (torch.zeros(2, 3, 8),)), DrawingOptions(depth=3))
+    inside = views.inside(next(call.id for call in views.view().graph.calls if call.module == "first"))
+    assert "N×3×8" not in edge_shapes(inside).values()

@@ -222,7 +222,7 @@ class Rungs:
         if head.is_port:
             way = _Way(wire, start, math.inf)
         elif self._turns(wire):
-            way = _Way(wire, start, self._at[head] + self._reach(head, -self._way[head]) * -self._way[head])
+            way = _Way(wire, start, head.y + (head.bottom if self._way[head] == UP else head.top))
             last = self._column[head]
         else:
             way = _Way(wire, start, self._at[head] + self._arriving(wire), side=LEFT)
@@ -294,8 +294,8 @@ class Rungs:
             if side:
                 group.sort(key=lambda way: way.legs[-1].start if way.legs else way.end)
                 room = 2 * (head.half - 4.0) if head.is_sign else head.bottom - head.top - 8.0
-                step = min(tuning.TRACK, room / max(len(group) - 1, 1))
                 level = next((i for i, way in enumerate(group) if not way.legs), (len(group) - 1) / 2)
+                step = min(tuning.TRACK, room / 2 / max(level, len(group) - 1 - level, 0.5))
             else:  # the lowest at the left, so that none crosses another
                 group.sort(key=lambda way: -way.start)
                 step = min(tuning.FAN, 2 * (head.half - tuning.LINE_INSET) / max(len(group) - 1, 1))
