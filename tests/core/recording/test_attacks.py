@@ -1355,7 +1355,7 @@ def an_exported_program_between_layers() -> Any:
 @attack("newer")
 def a_compiled_layer() -> Any:
     net = Net(lambda self, x: self.compiled(x) + x, compiled=nn.Linear(3, 3))
-    net.compiled = torch.compile(net.compiled, backend="eager")  # type: ignore[assignment]
+    net.compiled = torch.compile(net.compiled, backend="eager")
     return net
 
 

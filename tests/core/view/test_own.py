@@ -291,7 +291,8 @@ class Widening(nn.Module):
         self.norm, self.fc, self.skip = nn.LayerNorm(a), nn.Linear(a, b), nn.Linear(a, b) if a != b else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.skip(x) + self.fc(self.norm(x)).relu()
+        out: Tensor = self.skip(x) + self.fc(self.norm(x)).relu()
+        return out
 
 
 def test_a_turn_does_not_begin_in_the_middle_of_the_code_of_the_loop() -> None:
@@ -367,7 +368,8 @@ class Macaron(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.first(x)
         x = x + self.mixer(x, x, x)[0]
-        return x + self.second(x)
+        out: Tensor = x + self.second(x)
+        return out
 
 
 def test_a_number_beside_the_only_layer_of_a_layer_is_drawn() -> None:
@@ -397,18 +399,26 @@ def test_the_step_of_a_number_that_an_embedding_reads_is_said() -> None:
 # --- masks and indices
 
 
+class Masked(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.leave = nn.LayerNorm(8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, padding: Tensor) -> Any:
+        if not padding.dtype.is_floating_point and padding.dtype != torch.bool:  # lengths
+            padding = torch.arange(8) >= padding[:, None]
+        return self.leave(torch.sin(self.norm(x).masked_fill(padding, 0)))
+
+
 def test_a_mask_that_is_not_drawn_joins_the_layer_that_it_hides_parts_of() -> None:
-    class Masked(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.norm, self.leave = nn.LayerNorm(8), nn.Linear(8, 8)
-
-        def forward(self, x: Tensor, padding: Tensor) -> Any:
-            return self.leave(torch.sin(self.norm(x).masked_fill(padding, 0)))
-
-    view = proved(capture(Masked(), (torch.randn(2, 8), torch.zeros(2, 8, dtype=torch.bool))))
+    view = proved(capture(Masked(), (torch.randn(2, 8), torch.tensor([3, 4]))))
     (norm,) = (node for node in view.nodes if "norm" in " ".join(shown(view)[node.id : node.id + 1]))
     assert [part.kind for part in norm.parts] == ["call", "op"]
+
+
+def test_a_mask_that_is_given_is_an_input() -> None:
+    view = proved(capture(Masked(), (torch.randn(2, 8), torch.zeros(2, 8, dtype=torch.bool))))
+    assert shown(view) == ["input:x", "input:padding", "norm", "masked_fill", "sin", "leave", "output:"]
 
 
 def test_an_index_in_the_shape_of_the_data_is_an_index() -> None:

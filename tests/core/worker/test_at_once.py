@@ -15,7 +15,7 @@ import pytest
 from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
 from torchrecorder.processes import LineProcess, descendants
 from torchrecorder.request import RecordingRequest
-from torchrecorder.worker import client, serving
+from torchrecorder.worker import serving
 from torchrecorder.worker.client import Worker, processors
 from torchrecorder.worker.messages import Answer
 
@@ -204,16 +204,17 @@ def test_one_that_kills_the_worker_by_itself(worker: Worker, monkeypatch: pytest
 
 
 def test_starts_are_in_order_and_those_of_a_package_together(worker: Worker) -> None:
-    targets = ["once_nets.Net(2)", "once_other.Net(2)", "once_nets.Net(3)", "once_other.Net(3)"]
-    begun: list[str] = []
-    for _ in worker.record_all(
-        {RecordingRequest(target, "1,3"): 60.0 for target in targets}, lambda request: begun.append(request.target)
-    ):
-        pass
-    assert begun == [targets[0], targets[2], targets[1], targets[3]]
-    paths = ["a.x.One", "b.x.Two", "a.y.Three", "a.x.Four(b.c)", "a.y.Five"]
-    together = [request.target for request in client._together(map(RecordingRequest, paths))]
-    assert together == [paths[0], paths[3], paths[2], paths[4], paths[1]]
+    def begun(*targets: str) -> list[str]:
+        names: list[str] = []
+        asked = {RecordingRequest(target, "1,3"): 60.0 for target in targets}
+        for _ in worker.record_all(asked, lambda request: names.append(request.target)):
+            pass
+        return names
+
+    nets = "once_nets.Net(2)", "once_other.Net(2)", "once_nets.Net(3)", "once_other.Net(3)"
+    assert begun(*nets) == [nets[0], nets[2], nets[1], nets[3]]
+    paths = "a.x.One", "b.x.Two", "a.y.Three", "a.x.Four(b.c)", "a.y.Five"
+    assert begun(*paths) == [paths[0], paths[3], paths[2], paths[4], paths[1]]
 
 
 def test_a_module_that_its_package_does_not_import_is_imported_once(worker: Worker, tmp_path: Path) -> None:
