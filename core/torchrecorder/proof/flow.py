@@ -6,7 +6,7 @@ carries no features, such as a mask or positions, may flow unseen if a note name
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import product
 
@@ -19,6 +19,8 @@ _Pair = tuple[int, int, bool]
 """Tail, head, and whether the next turn of a loop reads it."""
 _SOURCES = ("input", "param", "buffer", "const")
 _NO_TURNS: Mapping[int, int] = {}
+_FEW_GIVERS = 3
+"""Places at most in which a list is made that has to be drawn: more lines would cross all others."""
 
 
 class FlowProof:
@@ -194,12 +196,20 @@ class FlowProof:
 
     @cached_property
     def _caches(self) -> set[str]:
-        """Outputs in a list behind the first output, each made in a layer that did not give it back, but kept it."""
+        """Outputs in a list behind the first: made in layers that kept them, or drawn as made in many places."""
         lists: dict[str, list[str]] = {}
         for path in self._given if self.coverage.root == 0 else ():
             lists.setdefault(path.partition(".")[0], []).append(path)
         kept = {path for paths in [*lists.values()][1:] for path in paths if all(map(self._is_kept, self._given[path]))}
-        return {path for paths in lists.values() if len(paths) > 1 and kept.issuperset(paths) for path in paths}
+        lists = dict([*lists.items()][1:])
+        scattered = {path for paths in lists.values() if self._is_scattered(paths) for path in paths}
+        left = (paths for paths in lists.values() if len(paths) > 1 and (kept | scattered).issuperset(paths))
+        return {path for paths in left for path in paths}
+
+    def _is_scattered(self, paths: Iterable[str]) -> bool:
+        """Whether a list is made in many places, which are not drawn as one."""
+        sources = {source for path in paths for value in self._given[path] for source in self._sources(value)}
+        return len(sources) > _FEW_GIVERS and len({tuple(self.coverage.nodes.get(op, ())) for op in sources}) > 1
 
     def _is_kept(self, value: int) -> bool:
         producer = self.graph.values[value].producer

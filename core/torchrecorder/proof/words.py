@@ -101,6 +101,7 @@ def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
         {row.id for row in rows},
         {*_frames(graph, reader), *(at for row in rows for at in _frames(graph, row))},
     )
+    maker: Op | None = None
     for at in _way(graph, value):
         row = graph.values[at]
         yield from _path(row.name)
@@ -114,7 +115,7 @@ def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
                 yield from (f"{name}[{path}]" if len(call.outputs) > 1 else name for name in _path(call.module))
         if maker.call in inside and (maker.frame is None or maker.frame in frames):
             yield graph.variable(maker)
-    if len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
+    if maker is not None and len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
         yield from names(graph, maker.inputs[0], reader)
 
 

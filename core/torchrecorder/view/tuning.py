@@ -112,3 +112,6 @@ PHRASES = 2
 MANY = 4
 """Parts of which one is drawn for all, from which on another number of them needs no name of the part. DaViT at 8;
 none at 2."""
+GIVERS = 3
+"""Nodes that give a list of tensors behind the first output at most; a list of more places is named below the picture,
+as its lines would cross all others. BridgeTower."""

@@ -461,3 +461,27 @@ class Passing(nn.Module):
 def test_an_index_that_goes_through_a_function_to_a_layer_stays_an_edge(options: DrawingOptions) -> None:
     view = proved(capture(Passing(), (torch.randn(5, 8), torch.randint(0, 5, (2, 7)))), options)
     assert "function:propagate" in shown(view)
+
+
+class Gathering(nn.Module):
+    """Layers of different kinds whose outputs are gathered beside the last one."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        kinds = (nn.Linear(8, 8), nn.LayerNorm(8), nn.Bilinear(8, 8, 8), nn.GRUCell(8, 8), nn.Linear(8, 4))
+        self.layers = nn.ModuleList(kinds[:n])
+
+    def forward(self, x: Tensor) -> Any:
+        states = []
+        for layer in self.layers:
+            x = layer(x, x) if isinstance(layer, nn.Bilinear) else layer(x)
+            states.append((x,))
+        return x.sum(-1), states
+
+
+@pytest.mark.parametrize(("n", "are_drawn"), [(3, True), (4, False), (5, False)])
+def test_a_list_of_what_many_layers_give_is_named_below(n: int, are_drawn: bool) -> None:
+    view = proved(capture(Gathering(n), (torch.randn(2, 8),)))
+    ends = [node for node in view.nodes if node.kind == "output"]
+    assert len(ends) == (2 if are_drawn else 1), "one for all of the list"
+    assert any(note.startswith("not drawn: 1") for note in view.notes) != are_drawn

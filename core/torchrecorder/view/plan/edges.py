@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from torchrecorder.graph.model import Op
@@ -82,6 +82,8 @@ class Ends:
             differs = (f"of {self.outlets.giver(*layer)}",) if layer is not None and name == path else ()
             named.setdefault(name, ([], differs))[0].extend(values)
         for name, (outputs, of_layer) in named.items():
+            if name != next(iter(named)) and self._is_scattered(outputs):
+                continue
             node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=of_layer)
             for value in outputs:
                 self.edges.setdefault((self._tail(value) if idle is None else idle, node), value)
@@ -94,6 +96,11 @@ class Ends:
         later = [paths for paths in [*groups.values()][1:] if len(paths) > 1]
         caches = {path for paths in later if all(map(self._is_kept, paths)) for path in paths}
         return {path: values for path, values in self.graph.outputs.items() if path not in caches}
+
+    def _is_scattered(self, outputs: Iterable[int]) -> bool:
+        """Whether so many nodes give a list, as one of all hidden states, that its lines would cross all others."""
+        is_asked = self.plan.root != 0 or self.plan.visible.options.depth == "all"
+        return not is_asked and len({self.reads.node_of_value(value) for value in outputs}) > tuning.GIVERS
 
     def _is_kept(self, path: str) -> bool:
         made = [(value, self.graph.values[value].producer) for value in self.graph.outputs[path]]
