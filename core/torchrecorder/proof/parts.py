@@ -199,6 +199,8 @@ class PartsProof:
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
         if "…" in words:
             return all(any(_is_in_span(words, text) for text in self._texts(step)) for step in steps)
+        if len(_APART.split(words)) > 1:  # each is judged alone
+            return False
         return _region(words, shape) == _union([self._region(step, shape) for step in steps])
 
     def _region(self, step: _Step, shape: Sequence[int]) -> list[_Stretch]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from tests.core.graph.building import Net
 from tests.core.proof.part_nets import PARTS
@@ -101,3 +103,27 @@ def test_a_size_may_be_known_by_name_alone() -> None:
 
 def test_a_stretch_of_everything_is_no_part() -> None:
     assert taken("0:8", whole=True) == set()
+
+
+class Mixed(nn.Module):
+    """A step that takes some channels as they are, and others changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.change, self.leave = nn.Linear(8, 32), nn.Linear(10, 10), nn.Linear(28, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        out: Tensor = self.leave(torch.cat((self.change(x[..., :10]), x[..., 10:20], x[..., 24:]), dim=-1))
+        return out
+
+
+def test_two_parts_on_the_line_of_one_are_a_fault() -> None:
+    """The proof read the two indices as one, and failed inside."""
+    with torch.no_grad():
+        view = make_view(capture(Mixed(), (torch.zeros(2, 16, 8),)), DrawingOptions())
+    ids = {name(view, node): node.id for node in view.nodes}
+    line = ids["enter"], ids["getitem"]
+    two = "[..., 10:20], [..., 24:]"
+    edges = tuple(replace(edge, part=two) if (edge.tail, edge.head) == line else edge for edge in view.edges)
+    assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
