@@ -30,6 +30,8 @@ _THINGS = (0, 1)
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _LOOSE = ("param", "buffer", "const")
+_LONG = 24
+"""Characters of an argument from which on its name has no room beside a node; the inset has it."""
 _RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
 """Outputs of torch's layers by class, as their documentation calls them."""
 
@@ -157,14 +159,17 @@ class _Parts:
             origin, _ = self._traced(value)
             if origin in tail.values or self._tail(origin) in (tail.id, *tail.links):
                 names.add(path.partition(".")[0])
-        return names.pop() if len(names) == 1 else ""
+        return name if len(names) == 1 and len(name := names.pop()) < _LONG else ""
 
     def output(self, edge: Edge) -> str:
         """What an edge brings that is not the first output of a layer: `h`, `output 1`, `loss`."""
-        tail, value = self._view.nodes[edge.tail], self._traced(edge.value)[0]
-        if tail.kind != "call" or tail.parts or tail.repeat > 1 or self._view.nodes[edge.head].kind == "output":
+        tail, head, value = self._view.nodes[edge.tail], self._view.nodes[edge.head], self._traced(edge.value)[0]
+        if tail.kind != "call" or tail.parts or tail.repeat > 1 or head.kind == "output":
             return ""
         given, module = self._graph.calls[tail.calls[0]].outputs, self._visible.tree.module(tail.calls[0])
+        reads = self._graph.calls[head.calls[0]].inputs.values() if head.kind == "call" else ()
+        if len({self._traced(read)[0] for read in reads} & {*given.values()}) > 1:  # it brings several
+            return ""
         at, path = next(((i, path) for i, (path, output) in enumerate(given.items()) if output == value), (0, ""))
         names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and module.native else ()
         return "" if not at else names[at] if at < len(names) else f"output {path}" if path[0].isdigit() else path

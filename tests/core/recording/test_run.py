@@ -29,7 +29,10 @@ def resnet() -> nn.Module:
 _NOT_ON_META = {
     "AutocastOps": "autocast is of a device, and on meta none is cast",
     **dict.fromkeys(("GlobalTensor", "DefaultTensor"), "a tensor that nothing of the model holds lies on the CPU"),
-    **dict.fromkeys(("FlexAttention", "FlexAttentionWithMask"), "flex_attention refuses tensors on meta"),
+    **dict.fromkeys(
+        ("FlexAttention", "FlexAttentionWithMask", "FlexAttentionWithAScoreOfItsOwn"),
+        "flex_attention refuses tensors on meta",
+    ),
 }
 
 
