@@ -137,6 +137,8 @@ class Union:
 
     def _add_gone(self, op: Op, call: int) -> None:
         """An op of the old Graph, without the inputs that come later now."""
+        if any(self._gone_value(value) in self._values for value in op.outputs):  # two steps of now were one
+            return
         found = [self._old_value(value) for value in op.inputs]
         self._op_marks[len(self._ops)] = "removed"
         self._put(op, call, [value for value in found if value is not None], is_old=True)
