@@ -50,7 +50,7 @@ class UtteranceEncoder(nn.Module):
 
 
 class SessionEncoder(nn.Module):
-    """What has been said so far."""
+    """State of the dialogue after an utterance."""
 
     def __init__(self, hid_size: int, inp_size: int) -> None:
         super().__init__()
@@ -526,14 +526,14 @@ class RNNT(nn.Module):
         self.joint_net = nn.Sequential(nn.ReLU(inplace=True), nn.Dropout(0.3), nn.Linear(joint_n_hid, n_classes))
 
     def encode(self, x: Tensor, x_lens: Tensor) -> tuple[Tensor, Tensor]:
-        """What is heard."""
+        """Encoder of the audio."""
         x, _ = self.encoder["pre_rnn"](x, None)
         x, x_lens = self.encoder["stack_time"](x, x_lens)
         x, _ = self.encoder["post_rnn"](x, None)
         return x.transpose(0, 1), x_lens
 
     def predict(self, y: Tensor | None, state: Any = None, add_sos: bool = True) -> tuple[Tensor, Any]:
-        """What is written so far; nothing at first."""
+        """Prediction from the symbols so far; none at first."""
         if y is not None:
             y = self.prediction["embed"](y)
         else:
@@ -679,7 +679,7 @@ class ConvFFN(nn.Module):
 
 
 class TextEncoder(nn.Module):
-    """What each letter sounds like, and how long."""
+    """Encoder of the letters, with their durations."""
 
     def __init__(self, n_vocab: int, out_channels: int, hidden: int, n_layers: int, p_dropout: float) -> None:
         super().__init__()
@@ -1023,7 +1023,7 @@ class SubNet(nn.Module):
 
 
 class TextSubNet(nn.Module):
-    """What is said."""
+    """Encoder of an utterance."""
 
     def __init__(
         self, in_size: int, hidden_size: int, out_size: int, num_layers: int = 1, dropout: float = 0.2

@@ -35,7 +35,7 @@ tensor_fusion
 
 
 class MaskType(IntEnum):
-    """What a coupling leaves as it is."""
+    """Mask of the part that a coupling keeps."""
 
     CHECKERBOARD = 0
     CHANNEL_WISE = 1

@@ -104,11 +104,11 @@ def _drawn(
     pages = [_Sheet(job) for job in jobs]
     pending = pages
 
-    def lay_out() -> None:
-        _style([picture for page in pending for picture in page.tried], open_worker, on_modules)
-        for page in pending:
+    def lay_out(pages: Sequence[_Sheet]) -> None:
+        _style([picture for page in pages for picture in page.tried], open_worker, on_modules)
+        for page in pages:
             page.plan()
-        asked = [picture for page in pending for picture in page.tried]
+        asked = [picture for page in pages for picture in page.tried]
         answers = iter(engine.layout([dot for picture in asked for dot in picture.dots]))
         for picture in asked:
             picture.read([*islice(answers, len(picture.dots))])
@@ -116,13 +116,12 @@ def _drawn(
     while pending:
         for page in pending:
             page.begin()
-        lay_out()
+        lay_out(pending)
         pending = [page for page in pending if page.gives_up()]
     for page in pages:
         page.begin_waiting()
-    pending = [page for page in pages if page.tried]
-    lay_out()
-    for page in pending:
+    lay_out(pages)
+    for page in pages:
         page.pictures += page.tried
     left = [picture for page in pages for picture in page.pictures if picture.layout is None]
     for picture, answer in zip(left, engine.layout([picture.dot for picture in left]) if left else (), strict=True):

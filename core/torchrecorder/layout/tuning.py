@@ -105,9 +105,7 @@ BEND_COSTS = 10.0  # cost of a bend: hdemucs at 0
 WRONG_SIDE_COSTS = 26.0  # cost of the side on which the others are not: hdemucs at less
 SETTLED_SIDE_COSTS = 400.0  # the same where fewer lines cross with a line on one side
 EXCHANGES = 12  # exchanges in a row that may save nothing, for each crossing: a limit of time
-ARRANGED = (
-    24000  # things placed anew by exchanges in one picture, all ways to lay it out: a limit of time, UnetPlusPlus
-)
+ARRANGED = 24000  # things placed anew by exchanges in one picture, in all ways to lay it out: UnetPlusPlus
 EXCHANGE_SAVES = 60.0  # points of height that a crossing less is worth
 EXCHANGE_WIDER = 2.0  # points of height that one of width is worth
 IN_ORDER = 20.0  # what it may cost that what leaves a box does so in its order

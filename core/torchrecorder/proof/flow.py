@@ -200,15 +200,16 @@ class FlowProof:
         lists: dict[str, list[str]] = {}
         for path in self._given if self.coverage.root == 0 else ():
             lists.setdefault(path.partition(".")[0], []).append(path)
-        kept = {path for paths in [*lists.values()][1:] for path in paths if all(map(self._is_kept, self._given[path]))}
-        lists = dict([*lists.items()][1:])
-        scattered = {path for paths in lists.values() if self._is_scattered(paths) for path in paths}
-        left = (paths for paths in lists.values() if len(paths) > 1 and (kept | scattered).issuperset(paths))
-        return {path for paths in left for path in paths}
+        caches = set[str]()
+        for paths in [*lists.values()][1:]:
+            values = [value for path in paths for value in self._given[path]]
+            if len(paths) > 1 and (all(map(self._is_kept, values)) or self._is_scattered(values)):
+                caches.update(paths)
+        return caches
 
-    def _is_scattered(self, paths: Iterable[str]) -> bool:
+    def _is_scattered(self, values: Iterable[int]) -> bool:
         """Whether a list is made in many places, which are not drawn as one."""
-        sources = {source for path in paths for value in self._given[path] for source in self._sources(value)}
+        sources = {source for value in values for source in self._sources(value)}
         return len(sources) > _FEW_GIVERS and len({tuple(self.coverage.nodes.get(op, ())) for op in sources}) > 1
 
     def _is_kept(self, value: int) -> bool:
