@@ -97,7 +97,8 @@ def _names_of_layers(graph: Graph, calls: Collection[int], inner: Sequence[Op]) 
 def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
     """The names that the source has for a tensor where an op reads it, or for the one that it was moved from."""
     rows = [*graph.around(reader.call)]
-    inside, frames = {row.id for row in rows}, {at for row in (reader, *rows) for at in _frames(graph, row)}
+    inside = {row.id for row in rows}
+    frames = {*_frames(graph, reader), *(at for row in rows for at in _frames(graph, row))}
     maker: Op | None = None
     for at in _way(graph, value):
         row = graph.values[at]
