@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from torchrecorder.graph import Call, Graph, Op
 from torchrecorder.proof.facts import MOVES
@@ -37,6 +38,10 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     for op in view.graph.ops:
         for row in view.graph.around(op.call):
             inside.setdefault(row.id, []).append(op)
+    layers: dict[int, list[Call]] = {}
+    for call in view.graph.calls:
+        for row in view.graph.around(call.id):
+            layers.setdefault(row.id, []).append(call)
     things: list[Node | Box] = [node for node in view.nodes if node.kind in ("op", "function", "call")]
     for thing in (*things, *view.boxes):
         key = f"{letter}{'b' if isinstance(thing, Box) else ''}{thing.id}"
@@ -44,11 +49,14 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         others = " ".join(text for other, text in said.items() if other[:1].isupper() and other != key)
         calls = [call for part in (thing, *getattr(thing, "parts", ())) for call in part.calls]
         inner = [op for call in calls for op in inside.get(call, ())]
-        if words and (wrong := _wrong(view.graph, thing, words, others, inner)):
+        rows = {row.id: row for call in calls for row in (*layers.get(call, ()), *view.graph.around(call))}
+        if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values())):
             yield f"“{words}” at {key} names {wrong}, which nothing has there"
 
 
-def _wrong(graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequence[Op]) -> str:
+def _wrong(
+    graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequence[Op], layers: Collection[Call]
+) -> str:
     """The first word at a thing that names nothing of what it is, does or reads; nor of its inset, if it has one."""
     parts = [thing, *thing.parts] if isinstance(thing, Node) else []
     is_layer, drawn = isinstance(thing, Box) or thing.kind == "call", insets if getattr(thing, "inset", "") else ""
@@ -57,7 +65,7 @@ def _wrong(graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequ
     spans = {text for part in parts for span in part.spans for text in (span.name, *span.values)}
     known = spans | {word for text in spans for word in _PARTS.split(text)} | _ENGLISH
     known |= {word for op in ops for text in op.attrs.values() for word in _PARTS.split(text)}
-    known |= {*_names_of_layers(graph, [call for part in (thing, *parts) for call in part.calls], inner)}
+    known |= {*_names_of_layers(graph, layers, inner)}
     known |= {name for part in parts for value in part.values for name in _path(graph.values[value].name)}
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
     done |= {graph.frames[at].short for op in ops for at in _frames(graph, op)}
@@ -81,10 +89,9 @@ def _wrong(graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequ
     return next((name for name in names_of if name.lower().rstrip("0123456789") not in drawn.lower()), "")
 
 
-def _names_of_layers(graph: Graph, calls: Collection[int], inner: Sequence[Op]) -> Iterator[str]:
-    """Parts of the paths of layers, with those in and around them, of their classes, settings and parameters."""
-    rows = [row for row in graph.calls if not {it.id for it in graph.around(row.id)}.isdisjoint(calls)]
-    for path in {row.module for row in (*rows, *(row for call in calls for row in graph.around(call)))}:
+def _names_of_layers(graph: Graph, layers: Collection[Call], inner: Sequence[Op]) -> Iterator[str]:
+    """Parts of the paths of layers, of their classes, settings and parameters."""
+    for path in {row.module for row in layers}:
         module = graph.modules.get(path)
         cls = path if module is None else module.cls.rpartition(".")[2]
         yield from (*_path(path), cls, cls.rstrip("123d"), cls.removeprefix("Parametrized"))
@@ -137,16 +144,17 @@ def _way(graph: Graph, value: int) -> Iterator[int]:
         yield from _way(graph, op.inputs[0])
 
 
-def _path(path: str | None) -> Iterator[str]:
-    """Each stretch of a path: `layers.0.attn`, `0.attn`, `attn`; and each part of it."""
+@lru_cache(4096)
+def _path(path: str | None) -> frozenset[str]:
+    """A path and each part of it; a stretch of it, such as `0.attn` of `layers.0.attn`, is found by `_is_in`."""
     parts = re.split("[./]", path or "")
-    yield from (name for part in parts for name in (part, part.strip("<>0123456789"), *_PARTS.split(part)) if name)
-    yield from (".".join(parts[i:j]) for i in range(len(parts)) for j in range(i + 2, len(parts) + 1))
+    names = {name for part in {*parts} for name in (part, part.strip("<>0123456789"), *_PARTS.split(part))}
+    return frozenset((names | {".".join(parts)}) - {""})
 
 
 def _is_in(match: re.Match[str], known: Collection[str]) -> bool:
-    """Whether a word is known, alone, with the bracket behind it, or as the beginning of a name that is cut."""
+    """Whether a word is known, alone, with the bracket behind it, as a stretch of a path, or cut in its middle."""
     if match[2]:
-        return any(name.startswith(match[1]) for name in known)
-    after = match.string[match.end(1) :]
-    return match[1] in known or f"{match[1]}{after.partition(']')[0]}]" in known
+        return any(f".{match[1]}" in f".{name}" for name in known)
+    words = (match[1], f"{match[1]}{match.string[match.end(1) :].partition(']')[0]}]")
+    return any(word in known or any(f".{word}." in f".{name}." for name in known if "." in name) for word in words)

@@ -50,6 +50,7 @@ class Named(nn.Module):
         ("exp", "expm1", "expm1"),
         (r"\bgate\b", "linear", "linear"),
         ("in_weight", "out_weight", "out_weight"),
+        ("in_weight", "first.in_weight", "first.in_weight"),
         ("^first", "second", "second"),
         ("Linear 8→8", "Conv1d 8→8", "Conv1d"),
     ],
