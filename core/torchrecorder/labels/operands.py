@@ -28,6 +28,8 @@ _OTHERS |= INDEXING - {"gather"}
 """Ops that say what else they read in words of their own, or whose name says it."""
 COMPARED = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 _NEGATED = names("bitwise_not logical_not invert")
+_FILLING = names("eye ones ones_like rand rand_like randn randn_like zeros zeros_like")
+"""Ops whose names say what is in the tensor that they make of no data."""
 _SIDED = names("sub div matmul bmm mm")
 """Signs that mind which side is which."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
@@ -145,7 +147,7 @@ def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
 
 
 def _maker(graph: Graph, op: Op | None, reader: Op, base: int) -> str:
-    """What was asked of a tensor that has a name: `not mask`, `lengths = 4`."""
+    """What was asked of a tensor that has a name, `not mask`, `lengths = 4`; or what one is filled with, `ones`."""
     called, number = ("", "") if op is None else (plain(op.name), op.attrs.get("1") or op.attrs.get("other", ""))
     if op is not None and (
         (called in COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number)) or (called in _NEGATED and op.inputs)
@@ -153,7 +155,7 @@ def _maker(graph: Graph, op: Op | None, reader: Op, base: int) -> str:
         name = name_of(graph, op.inputs[0], reader, base)
         said = f"not {name}" if called in _NEGATED else f"{name} {COMPARED[called]} {number}"
         return said if name else ""
-    return ""
+    return called if called in _FILLING else ""
 
 
 def _way(graph: Graph, value: int) -> list[_Step]:

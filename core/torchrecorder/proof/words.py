@@ -1,7 +1,8 @@
 """The proof of names: each word in a picture is one that the source has there, resolved from the Graph alone.
 
-A tensor is called by an input, parameter or buffer, by a variable or argument, or by the layer that gave it, never by
-the op that made it. An op stands for itself at the head of a part of a text, before a bracket, and in a list.
+A tensor is called by an input, parameter or buffer, by a variable or argument, or by the layer that gave it; by the op
+that made it only if that says what is in it, `ones`. An op stands for itself at the head of a part of a text, before a
+bracket, and in a list.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]")
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
 _PARTS = re.compile(r"[\W_]+")
 _LACKING = re.compile(r"without ([^·]*)")
+_FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "randn_like", "zeros", "zeros_like"))
 _ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
 
 
@@ -122,6 +124,8 @@ def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
             yield graph.variable(maker)
     if maker is not None and len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
         yield from names(graph, maker.inputs[0], reader)
+    if maker is not None and maker.name in _FILLED:
+        yield maker.name
 
 
 def _frames(graph: Graph, row: Op | Call) -> Iterator[int]:

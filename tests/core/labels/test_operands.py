@@ -76,11 +76,12 @@ NETS: dict[str, tuple[Callable[[Reader, Tensor, Tensor], Tensor], str]] = {
     "parts of a row": (lambda of, x, n: torch.stack(x.chunk(2, -1), -1).flatten(2), "stack"),
     "output": (lambda of, x, n: x.masked_fill(of.pair(n)[1], 0.0), "masked_fill pair[1]"),
     "made": (lambda of, x, n: x * torch.zeros(8).cumsum(0), "×"),
+    "ones": (lambda of, x, n: torch.cat([x, torch.ones(*x.shape[:2], 1)], -1)[..., 1:], "cat ones"),
     "condition": (lambda of, x, n: torch.where(length_mask(n, 6), x, 0.0), "where"),
 }
 
 
-NAMED = ("variable", "layer", "buffer", "choice")
+NAMED = ("variable", "layer", "buffer", "choice", "ones")
 MADE = {"no name": "constant", "made": "cumsum", "parts of a row": "chunk"}
 """Names of ops, and for what has none, that are not to be written as if they were names of tensors."""
 
@@ -102,10 +103,8 @@ def test_the_proof_asks_for_a_true_name(net: str, kind: Callable[..., Any]) -> N
     assert faults(view, layout) == ()
     words = NETS[net][1]
     named = words.split() if net in NAMED else [words, MADE.get(net, "biases")]
-    other = " ".join(
-        MADE.get(net, "biases") if word.isidentifier() and word not in ("where", "masked_fill", "stack") else word
-        for word in named
-    )
+    ops = ("where", "masked_fill", "stack", "cat")
+    other = " ".join(MADE.get(net, "biases") if word.isidentifier() and word not in ops else word for word in named)
     (wrong,) = faults(view, written(layout, rf"^{re.escape(words)}$", other))
     assert f"names {MADE.get(net, 'biases')}, which" in wrong
 
