@@ -20,6 +20,7 @@ from torchrecorder.recording.examples import Way, arguments_found
 from torchrecorder.recording.written.values import LARGEST
 from torchrecorder.request import RecordingRequest
 from torchrecorder.trace import mentions
+from torchrecorder.trace.trace import Executed
 from torchrecorder.worker.job import record
 
 NETS = """
@@ -388,6 +389,23 @@ def test_functions_given_to_functions_are_not_searched(project: Project) -> None
     finally:
         sys.setprofile(None)
     assert calls < 100_000  # 25,000; their scope holds them all, so that each is in itself
+
+
+def test_a_trace_of_calls_does_not_hear_of_reading(project: Project) -> None:
+    project.write("tests/test_net.py", "from PKG import Net\nNet(7)")
+    cls = project.cls()
+    heard: set[str] = set()
+    executed = Executed(lambda path: None, lambda module: None)
+    executed._note = lambda code: heard.add(code.co_qualname)  # type: ignore[method-assign]
+    executed.start()
+    try:
+        assert len([*arguments_found(cls)]) == 1
+        dedent("behind it")
+    finally:
+        assert executed.stop()
+    assert "dedent" in heard
+    if sys.version_info < (3, 12):  # where a function is heard of once
+        assert not {name for name in heard if name.startswith(("Reader.run", "Expressions.value", "_walked"))}
 
 
 def test_classes_near_one_are_looked_at_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from torchrecorder.recording.written.expressions import ROUNDS, Expressions, Function, Returned, last, member
 from torchrecorder.recording.written.values import UNREAD
 from torchrecorder.running.nested import answer
+from torchrecorder.trace.mentions import untraced
 
 _ENOUGH = 8
 """Examples, after which no other is looked for."""
@@ -37,6 +38,7 @@ class Reader(Expressions):
         self._later: list[tuple[Function, bool]] = []
         """Functions, each with whether it is a method."""
 
+    @untraced()
     def read(self, text: str) -> None:
         """Follow a whole module, with the functions in it that have to do with the class."""
         lines = text.splitlines()
@@ -59,6 +61,7 @@ class Reader(Expressions):
                             self._alone(partial(self._called, given, (), {}))
                         self._inner.clear()
 
+    @untraced()
     def prompts(self, text: str) -> Reader:
         """Follow the statements behind the prompts of Python in a text, each at its line; gives itself."""
         for match in re.finditer(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE):
