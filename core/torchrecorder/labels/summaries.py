@@ -98,8 +98,6 @@ def among(values: Sequence[str], *, sizes: bool = False) -> str:
 
     >>> among(["1", "2", "4", "8", "16", "32"]), among(["64→64", "64→128", "128→128"], sizes=True)
     ('1, 2, 4 … 32', '64→64 … 128→128')
-    >>> among(["3×3", "1×1"]), among(["ReLU", "GELU"]), among(["3", "64", "9", "1", "2", "4"])
-    ('3×3, 1×1', 'ReLU or GELU', '')
     """
     values = [*map(rounded, values)]
     beginning = values[:1] if sizes else values[:_BEGINNING]

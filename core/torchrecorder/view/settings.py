@@ -77,11 +77,7 @@ def split(text: str) -> list[str]:
 
 
 def is_range(values: Sequence[str]) -> bool:
-    """Whether values follow from the first and the last: by one step or factor, or each from the one before.
-
-    >>> is_range(["1", "2", "4"]), is_range(["64→64", "64→128", "128→128"]), is_range(["8→8", "32→16", "16→8"])
-    (True, True, False)
-    """
+    """Whether values follow from the first and the last: by one step or factor, or each from the one before."""
     rows = [[*map(float, _NUMBERS.findall(value))] for value in values]
     if not rows or not rows[0] or len({_NUMBERS.sub("", value) for value in values}) > 1:
         return False
