@@ -35,6 +35,7 @@ from torchrecorder.view import Box, Node, View
 from torchrecorder.view.differences import INDEX, values_of
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
+from torchrecorder.view.settings import is_range
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
 
@@ -384,7 +385,8 @@ class Labels:
             is_nameless = other.kind in ("op", "gap") and place
             names.append(self.node(other).name + (f" in {place}" if is_nameless else ""))
         if len(names) > _NAMED:
-            text = f"{names[0]} … {names[-1]}" if node.kind == "from" else f"{len(names)} places"
+            is_named = node.kind == "from" and is_range(names)
+            text = f"{names[0]} … {names[-1]}" if is_named else f"{len(names)} places"
             return Label(clean(f"{node.kind} {text}", MAX_LINE), f"{len(names)} tensors" if node.kind == "from" else "")
         return Label(clean(f"{node.kind} {', '.join(names)}", MAX_LINE))
 

@@ -13,9 +13,10 @@ from torchrecorder.labels.summaries import among, setting
 from torchrecorder.view import Span
 from torchrecorder.view.differences import INDEX, values_of
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
+from torchrecorder.view.settings import is_range
 
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
-_MAX_INDEX = 26
+_MAX_INDEX, _NAMED = 26, 3  # characters of an index; parts of several indices at one place
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _TENSOR = re.compile(r"\b(tensor)\b")
 
@@ -40,12 +41,12 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     index = values_of(spans, INDEX)
     if name in ("getitem", "setitem") and len(spans) == 1 and not index:
         axes = zip(*(_bare(value).split(", ") for value in spans[0].values), strict=False)
-        at = clean(", ".join(" … ".join(dict.fromkeys((of[0], of[-1]))) for of in axes), _MAX_INDEX)
+        at = clean(", ".join(map(_turns, axes)), _MAX_INDEX)
         return Label(f"write [{at}]" if name == "setitem" else f"[{at}]")
     called = with_operands(op, others or {})
     if spans and not index:
         facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
-        return Label(called, clean(" · ".join(facts), MAX_LINE))
+        return Label(called, clean(" · ".join(filter(None, facts)), MAX_LINE))
     if name in SYMBOLS:
         # a sign, with the number if the op's other side is one
         sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
@@ -85,6 +86,13 @@ def _index(graph: Graph, op: Op) -> str:
     rest: Iterator[str] = iter(names)
     texts = [next(rest, "") if part == "tensor" else part for part in _TENSOR.split(text)]
     return "".join(texts) if all(texts[1::2]) else ""
+
+
+def _turns(parts: Sequence[str]) -> str:
+    """`0 … 5` of what stands at one place of several indices, `0 or 3 or 4`, or `…` if that is long."""
+    texts = [*dict.fromkeys(parts)]
+    is_wide = len(texts) > 1 and is_range(texts)
+    return f"{texts[0]} … {texts[-1]}" if is_wide else " or ".join(texts) if len(texts) <= _NAMED else "…"
 
 
 def _bare(text: str) -> str:

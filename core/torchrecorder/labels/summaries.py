@@ -13,10 +13,10 @@ from itertools import product
 from torchrecorder.view import Span
 from torchrecorder.view.node_kinds import spoken
 from torchrecorder.view.op_families import names
-from torchrecorder.view.settings import SIZES, ReprArguments, read, split
+from torchrecorder.view.settings import SIZES, ReprArguments, is_range, read, split
 
 MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
-_LISTED, _SIZES_LISTED, _BEGINNING = 5, 2, 3  # of more values that differ, the first ones and the last are written
+_LISTED, _BEGINNING = 5, 3  # of more values that are a range, the first ones and the last are written
 _UNTOLD = names(
     """
     padding output_padding padding_mode padding_idx eps momentum inplace bias affine track_running_stats
@@ -64,7 +64,7 @@ def summary(
 
 def _joined(cls: str, facts: Sequence[str]) -> str:
     first, *others = [fact for fact in facts if fact] or [""]
-    step = " · stride " if " / " in first else " /"  # `3×3 / 5×5 · stride 2`
+    step = " · stride " if ", " in first else " /"  # `3×3, 5×5 · stride 2`
     return " · ".join([f"{cls} {first}".strip(), *others]).replace(" · /", step)
 
 
@@ -83,31 +83,30 @@ def setting(span: Span) -> str:
     """`dilation 1, 2, 4 … 128`."""
     values = [_common(value) for value in span.values]
     name = _WORDS.get(span.name) or spoken(span.name).replace("_", " ")
-    return f"{name} {among([*dict.fromkeys(values)])}"
+    said = among([*dict.fromkeys(values)])
+    return f"{name} {said}" if said else ""
 
 
 def settings(spans: Sequence[Span]) -> list[str]:
     """The settings that differ among closed layers, as far as a reader of papers asks for them."""
     named = (span for span in spans if span.name and span.name not in _UNTOLD and "none" not in span.values)
-    return [setting(span) for span in named]
+    return [*filter(None, map(setting, named))]
 
 
 def among(values: Sequence[str], *, sizes: bool = False) -> str:
-    """Values that differ, in their order: all, or the first and the last.
+    """Values that differ, in their order: a few, or the ends of a range; of more words their number, of others nothing.
 
     >>> among(["1", "2", "4", "8", "16", "32"]), among(["64→64", "64→128", "128→128"], sizes=True)
     ('1, 2, 4 … 32', '64→64 … 128→128')
     """
     values = [*map(rounded, values)]
-    if len(values) <= (_SIZES_LISTED if sizes else _LISTED):
-        return (", " if all(_is_number(value) for value in values) else " / ").join(values)
-    if sizes:
-        return f"{values[0]} … {values[-1]}"
-    if all(_is_number(value) for value in values):
-        numbers = sorted(values, key=float)
-        if [*values] != numbers and [*values] != numbers[::-1]:
-            return f"{numbers[0]}–{numbers[-1]}"
-    return f"{', '.join(values[:_BEGINNING])} … {values[-1]}"
+    beginning = values[:1] if sizes else values[:_BEGINNING]
+    if len(values) > (2 if sizes else _LISTED) and is_range(values):
+        return f"{', '.join(beginning)} … {values[-1]}"
+    are_words = any(value[:1].isalpha() for value in values)
+    if len(values) > _LISTED:
+        return f"{len(values)} kinds" if are_words else ""
+    return (" or " if are_words else ", ").join(values).replace(", → ", ", ")  # `→ 1×1, 2×2`
 
 
 def rounded(text: str) -> str:

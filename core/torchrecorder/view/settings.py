@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
+from math import isclose
 
 from torchrecorder.view.op_families import names
 
@@ -18,6 +20,8 @@ SIZE_NAMES = names(
     embedding_dim normalized_shape input_size hidden_size num_channels
     """
 )
+_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+_ROUNDED = 2e-3  # relative error of values that are written in four digits
 _NAMED = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
 
 
@@ -70,3 +74,23 @@ def split(text: str) -> list[str]:
             parts.append(text[start:position].strip())
             start = position + 1
     return [*parts, text[start:].strip()]
+
+
+def is_range(values: Sequence[str]) -> bool:
+    """Whether values follow from the first and the last: by one step or factor, or each from the one before."""
+    rows = [[*map(float, _NUMBERS.findall(value))] for value in values]
+    if not rows or not rows[0] or len({_NUMBERS.sub("", value) for value in values}) > 1:
+        return False
+    if all(map(_is_even, zip(*rows, strict=True))):
+        return True
+    way = [rows[0][0], *(row[-1] for row in rows)]
+    is_way = "→" in values[0] and [row[0] for row in rows] == way[:-1]
+    return is_way and way in (sorted(way), sorted(way, reverse=True))
+
+
+def _is_even(numbers: Sequence[float]) -> bool:
+    (first, *_, last), n = (*numbers[:1], *numbers), max(len(numbers) - 1, 1)
+    ways = [[first + (last - first) * i / n for i in range(n + 1)]]
+    if first * last > 0:
+        ways.append([first * (last / first) ** (i / n) for i in range(n + 1)])
+    return any(all(map(partial(isclose, rel_tol=_ROUNDED), numbers, way)) for way in ways)

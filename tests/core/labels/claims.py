@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.labels import Labels
@@ -21,7 +22,7 @@ _PLACES = {
     "conv_transpose": {"stride": "3", "groups": "6", "dilation": "7"},
 }
 _KERNEL = r"\d+(?:×\d+)*"
-_WINDOW = re.compile(rf" ({_KERNEL}(?:(?: / |, | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
+_WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
 _CHANNELS = re.compile(r"\d+→\d+")
 
 
@@ -46,7 +47,7 @@ def untrue(view: View) -> list[str]:
             calls = dict.fromkeys(call for own in node.calls for call in (own, *again.get(own, ())))
             words = " · ".join(filter(None, labels.node(node)[:2]))
             works = [work for call in calls for work in _works(facts, call)]
-            is_closed = "params" in words or re.search(r"[A-Za-z] / [A-Z]", words)  # `Sequential / Conv2d`
+            is_closed = "params" in words or re.search(r"[A-Za-z] or [A-Z]", words)  # `Sequential or Conv2d`
             if not is_closed and len(works) == len(calls):
                 sentences += [f"“{words}”: {fault}" for fault in _faults(words, works, odd)]
     return sentences
@@ -91,8 +92,22 @@ def _faults(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
         true, said = [*dict.fromkeys(work[name] for work in works)], _said(words, name)
         known = {*true, *(work.get(name, "") for work in odd), "…"}
         is_so = {*said} <= known and ({*true} <= {*said} or "…" in said)
-        if not is_so and not (name == "channels" and not said and (len(true) > 1 or odd)):
+        if "…" in said and not odd and not _are_even(true):
+            yield f"{name} {' '.join(said)} is not a range: it is {', '.join(true)}"
+        elif not is_so and not (name == "channels" and not said and (len(true) > 1 or odd)):
             yield f"{name} {', '.join(said) or 'unsaid'}, and it is {', '.join(true)}"
+
+
+def _are_even(values: Sequence[str]) -> bool:
+    """Whether each number grows by one step or factor, or each layer reads what the one before gives."""
+    rows = [[int(number) for number in re.findall(r"\d+", value)] for value in values]
+    columns = [*zip(*rows, strict=True)]
+    steps = all(len({b - a for a, b in pairwise(column)}) == 1 for column in columns)
+    factors = [[(a, b) for a, b in pairwise(column)] for column in columns]
+    is_scaled = all(b * c == a * d for column in factors for (a, b), (c, d) in pairwise(column))
+    way = [rows[0][0], *(row[-1] for row in rows)]
+    is_chain = all(a[-1] == b[0] for a, b in pairwise(rows)) and way in (sorted(way), sorted(way)[::-1])
+    return steps or is_scaled or ("→" in values[0] and is_chain)
 
 
 def _said(words: str, name: str) -> list[str]:
@@ -112,4 +127,4 @@ def _said(words: str, name: str) -> list[str]:
 
 
 def _values(text: str) -> list[str]:
-    return re.split(r" / |, | (?=…)|(?<=…) |–", text)
+    return re.split(r", | (?=…)|(?<=…) ", text)

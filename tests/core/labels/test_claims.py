@@ -13,6 +13,8 @@ from tests.core.labels.claims import untrue
 from tests.core.labels.test_one_layer import CausalConv1d
 from tests.core.labels.test_runs import Stages
 from tests.core.recording.nets import record
+from torchrecorder.labels import summaries
+from torchrecorder.labels.labels import Labels
 from torchrecorder.view import Node, View, make_view
 
 
@@ -54,3 +56,51 @@ def test_settings_are_so_and_without_spans_they_would_not_be(net: type[nn.Module
     assert untrue(view) == []
     found = " ".join(untrue(without(view)))
     assert [name for name in names if f"{name} " not in found] == []
+
+
+def chain(*sizes: tuple[int, int], kernels: tuple[int, ...] = (3,)) -> nn.Module:
+    """Blocks alike but for the sizes of their convolutions, each on as many channels as it reads."""
+
+    class Fitted(nn.Module):
+        def __init__(self, before: int, after: int, kernel: int) -> None:
+            super().__init__()
+            self.before, self.conv = before, nn.Conv1d(before, after, kernel, padding=kernel // 2)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            mean = x.mean(1, keepdim=True).expand(-1, self.before, -1)
+            return torch.tanh(self.conv(mean)).cumsum(-1)
+
+    every = (kernels * len(sizes))[: len(sizes)]
+    return Stages([Fitted(*size, kernel) for size, kernel in zip(sizes, every, strict=True)])
+
+
+def lines(net: nn.Module) -> str:
+    view = make_view(record(net, torch.zeros(1, 8, 64)))
+    assert untrue(view) == []
+    return " | ".join(word for node in view.nodes for word in Labels(view).node(node)[:2])
+
+
+@pytest.mark.parametrize(
+    ("net", "said"),
+    [
+        (chain((8, 8), (32, 16), (16, 8)), "8→8, 32→16, 16→8"),
+        (chain((8, 8), (8, 16), (16, 32)), "8→8 … 16→32"),
+        (chain((8, 4), (16, 8), (32, 16)), "8→4 … 32→16"),
+        (chain(*[(8, 8)] * 3, kernels=(3, 1, 5)), "3, 1, 5 · 8→8"),
+    ],
+    ids=["no range", "a chain", "a factor", "kernels"],
+)
+def test_ends_stand_for_what_is_between_only_if_it_follows_from_them(net: nn.Module, said: str) -> None:
+    assert said in lines(net)
+
+
+def test_of_many_values_in_no_order_none_is_said() -> None:
+    net = chain(*[(8, 8), (32, 16), (16, 8), (64, 8), (8, 32), (24, 8), (16, 16)])
+    assert "→" not in lines(net)
+
+
+def test_a_range_that_is_not_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summaries, "is_range", lambda values: True)
+    view = make_view(record(chain((8, 8), (32, 16), (16, 8)), torch.zeros(1, 8, 64)))
+    (fault,) = untrue(view)
+    assert "8→8 … 16→8 is not a range: it is 8→8, 32→16, 16→8" in fault

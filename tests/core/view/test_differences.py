@@ -128,7 +128,7 @@ def test_a_number_is_written_only_if_it_is_that_of_all() -> None:
 def test_ops_of_other_names_stand_beside_one_another() -> None:
     view = make_view(functional(("clamp", {}), ("sort", {}), ("clamp", {})))
     assert [node.spans for node in view.nodes if node.op == 1] == [(Span("", ("clamp", "sort")),)]
-    assert "clamp / sort" in words(view)
+    assert "clamp or sort" in words(view)
 
 
 def test_layers_of_other_classes_stand_beside_one_another() -> None:
@@ -139,7 +139,7 @@ def test_layers_of_other_classes_stand_beside_one_another() -> None:
             y = net.layer(f"bs.{i}.act", cls, net.layer(f"bs.{i}.fc", "Linear", x, params=100))
             x = net.op("add", x, y)
     view = make_view(net.graph(net.op("cumsum", x)))
-    assert any(line.endswith("Linear · ReLU / GELU") for line in words(view))
+    assert any(line.endswith("Linear · ReLU or GELU") for line in words(view))
 
 
 @pytest.mark.parametrize("depth", [0, 1, "all"])

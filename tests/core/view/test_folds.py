@@ -120,7 +120,7 @@ def test_long_columns_are_a_box() -> None:
     view = proved(recorded("scales"))
     assert [(box.repeat, box.repetition) for box in view.boxes] == [(1, "series"), (4, "parallel")]
     assert words(view)[1:4] == [
-        "AdaptiveAvgPool2d → 1×1 / → 2×2 / → 3×3 / →…",
+        "AdaptiveAvgPool2d → 1×1, 2×2, 3×3, 6×6",
         "Conv2d 1×1 · 8→4 · ReLU",
         "interpolate",
     ]

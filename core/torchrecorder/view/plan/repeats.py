@@ -20,9 +20,11 @@ from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view import tuning
 from torchrecorder.view.model import Repetition
 from torchrecorder.view.op_families import SHAPING
+from torchrecorder.view.settings import is_range
 from torchrecorder.view.tree import CallTree, Item, call_tree
 
 _DIGITS = re.compile(r"\d+")
+_LISTED = 5  # sizes of layers side by side; of more that are not a range nothing is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +260,7 @@ def dependence(tree: CallTree, groups: Sequence[Sequence[Item]]) -> list[int]:
 def sizes(graph: Graph, calls: Sequence[int], *, is_row: bool = True) -> Iterator[str]:
     """`64→2`: the sizes that change from the first of equal calls to the last, if they do.
 
-    `64 … 2` if none reads the one before.
+    `64, 32, 2`, or `64 … 2` of a range, if none reads the one before.
     """
     given = ([graph.values[value].shape for value in graph.calls[call].outputs.values()] for call in calls)
     shapes = [shape for shape in (next(filter(None, of_call), ()) for of_call in given) if shape]
@@ -268,7 +270,12 @@ def sizes(graph: Graph, calls: Sequence[int], *, is_row: bool = True) -> Iterato
     first = next((shape for shape in read if len(shape) == len(shapes[0])), ())
     shapes = [first, *shapes] if first and is_row else shapes
     axes = [i for i, along in enumerate(zip(*shapes, strict=True)) if len(set(along)) > 1]
-    yield ("→" if is_row else " … ").join("×".join(str(shape[i]) for i in axes) for shape in (shapes[0], shapes[-1]))
+    texts = ["×".join(str(shape[i]) for i in axes) for shape in shapes]
+    different = [*dict.fromkeys(texts)]
+    if is_row or (len(different) > 2 and is_range(different)):
+        yield f"{texts[0]}→{texts[-1]}" if is_row else f"{different[0]} … {different[-1]}"
+    elif len(different) <= _LISTED:
+        yield ", ".join(different)
 
 
 def place(graph: Graph, op: Op) -> tuple[object, ...]:
