@@ -36,7 +36,7 @@ _WRITES = {
     *("normal_", "uniform_", "trunc_normal_", "kaiming_normal_", "kaiming_uniform_"),
     *("xavier_normal_", "xavier_uniform_"),
     *("constant_", "orthogonal_", "bernoulli_", "exponential_", "random_", "fill_", "zero_", "copy_", "erfinv_"),
-    *("add_", "sub_", "mul_", "div_", "clamp_", "clip_"),
+    *("add_", "sub_", "mul_", "div_", "pow_", "log_", "clamp_", "clip_"),
 }
 """Functions with which constructors write weights in place."""
 _LEAVES = {
@@ -151,8 +151,8 @@ class _Numberless(TorchFunctionMode):
         if not any((kept := self._empty.get(id(tensor))) is not None and kept() is tensor for tensor in given):
             return func(*args, **(kwargs or {}))
         is_torch = sys._getframe(1).f_globals.get("__name__") == nn.init.__name__
-        if is_torch and name == "__bool__":  # `trunc_normal_` draws until nothing is outside, and nothing is drawn
-            return False
+        if is_torch and name.strip("_") in ("lt", "gt"):  # `trunc_normal_` draws until none is outside; none is drawn
+            return torch.zeros((), dtype=torch.bool)
         result = func(*args, **(kwargs or {}))
         self.were_read = self.were_read or (name in _LEAVES and not is_torch)
         self._empty |= {id(tensor): weakref.ref(tensor) for tensor in tensors_in((result,), [])}
