@@ -59,8 +59,9 @@ def merge_columns(draft: Draft, facts: Facts) -> None:
 def _columns(draft: Draft) -> Iterator[list[Node]]:
     """The longest chains in which each node is read by the next one only."""
     below = {node.id: head for node in draft.nodes.values() if (head := _next(draft, node)) is not None}
+    inner = {*below.values()}
     for node in [*draft.nodes.values()]:
-        if node.id in below.values() or not _is_plain(draft, node):
+        if node.id in inner or not _is_plain(draft, node):
             continue
         column = [node]
         while column[-1].id in below:
