@@ -147,7 +147,7 @@ def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
 
 
 def _maker(graph: Graph, op: Op | None, reader: Op, base: int) -> str:
-    """What was asked of a tensor that has a name, `not mask`, `lengths = 4`; or what one is filled with, `ones`."""
+    """The words for a tensor without a name: a test of one that has a name, `not mask`, or its content, `ones`."""
     called, number = ("", "") if op is None else (plain(op.name), op.attrs.get("1") or op.attrs.get("other", ""))
     if op is not None and (
         (called in COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number)) or (called in _NEGATED and op.inputs)

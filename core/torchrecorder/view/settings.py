@@ -89,7 +89,8 @@ def is_range(values: Sequence[str]) -> bool:
 
 
 def _is_even(numbers: Sequence[float]) -> bool:
-    (first, *_, last), n = (*numbers[:1], *numbers), max(len(numbers) - 1, 1)
+    """Whether numbers, at least one, have one step or one factor."""
+    first, last, n = numbers[0], numbers[-1], max(len(numbers) - 1, 1)
     ways = [[first + (last - first) * i / n for i in range(n + 1)]]
     if first * last > 0:
         ways.append([first * (last / first) ** (i / n) for i in range(n + 1)])
