@@ -16,7 +16,8 @@ import tempfile
 import textwrap
 import tokenize
 import traceback
-from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePath
@@ -297,14 +298,18 @@ def _is_named_function(code: CodeType, namespace: Mapping[str, object]) -> bool:
     return is_plain and not is_wrapper and not name.startswith("<") and name != "forward"
 
 
-def _assigned(code: CodeType, offsets: Container[int]) -> Iterator[tuple[int, str]]:
+def _assigned(code: CodeType, offsets: Iterable[int]) -> Iterator[tuple[int, str]]:
     """Of instructions those whose result, perhaps in another shape, is assigned to a variable, with its name."""
     steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
-    for start in (i for i, step in enumerate(steps) if step.offset in offsets and step.opname != "UNPACK_SEQUENCE"):
+    begins = [step.offset for step in steps]
+    for offset in offsets:
+        start = bisect(begins, offset) - 1  # of a function in Python, 3.11 stands at the end of what it keeps of a call
+        if steps[start].opname == "UNPACK_SEQUENCE":
+            continue
         n_methods = int(steps[start].opname == "PRECALL")  # which Python 3.11 may take for the call
         for step in steps[start + 1 :]:
             if step.opname.startswith("STORE_FAST"):
-                yield steps[start].offset, step.argval if isinstance(step.argval, str) else step.argval[0]
+                yield offset, step.argval if isinstance(step.argval, str) else step.argval[0]
                 break
             if step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in _SHAPING:
                 n_methods += 1
