@@ -125,12 +125,19 @@ def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
             left = [frame for frame in _frames(graph, maker) if frame not in frames]
             if not left:
                 yield graph.variable(maker)
-            elif not maker.mutates and _given_by(graph, left[-1]) == {at}:
+            elif (not maker.mutates or _is_own(graph, at, left[-1])) and _given_by(graph, left[-1]) == {at}:
                 yield graph.variable(graph.frames[left[-1]])
     if maker is not None and len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
         yield from names(graph, maker.inputs[0], reader)
     if maker is not None and maker.name in _FILLED:
         yield maker.name
+
+
+def _is_own(graph: Graph, value: int, frame: int) -> bool:
+    """Whether the memory of a tensor was first used in a function."""
+    group = graph.values[value].storage_group
+    makers = [row.producer for row in graph.values if row.storage_group == group]
+    return group is not None and makers[0] is not None and frame in _frames(graph, graph.ops[makers[0]])
 
 
 def _given_by(graph: Graph, frame: int) -> set[int]:
