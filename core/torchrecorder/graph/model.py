@@ -270,12 +270,12 @@ class Graph:
     such axes is not in it, nor one of which that is not certain.
     """
     assigned: Mapping[str, str] = field(default_factory=dict)
-    """By `source` and `offset` of an op, `net.py:12+160`, the variable that gets its result, perhaps in another shape.
-    """
+    """By `source` and `offset` of an op or Frame, `net.py:12+160`, the variable that gets its result, perhaps in
+    another shape. Graphs of earlier versions have those of ops alone."""
 
-    def variable(self, op: Op) -> str:
-        """The variable that gets the result of an op; empty if none does at once, or it was not recorded."""
-        return self.assigned.get(f"{op.source}+{op.offset}", "")
+    def variable(self, row: Op | Frame) -> str:
+        """The variable that gets the result of an op or function; empty if none does at once, or it is not known."""
+        return self.assigned.get(f"{row.source}+{row.offset}", "")
 
     def __repr__(self) -> str:
         """One line, since a notebook prints it, and all fields would be thousands."""

@@ -125,12 +125,27 @@ def own_name(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
     row, around = graph.values[value], [*graph.around(reader.call)]
     op = None if row.producer is None else graph.ops[row.producer]
     frames = {at for frame in (reader.frame, *(call.frame for call in around)) for at in frames_around(graph, frame)}
-    is_seen = op is not None and op.call in {call.id for call in around} and op.frame in {None, *frames}
-    variable = graph.variable(op) if op is not None and is_seen else ""  # not that of another function
+    is_near = op is not None and op.call in {call.id for call in around}
+    variable = "" if op is None or not is_near else _variable(graph, value, op, frames)
     inner = [*takewhile(lambda call: call.id != base, around)]
     of_base, *arguments = (_arguments(call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
     layer = _layer(graph, value, {call.id for call in around})
     return next(filter(None, (of_base, _last(row.name or ""), variable, layer, *arguments)), "")
+
+
+def _variable(graph: Graph, value: int, op: Op, frames: Collection[int]) -> str:
+    """The variable that gets a tensor where functions run: of one that another function made, if it gave it alone."""
+    function = next((at for at in reversed(frames_around(graph, op.frame)) if at not in frames), None)
+    if function is None:
+        return graph.variable(op)
+    name, group = graph.variable(graph.frames[function]), graph.values[value].storage_group
+    first = next((row.id for row in graph.values if row.storage_group == group is not None), value)
+    given, read = set[int](), set[int]().union(*graph.outputs.values())
+    for other in graph.ops if name else ():
+        rows = (other, *graph.around(other.call))
+        is_inside = any(function in frames_around(graph, row.frame) for row in rows)
+        (given.update if is_inside else read.update)(other.outputs if is_inside else other.inputs)
+    return name if given & read == {value} and (first in given or not op.mutates) else ""
 
 
 def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:

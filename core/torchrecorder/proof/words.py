@@ -121,12 +121,31 @@ def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
             for path in (path for path, v in call.outputs.items() if v == at):
                 yield from _path(path)
                 yield from (f"{name}[{path}]" if len(call.outputs) > 1 else name for name in _path(call.module))
-        if maker.call in inside and (maker.frame is None or maker.frame in frames):
-            yield graph.variable(maker)
+        if maker.call in inside:
+            left = [frame for frame in _frames(graph, maker) if frame not in frames]
+            if not left:
+                yield graph.variable(maker)
+            elif (not maker.mutates or _is_own(graph, at, left[-1])) and _given_by(graph, left[-1]) == {at}:
+                yield graph.variable(graph.frames[left[-1]])
     if maker is not None and len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
         yield from names(graph, maker.inputs[0], reader)
     if maker is not None and maker.name in _FILLED:
         yield maker.name
+
+
+def _is_own(graph: Graph, value: int, frame: int) -> bool:
+    """Whether the memory of a tensor was first used in a function."""
+    group = graph.values[value].storage_group
+    makers = [row.producer for row in graph.values if row.storage_group == group]
+    return group is not None and makers[0] is not None and frame in _frames(graph, graph.ops[makers[0]])
+
+
+def _given_by(graph: Graph, frame: int) -> set[int]:
+    """The tensors of a function that are read outside of it."""
+    inside = {op.id for op in graph.ops if any(frame in _frames(graph, row) for row in (op, *graph.around(op.call)))}
+    read = {value for op in graph.ops if op.id not in inside for value in op.inputs}
+    read.update(value for values in graph.outputs.values() for value in values)
+    return {value for value in read if graph.values[value].producer in inside}
 
 
 def _frames(graph: Graph, row: Op | Call) -> Iterator[int]:

@@ -16,7 +16,8 @@ import tempfile
 import textwrap
 import tokenize
 import traceback
-from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from bisect import bisect
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePath
@@ -184,6 +185,8 @@ class CodeInfo(NamedTuple):
     """The variables that get what instructions make, by their offsets; empty for none."""
     statements: dict[int, Statement]
     """What `statement` gave, by line: its source is parsed for it."""
+    entered: set[int]
+    """Offsets at which a function was called that a Graph keeps."""
     is_end: bool
     """Whether what is further out is not asked: it runs a module, or the recording."""
     may_be_scope: bool
@@ -245,7 +248,7 @@ class CodeInfos:
         for code in self._kept:
             info = self.known[id(code)]
             if new := info.sources.keys() - info.variables.keys():
-                info.variables.update(dict.fromkeys(new, "") | dict(_assigned(code, new)))
+                info.variables.update(dict.fromkeys(new, "") | dict(_assigned(code, new, info.entered)))
             for offset, name in info.variables.items():
                 if name and (place := f"{info.sources[offset]}+{offset}") in places:
                     yield place, name
@@ -257,6 +260,7 @@ class CodeInfos:
             if info.is_end:
                 break
             if info.file is not None:
+                info.entered.add(frame.f_lasti)
                 return info.sources.get(frame.f_lasti) or info.source(frame), frame.f_lasti
             frame = frame.f_back
         return None, None
@@ -278,7 +282,7 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
     whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
     is_looked_at = is_scope or named or is_import or is_checkpoint or is_init or whole is not None
     facts = (is_end, is_scope, is_forward, function, is_import, is_checkpoint, is_init, whole, is_looked_at)
-    return CodeInfo(namespace.get("__name__"), file, {}, {}, {}, *facts)
+    return CodeInfo(namespace.get("__name__"), file, {}, {}, {}, set(), *facts)
 
 
 def _is_named_function(code: CodeType, namespace: Mapping[str, object]) -> bool:
@@ -297,14 +301,19 @@ def _is_named_function(code: CodeType, namespace: Mapping[str, object]) -> bool:
     return is_plain and not is_wrapper and not name.startswith("<") and name != "forward"
 
 
-def _assigned(code: CodeType, offsets: Container[int]) -> Iterator[tuple[int, str]]:
+def _assigned(code: CodeType, offsets: Iterable[int], entered: Container[int]) -> Iterator[tuple[int, str]]:
     """Of instructions those whose result, perhaps in another shape, is assigned to a variable, with its name."""
     steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
-    for start in (i for i, step in enumerate(steps) if step.offset in offsets and step.opname != "UNPACK_SEQUENCE"):
+    begins = [step.offset for step in steps]
+    for offset in offsets:
+        start = bisect(begins, offset) - 1  # the caller of a Python function stands behind the call's own instruction
+        is_call = begins[start] == offset or offset in entered  # not what torch's functions make on the way
+        if steps[start].opname == "UNPACK_SEQUENCE" or not is_call:
+            continue
         n_methods = int(steps[start].opname == "PRECALL")  # which Python 3.11 may take for the call
         for step in steps[start + 1 :]:
             if step.opname.startswith("STORE_FAST"):
-                yield steps[start].offset, step.argval if isinstance(step.argval, str) else step.argval[0]
+                yield offset, step.argval if isinstance(step.argval, str) else step.argval[0]
                 break
             if step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in _SHAPING:
                 n_methods += 1

@@ -191,7 +191,9 @@ class Session:
             frames=tuple(self._scopes.frames),
             decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.questions.decisions.items()),
             batch=self._ops.batch.axes(chain(*self._outputs.values())) if self._failure is None else {},
-            assigned=self._scopes.assigned({f"{op.source}+{op.offset}" for op in self._ops.rows}),
+            assigned=self._scopes.assigned(
+                {f"{row.source}+{row.offset}" for row in (*self._ops.rows, *self._scopes.frames)}
+            ),
         )
 
 

@@ -57,6 +57,37 @@ def variable(of: Reader, x: Tensor, lengths: Tensor) -> Tensor:
     return x + shift_mask.unsqueeze(0)
 
 
+def of_function(of: Reader, x: Tensor, lengths: Tensor) -> Tensor:
+    mask = length_mask(lengths, 6)
+    return x * mask
+
+
+def not_of_function(of: Reader, x: Tensor, lengths: Tensor) -> Tensor:
+    mask = length_mask(lengths, 6)
+    return x.masked_fill(~mask, 0.0)
+
+
+def mask_and_its_inverse(n: Tensor) -> tuple[Tensor, Tensor]:
+    mask = length_mask(n, 6)
+    return ~mask, mask
+
+
+def of_two(of: Reader, x: Tensor, lengths: Tensor) -> Tensor:
+    both = mask_and_its_inverse(lengths)
+    return torch.where(both[1], x, both[0])
+
+
+def count_and_shift(steps: Tensor) -> int:
+    steps.add_(1)
+    return len(steps)
+
+
+def overwritten(of: Reader, x: Tensor, lengths: Tensor) -> Tensor:
+    steps = torch.zeros(8).cumsum(0)
+    number = count_and_shift(steps)
+    return x * steps[:number]
+
+
 def names(graph: Graph) -> set[str]:
     """Parts of the lines of all nodes."""
     view = make_view(graph, DrawingOptions())
@@ -68,6 +99,10 @@ def names(graph: Graph) -> set[str]:
 NETS: dict[str, tuple[Callable[[Reader, Tensor, Tensor], Tensor], str]] = {
     "variable": (variable, "+ shift_mask"),
     "function": (lambda of, x, n: x.masked_fill(~length_mask(n, 6), 0.0), "masked_fill"),
+    "variable of a function": (of_function, "× mask"),
+    "not mask": (not_of_function, "masked_fill not mask"),
+    "one of two that a function gave": (of_two, "where"),
+    "overwritten by a function": (overwritten, "×"),
     "layer": (lambda of, x, n: x + of.pe(6, 8), "+ pe"),
     "buffer": (lambda of, x, n: of.walls[None] - x, "walls −"),
     "input": (lambda of, x, n: x.masked_fill((n == 4)[:, None, None], 0.0), "masked_fill lengths = 4"),
@@ -81,9 +116,12 @@ NETS: dict[str, tuple[Callable[[Reader, Tensor, Tensor], Tensor], str]] = {
 }
 
 
-NAMED = ("variable", "layer", "buffer", "choice", "ones")
+NAMED = ("variable", "variable of a function", "layer", "buffer", "choice", "ones")
 MADE = {"no name": "constant", "made": "cumsum", "parts of a row": "chunk"}
 """Names of ops, and for what has none, that are not to be written as if they were names of tensors."""
+
+
+SILENT = ("function", "input", "output", "not mask", "one of two that a function gave", "overwritten by a function")
 
 
 def graph_of(net: str) -> Graph:
@@ -96,7 +134,7 @@ def test_a_node_names_the_tensor_that_no_line_brings(net: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [paper, layered])
-@pytest.mark.parametrize("net", [net for net in NETS if net not in ("function", "input", "output")])
+@pytest.mark.parametrize("net", [net for net in NETS if net not in SILENT])
 def test_the_proof_asks_for_a_true_name(net: str, kind: Callable[..., Any]) -> None:
     view = make_view(graph_of(net), DrawingOptions())
     layout = kind(view)

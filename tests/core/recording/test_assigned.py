@@ -5,8 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.graph import from_json, to_json
+from torchrecorder.graph import Graph, from_json, to_json
 from torchrecorder.recording.run import capture
+
+
+def thirds(x: Tensor) -> Tensor:
+    return x / 3
 
 
 class Assigning(nn.Module):
@@ -19,12 +23,19 @@ class Assigning(nn.Module):
         shaped = torch.stack([plain, plain * 3]).transpose(0, 1).reshape(-1, 4)
         half, _ = shaped.sin().chunk(2)
         through: Tensor = self.layer(half.cos())
+        third = thirds(through).view(-1, 4)
+        through = thirds(third) + 1
         return through.tanh()
 
 
-def variables() -> dict[str, str]:
+def recorded() -> Graph:
     graph = capture(Assigning().eval(), (torch.ones(1, 4),))
     assert from_json(to_json(graph)) == graph
+    return graph
+
+
+def variables() -> dict[str, str]:
+    graph = recorded()
     return {op.name: graph.variable(op) for op in graph.ops}
 
 
@@ -38,6 +49,11 @@ def test_no_variable_where_more_is_done_before() -> None:
     assert {name: found[name] for name in ("mul", "sin", "cos", "tanh")} == dict.fromkeys(
         ("mul", "sin", "cos", "tanh"), ""
     )
+
+
+def test_the_variable_that_gets_what_a_function_returns() -> None:
+    graph = recorded()
+    assert [graph.variable(frame) for frame in graph.frames] == ["third", ""]
 
 
 def test_a_graph_of_before_has_none() -> None:
