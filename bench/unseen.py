@@ -28,6 +28,8 @@ from bench import (  # noqa: E402
     held_131_vision,
     held_173_sequences,
     held_173_vision,
+    held_211_sequences,
+    held_211_vision,
     held_sequences,
     held_vision,
 )
@@ -188,6 +190,8 @@ NETS = [
     *held_131_sequences.NETS,
     *held_173_vision.NETS,
     *held_173_sequences.NETS,
+    *held_211_vision.NETS,
+    *held_211_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
