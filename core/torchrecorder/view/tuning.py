@@ -72,6 +72,9 @@ to `AUTO_NODES`."""
 OWN = 2.0
 """Factor on the score of a layer whose class is defined where the model's is: it is what the model is named for, and
 blocks of a library, encoders and heads are known."""
+LEAST_SHARE = 0.1
+"""Share of the model that a layer of its own code with products of matrices and `FULL_INFORMATION` counts as at least:
+attention and quantizers are what a model is known for, and have few parameters. HRNet and x-transformers' decoder."""
 LARGE_KIND = 0.1
 """Share of the model above which a layer is also worth what its own layers tell. AutoencoderKL at 0.3; none lower."""
 DEEPER = 0.8

@@ -114,6 +114,9 @@ class Choice:
                 continue
             share = self.interiors.share([*self.kinds.members[kind], *self._elsewhere(calls)])
             information, weight = self._information(interior, share), self._weight(interior.call)
+            has_idea = information >= tuning.FULL_INFORMATION and self.interiors.flops[interior.call]
+            if has_idea and self._is_own(interior.call):
+                share = max(share, tuning.LEAST_SHARE)
             if information >= tuning.LEAST_INFORMATION or (is_small and share > tuning.MOST):
                 score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
                 score *= (tuning.AT_SEVERAL_PLACES if len(of_kind) > 1 else 1) * weight
@@ -137,9 +140,9 @@ class Choice:
         return max([interior.information + is_more, *deeper])
 
     def _weight(self, call: int) -> float:
-        """Factor on the score of a layer: more if the model is named for it, none if it has no parameters."""
+        """Factor on the score of a layer: more if the model is named for it, none without parameters or products."""
         module = self.interiors.tree.module(call)
-        if module is not None and not module.params.total:  # the pattern of attention, an activation
+        if module is not None and not module.params.total and not self.interiors.flops[call]:  # an activation
             return 0.0
         return tuning.OWN if self._is_own(call) else 1.0
 

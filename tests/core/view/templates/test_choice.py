@@ -489,6 +489,26 @@ def test_layers_without_parameters_are_opened_in_small_pictures_only() -> None:
     assert "gate" in " ".join(boxes(view))
 
 
+@pytest.mark.parametrize(("cls", "product", "is_open"), [
+    ("pkg.Attend", "matmul", True),
+    ("other.layers.Attend", "matmul", False),
+    ("pkg.Dice", "mul", False),
+])  # fmt: skip
+def test_a_product_of_the_models_own_code_is_opened_without_parameters(cls: str, product: str, is_open: bool) -> None:
+    net = Net(params=3000)
+    x = net.input("x", 1, 8)
+    for i in range(16):
+        x = net.layer(f"part{'abcdefghijklmnop'[i]}", f"Part{i}", x, params=100 + i)
+    net.ops[-1] = replace(net.ops[-1], flops=6400)
+    with net.call("core", "Attend"):
+        y = net.op(product, x, net.op("tanh", x))
+        net.ops[-1] = replace(net.ops[-1], flops=64 if product == "matmul" else None)
+        out = net.op("add", x, net.op("softmax", y))
+    net.modules["core"] = replace(net.modules["core"], cls=cls)
+    view = make_view(net.graph(net.layer("head", "Linear", out, params=8)))
+    assert ("core" in boxes(view)) == is_open
+
+
 def rows_of_three(cls: str) -> View:
     """Blocks of three layers in a row, of which the middle one is another, at two places."""
     net = Net(params=3000)
