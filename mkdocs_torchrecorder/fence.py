@@ -29,7 +29,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from torchrecorder.site import Body, read_header
+from torchrecorder.site import Body, ModelList, read_header, read_list
 
 LANGUAGE = "torchrecorder"
 
@@ -82,8 +82,6 @@ class Fence:
         """Fences that are drawn for this one: itself, or one for each model of a table."""
         if not self.is_list:
             return (self,)
-        from torchrecorder.site import ModelList  # few pages have one
-
         models = ModelList.of(self.body).models
         return tuple(replace(self, body=listed.body, is_list=False, row=row) for row, listed in enumerate(models))
 
@@ -218,8 +216,6 @@ def _inner_lines(lines: Sequence[str], at: int, opening: re.Match[str], *, is_ou
 def read_fence(first: str, lines: Sequence[str], *, is_list: bool = False) -> Body:
     header = read_header(first)
     if is_list:
-        from torchrecorder.site import read_list  # few pages have one
-
         return read_list([*filter(None, (header.target,)), *lines], header.options)
     body = Body.read(lines, header.target, header.options)
     problems, options = [*header.problems, *body.problems], dict(body.options)

@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from mkdocs_torchrecorder.fence import Fence, marked_fences, marker, replace_markers
-from torchrecorder.site import CopyNumbers, Outcome, Site, data_address, facts_line, names_of_class, words
-
-if TYPE_CHECKING:
-    from torchrecorder.site import ModelList
+from torchrecorder.site import CopyNumbers, ModelList, Outcome, Site, data_address, lines_below, names_of_class, words
 
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _LIST = "width:100%;max-width:100%;margin:1.5em 0;text-align:start"
@@ -69,8 +66,6 @@ class PageFiller:
 
     def _placed(self, fence: Fence, caption: str) -> str:
         if fence.is_list:
-            from torchrecorder.site import ModelList
-
             outcomes, listed = [self.site.shown(row) for row in fence.rows()], ModelList.of(fence.body)
             is_drawn = None not in outcomes
             return self._models(listed, outcomes, fence.body.options, caption) if is_drawn else marker(fence, caption)
@@ -115,24 +110,19 @@ class PageFiller:
         caption = caption or escape(options.caption)
         for text in filter(None, options.legend.split("\n\n")):
             caption += f'<small style="{_NOTE}">{escape(text)}</small>'
-        if text := facts_line(outcome, translate):
-            caption += f'<small class="torchrecorder-facts" style="{_NOTE}">{escape(text)}</small>'
-        if text := outcome.reader_line(translate):
-            style = f"{_NOTE};font-weight:bold" if outcome.error else _NOTE
-            caption += f'<small class="torchrecorder-remark" style="{style}">{words.coded(text)}</small>'
+        for kind, text in lines_below(outcome, translate).items():
+            style = f"{_NOTE};font-weight:bold" if outcome.error and kind == "remark" else _NOTE
+            caption += f'<small class="torchrecorder-{kind}" style="{style}">{words.coded(text)}</small>'
         return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
     def _with_summary(self, html: str) -> str:
         """The HTML of a page with a table of the models that mkdocstrings shows there, before the first of them."""
         shown = {fence.body.target: self.site.shown(fence) for fence in marked_fences(html) if fence.is_automatic}
         drawn = {target: outcome for target, outcome in shown.items() if outcome is not None and outcome.diagram}
-        from torchrecorder.site import FEWEST_MODELS, ModelList
-
-        first = _FIRST_CLASS.search(html)
-        if first is None or len(drawn) < FEWEST_MODELS:
+        first, listed = _FIRST_CLASS.search(html), ModelList.of_targets(drawn)
+        if first is None or listed is None:
             return html
-        table = self._models(ModelList.of_targets(drawn), [*drawn.values()])
-        return f"{html[: first.start()]}{table}{html[first.start() :]}"
+        return f"{html[: first.start()]}{self._models(listed, [*drawn.values()])}{html[first.start() :]}"
 
     def _models(
         self,

@@ -19,7 +19,7 @@ from sphinx.util.parsing import nested_parse_to_nodes
 from sphinx_torchrecorder import automatic, figure
 from sphinx_torchrecorder.build import MODELS_NAME, Build, build_of, diagram_placeholder
 from sphinx_torchrecorder.site import Asked
-from torchrecorder.site import Body, Outcome, Site, TorchRecorderError
+from torchrecorder.site import Body, ModelList, Outcome, Site, TorchRecorderError, read_list
 
 if TYPE_CHECKING:
     from torchrecorder.site import CopyNumbers
@@ -133,8 +133,6 @@ class ModelsDirective(_Directive):
     """
 
     def run(self) -> list[nodes.Node]:
-        from torchrecorder.site import ModelList, read_list  # few sites have one
-
         body = read_list([*self.arguments, *self.content], self.options)
         self.options.update(body.options)
         place = self.env.docname, self.get_location()

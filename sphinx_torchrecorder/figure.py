@@ -20,10 +20,10 @@ from sphinx.writers.html5 import HTML5Translator
 from sphinx_torchrecorder.build import Build, Form, ImageType, build_of, diagram_placeholder, models_among
 from sphinx_torchrecorder.links import addresses, reference
 from sphinx_torchrecorder.site import Asked
-from torchrecorder.site import Diagram, FigureOptions, Outcome, facts_line, words
+from torchrecorder.site import COLUMNS, NUMBERS, Diagram, FigureOptions, ModelList, Outcome, lines_below, words
 
 if TYPE_CHECKING:
-    from torchrecorder.site import CopyNumbers, ModelList, ModelRow
+    from torchrecorder.site import CopyNumbers, ModelRow
 
 _ = get_translation(words.CATALOG)
 
@@ -159,12 +159,10 @@ def unforeseen_box(build: Build, asked: Asked, unexpected: Exception) -> nodes.N
 
 
 def _lines(outcome: Outcome) -> list[nodes.Node]:
-    """The lines below a picture: its numbers, and what a reader should know."""
-    lines = {"facts": facts_line(outcome, _), "remark": outcome.reader_line(_)}
     shown: list[nodes.Node] = []
-    for kind, line in lines.items():
+    for kind, line in lines_below(outcome, _).items():
         parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in words.with_code(line))
-        shown += [nodes.paragraph("", "", *parts, classes=[f"torchrecorder-{kind}"])] if line else []
+        shown.append(_paragraph(*parts, classes=[f"torchrecorder-{kind}"]))
     return shown
 
 
@@ -178,7 +176,7 @@ def add_lines(frame: nodes.Element, outcome: Outcome) -> None:
 
 def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build) -> None:
     """Put the table or the grid in place of the placeholder; outside of HTML it is a table without pictures."""
-    from torchrecorder.site import FEWEST_MODELS, ModelList, ModelRow, line_of_inputs, rows_of
+    from torchrecorder.site import ModelRow, line_of_inputs, rows_of
 
     site = build.made
     assert site is not None
@@ -186,8 +184,8 @@ def show_models(placeholder: diagram_placeholder, asked: Asked, build: Build) ->
     places: list[Asked] = placeholder["rows"]
     if names := placeholder.get("names"):
         places = models_among(names, site.results)
-        shown = ModelList.of_targets(place.target for place in places)
-        if len(places) < FEWEST_MODELS or not site.settings.summary:
+        shown = ModelList.of_targets(place.target for place in places) if site.settings.summary else None
+        if shown is None:
             placeholder.parent.parent.remove(placeholder.parent)
             return
     else:
@@ -217,8 +215,6 @@ class _ModelsWriter:
         self.columns = [name for name in shown.columns if name != "picture" or has_pictures]
 
     def table(self, rows: list[ModelRow]) -> nodes.table:
-        from torchrecorder.site import COLUMNS
-
         heads = {name: _(COLUMNS[name]) for name in self.columns}
         head = (_entry(name, nodes.Text(text)) for name, text in heads.items())
         return nodes.table("", _group([max(6, len(text)) for text in heads.values()], head, map(self._entries, rows)))
@@ -264,8 +260,6 @@ class _ModelsWriter:
 
 
 def _entry(column: str, content: nodes.Node) -> nodes.entry:
-    from torchrecorder.site import NUMBERS
-
     return nodes.entry("", _paragraph(content), classes=["number"] if column in NUMBERS else [])
 
 

@@ -36,6 +36,7 @@ from torchrecorder.request import (
     why_class_not_tried,
     why_not_tried,
 )
+from torchrecorder.request.models import COLUMNS, FEWEST_MODELS, NUMBERS, ModelList, read_list
 from torchrecorder.request.reading import read_header
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.digests import note_traced
@@ -48,30 +49,30 @@ if TYPE_CHECKING:
     from torchrecorder.page.models import line_of_inputs as line_of_inputs
     from torchrecorder.page.models import models_html as models_html
     from torchrecorder.page.models import rows_of as rows_of
-    from torchrecorder.request.models import COLUMNS as COLUMNS
-    from torchrecorder.request.models import FEWEST_MODELS as FEWEST_MODELS
-    from torchrecorder.request.models import NUMBERS as NUMBERS
-    from torchrecorder.request.models import ModelList as ModelList
-    from torchrecorder.request.models import read_list as read_list
     from torchrecorder.worker.client import Worker
     from torchrecorder.worker.lasting import PersistentWorker as PersistentWorker
 
 __all__ = [
+    "COLUMNS",
+    "FEWEST_MODELS",
+    "NUMBERS",
     "SETTINGS",
     "Body",
     "Diagram",
     "DocstringField",
     "FigureOptions",
     "Message",
+    "ModelList",
     "Outcome",
     "Rules",
     "Site",
     "TorchRecorderError",
     "__version__",
     "completed",
-    "facts_line",
+    "lines_below",
     "names_of_class",
     "read_header",
+    "read_list",
     "why_class_not_tried",
     "why_not_tried",
     "words",
@@ -81,9 +82,8 @@ _HOMES = {
     **{"PersistentWorker": "worker.lasting", "CopyNumbers": "page.figure", "data_address": "page.figure"},
     **dict.fromkeys(("ModelRow", "line_of_inputs", "models_html", "rows_of"), "page.models"),
     "names_at": "page.code",
-    **dict.fromkeys(("ModelList", "read_list", "COLUMNS", "FEWEST_MODELS", "NUMBERS"), "request.models"),
 }
-"""Names that many builds do not need: writers of pages, lists of models, and workers of servers."""
+"""Names that many builds do not need: writers of pages, and workers of servers."""
 
 
 class Site(Generic[Place]):
@@ -288,13 +288,14 @@ class Site(Generic[Place]):
         return error
 
 
-def facts_line(outcome: Outcome, translate: words.Translate = words.in_english) -> str:
-    """The line of numbers below a picture; empty if none is asked for, or the forward failed half-way."""
-    if not outcome.request.figure.facts:
-        return ""
-    from torchrecorder.page.models import line_of_numbers  # few pages have one
+def lines_below(outcome: Outcome, translate: words.Translate = words.in_english) -> dict[str, str]:
+    """The lines below a picture, by kind: its numbers, if they are asked for, and what a reader should know."""
+    lines = {"facts": "", "remark": outcome.reader_line(translate)}
+    if outcome.request.figure.facts:
+        from torchrecorder.page.models import line_of_numbers  # few pages have one
 
-    return line_of_numbers(outcome, translate)
+        lines["facts"] = line_of_numbers(outcome, translate)
+    return {kind: line for kind, line in lines.items() if line}
 
 
 def __getattr__(name: str) -> Any:

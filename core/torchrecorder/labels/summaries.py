@@ -13,10 +13,9 @@ from itertools import product
 from torchrecorder.view import Span
 from torchrecorder.view.node_kinds import spoken
 from torchrecorder.view.op_families import names
-from torchrecorder.view.settings import SIZES, ReprArguments, is_range, read, split
+from torchrecorder.view.settings import SIZES, ReprArguments, read, side_by_side, split
 
 MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
-_LISTED, _BEGINNING = 5, 3  # of more values that are a range, the first ones and the last are written
 _UNTOLD = names(
     """
     padding output_padding padding_mode padding_idx eps momentum inplace bias affine track_running_stats
@@ -100,13 +99,9 @@ def among(values: Sequence[str], *, sizes: bool = False) -> str:
     ('1, 2, 4 … 32', '64→64 … 128→128')
     """
     values = [*map(rounded, values)]
-    beginning = values[:1] if sizes else values[:_BEGINNING]
-    if len(values) > (2 if sizes else _LISTED) and is_range(values):
-        return f"{', '.join(beginning)} … {values[-1]}"
     are_words = any(value[:1].isalpha() for value in values)
-    if len(values) > _LISTED:
-        return f"{len(values)} kinds" if are_words else ""
-    return (" or " if are_words else ", ").join(values).replace(", → ", ", ")  # `→ 1×1, 2×2`
+    text = side_by_side(values, " or " if are_words else ", ", ends=sizes)
+    return text.replace(", → ", ", ") or (f"{len(values)} kinds" if are_words else "")  # `→ 1×1, 2×2`
 
 
 def rounded(text: str) -> str:

@@ -61,9 +61,10 @@ class ModelList:
     is_grid: bool = False
 
     @staticmethod
-    def of_targets(targets: Iterable[str]) -> ModelList:
-        """A list with the usual columns."""
-        return ModelList(tuple(ListedModel(Body(target)) for target in targets))
+    def of_targets(targets: Iterable[str]) -> ModelList | None:
+        """A list with the usual columns; None of too few for a table."""
+        models = tuple(ListedModel(Body(target)) for target in targets)
+        return ModelList(models) if len(models) >= FEWEST_MODELS else None
 
     @staticmethod
     @lru_cache(maxsize=1024)  # front ends ask at each event of a build

@@ -12,6 +12,7 @@ from torchrecorder.view.op_families import names
 
 MAX_READ = 2000
 """Longer texts are cut: a module may print a table."""
+_LISTED, _BEGINNING = 5, 3  # of more values that are a range, the first ones and the last are written
 SIZES = ""
 """The name under which sizes are compared: those before the named settings, and those that torch names."""
 SIZE_NAMES = names(
@@ -74,6 +75,13 @@ def split(text: str) -> list[str]:
             parts.append(text[start:position].strip())
             start = position + 1
     return [*parts, text[start:].strip()]
+
+
+def side_by_side(values: Sequence[str], mark: str = ", ", *, ends: bool = False) -> str:
+    """A few values; of a longer range the first ones and the last, or only its `ends`; of many others nothing."""
+    if len(values) > (2 if ends else _LISTED) and is_range(values):
+        return f"{', '.join(values[: 1 if ends else _BEGINNING])} … {values[-1]}"
+    return mark.join(values) if len(values) <= _LISTED else ""
 
 
 def is_range(values: Sequence[str]) -> bool:

@@ -13,9 +13,8 @@ from tests.core.labels.claims import untrue
 from tests.core.labels.test_one_layer import CausalConv1d
 from tests.core.labels.test_runs import Stages
 from tests.core.recording.nets import record
-from torchrecorder.labels import summaries
 from torchrecorder.labels.labels import Labels
-from torchrecorder.view import Node, View, make_view
+from torchrecorder.view import Node, View, make_view, settings
 
 
 class Block(nn.Module):
@@ -100,7 +99,7 @@ def test_of_many_values_in_no_order_none_is_said() -> None:
 
 
 def test_a_range_that_is_not_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summaries, "is_range", lambda values: True)
+    monkeypatch.setattr(settings, "is_range", lambda values: True)
     view = make_view(record(chain((8, 8), (32, 16), (16, 8)), torch.zeros(1, 8, 64)))
     (fault,) = untrue(view)
     assert "8→8 … 16→8 is not a range: it is 8→8, 32→16, 16→8" in fault

@@ -20,11 +20,10 @@ from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view import tuning
 from torchrecorder.view.model import Repetition
 from torchrecorder.view.op_families import SHAPING
-from torchrecorder.view.settings import is_range
+from torchrecorder.view.settings import side_by_side
 from torchrecorder.view.tree import CallTree, Item, call_tree
 
 _DIGITS = re.compile(r"\d+")
-_LISTED = 5  # sizes of layers side by side; of more that are not a range nothing is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,10 +271,8 @@ def sizes(graph: Graph, calls: Sequence[int], *, is_row: bool = True) -> Iterato
     axes = [i for i, along in enumerate(zip(*shapes, strict=True)) if len(set(along)) > 1]
     texts = ["×".join(str(shape[i]) for i in axes) for shape in shapes]
     different = [*dict.fromkeys(texts)]
-    if is_row or (len(different) > 2 and is_range(different)):
-        yield f"{texts[0]}→{texts[-1]}" if is_row else f"{different[0]} … {different[-1]}"
-    elif len(different) <= _LISTED:
-        yield ", ".join(different)
+    if text := f"{texts[0]}→{texts[-1]}" if is_row else side_by_side(different, ends=True):
+        yield text
 
 
 def place(graph: Graph, op: Op) -> tuple[object, ...]:
