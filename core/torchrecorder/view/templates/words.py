@@ -188,7 +188,12 @@ class _Compared:
             for child in heavy or children:
                 function = functions.get(Item(True, child))
                 if function or not self._does_nothing(child):
-                    cls = _AXES.sub("", self._class(child).rpartition(".")[2]) if child in self._merged else ""
+                    beside = self.tree.children[b if top == self.call else a]  # a number says less than a class
+                    is_other = child in self._merged or (
+                        self.graph.calls[child].module.rpartition(".")[2].isdigit()
+                        and self._class(child) not in map(self._class, beside)
+                    )
+                    cls = _AXES.sub("", self._class(child).rpartition(".")[2]) if is_other else ""
                     name = function or cls or self._name(child, top)
                     if names is self._less and (place := self._taken_from(child)):
                         self._of_one[f"{self._name(child, self.other)} computed in {place}"] = None
