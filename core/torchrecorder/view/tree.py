@@ -150,6 +150,7 @@ class Places:
     """Calls and ops of one call, with those at their places in another that is drawn like it.
 
     Children are matched by name; those of lists and containers by class, in order, so an added layer moves no place.
+    Of several of a class those are pairs whose layers say most alike of themselves.
     """
 
     def __init__(self, tree: CallTree) -> None:

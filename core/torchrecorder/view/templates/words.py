@@ -1,7 +1,8 @@
 """Differences of a call from another of its kind, in the words of a picture: `without conv.0`, `with blocks ×2`.
 
-A layer that only one of the two has is named by its path in the call, as at its node; what comes with it is not: the
-activation behind it, the sum that it is added by. Layers that change nothing are not named at all.
+A layer that only one of the two has is named by its path in the call, as at its node, or by its class if it is an entry
+of a list and the other call has none of that class; what comes with it is not: the activation behind it, the sum that
+it is added by. Layers that change nothing are not named at all.
 """
 
 from __future__ import annotations
