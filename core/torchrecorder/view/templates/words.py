@@ -189,11 +189,12 @@ class _Compared:
             for child in heavy or children:
                 function = functions.get(Item(True, child))
                 if function or not self._does_nothing(child):
-                    beside = self.tree.children[b if top == self.call else a]  # a number says less than a class
-                    is_other = child in self._merged or (
-                        self.graph.calls[child].module.rpartition(".")[2].isdigit()
-                        and self._class(child) not in map(self._class, beside)
-                    )
+                    away, home = (b, self.other) if top == self.call else (a, self.call)
+                    beside = [self._entry(other, home) for other in self.tree.children[away]]
+                    place, kind = self._entry(child, top)
+                    is_entry = place.rpartition(".")[2] == "#"
+                    is_moving = is_entry and any(other == place for other, _ in beside)  # its number may be another's
+                    is_other = child in self._merged or (is_moving and all(cls != kind for _, cls in beside))
                     cls = _AXES.sub("", self._class(child).rpartition(".")[2]) if is_other else ""
                     name = function or cls or self._name(child, top)
                     if names is self._less and (place := self._taken_from(child)):
