@@ -7,6 +7,7 @@ one pass and without recursion, because a call may hold 20,000 ops and calls may
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -149,6 +150,7 @@ class Places:
     """Calls and ops of one call, with those at their places in another that is drawn like it.
 
     Children are matched by name; those of lists and containers by class, in order, so an added layer moves no place.
+    Of several of a class those are pairs whose layers say most alike of themselves.
     """
 
     def __init__(self, tree: CallTree) -> None:
@@ -169,7 +171,38 @@ class Places:
 
     def children(self, a: int, b: int) -> list[tuple[int, int]]:
         here, there = self.tree.children[a], self.tree.children[b]
-        return [(here[i], there[j]) for i, j in _pairs([*map(self._name, here)], [*map(self._name, there)])]
+        names = [[*map(self._name, calls)] for calls in (here, there)]
+        pairs = [(here[i], there[j]) for i, j in _pairs(*names)]
+        if len(here) < len(there) and {x for x, _ in pairs} == {*here}:
+            return self._likest(here, there) or pairs
+        if len(here) > len(there) and {y for _, y in pairs} == {*there}:
+            return [(x, y) for y, x in self._likest(there, here)] or pairs
+        return pairs
+
+    def _likest(self, few: Sequence[int], many: Sequence[int]) -> list[tuple[int, int]]:
+        """Few calls in order with those of their names among many that are most like them; nothing if there are none.
+
+        The first of two convolutions may be the second of three: the depthwise one.
+        """
+        best: list[tuple[float, list[tuple[int, int]]]] = [(0.0, [])] * (len(many) + 1)
+        for n, x in enumerate(few):
+            row: list[tuple[float, list[tuple[int, int]]]] = [(-1.0, [])]
+            for y, (score, before) in zip(many, best, strict=False):
+                is_one = len(before) == n and self._name(x) == self._name(y)
+                one = (score + self._likeness(x, y), [*before, (x, y)]) if is_one else row[-1]
+                row.append(max(row[-1], one, key=lambda found: found[0]))
+            best = row
+        return best[-1][1]
+
+    def _likeness(self, a: int, b: int) -> float:
+        """The share of what layers in two calls say of themselves, but for sizes, that both say."""
+        both = []
+        for call in (a, b):
+            modules = [module for at in range(call, self.tree.end[call]) if (module := self.tree.module(at))]
+            said = [word for module in modules for word in module.extra_repr.split(", ") if "=" in word]
+            names = [word.partition("=")[0] for word in said]
+            both.append(Counter([*(module.cls for module in modules), *said, *names]))
+        return (both[0] & both[1]).total() / max((both[0] | both[1]).total(), 1)
 
     def call(self, call: int, a: int, b: int) -> int | None:
         return call if a == b else self.matched(a, b).get(call)

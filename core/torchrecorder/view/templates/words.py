@@ -1,7 +1,8 @@
 """Differences of a call from another of its kind, in the words of a picture: `without conv.0`, `with blocks ×2`.
 
-A layer that only one of the two has is named by its path in the call, as at its node; what comes with it is not: the
-activation behind it, the sum that it is added by. Layers that change nothing are not named at all.
+A layer that only one of the two has is named by its path in the call, as at its node, or by its class if it is an entry
+of a list and the other call has none of that class; what comes with it is not: the activation behind it, the sum that
+it is added by. Layers that change nothing are not named at all.
 """
 
 from __future__ import annotations
@@ -188,7 +189,13 @@ class _Compared:
             for child in heavy or children:
                 function = functions.get(Item(True, child))
                 if function or not self._does_nothing(child):
-                    cls = _AXES.sub("", self._class(child).rpartition(".")[2]) if child in self._merged else ""
+                    away, home = (b, self.other) if top == self.call else (a, self.call)
+                    beside = [self._entry(other, home) for other in self.tree.children[away]]
+                    place, kind = self._entry(child, top)
+                    is_entry = place.rpartition(".")[2] == "#"
+                    is_moving = is_entry and any(other == place for other, _ in beside)  # its number may be another's
+                    is_other = child in self._merged or (is_moving and all(cls != kind for _, cls in beside))
+                    cls = _AXES.sub("", self._class(child).rpartition(".")[2]) if is_other else ""
                     name = function or cls or self._name(child, top)
                     if names is self._less and (place := self._taken_from(child)):
                         self._of_one[f"{self._name(child, self.other)} computed in {place}"] = None

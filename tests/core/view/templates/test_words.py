@@ -44,6 +44,29 @@ class Inverted(nn.Module):
         return out
 
 
+class Squeeze(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = conv(1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.fc(x).sigmoid()  # type: ignore[no-any-return]
+
+
+class Excited(nn.Module):
+    """As in a MobileNetV3: what is left out moves the others to other numbers."""
+
+    def __init__(self, *, expands: bool = True, squeezes: bool = True) -> None:
+        super().__init__()
+        first = [nn.Sequential(conv(1), nn.BatchNorm1d(8), nn.ReLU6())] if expands else []
+        each = nn.Sequential(nn.Conv1d(8, 8, 3, padding=1, groups=8), nn.BatchNorm1d(8), nn.ReLU6())
+        squeeze = [Squeeze()] if squeezes else []
+        self.conv = nn.Sequential(*first, each, *squeeze, nn.Sequential(conv(1), nn.BatchNorm1d(8)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.conv(x)  # type: ignore[no-any-return]
+
+
 class Stage(nn.Module):
     def __init__(self, n: int) -> None:
         super().__init__()
@@ -190,6 +213,11 @@ class Depthwise(nn.Module):
         (lambda: Rows(Window(2), Window(2), Window(0)), "without roll and mask in window_attention"),
         (lambda: Stages(Depthwise(1), Depthwise(1), Depthwise(0)), ""),
         (lambda: Stages(Inverted(expands=False), Inverted(), Inverted()), "without conv.0"),
+        (lambda: Stages(Excited(squeezes=False), Excited(), Excited()), "without Squeeze"),
+        (
+            lambda: Stages(Excited(expands=False, squeezes=False), Excited(), Excited()),
+            "without conv.0 and Squeeze",
+        ),
         (lambda: Stages(Stage(2), Stage(4), Stage(4)), "with 2 blocks"),
         (lambda: Stages(Stage(1), Stage(4), Stage(4)), "with 1 block"),
         (lambda: Stages(Residual(), Residual(), Residual(plain=True)), "with identity shortcut"),
