@@ -135,7 +135,7 @@ class PaperLayout:
         faults = [fault for placed in all_of_it for fault in placed.faults]
         crossed = sum(placed.crossings for placed in all_of_it)
         doubtful = doubts(layout, crossed, self._width, is_sideways=self._sketches[0].is_sideways)
-        cost = price(layout, crossed, self._width, len(faults) + len(doubtful)) + tuning.PAIR_COSTS * picture.pairs
+        cost = price(layout, crossed, self._width, len(faults), len(doubtful)) + tuning.PAIR_COSTS * picture.pairs
         return _Page(layout, faults, doubtful, cost, picture, insets)
 
 

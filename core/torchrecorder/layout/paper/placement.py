@@ -10,7 +10,8 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Curve, Curves, Point, Rect, Rects, around
 from torchrecorder.layout.model import Layout
 
-_FAULT = 100000.0  # points: more than any height
+_DOUBT = 100000.0  # points: more than any height
+_FAULT = 3 * _DOUBT  # more than all doubts, since with a fault there is no such layout
 
 
 class Placement(NamedTuple):
@@ -44,9 +45,10 @@ def placement(layout: Layout, room: float, *, is_sideways: bool = False) -> Plac
             break
         rects.add(rect)
     crossed = n_crossings(layout)
-    wrong = len(faults) + len(doubts(layout, crossed, room, is_sideways=is_sideways))
-    is_poor = bool(wrong) or crossed > tuning.FEW_CROSSINGS or layout.width > room
-    return Placement(layout, tuple(faults), crossed, price(layout, crossed, room, wrong), is_poor)
+    doubtful = doubts(layout, crossed, room, is_sideways=is_sideways)
+    is_poor = bool(faults or doubtful) or crossed > tuning.FEW_CROSSINGS or layout.width > room
+    cost = price(layout, crossed, room, len(faults), len(doubtful))
+    return Placement(layout, tuple(faults), crossed, cost, is_poor)
 
 
 def doubts(layout: Layout, crossed: int, room: float, *, is_sideways: bool = False) -> list[str]:
@@ -63,10 +65,11 @@ def page_height(wide: float, high: float, room: float) -> float:
     return high * room / max(wide, room) + cost * max(wide - room, 0.0)
 
 
-def price(layout: Layout, crossed: int, room: float, wrong: int = 0) -> float:
-    """The height on the page, and what else a reader pays, in points; faults and doubts are beyond it."""
+def price(layout: Layout, crossed: int, room: float, n_faults: int = 0, n_doubts: int = 0) -> float:
+    """The height on the page, and what else a reader pays, in points; doubts and faults are beyond it."""
+    wrong = _FAULT * n_faults + _DOUBT * n_doubts
     small = max(layout.width - tuning.SMALL_FROM * room, 0.0) * tuning.HARD_TO_READ
-    return page_height(layout.width, layout.height, room) + small + tuning.CROSSING_COSTS * crossed + _FAULT * wrong
+    return page_height(layout.width, layout.height, room) + small + tuning.CROSSING_COSTS * crossed + wrong
 
 
 def n_crossings(layout: Layout) -> int:

@@ -17,8 +17,10 @@ from tests.core.drawing.looking import Box, Seen, crossings, faults, seen, words
 from tests.core.graph.building import Net, chain, mlp, residual_block
 from torchrecorder.errors import EngineError
 from torchrecorder.graph import Graph
+from torchrecorder.layout.model import Layout, Line
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.layout.paper.panels import Key, Panels
+from torchrecorder.layout.paper.placement import Placement, placement
 from torchrecorder.layout.paper.ranks import Ranking
 from torchrecorder.request.options import Depth
 from torchrecorder.request.requests import DrawingOptions
@@ -375,3 +377,12 @@ def test_only_words_need_room_between_rows() -> None:
 
     (without,), (with_words,) = gaps([8, 8, 8]), gaps([9, 10, 11])
     assert without < with_words
+
+
+def test_a_tangle_costs_less_than_no_picture_at_all():
+    curves = [[(float(x), 0.0), (300.0 - x, 800.0)] for x in range(0, 300, 10)]
+    lines = [Line(frozenset(), curve, None, "") for curve in curves]
+    tangled = placement(Layout(600.0, 900.0, lines=lines), 540.0)
+    assert tangled.crossings > 100
+    assert not tangled.faults
+    assert tangled.price < Placement.failed("something stands in the way back to the next step").price
