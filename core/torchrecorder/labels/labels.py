@@ -456,7 +456,7 @@ def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
     if over > 0 and len(cls) > _LEAST_CLASS:
         short = f"{cls[: max(len(cls) - over, _LEAST_CLASS) - 1]}…"
         kept[0] = kept[0].replace(cls, short, 1)
-    if over > max(len(cls) - _LEAST_CLASS, 0) and len(kept) > 2:
+    if over > max(len(cls) - _LEAST_CLASS, 0) and len(kept) > 1:
         kept.pop()
     return kept
 

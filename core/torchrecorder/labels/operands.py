@@ -142,7 +142,7 @@ def _variable(graph: Graph, value: int, op: Op, frames: Collection[int]) -> str:
     first = next((row.id for row in graph.values if row.storage_group == group is not None), value)
     given, read = set[int](), set[int]().union(*graph.outputs.values())
     for other in graph.ops if name else ():
-        rows = (other, *graph.around(other.call))
+        rows: tuple[Op | Call, ...] = (other, *graph.around(other.call))
         is_inside = any(function in frames_around(graph, row.frame) for row in rows)
         (given.update if is_inside else read.update)(other.outputs if is_inside else other.inputs)
     return name if given & read == {value} and (first in given or not op.mutates) else ""

@@ -142,7 +142,8 @@ def _is_own(graph: Graph, value: int, frame: int) -> bool:
 
 def _given_by(graph: Graph, frame: int) -> set[int]:
     """The tensors of a function that are read outside of it."""
-    inside = {op.id for op in graph.ops if any(frame in _frames(graph, row) for row in (op, *graph.around(op.call)))}
+    rows: dict[int, tuple[Op | Call, ...]] = {op.id: (op, *graph.around(op.call)) for op in graph.ops}
+    inside = {op for op, around in rows.items() if any(frame in _frames(graph, row) for row in around)}
     read = {value for op in graph.ops if op.id not in inside for value in op.inputs}
     read.update(value for values in graph.outputs.values() for value in values)
     return {value for value in read if graph.values[value].producer in inside}
