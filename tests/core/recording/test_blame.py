@@ -244,7 +244,7 @@ class Counts(nn.Module):
         (Pools(), r"ids=int64\[1,16\]<50; image_embeddings=1,6, from"),
         (Patches(), r"image=1,4,64,64, from"),
         (Cuts(), r"rows=1,(\d+,)*18, from"),
-        (Grids(), r"x=1,6; spatial_shapes=int64\[1,2\], from"),
+        (Grids(), r"x=1,16,6; spatial_shapes=\[1, 2\], from"),
         (Spreads(), r"x=1,16,6; seen_mask=bool\[1,16,16\], from"),
         (Indexes(), r"hs=\[\[1, 6, \d+, \d+\], \[1, 5, \d+, \d+\]"),
         (Counts(), r"x=1,(16,)?6; marks_mask=int64\[\d+\]<\d+, from"),

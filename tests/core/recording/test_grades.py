@@ -161,10 +161,29 @@ class Documented(Hears):
         return self.conv(x)
 
 
+class Separates(Hears):
+    """Pictures of sound are what its layers take; it makes them itself."""
+
+    audio_channels = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(2, 4, 3)  # type: ignore[assignment]
+        self.mixed = nn.Conv1d(4, 8, 1)
+
+    def forward(self, x: Tensor) -> Any:
+        if x.ndim != 3:
+            raise ValueError("Expected 3D tensor with dimensions (batch, channel, frames).")
+        if x.shape[1] != 2:
+            raise ValueError("The channel dimension must match `audio_channels`.")
+        return self.mixed(self.conv(x.unfold(-1, 16, 8)).mean(-1))
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
         (Hears(), "1,1,128, from"),
+        (Separates(), "x=1,2,16000, from"),
         (Documented(), "1,1,16000, from"),
         (Hears(rate=24_000), "1,1,24000, from"),
         (Hears(hop=8), "1,1,16000, from"),

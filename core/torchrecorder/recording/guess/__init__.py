@@ -185,7 +185,8 @@ def _audible(model: nn.Module, guess: Guess) -> Iterator[Guess]:
     said = configured(model, "sample_rate", "sampling_rate", "samplerate")
     stack = [module for module in model.modules() if isinstance(module, nn.Conv1d)]
     hears = bool(stack) and stack[0].in_channels <= _CHANNELS
-    is_of_sound = type(said) is int or (hears and math.prod(module.stride[0] for module in stack) >= _HOP)
+    is_of_sound = int in (type(said), type(configured(model, "audio_channels")))
+    is_of_sound = is_of_sound or (hears and math.prod(module.stride[0] for module in stack) >= _HOP)
     rate = said if said in _RATES else _RATE
     places = [p.name for p in parameters(model)]
     specs: list[InputSpec] = []

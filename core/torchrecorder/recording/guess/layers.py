@@ -103,7 +103,7 @@ def described(model: nn.Module, batch: int) -> Iterator[Main]:
         yield Main("its features", InputSpec((batch, *(steps or (16,)), *features)), "model")
 
 
-_CHANNELS = ("in_channels", "in_chans", "num_channels", "n_chans", "n_channels", "input_channels")
+_CHANNELS = ("in_channels", "in_chans", "num_channels", "n_chans", "n_channels", "input_channels", "audio_channels")
 _SIDE = ("image_size", "img_size", "input_resolution")
 _STEPS = ("n_times", "seq_len", "seq_length", "sequence_length")
 _FEATURES = ("in_features", "input_size", "input_dim", "n_features", "enc_in", "emb_dim", "embed_dim", "d_model")

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.guess import layers
-from torchrecorder.recording.guess.guess import Guess, is_documented, is_flag, parameters, required
+from torchrecorder.recording.guess.guess import Guess, configured, is_documented, is_flag, parameters, required
 from torchrecorder.recording.guess.layers import Main
 from torchrecorder.recording.shared_names import ALONE, GRAPH, ROLES, TABLE, role_of
 from torchrecorder.request import InputSpec
@@ -54,7 +54,10 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     if is_float and not is_long and spec.dtype == "int64":
         spec = InputSpec((batch, _LENGTH, _LENGTH))
     if is_long and role_of(name, (ALONE,)) == "sizes":
-        return InputSpec(spec.shape, "int64")  # of ones, so that what has a size is there
+        patch = configured(model, "patch_size")
+        is_picture = len(main.shape) == 4 and type(patch) is int
+        rows, columns = (side // patch for side in main.shape[2:]) if is_picture else (4, 4)
+        return torch.tensor([[rows, columns]] * batch)  # of patches
     if is_long and not is_float and spec.dtype != "int64":
         spec = InputSpec(spec.shape if spec.dtype == "bool" else (batch, _LENGTH), "int64", high=2)
     return [spec, spec] if re.match(_MANY, annotation, re.IGNORECASE) else spec

@@ -117,6 +117,12 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
     """An axis of another size, of those that the error speaks of."""
     product = says("wants a size", cause)
     yield from _as_said(spec, cause, is_named, product)
+    matrix = int((product and (product["wants"] or product["wants_fake"])) or 0)
+    if matrix and len(spec.shape) == 4:
+        patches = replace(spec, shape=(spec.shape[0], 16, matrix))
+        side = math.isqrt(matrix // (spec.shape[1] or 1))
+        if side > 1 and side * side * spec.shape[1] == matrix:  # flattened patches where a picture was guessed
+            yield patches
     pairs, is_certain = _sizes(cause, product)
     seen = set()
     for old, new in pairs:
@@ -134,9 +140,8 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
                 if (found := resized(spec, axis, other)) not in seen:
                     seen.add(found)
                     yield found
-    matrix = product and (product["wants"] or product["wants_fake"])
-    if matrix and len(spec.shape) == 4:  # flattened patches where a picture was guessed
-        yield replace(spec, shape=(spec.shape[0], 16, int(matrix)))
+    if matrix and len(spec.shape) == 4:
+        yield patches
     if (said := says("says sides", cause)) and len(spec.shape) >= 4:
         sides = [int(group) for group in said.groups() if group]
         yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))

@@ -181,3 +181,73 @@ _SEES, _HEARS = {"image_size": 32, "num_channels": 3}, {"num_mel_bins": 5}
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_words_stand_beside_what_a_model_sees_and_hears(parts: dict[str, Any], said: str, device: str) -> None:
     assert guess(Both(**parts).to(device)).guessed.startswith(said)
+
+
+class Listens(nn.Module):
+    main_input_name = "input_values"
+
+
+class Speaks(nn.Module):
+    """Any encoder beside a decoder: what it calls its input is not what its parts take."""
+
+    main_input_name = "inputs"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(vocab_size=50, hidden_size=8, is_encoder_decoder=True)
+        self.encoder = Listens()
+        self.conv, self.words = nn.Conv1d(1, 8, 400, 320), nn.Embedding(50, 8)
+
+    def forward(
+        self,
+        inputs: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        input_values: Tensor | None = None,
+    ) -> Any:
+        heard = input_values if inputs is None else inputs
+        assert heard is not None
+        return self.words(decoder_input_ids) + self.conv(heard[:, None]).mean(-1)[:, None]
+
+
+class Sized(nn.Module):
+    """Takes pictures of any size, each beside its rows and columns of patches."""
+
+    main_input_name = "pixel_values"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(image_size=48, patch_size=16)
+        self.conv = nn.Conv2d(3, 8, 16, 16)
+
+    def forward(self, pixel_values: Tensor, target_sizes: torch.IntTensor | None = None) -> Any:
+        rows, columns = target_sizes.tolist()[0]  # type: ignore[union-attr]  # it fails on purpose
+        return self.conv(pixel_values).flatten(2).view(len(pixel_values), 8, rows, columns)
+
+
+class Packed(Sized):
+    """Takes rows of flattened patches, with a grid of them for each picture."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Linear(3 * 16 * 16, 8)  # type: ignore[assignment]
+
+    def forward(self, pixel_values: Tensor, spatial_shapes: torch.LongTensor | None = None) -> Any:
+        embedded = self.conv(pixel_values)
+        rows, columns = spatial_shapes.tolist()[0]  # type: ignore[union-attr]  # so does this
+        return embedded.view(1, rows, columns, 8)
+
+
+Speaks.__module__ = Sized.__module__ = Packed.__module__ = "transformers.models.some"
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (Speaks(), "input_values=1,16000; decoder_input_ids=int64[1,16]<50, from the config of Speaks"),
+        (Sized(), "pixel_values=1,3,48,48; target_sizes=[1, 2], from"),
+        (Packed(), "pixel_values=1,16,768; spatial_shapes=[1, 2], from"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
+)
+def test_parts_and_patches_say_what_a_model_takes(model: nn.Module, said: str) -> None:
+    assert guess(model).guessed.startswith(said)

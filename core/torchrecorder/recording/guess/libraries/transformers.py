@@ -24,7 +24,9 @@ def inputs(model: nn.Module, batch: int) -> Iterator[Guess]:
         return
     named = {p.name: p for p in parameters(model)}
     config = _Config(model.config)
-    main = str(model.main_input_name)
+    parts = (model, getattr(model, "encoder", None))  # a model made of two calls its input what the first one does
+    mains = [name for part in parts if (name := str(getattr(part, "main_input_name", ""))) in named]
+    main = (mains or [str(model.main_input_name)])[-1]
     needed = dict.fromkeys([main, *(p.name for p in required(model))])
     decoder = ["decoder_input_ids"] if getattr(model.config, "is_encoder_decoder", False) else []
     if any(role_of(name, (ALONE,)) == "grid" for name in needed):
