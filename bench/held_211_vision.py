@@ -629,17 +629,15 @@ class RelationalLayer(nn.Module):
             in_s = in_size if idx == 0 else g_layers[idx - 1]
             out_s = g_layer_size
             if idx == self.quest_inject_position:
-                l = nn.Linear(in_s + qst_size, out_s)  # noqa: E741
-            else:
-                l = nn.Linear(in_s, out_s)  # noqa: E741
-            self.g_layers.append(l)
+                in_s += qst_size
+            self.g_layers.append(nn.Linear(in_s, out_s))
         self.f_fc1 = nn.Linear(g_layers[-1], f_layers[0])
         self.f_fc2, self.f_fc3 = nn.Linear(f_layers[0], f_layers[1]), nn.Linear(f_layers[1], out_size)
         self.dropout = nn.Dropout(p=0.5)
 
     def forward(self, x: Tensor, qst: Tensor) -> Tensor:
         """Logarithms of the probabilities of answers."""
-        b, d, k = x.size()
+        b, d, _ = x.size()
         qst_size = qst.size()[1]
         qst = torch.unsqueeze(qst, 1)
         qst = qst.repeat(1, d, 1)
@@ -977,8 +975,8 @@ class FiLMedNet(nn.Module):
     coords: Tensor
 
     def __init__(
-        self, vocab: int = 60, feature_dim: tuple[int, int, int] = (3, 32, 32), module_dim: int = 32, num_modules: int = 4,
-        num_answers: int = 28,
+        self, vocab: int = 60, feature_dim: tuple[int, int, int] = (3, 32, 32), module_dim: int = 32,
+        num_modules: int = 4, num_answers: int = 28,
     ) -> None:  # fmt: skip
         super().__init__()
         self.module_dim, self.num_modules = module_dim, num_modules
@@ -1068,8 +1066,7 @@ class StarGenerator(nn.Module):
             layers.append(nn.InstanceNorm2d(curr_dim * 2, affine=True, track_running_stats=True))
             layers.append(nn.ReLU(inplace=True))
             curr_dim = curr_dim * 2
-        for _ in range(repeat_num):
-            layers.append(StarResidualBlock(dim_in=curr_dim, dim_out=curr_dim))
+        layers += [StarResidualBlock(dim_in=curr_dim, dim_out=curr_dim) for _ in range(repeat_num)]
         for _ in range(2):
             layers.append(nn.ConvTranspose2d(curr_dim, curr_dim // 2, kernel_size=4, stride=2, padding=1, bias=False))
             layers.append(nn.InstanceNorm2d(curr_dim // 2, affine=True, track_running_stats=True))
