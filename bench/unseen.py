@@ -6,9 +6,9 @@
     python bench/unseen.py record 61 work FOLDER   # their recordings, for `bench -- pictures graphs=FOLDER`
 
 `unseen.tsv` has a line for each; of seed 61 every other one is `work`, of later seeds all are `held`. Besides names of
-the zoo, whose inputs are guessed, equally many of each library, they are nets in the style of repositories, `own/…`. A
-name of the zoo is passed over if its model cannot be built here, if no input is found, if fewer than `LAYERS` of its
-layers have parameters, or if it is in another list.
+the zoo, whose inputs are guessed, equally many of each library, and of the next where one has too few left, they are
+nets in the style of repositories, `own/…`. A name of the zoo is passed over if its model cannot be built here, if no
+input is found, if fewer than `LAYERS` of its layers have parameters, or if it is in another list.
 """
 
 from __future__ import annotations
@@ -231,8 +231,9 @@ def _draw(seed: str, count: int) -> None:
     known = import_module("bench.zoo.libraries").LIBRARIES
     others = {*names(), *map(_like, import_module("bench.picture_models").MODELS)}
     chance, chosen = random.Random(int(seed)), [net.name for net in NETS if net.name not in others]
+    lacking = 0
     for i, library in enumerate(LIBRARIES):
-        share = (count + i) // len(LIBRARIES)
+        share = (count + i) // len(LIBRARIES) + lacking
         waiting = sorted({entry.name for entry in known[library]()} - others)
         chance.shuffle(waiting)
         taken: list[str] = []
@@ -243,6 +244,7 @@ def _draw(seed: str, count: int) -> None:
             results = {name: result for name, result in results.items() if name not in _OTHERWISE}
             taken += [name for name in tried if results.get(name, {}).get("layers", 0) >= LAYERS]
         chosen += taken[:share]
+        lacking = share - len(taken[:share])
     chance.shuffle(chosen)
     with FILE.open("a", encoding="utf-8", newline="") as file:
         csv.writer(file, delimiter="\t", lineterminator="\n").writerows((seed, "held", name) for name in chosen)
