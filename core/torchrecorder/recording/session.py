@@ -11,7 +11,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from torchrecorder.errors import ForwardError, text_of
-from torchrecorder.graph import Call, Decision, Failure, Graph, Info
+from torchrecorder.graph import Call, Decision, Failure, Frame, Graph, Info, Op
 from torchrecorder.graph.model import Recorder
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import AutogradNodes
@@ -179,6 +179,7 @@ class Session:
         notes = (*notes, *(f"a tensor of unknown origin {place}" for place in dict.fromkeys(unknown.values())))
         if not self._outputs and self._failure is None:
             notes = (*notes, "the forward returned no tensor")
+        rows: list[Op | Frame] = [*self._ops.rows, *self._scopes.frames]
         return Graph(
             modules=describe(every_path, called, self._names.met),
             calls=tuple(calls),
@@ -191,9 +192,7 @@ class Session:
             frames=tuple(self._scopes.frames),
             decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.questions.decisions.items()),
             batch=self._ops.batch.axes(chain(*self._outputs.values())) if self._failure is None else {},
-            assigned=self._scopes.assigned(
-                {f"{row.source}+{row.offset}" for row in (*self._ops.rows, *self._scopes.frames)}
-            ),
+            assigned=self._scopes.assigned({f"{row.source}+{row.offset}" for row in rows}),
         )
 
 

@@ -19,6 +19,7 @@ from torchrecorder.graph.model import Graph, Module
 from torchrecorder.view.node_kinds import plain
 
 _NUMBER = re.compile(r"\d+")
+_COMPARED = 32  # calls in the longer of two at most, since each is compared with each
 
 
 class Item(NamedTuple):
@@ -173,6 +174,8 @@ class Places:
         here, there = self.tree.children[a], self.tree.children[b]
         names = [[*map(self._name, calls)] for calls in (here, there)]
         pairs = [(here[i], there[j]) for i, j in _pairs(*names)]
+        if max(len(here), len(there)) > _COMPARED:
+            return pairs
         if len(here) < len(there) and {x for x, _ in pairs} == {*here}:
             return self._likest(here, there) or pairs
         if len(here) > len(there) and {y for _, y in pairs} == {*there}:

@@ -379,7 +379,7 @@ def test_only_words_need_room_between_rows() -> None:
     assert without < with_words
 
 
-def test_a_tangle_costs_less_than_no_picture_at_all():
+def test_a_tangle_costs_less_than_no_picture_at_all() -> None:
     curves = [[(float(x), 0.0), (300.0 - x, 800.0)] for x in range(0, 300, 10)]
     lines = [Line(frozenset(), curve, None, "") for curve in curves]
     tangled = placement(Layout(600.0, 900.0, lines=lines), 540.0)

@@ -231,7 +231,9 @@ class Packed(Sized):
         super().__init__()
         self.conv = nn.Linear(3 * 16 * 16, 8)  # type: ignore[assignment]
 
-    def forward(self, pixel_values: Tensor, spatial_shapes: torch.LongTensor | None = None) -> Any:
+    def forward(  # type: ignore[override]  # the argument is called otherwise
+        self, pixel_values: Tensor, spatial_shapes: torch.LongTensor | None = None
+    ) -> Any:
         embedded = self.conv(pixel_values)
         rows, columns = spatial_shapes.tolist()[0]  # type: ignore[union-attr]  # so does this
         return embedded.view(1, rows, columns, 8)
