@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import replace
+from functools import cached_property
 
 from torchrecorder.graph import symbolic
 from torchrecorder.graph.batch import lost
 from torchrecorder.labels.names import tensor
 from torchrecorder.view import Edge, Node, View
+from torchrecorder.view.facts import frames_around
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import PIECES, SHAPING
 from torchrecorder.view.tree import call_tree
@@ -131,10 +133,22 @@ class _Carried:
             value = op.inputs[0]
         return value, edge.value
 
+    @cached_property
+    def _ops_of(self) -> dict[int, list[int]]:
+        """By function the ops that ran in it, but for those in functions that it called."""
+        ops: dict[int, list[int]] = {frame.id: [] for frame in self._graph.frames}
+        for op in self._graph.ops:
+            if op.frame is not None:
+                ops[op.frame].append(op.id)
+        return ops
+
     def _made_by(self, node: Node) -> set[int]:
         if node.id not in self._made:
             calls = [call for part in (node, *node.parts) for call in part.calls]
             ops = {op for part in (node, *node.parts) for op in part.own_ops}
+            if node.kind == "function":  # what it gives is in the shape that it returns it in
+                frames = {frame for op in ops for frame in frames_around(self._graph, self._graph.ops[op].frame)}
+                ops.update(*(self._ops_of[at] for at in frames if self._graph.frames[at].short == node.name))
             self._made[node.id] = ops.union(*map(self._tree.all_ops_of, calls))
         return self._made[node.id]
 

@@ -54,6 +54,25 @@ def test_a_line_says_what_its_tail_gives(middle: Callable[[Tensor], Tensor], wid
     assert shapes(Net(middle, width), torch.ones(2, 5, 6)) == said
 
 
+def pairs(x: Tensor) -> Tensor:
+    """Each position beside each, channels first: the shape of a convolution's input."""
+    near = (x - x.mean(1, keepdim=True)).sin() * x.cos() + x.exp()
+    return torch.cat((near, x * 2), dim=2).permute(0, 2, 1).contiguous()
+
+
+def test_what_a_function_gives_is_in_the_shape_that_it_returns_it_in() -> None:
+    class Channels(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv1d(12, 3, 1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = self.conv(pairs(x))
+            return out
+
+    assert shapes(Channels(), torch.ones(2, 5, 6)) == ["N×12×5"]
+
+
 def test_no_shape_is_said_where_the_batch_is_lost() -> None:
     class Chosen(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
