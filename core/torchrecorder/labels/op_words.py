@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import isclose
 from typing import NamedTuple
 
 from torchrecorder.graph import Graph, Op
@@ -73,9 +74,21 @@ def _power(op: Op) -> str:
 def _weight(graph: Graph, op: Op) -> str:
     """The sizes of the weight of a linear op, `8→16`, and the kind of an attention."""
     if op.name == "scaled_dot_product_attention":
-        return "scaled dot-product"
+        return _attention(graph, op)
     meta = graph.values[op.inputs[1]].meta if plain(op.name) == "linear" and len(op.inputs) > 1 else None
     return f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
+
+
+def _attention(graph: Graph, op: Op) -> str:
+    """`scaled dot-product · causal`; not scaled if a scale of one is given, as for queries that are scaled already."""
+    how = "scaled dot-product"
+    if scale := _NUMBER.fullmatch(op.attrs.get("scale", "")):  # and not a size that is computed with
+        factor, size = float(scale[0]), graph.values[op.inputs[0]].shape[-1]
+        if factor == 1:
+            how = "dot-product"
+        elif isinstance(size, int) and not isclose(factor * factor * size, 1, rel_tol=0.01):
+            how = f"dot-product × {factor:.3g}"
+    return f"{how} · causal" if op.attrs.get("is_causal") == "True" else how
 
 
 def _index(graph: Graph, op: Op) -> str:

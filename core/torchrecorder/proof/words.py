@@ -17,7 +17,7 @@ from torchrecorder.view import Box, Node, View
 
 _ENGLISH = frozenset(
     """
-    its transpose itself not at write index attention scaled dot product operations more steps layers scale shift
+    its transpose itself not at write index attention scaled dot product causal operations more steps layers scale shift
     weight of shared called times loop in parallel each step params experts top groups depthwise kernel stride dilation
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e

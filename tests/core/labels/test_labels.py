@@ -201,6 +201,47 @@ def test_ops() -> None:
     assert of_op("scaled_dot_product_attention", 1, 2, 3) == Label("attention", "scaled dot-product")
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"scale": 0.5}, "scaled dot-product"),  # of four, as without it
+        ({"scale": 1.0}, "dot-product"),
+        ({"scale": 0.1, "is_causal": True}, "dot-product × 0.1 · causal"),
+        ({"is_causal": True}, "scaled dot-product · causal"),
+    ],
+)
+def test_attention_says_how_it_is_scaled(given: dict[str, Any], said: str) -> None:
+    class Attends(nn.Module):
+        def forward(self, q: Tensor) -> Tensor:
+            return nn.functional.scaled_dot_product_attention(q, q, q, **given)
+
+    view = make_view(capture(Attends(), (torch.rand(1, 2, 3, 4),)))
+    assert Label("attention", said) in map(Labels(view).node, view.nodes)
+
+
+def test_layers_of_one_class_in_a_list_are_counted() -> None:
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv1d(4, 4, 1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = self.conv(x).sin()
+            return out
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.refine = nn.Sequential(Block(), Block(), Block())
+
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = self.refine(x)
+            return out
+
+    view = make_view(capture(Net(), (torch.rand(1, 4, 5),)), DrawingOptions(depth=1))
+    assert any("Block ×3" in Labels(view).node(node).line for node in view.nodes)
+
+
 def test_attention_says_its_heads() -> None:
     net = Net()
     x = net.input("x", 1, 4)
