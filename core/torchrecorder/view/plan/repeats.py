@@ -267,7 +267,9 @@ def sizes(graph: Graph, calls: Sequence[int], *, is_row: bool = True) -> Iterato
         return
     read = (graph.values[value].shape for value in graph.calls[calls[0]].inputs.values())
     first = next((shape for shape in read if len(shape) == len(shapes[0])), ())
-    shapes = [first, *shapes] if first and is_row else shapes
+    if is_row and not first:  # which of its axes are those of what is given is not known
+        return
+    shapes = [first, *shapes] if is_row else shapes
     axes = [i for i, along in enumerate(zip(*shapes, strict=True)) if len(set(along)) > 1]
     texts = ["×".join(str(shape[i]) for i in axes) for shape in shapes]
     different = [*dict.fromkeys(texts)]

@@ -195,6 +195,15 @@ def test_the_last_of_equal_layers_may_give_fewer_axes() -> None:
     assert words(make_view(net.graph(x))) == ["b | Linear 8→8 ×3"]
 
 
+def test_sizes_are_said_only_from_what_the_first_layer_takes() -> None:
+    """Blocks on spectra add an axis of channels: 257 frequencies become 129 in the first, and 5 in the last."""
+    net = Net("Spectra", params=216)
+    x = net.input("x", 2, 257)
+    for i, size in enumerate((129, 65, 5)):
+        x = net.layer(f"b.{i}", "Block", x, (2, size, 128), "", 72)
+    assert words(make_view(net.graph(x))) == ["b | Block ×3 · 72 params each"]
+
+
 def test_calls_of_one_layer_are_never_in_parallel() -> None:
     """As the activation behind each of the five maps of a RetinaNet, which is one object."""
     net = Net()
