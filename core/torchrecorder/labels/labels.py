@@ -188,13 +188,12 @@ class Labels:
         return Label(clean(name, MAX_NAME), clean(line, limit))
 
     def _contents(self, call: int) -> str:
-        """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear ×2`, or their number."""
+        """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`, or their number."""
         module, inside = self._module(call), [*map(self._module, self._tree.children[call])]
         if module is None or module.cls != _SEQUENTIAL or None in inside:
             return ""
         names = [class_name(module) for module in inside if module is not None]
-        runs = [(bare(name), len([*run])) for name, run in groupby(name for name in names if name not in DROPOUTS)]
-        words = " · ".join(name if n == 1 else f"{name} ×{n}" for name, n in runs)
+        words = " · ".join(bare(name) for name in names if name not in DROPOUTS)
         return words if len(words) <= _MAX_CONTENTS else f"{len(names)} layers"
 
     def _tied(self, node: Node) -> list[str]:

@@ -219,7 +219,7 @@ def test_attention_says_how_it_is_scaled(given: dict[str, Any], said: str) -> No
     assert Label("attention", said) in map(Labels(view).node, view.nodes)
 
 
-def test_layers_of_one_class_in_a_list_are_counted() -> None:
+def test_layers_of_one_class_in_a_list_are_all_named() -> None:
     class Block(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -239,7 +239,7 @@ def test_layers_of_one_class_in_a_list_are_counted() -> None:
             return out
 
     view = make_view(capture(Net(), (torch.rand(1, 4, 5),)), DrawingOptions(depth=1))
-    assert any("Block ×3" in Labels(view).node(node).line for node in view.nodes)
+    assert any("Block · Block · Block" in Labels(view).node(node).line for node in view.nodes)
 
 
 def test_attention_says_its_heads() -> None:

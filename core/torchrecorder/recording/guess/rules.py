@@ -118,11 +118,10 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
     product = says("wants a size", cause)
     yield from _as_said(spec, cause, is_named, product)
     matrix = int((product and (product["wants"] or product["wants_fake"])) or 0)
-    if matrix and len(spec.shape) == 4:
-        patches = replace(spec, shape=(spec.shape[0], 16, matrix))
-        side = math.isqrt(matrix // (spec.shape[1] or 1))
-        if side > 1 and side * side * spec.shape[1] == matrix:  # flattened patches where a picture was guessed
-            yield patches
+    rows = [replace(spec, shape=(spec.shape[0], 16, matrix))] if matrix and len(spec.shape) == 4 else []
+    side = math.isqrt(matrix // (spec.shape[1] or 1)) if rows else 0
+    if side > 1 and side * side * spec.shape[1] == matrix:  # flattened patches where a picture was guessed
+        yield rows.pop()
     pairs, is_certain = _sizes(cause, product)
     seen = set()
     for old, new in pairs:
@@ -140,8 +139,7 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
                 if (found := resized(spec, axis, other)) not in seen:
                     seen.add(found)
                     yield found
-    if matrix and len(spec.shape) == 4:
-        yield patches
+    yield from rows
     if (said := says("says sides", cause)) and len(spec.shape) >= 4:
         sides = [int(group) for group in said.groups() if group]
         yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
