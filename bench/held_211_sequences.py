@@ -629,7 +629,7 @@ class MultiLayerPerceptron(nn.Module):
 
 
 class ExtremeDeepFM(nn.Module):
-    """Whether somebody clicks: a sum, products of fields, and layers."""
+    """The probability of a click, by a sum, products of fields, and layers."""
 
     def __init__(self, field_dims: list[int], embed_dim: int = 8, split_half: bool = True) -> None:
         super().__init__()
@@ -655,7 +655,7 @@ class Flatten(nn.Module):
 
 
 class CnnActorCriticNetwork(nn.Module):
-    """What to do, and how good it is to be here."""
+    """Scores of actions, and the value of a state."""
 
     def __init__(self, input_size: int, output_size: int) -> None:
         super().__init__()
@@ -752,7 +752,7 @@ class ICMAgent(nn.Module):
 
 
 class RNNAgent(nn.Module):
-    """What an agent expects of each action, from what it sees and has seen."""
+    """The values of an agent's actions, from its observation and its state."""
 
     def __init__(self, input_shape: int, rnn_hidden_dim: int, n_actions: int) -> None:
         super().__init__()
@@ -773,7 +773,7 @@ class RNNAgent(nn.Module):
 
 
 class QMixer(nn.Module):
-    """What the team can expect: a net whose weights come of the state and are never negative."""
+    """The value of all agents together, by a net whose weights are computed from the state and are never negative."""
 
     def __init__(self, n_agents: int, state_dim: int, embed_dim: int = 16, hypernet_embed: int = 32) -> None:
         super().__init__()

@@ -36,7 +36,7 @@ social_gan vectornet melgan
 
 
 def knn(x: Tensor, k: int) -> Tensor:
-    """Which points are nearest to each."""
+    """Indices of the points that are nearest to each."""
     inner = -2 * torch.matmul(x.transpose(2, 1), x)
     xx = torch.sum(x**2, dim=1, keepdim=True)
     pairwise_distance = -xx - inner - xx.transpose(2, 1)
@@ -400,7 +400,7 @@ class PillarVFE(nn.Module):
 
     @staticmethod
     def get_paddings_indicator(actual_num: Tensor, max_num: int, axis: int = 0) -> Tensor:
-        """Which places of a pillar have a point."""
+        """A mask of the places of a pillar that have a point."""
         actual_num = torch.unsqueeze(actual_num, axis + 1)
         max_num_shape = [1] * len(actual_num.shape)
         max_num_shape[axis + 1] = -1
@@ -408,7 +408,7 @@ class PillarVFE(nn.Module):
         return actual_num.int() > max_nums
 
     def forward(self, batch_dict: dict[str, Any]) -> dict[str, Any]:
-        """What there was and the features."""
+        """The input and the features, one behind the other."""
         voxel_features, coords = batch_dict["voxels"], batch_dict["voxel_coords"]
         voxel_num_points = batch_dict["voxel_num_points"]
         points_mean = voxel_features[:, :, :3].sum(dim=1, keepdim=True) / voxel_num_points.type_as(voxel_features).view(

@@ -11,7 +11,7 @@ from torchrecorder.layout.geometry import Curve, Curves, Point, Rect, Rects, aro
 from torchrecorder.layout.model import Layout
 
 _DOUBT = 100000.0  # points: more than any height
-_FAULT = 3 * _DOUBT  # more than all doubts, since with a fault there is no such layout
+_FAULT = 3 * _DOUBT  # more than all doubts of a layout: with a fault it cannot be drawn
 
 
 class Placement(NamedTuple):
