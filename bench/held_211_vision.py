@@ -408,7 +408,7 @@ class PillarVFE(nn.Module):
         return actual_num.int() > max_nums
 
     def forward(self, batch_dict: dict[str, Any]) -> dict[str, Any]:
-        """The input and the features, one behind the other."""
+        """The batch, with the features of its pillars."""
         voxel_features, coords = batch_dict["voxels"], batch_dict["voxel_coords"]
         voxel_num_points = batch_dict["voxel_num_points"]
         points_mean = voxel_features[:, :, :3].sum(dim=1, keepdim=True) / voxel_num_points.type_as(voxel_features).view(
