@@ -30,6 +30,8 @@ from bench import (  # noqa: E402
     held_173_vision,
     held_211_sequences,
     held_211_vision,
+    held_251_sequences,
+    held_251_vision,
     held_sequences,
     held_vision,
 )
@@ -192,6 +194,8 @@ NETS = [
     *held_173_sequences.NETS,
     *held_211_vision.NETS,
     *held_211_sequences.NETS,
+    *held_251_vision.NETS,
+    *held_251_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
