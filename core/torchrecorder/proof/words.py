@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from torchrecorder.graph import Call, Graph, Op
+from torchrecorder.graph import Call, Graph, Op, Value
 from torchrecorder.proof.facts import MOVES
 from torchrecorder.view import Box, Node, View
 
@@ -45,6 +46,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     for call in view.graph.calls:
         for row in view.graph.around(call.id):
             layers.setdefault(row.id, []).append(call)
+    runs = _Runs.of(view.graph)
     things: list[Node | Box] = [node for node in view.nodes if node.kind in ("op", "function", "call")]
     for thing in (*things, *view.boxes):
         key = f"{letter}{'b' if isinstance(thing, Box) else ''}{thing.id}"
@@ -53,12 +55,18 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         calls = [call for part in (thing, *getattr(thing, "parts", ())) for call in part.calls]
         inner = [op for call in calls for op in inside.get(call, ())]
         rows = {row.id: row for call in calls for row in (*layers.get(call, ()), *view.graph.around(call))}
-        if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values())):
+        if words and (wrong := _wrong(view.graph, runs, thing, words, others, inner, rows.values())):
             yield f"“{words}” at {key} names {wrong}, which nothing has there"
 
 
 def _wrong(
-    graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequence[Op], layers: Collection[Call]
+    graph: Graph,
+    runs: _Runs,
+    thing: Node | Box,
+    words: str,
+    insets: str,
+    inner: Sequence[Op],
+    layers: Collection[Call],
 ) -> str:
     """The first word at a thing that names nothing of what it is, does or reads; nor of its inset, if it has one."""
     parts = [thing, *thing.parts] if isinstance(thing, Node) else []
@@ -72,7 +80,7 @@ def _wrong(
     known |= {name for part in parts for value in part.values for name in _path(graph.values[value].name)}
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
     done |= {graph.frames[at].short for op in ops for at in _frames(graph, op)}
-    values = known | {name for op in own for value in op.inputs for name in names(graph, value, op)}
+    values = known | {name for op in own for value in op.inputs for name in names(graph, runs, value, op)}
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in ops for key in op.attrs}
@@ -104,11 +112,10 @@ def _names_of_layers(graph: Graph, layers: Collection[Call], inner: Sequence[Op]
         yield op.name.replace("_", "") if op.name.endswith("norm") else ""  # `BatchNorm`
 
 
-def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
+def names(graph: Graph, runs: _Runs, value: int, reader: Op) -> Iterator[str]:
     """The names that the source has for a tensor where an op reads it, or for the one that it was moved from."""
     rows = [*graph.around(reader.call)]
     inside = {row.id for row in rows}
-    frames = {*_frames(graph, reader), *(at for row in rows for at in _frames(graph, row))}
     maker: Op | None = None
     for at in _way(graph, value):
         row = graph.values[at]
@@ -122,31 +129,45 @@ def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
                 yield from _path(path)
                 yield from (f"{name}[{path}]" if len(call.outputs) > 1 else name for name in _path(call.module))
         if maker.call in inside:
-            left = [frame for frame in _frames(graph, maker) if frame not in frames]
+            left = [frame for frame in _frames(graph, maker) if frame not in runs.inside[reader.id]]
             if not left:
                 yield graph.variable(maker)
-            elif (not maker.mutates or _is_own(graph, at, left[-1])) and _given_by(graph, left[-1]) == {at}:
+            elif runs.gives(row, maker, left[-1]):
                 yield graph.variable(graph.frames[left[-1]])
     if maker is not None and len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
-        yield from names(graph, maker.inputs[0], reader)
+        yield from names(graph, runs, maker.inputs[0], reader)
     if maker is not None and maker.name in _FILLED:
         yield maker.name
 
 
-def _is_own(graph: Graph, value: int, frame: int) -> bool:
-    """Whether the memory of a tensor was first used in a function."""
-    group = graph.values[value].storage_group
-    makers = [row.producer for row in graph.values if row.storage_group == group]
-    return group is not None and makers[0] is not None and frame in _frames(graph, graph.ops[makers[0]])
+class _Runs(NamedTuple):
+    """Facts of the runs of functions, worked out once for all words of a View."""
 
+    inside: Sequence[Collection[int]]
+    """For each op the functions that it ran in, those around its calls included."""
+    given: Mapping[int, set[int]]
+    """By function the tensors made in it that are read outside of it."""
+    firsts: Mapping[int | None, int | None]
+    """By memory the op that made the first tensor in it."""
 
-def _given_by(graph: Graph, frame: int) -> set[int]:
-    """The tensors of a function that are read outside of it."""
-    rows: dict[int, tuple[Op | Call, ...]] = {op.id: (op, *graph.around(op.call)) for op in graph.ops}
-    inside = {op for op, around in rows.items() if any(frame in _frames(graph, row) for row in around)}
-    read = {value for op in graph.ops if op.id not in inside for value in op.inputs}
-    read.update(value for values in graph.outputs.values() for value in values)
-    return {value for value in read if graph.values[value].producer in inside}
+    @staticmethod
+    def of(graph: Graph) -> _Runs:
+        inside = [{at for row in (op, *graph.around(op.call)) for at in _frames(graph, row)} for op in graph.ops]
+        read = [(value, inside[op.id]) for op in graph.ops for value in op.inputs]
+        read += [(value, set()) for values in graph.outputs.values() for value in values]
+        firsts = {row.storage_group: row.producer for row in reversed(graph.values) if row.storage_group is not None}
+        given: dict[int, set[int]] = {}
+        for value, there in read:
+            maker = graph.values[value].producer
+            for frame in frozenset() if maker is None else inside[maker] - there:
+                given.setdefault(frame, set()).add(value)
+        return _Runs(inside, given, firsts)
+
+    def gives(self, row: Value, maker: Op, frame: int) -> bool:
+        """Whether a tensor is all that a run gave, and memory that the run did not get."""
+        first = self.firsts.get(row.storage_group) if maker.mutates else maker.id
+        is_own = first is not None and frame in self.inside[first]
+        return is_own and self.given.get(frame) == {row.id}
 
 
 def _frames(graph: Graph, row: Op | Call) -> Iterator[int]:

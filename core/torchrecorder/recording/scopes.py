@@ -291,7 +291,7 @@ class Scopes:
                 break
             if source is None and info.file is not None:
                 offset = frame.f_lasti
-                source = info.sources.get(offset) or info.source(frame)
+                source = info.sources.get(offset) or info.source(frame, above)
             if applied:
                 met += [outer for outer in applied if outer.is_at(frame)]
                 inner += [(outer, outer.function) for outer in applied if outer.is_at(frame) and outer.runs(above)]
