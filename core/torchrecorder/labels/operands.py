@@ -142,31 +142,34 @@ class Names:
 
     def _variable(self, value: int, op: Op, frames: Collection[int]) -> str:
         """The variable that gets a tensor where functions run: of one from another function, if it gave it alone."""
-        graph = self.graph
-        function = next((at for at in reversed(frames_around(graph, op.frame)) if at not in frames), None)
-        if function is None:
-            return graph.variable(op)
-        first = self._firsts.get(graph.values[value].storage_group, value) if op.mutates else value
-        made = graph.values[first].producer
-        is_own = made is not None and function in _frames(graph, graph.ops[made])
-        return graph.variable(graph.frames[function]) if is_own and self._given.get(function) == {value} else ""
+        function = next((at for at in reversed(frames_around(self.graph, op.frame)) if at not in frames), None)
+        row = op if function is None else self.graph.frames[function]
+        return self.graph.variable(row) if function is None or self._given.get(function) == value else ""
 
     @cached_property
-    def _given(self) -> dict[int, set[int]]:
-        """By function the tensors made in it that are read outside of it."""
-        graph, given = self.graph, dict[int, set[int]]()
+    def _given(self) -> dict[int, int]:
+        """By function the tensor made in it that is read outside of it, if it is one, in memory of its own."""
+        graph, given, firsts = self.graph, dict[int, set[int]](), dict[int | None, int | None]()
         around = [_frames(graph, op) for op in graph.ops]
         reads = [(value, around[op.id]) for op in graph.ops for value in op.inputs]
         for value, frames in (*reads, *((value, set[int]()) for values in graph.outputs.values() for value in values)):
             made = graph.values[value].producer
             for function in () if made is None else around[made] - frames:
                 given.setdefault(function, set()).add(value)
-        return given
-
-    @cached_property
-    def _firsts(self) -> dict[int | None, int]:
-        """By memory the first tensor in it."""
-        return {row.storage_group: row.id for row in reversed(self.graph.values) if row.storage_group is not None}
+        for row in graph.values:
+            firsts.setdefault(row.storage_group, row.producer)
+        alone = ((function, graph.values[min(values)]) for function, values in given.items() if len(values) == 1)
+        first = (
+            (
+                it,
+                row,
+                firsts[row.storage_group]
+                if row.producer is not None and graph.ops[row.producer].mutates
+                else row.producer,
+            )
+            for it, row in alone
+        )
+        return {it: row.id for it, row, made in first if made is not None and it in around[made]}
 
     def _maker(self, op: Op | None, reader: Op, base: int) -> str:
         """The words for a tensor without a name: a test of one that has one, `not mask`, or its content, `ones`."""

@@ -115,7 +115,8 @@ class PartsProof:
             module, outputs = self.graph.modules.get(self.graph.calls[call].module), self.graph.calls[call].outputs
             states = _STATES.get(module.cls, ()) if module is not None else ()
             for i, (path, value) in enumerate(outputs.items()):
-                if words in (path, f"output {path}", *states[i : i + 1]) and head in self._read.get(value, {}):
+                said = self.graph.part(self.graph.calls[call].module, path)
+                if words in (path, f"output {path}", said, *states[i : i + 1]) and head in self._read.get(value, {}):
                     return True
         return False
 

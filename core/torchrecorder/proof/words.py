@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
-from torchrecorder.graph import Call, Graph, Op, Value
+from torchrecorder.graph import Call, Graph, Op
 from torchrecorder.proof.facts import MOVES
 from torchrecorder.view import Box, Node, View
 
@@ -35,6 +34,8 @@ _FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "
 """Ops whose names say what is in the tensor that they make."""
 _ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
 
+_Given = Mapping[int, int]
+
 
 def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     """Sentences on words at nodes and boxes that have no origin in the Graph."""
@@ -46,7 +47,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     for call in view.graph.calls:
         for row in view.graph.around(call.id):
             layers.setdefault(row.id, []).append(call)
-    runs = _Runs.of(view.graph)
+    yield from _wrong_outputs(view, letter, said)
+    given = _given(view.graph)
     things: list[Node | Box] = [node for node in view.nodes if node.kind in ("op", "function", "call")]
     for thing in (*things, *view.boxes):
         key = f"{letter}{'b' if isinstance(thing, Box) else ''}{thing.id}"
@@ -55,18 +57,33 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         calls = [call for part in (thing, *getattr(thing, "parts", ())) for call in part.calls]
         inner = [op for call in calls for op in inside.get(call, ())]
         rows = {row.id: row for call in calls for row in (*layers.get(call, ()), *view.graph.around(call))}
-        if words and (wrong := _wrong(view.graph, runs, thing, words, others, inner, rows.values())):
+        if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values(), given)):
             yield f"“{words}” at {key} names {wrong}, which nothing has there"
+
+
+def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
+    """Sentences on names of outputs that the source has for none of their tensors."""
+    graph, root = view.graph, view.graph.calls[view.boxes[0].calls[0] if letter and view.boxes else 0]
+    ends = {path: {value} for path, value in root.outputs.items()} if letter else graph.outputs
+    alike = {row.module for row in graph.calls if row.outputs == root.outputs}
+    for node in view.nodes:
+        name, key = said.get(f"{letter}{node.id}", "").partition(" · ")[0].removeprefix("output "), f"{letter}{node.id}"
+        paths = {path for path, values in ends.items() if not {*values}.isdisjoint(node.values)}
+        paths |= {path.partition(".")[0] for path in paths}
+        known = {"output", "outputs", *paths, *(graph.part(module, path) for module in alike for path in paths)}
+        is_cut = name.endswith("…") and any(it.startswith(name[:-1]) for it in known)
+        if node.kind == "output" and name and name not in known and not is_cut:
+            yield f"“{name}” at {key} is not what is returned there"
 
 
 def _wrong(
     graph: Graph,
-    runs: _Runs,
     thing: Node | Box,
     words: str,
     insets: str,
     inner: Sequence[Op],
     layers: Collection[Call],
+    given: _Given,
 ) -> str:
     """The first word at a thing that names nothing of what it is, does or reads; nor of its inset, if it has one."""
     parts = [thing, *thing.parts] if isinstance(thing, Node) else []
@@ -80,7 +97,7 @@ def _wrong(
     known |= {name for part in parts for value in part.values for name in _path(graph.values[value].name)}
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
     done |= {graph.frames[at].short for op in ops for at in _frames(graph, op)}
-    values = known | {name for op in own for value in op.inputs for name in names(graph, runs, value, op)}
+    values = known | {name for op in own for value in op.inputs for name in names(graph, given, value, op)}
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in ops for key in op.attrs}
@@ -112,10 +129,11 @@ def _names_of_layers(graph: Graph, layers: Collection[Call], inner: Sequence[Op]
         yield op.name.replace("_", "") if op.name.endswith("norm") else ""  # `BatchNorm`
 
 
-def names(graph: Graph, runs: _Runs, value: int, reader: Op) -> Iterator[str]:
+def names(graph: Graph, given: _Given, value: int, reader: Op) -> Iterator[str]:
     """The names that the source has for a tensor where an op reads it, or for the one that it was moved from."""
     rows = [*graph.around(reader.call)]
     inside = {row.id for row in rows}
+    frames = {*_frames(graph, reader), *(at for row in rows for at in _frames(graph, row))}
     maker: Op | None = None
     for at in _way(graph, value):
         row = graph.values[at]
@@ -129,45 +147,33 @@ def names(graph: Graph, runs: _Runs, value: int, reader: Op) -> Iterator[str]:
                 yield from _path(path)
                 yield from (f"{name}[{path}]" if len(call.outputs) > 1 else name for name in _path(call.module))
         if maker.call in inside:
-            left = [frame for frame in _frames(graph, maker) if frame not in runs.inside[reader.id]]
+            left = [frame for frame in _frames(graph, maker) if frame not in frames]
             if not left:
                 yield graph.variable(maker)
-            elif runs.gives(row, maker, left[-1]):
+            elif given.get(left[-1]) == at:
                 yield graph.variable(graph.frames[left[-1]])
     if maker is not None and len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
-        yield from names(graph, runs, maker.inputs[0], reader)
+        yield from names(graph, given, maker.inputs[0], reader)
     if maker is not None and maker.name in _FILLED:
         yield maker.name
 
 
-class _Runs(NamedTuple):
-    """Facts of the runs of functions, worked out once for all words of a View."""
-
-    inside: Sequence[Collection[int]]
-    """For each op the functions that it ran in, those around its calls included."""
-    given: Mapping[int, set[int]]
-    """By function the tensors made in it that are read outside of it."""
-    firsts: Mapping[int | None, int | None]
-    """By memory the op that made the first tensor in it."""
-
-    @staticmethod
-    def of(graph: Graph) -> _Runs:
-        inside = [{at for row in (op, *graph.around(op.call)) for at in _frames(graph, row)} for op in graph.ops]
-        read = [(value, inside[op.id]) for op in graph.ops for value in op.inputs]
-        read += [(value, set()) for values in graph.outputs.values() for value in values]
-        firsts = {row.storage_group: row.producer for row in reversed(graph.values) if row.storage_group is not None}
-        given: dict[int, set[int]] = {}
-        for value, there in read:
-            maker = graph.values[value].producer
-            for frame in frozenset() if maker is None else inside[maker] - there:
-                given.setdefault(frame, set()).add(value)
-        return _Runs(inside, given, firsts)
-
-    def gives(self, row: Value, maker: Op, frame: int) -> bool:
-        """Whether a tensor is all that a run gave, and memory that the run did not get."""
-        first = self.firsts.get(row.storage_group) if maker.mutates else maker.id
-        is_own = first is not None and frame in self.inside[first]
-        return is_own and self.given.get(frame) == {row.id}
+def _given(graph: Graph) -> dict[int, int]:
+    """By run of a function the tensor that is all of its that is read outside of it, and not in memory that it got."""
+    inside = [{at for row in (op, *graph.around(op.call)) for at in _frames(graph, row)} for op in graph.ops]
+    firsts = {row.storage_group: row for row in reversed(graph.values) if row.storage_group is not None}
+    given: dict[int, set[int]] = {}
+    reads = [(value, inside[op.id]) for op in graph.ops for value in op.inputs]
+    for value, there in (*reads, *((value, set[int]()) for values in graph.outputs.values() for value in values)):
+        made = graph.values[value].producer
+        for frame in () if made is None else inside[made] - there:
+            given.setdefault(frame, set()).add(value)
+    alone = ((frame, graph.values[min(values)]) for frame, values in given.items() if len(values) == 1)
+    first = (
+        (frame, row, firsts.get(row.storage_group, row) if graph.ops[row.producer or 0].mutates else row)
+        for frame, row in alone
+    )
+    return {frame: row.id for frame, row, own in first if own.producer is not None and frame in inside[own.producer]}
 
 
 def _frames(graph: Graph, row: Op | Call) -> Iterator[int]:

@@ -324,7 +324,7 @@ def _assigned(code: CodeType, offsets: Iterable[int], info: CodeInfo) -> Iterato
             if step.opname.startswith("STORE_FAST"):
                 yield offset, step.argval if isinstance(step.argval, str) else step.argval[0]
                 break
-            if step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in _SHAPING:
+            if step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in SHAPING:
                 n_methods += 1
             elif step.opname.startswith("CALL") and n_methods:
                 n_methods -= 1
@@ -334,4 +334,7 @@ def _assigned(code: CodeType, offsets: Iterable[int], info: CodeInfo) -> Iterato
 
 _OF_ARGUMENTS = ("LOAD_FAST", "LOAD_CONST", "LOAD_ATTR", "LOAD_SMALL_INT", "LOAD_DEREF", "PRECALL", "KW_NAMES")
 """How instructions begin that load the arguments of a method."""
-_SHAPING = frozenset(("view", "reshape", "squeeze", "unsqueeze", "transpose", "permute", "flatten", "to", "float"))
+SHAPING = frozenset(
+    "view reshape squeeze unsqueeze transpose permute flatten to float contiguous detach".split()  # noqa: SIM905
+)
+"""Methods that give what a tensor has in another shape or type."""

@@ -172,7 +172,8 @@ class _Parts:
             return ""
         at, path = next(((i, path) for i, (path, output) in enumerate(given.items()) if output == value), (0, ""))
         names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and module.native else ()
-        return "" if not at else names[at] if at < len(names) else f"output {path}" if path[0].isdigit() else path
+        said = self._graph.part(self._graph.calls[tail.calls[0]].module, path) or path
+        return "" if not at else names[at] if at < len(names) else f"output {said}" if said[0].isdigit() else said
 
     def _tail(self, value: int) -> int | None:
         """The node whose op made a value."""

@@ -14,6 +14,7 @@ from tests.core.proof.test_layout import layered, paper
 from tests.core.proof.test_words import written
 from tests.core.recording.nets import record
 from tests.core.view.templates.test_choice import stages
+from torchrecorder.labels.labels import Labels
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
@@ -62,6 +63,64 @@ def test_a_word_without_an_origin_is_a_fault(kind: Any, pattern: str, other: str
     said = written(layout, pattern, other)
     assert said != layout
     assert any(re.search(rf"names {re.escape(unknown)}, which nothing has", fault) for fault in faults(view, said))
+
+
+class Encoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.scale = nn.Linear(8, 4), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        x = x.relu()
+        scale = self.scale(x).exp()
+        return self.mean(x), scale
+
+
+class Sampler(nn.Module):
+    """Gives what layers give under names of its own, or of theirs."""
+
+    def __init__(self, *, is_whole: bool) -> None:
+        super().__init__()
+        self.encoder, self.last, self.is_whole = Encoder(), nn.Linear(4, 8), is_whole
+
+    def forward(self, x: Tensor) -> Any:
+        if self.is_whole:
+            return self.encoder(x)
+        mu, spread = self.encoder(x)
+        z = self.last(mu.cumsum(1)) * spread.sum()
+        return z, (mu, spread), z + 1
+
+
+SAMPLED = {True: ["mean", "scale"], False: ["z", "mu", "spread", "output 2"]}
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize("is_whole", SAMPLED)
+def test_outputs_are_called_as_the_forward_does(kind: Any, is_whole: bool) -> None:
+    view = make_view(record(Sampler(is_whole=is_whole), TOKENS), DrawingOptions(depth=1))
+    assert [Labels(view).node(node).name for node in view.nodes if node.kind == "output"] == SAMPLED[is_whole]
+    layout = kind(view)
+    assert faults(view, layout) == ()
+    first, second = SAMPLED[is_whole][:2]
+    (wrong, *_) = faults(view, written(layout, f"^{first}", second))
+    assert f"“{second}” at" in wrong
+    assert "is not what is returned there" in wrong
+
+
+def test_a_line_from_a_layer_has_the_name_that_it_gives_the_tensor() -> None:
+    view = make_view(record(Sampler(is_whole=False), TOKENS), DrawingOptions(depth=1))
+    assert [edge.part for edge in view.edges if edge.part] == ["scale"]
+    assert faults(view, paper(view)) == ()
+
+
+def test_two_outputs_of_one_name_have_their_places() -> None:
+    class Twice(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            x = x.cumsum(1)
+            return x, x, x.exp()
+
+    view = make_view(record(Twice(), TOKENS), DrawingOptions())
+    assert [node.name for node in view.nodes if node.kind == "output"] == ["0", "1", "2"]
 
 
 def test_what_a_block_lacks_is_seen_in_the_inset() -> None:
