@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.core.proof.test_words import written
 from tests.core.recording.nets import record
 from tests.core.view.templates.test_choice import stages
 from torchrecorder.labels.labels import Labels
+from torchrecorder.proof import faults as unproved
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
@@ -111,6 +113,28 @@ def test_a_line_from_a_layer_has_the_name_that_it_gives_the_tensor() -> None:
     view = make_view(record(Sampler(is_whole=False), TOKENS), DrawingOptions(depth=1))
     assert [edge.part for edge in view.edges if edge.part] == ["scale"]
     assert faults(view, paper(view)) == ()
+
+
+class Losses(nn.Module):
+    """A closed layer's outputs go to one op, to one layer, and apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.decoder = Encoder(), nn.Bilinear(4, 4, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        mean, scale = self.encoder(x)
+        return self.decoder(mean, scale), nn.functional.mse_loss(mean, scale), scale.cumsum(1)
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+def test_a_line_that_brings_several_outputs_says_how_many(kind: Any) -> None:
+    view = make_view(record(Losses(), TOKENS), DrawingOptions(depth=1))
+    assert [edge.part for edge in view.edges if edge.part] == ["2 outputs", "2 outputs", "scale"]
+    layout = kind(view)
+    assert faults(view, layout) == ()
+    wrong = replace(view, edges=tuple(replace(edge, part=edge.part and "scale") for edge in view.edges))
+    assert any("does not carry scale" in fault.words for fault in unproved(wrong))
 
 
 def test_two_outputs_of_one_name_have_their_places() -> None:
