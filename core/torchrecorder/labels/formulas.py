@@ -140,10 +140,12 @@ class _FormulaWriter:
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass")
         if op is not None and op.id in self.ops and not is_move:
             return self.of_op(op)
-        name = self.names.own(value, reader, self.base)
+        first = origin(self.graph, value)
+        is_inner = self.graph.values[first].producer in self.ops  # the reader sees no variable of it
+        name = "" if is_inner else self.names.own(value, reader, self.base)
         if name or op is None or not is_move:
             name = name or self.names.of(value, reader, self.base) or _NAMELESS
-            is_free = self._values.setdefault(name, origin(self.graph, value)) == origin(self.graph, value)
+            is_free = self._values.setdefault(name, first) == first
             return name if is_free else "…", _TIGHT
         text, binds = self._of_value(op.inputs[0], reader)
         if self._is_turned(op):

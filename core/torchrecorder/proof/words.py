@@ -97,7 +97,9 @@ def _wrong(
     known |= {name for part in parts for value in part.values for name in _path(graph.values[value].name)}
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
     done |= {graph.frames[at].short for op in ops for at in _frames(graph, op)}
-    values = known | {name for op in own for value in op.inputs for name in names(graph, given, value, op)}
+    made = {value for op in own for value in op.outputs}  # what it makes itself is not to be seen
+    read = ((value, op) for op in own for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
+    values = known | {name for value, op in read for name in names(graph, given, value, op)}
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in ops for key in op.attrs}

@@ -185,6 +185,24 @@ def test_an_index_of_one_turn_is_in_no_formula() -> None:
     assert in_short(Names(graph), Node(0, "function", 0, op=ops[-1], ops=ops), 60) == "2 operations: cat"
 
 
+class Weighted(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        weights = torch.softmax(self.q(x), -1).transpose(1, 2)
+        keys = self.k(x).transpose(1, 2)
+        return (weights * keys).sum(1)
+
+
+def test_a_formula_names_what_comes_from_outside_alone() -> None:
+    graph = capture(Weighted().eval(), (torch.ones(1, 4, 4),))
+    ops = [op.id for op in graph.ops if op.call == 0]
+    assert formula(Names(graph), ops, ops[-1], 60) == "sum(softmax(q)ᵀ × keys, 1)"
+    assert formula(Names(graph), ops[-2:], ops[-1], 60) == "sum(weights × keys, 1)"
+
+
 def test_a_tensor_without_a_name_has_none_in_a_formula() -> None:
     graph = capture(
         Computing(lambda q, k, v: (torch.sin(q).exp() + torch.cos(k).exp()) * v).eval(), (torch.ones(1, 3, 4),)

@@ -109,6 +109,27 @@ def test_outputs_are_called_as_the_forward_does(kind: Any, is_whole: bool) -> No
     assert "is not what is returned there" in wrong
 
 
+class Folded(nn.Module):
+    """Six operations that are drawn as one, with a variable in them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        weights = self.first(x).exp().log().unsqueeze(-1)
+        return self.last(weights.squeeze(-1).sin().cos().square().exp2())
+
+
+def test_a_variable_within_a_node_is_not_for_its_readers() -> None:
+    view = make_view(record(Folded(), TOKENS), DrawingOptions())
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    wrong = written(layout, r"exp\(\w+\)", "weights")
+    assert wrong != layout
+    assert any("names weights, which nothing has there" in fault for fault in faults(view, wrong))
+
+
 def test_a_line_from_a_layer_has_the_name_that_it_gives_the_tensor() -> None:
     view = make_view(record(Sampler(is_whole=False), TOKENS), DrawingOptions(depth=1))
     assert [edge.part for edge in view.edges if edge.part] == ["scale"]
