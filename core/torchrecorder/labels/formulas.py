@@ -141,7 +141,9 @@ class _FormulaWriter:
         if op is not None and op.id in self.ops and not is_move:
             return self.of_op(op)
         first = origin(self.graph, value)
-        is_inner = self.graph.values[first].producer in self.ops  # the reader sees no variable of it
+        is_inner = self.graph.values[first].producer in self.ops  # no reader sees a variable of it
+        if is_inner and not is_move:
+            return "…", _TIGHT
         name = "" if is_inner else self.names.own(value, reader, self.base)
         if name or op is None or not is_move:
             name = name or self.names.of(value, reader, self.base) or _NAMELESS

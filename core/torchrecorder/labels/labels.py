@@ -106,7 +106,8 @@ class Labels:
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
             if node.op is None:
-                return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
+                facts = filter(None, (self._operands.read(node), *settings(node.spans)))
+                return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(facts), MAX_LINE))
             text, own = (
                 in_short(self._operands.names, node, MAX_LINE, self._operands.base(node)),
                 {self.graph.ops[op].name for op in node.ops},

@@ -53,6 +53,15 @@ class Operands:
         words = {i: clean(self.names.of(op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
         return words if all(words.values()) and len(words) <= _MOST else {}
 
+    def read(self, node: Node) -> str:
+        """Names of what a function reads besides what lines bring, `mask`; nothing if they are many."""
+        edges, words = self._edges.get(node.id, []), dict[str, None]()
+        for op in (self.graph.ops[op] for op in node.ops if self.graph.ops[op].name not in SHAPED_LIKE):
+            besides = (op.inputs[i] for i in self._away(node, op, edges))
+            besides = (value for value in besides if self.graph.values[value].kind != "param")
+            words |= {clean(self.names.of(value, op, self.base(node)), _MAX_NAME): None for value in besides}
+        return ", ".join(words) if len(words) <= _MOST and all(words) else ""
+
     def position(self, first: Node, data: Node) -> int:
         """The position of a parameter or buffer among the tensors that an op reads."""
         read = self.graph.ops[first.op].inputs if first.op is not None else ()

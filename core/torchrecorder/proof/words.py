@@ -63,8 +63,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
 
 def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     """Sentences on names of outputs that the source has for none of their tensors."""
-    graph, root = view.graph, view.graph.calls[view.boxes[0].calls[0] if letter and view.boxes else 0]
-    ends = {path: {value} for path, value in root.outputs.items()} if letter else graph.outputs
+    graph, root = view.graph, view.graph.calls[view.boxes[0].calls[0] if view.boxes else 0]
+    ends = {path: {value} for path, value in root.outputs.items()} if root.id else graph.outputs
     alike = {row.module for row in graph.calls if row.outputs == root.outputs}
     for node in view.nodes:
         name, key = said.get(f"{letter}{node.id}", "").partition(" · ")[0].removeprefix("output "), f"{letter}{node.id}"

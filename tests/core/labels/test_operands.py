@@ -306,3 +306,28 @@ def test_a_comparison_has_the_name_of_its_variable() -> None:
     graph = record(Padding(), torch.zeros(2, 6, dtype=torch.long))
     (op,) = (op for op in graph.ops if op.name == "eq")
     assert op_label(Names(graph), op)[:2] == ("padding", "= 1")
+
+
+def softened(x: Tensor, mask: Tensor) -> Tensor:
+    rows = torch.zeros(2, 6, 8)
+    rows[:, torch.arange(6)] = x * mask
+    return rows.cumsum(1) * mask
+
+
+class Softening(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Any:
+        mask = length_mask(lengths, 6)
+        return self.last(softened(self.first(x), mask))
+
+
+def test_a_function_names_what_it_reads_besides() -> None:
+    view = make_view(record(Softening(), TOKENS, LENGTHS), DrawingOptions())
+    assert Labels(view).node(view.nodes[2])[:2] == ("softened()", "mask")
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    (wrong,) = faults(view, written(layout, r"\bmask\b", "biases"))
+    assert "names biases, which" in wrong

@@ -20,6 +20,7 @@ from torchrecorder.proof import faults as unproved
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
+from torchrecorder.view.entries import with_functions
 
 
 class Named(nn.Module):
@@ -156,6 +157,14 @@ def test_a_line_that_brings_several_outputs_says_how_many(kind: Any) -> None:
     assert faults(view, layout) == ()
     wrong = replace(view, edges=tuple(replace(edge, part=edge.part and "scale") for edge in view.edges))
     assert any("does not carry scale" in fault.words for fault in unproved(wrong))
+
+
+def test_what_a_patch_gives_is_not_what_the_model_returns() -> None:
+    graph = record(Sampler(is_whole=False), TOKENS)
+    ops = [op.id for op in graph.ops if op.name in ("relu", "exp", "linear")][:3]
+    view = make_view(with_functions(graph, {"patch": ops}), DrawingOptions(focus="patch"))
+    assert {"z", "mu", "spread"}.isdisjoint(node.name for node in view.nodes)
+    assert sum(node.kind == "output" for node in view.nodes) > 1
 
 
 def test_two_outputs_of_one_name_have_their_places() -> None:

@@ -93,8 +93,8 @@ class Ends:
         """By path of a part of the result, what the forward calls it, `mu`; the path itself where two are called so."""
         root, end = self.plan.root, self.plan.tree.end[self.plan.root]
         alike = (row for row in self.graph.calls[root:end] if row.outputs == self.graph.calls[root].outputs)
-        module = next((row.module for row in alike if row.module in self.graph.returned), "")
-        said = {path: self.graph.part(module, path) or path for path in paths}
+        modules = [row.module for row in alike if row.module in self.graph.returned][:1]
+        said = {path: "".join(self.graph.part(module, path) for module in modules) or path for path in paths}
         return {path: name if [*said.values()].count(name) == 1 else path for path, name in said.items()}
 
     def _returned(self) -> Mapping[str, tuple[int, ...]]:
