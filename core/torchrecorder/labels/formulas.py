@@ -141,8 +141,7 @@ class _FormulaWriter:
         if op is not None and op.id in self.ops and not is_move:
             return self.of_op(op)
         first = origin(self.graph, value)
-        is_inner = self.graph.values[first].producer in self.ops  # no reader sees a variable of it
-        if is_inner and not is_move:
+        if (is_inner := self.graph.values[first].producer in self.ops) and not is_move:  # no reader sees its variable
             return "…", _TIGHT
         name = "" if is_inner else self.names.own(value, reader, self.base)
         if name or op is None or not is_move:

@@ -15,7 +15,7 @@ from itertools import takewhile
 from torchrecorder.graph import Call, Graph, Op
 from torchrecorder.labels.names import clean
 from torchrecorder.view import Edge, Node, View
-from torchrecorder.view.facts import frames_around
+from torchrecorder.view.facts import frames_around, frames_of
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
@@ -130,10 +130,8 @@ class Names:
         """
         graph = self.graph
         way, of_base = _way(graph, value), _arguments(graph.calls[base])
-        known = [
-            *((at, of_base.get(at, "")) for at, _ in way),
-            (way[-1][0], _last(graph.values[way[-1][0]].name or "")),
-        ]
+        known = [(at, of_base.get(at, "")) for at, _ in way]
+        known += [(way[-1][0], _last(graph.values[way[-1][0]].name or ""))]
         known += [(at, self.own(at, reader, base)) for at, _ in way]
         named = next(((at, name) for at, name in known if name), None)
         return self._maker(way[-1][1], reader, base) if named is None else named[1] + _entry(graph, way, named[0])
@@ -143,7 +141,7 @@ class Names:
         graph, row, around = self.graph, self.graph.values[value], [*self.graph.around(reader.call)]
         op = None if row.producer is None else graph.ops[row.producer]
         is_near = op is not None and op.call in {call.id for call in around}
-        variable = "" if op is None or not is_near else self._variable(value, op, {*_frames(graph, reader)})
+        variable = "" if op is None or not is_near else self._variable(value, op, frames_of(graph, reader))
         inner = [*takewhile(lambda call: call.id != base, around)]
         of_base, *arguments = (_arguments(call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
         layer = _layer(graph, value, {call.id for call in around})
@@ -153,32 +151,22 @@ class Names:
         """The variable that gets a tensor where functions run: of one from another function, if it gave it alone."""
         function = next((at for at in reversed(frames_around(self.graph, op.frame)) if at not in frames), None)
         row = op if function is None else self.graph.frames[function]
-        return self.graph.variable(row) if function is None or self._given.get(function) == value else ""
+        return self.graph.variable(row) if function is None or self._given.get(function) == {value} else ""
 
     @cached_property
-    def _given(self) -> dict[int, int]:
-        """By function the tensor made in it that is read outside of it, if it is one, in memory of its own."""
-        graph, given, firsts = self.graph, dict[int, set[int]](), dict[int | None, int | None]()
-        around = [_frames(graph, op) for op in graph.ops]
-        reads = [(value, around[op.id]) for op in graph.ops for value in op.inputs]
-        for value, frames in (*reads, *((value, set[int]()) for values in graph.outputs.values() for value in values)):
-            made = graph.values[value].producer
-            for function in () if made is None else around[made] - frames:
-                given.setdefault(function, set()).add(value)
-        for row in graph.values:
-            firsts.setdefault(row.storage_group, row.producer)
-        alone = ((function, graph.values[min(values)]) for function, values in given.items() if len(values) == 1)
-        first = (
-            (
-                it,
-                row,
-                firsts[row.storage_group]
-                if row.producer is not None and graph.ops[row.producer].mutates
-                else row.producer,
-            )
-            for it, row in alone
-        )
-        return {it: row.id for it, row, made in first if made is not None and it in around[made]}
+    def _given(self) -> dict[int, set[int]]:
+        """By function the tensors made in it that are read outside of it; -1 for any in memory that it got."""
+        graph, given = self.graph, dict[int, set[int]]()
+        inside = [frames_of(graph, op) for op in graph.ops]
+        firsts = {row.storage_group: row.producer for row in reversed(graph.values)}
+        reads = [(value, inside[op.id]) for op in graph.ops for value in op.inputs]
+        for value, there in (*reads, *((value, set[int]()) for values in graph.outputs.values() for value in values)):
+            made, group = graph.values[value].producer, graph.values[value].storage_group
+            for function in () if made is None else inside[made] - there:
+                first = firsts[group] if graph.ops[made or 0].mutates and group is not None else made
+                is_own = first is not None and function in inside[first]
+                given.setdefault(function, set()).add(value if is_own else -1)
+        return given
 
     def _maker(self, op: Op | None, reader: Op, base: int) -> str:
         """The words for a tensor without a name: a test of one that has one, `not mask`, or its content, `ones`."""
@@ -189,12 +177,6 @@ class Names:
             said = f"not {name}" if called in _NEGATED else f"{name} {COMPARED[called]} {number}"
             return said if name else ""
         return called if called in _FILLING else ""
-
-
-def _frames(graph: Graph, op: Op) -> set[int]:
-    """The functions that an op ran in, those around the calls that it lies in included."""
-    frames = (op.frame, *(call.frame for call in graph.around(op.call)))
-    return {at for frame in frames for at in frames_around(graph, frame)}
 
 
 def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:

@@ -34,8 +34,6 @@ _FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "
 """Ops whose names say what is in the tensor that they make."""
 _ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
 
-_Given = Mapping[int, int]
-
 
 def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     """Sentences on words at nodes and boxes that have no origin in the Graph."""
@@ -83,7 +81,7 @@ def _wrong(
     insets: str,
     inner: Sequence[Op],
     layers: Collection[Call],
-    given: _Given,
+    given: Mapping[int, object],
 ) -> str:
     """The first word at a thing that names nothing of what it is, does or reads; nor of its inset, if it has one."""
     parts = [thing, *thing.parts] if isinstance(thing, Node) else []
@@ -131,7 +129,7 @@ def _names_of_layers(graph: Graph, layers: Collection[Call], inner: Sequence[Op]
         yield op.name.replace("_", "") if op.name.endswith("norm") else ""  # `BatchNorm`
 
 
-def names(graph: Graph, given: _Given, value: int, reader: Op) -> Iterator[str]:
+def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> Iterator[str]:
     """The names that the source has for a tensor where an op reads it, or for the one that it was moved from."""
     rows = [*graph.around(reader.call)]
     inside = {row.id for row in rows}
@@ -152,7 +150,7 @@ def names(graph: Graph, given: _Given, value: int, reader: Op) -> Iterator[str]:
             left = [frame for frame in _frames(graph, maker) if frame not in frames]
             if not left:
                 yield graph.variable(maker)
-            elif given.get(left[-1]) == at:
+            elif given.get(left[-1]) == {at}:
                 yield graph.variable(graph.frames[left[-1]])
     if maker is not None and len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
         yield from names(graph, given, maker.inputs[0], reader)
@@ -160,22 +158,20 @@ def names(graph: Graph, given: _Given, value: int, reader: Op) -> Iterator[str]:
         yield maker.name
 
 
-def _given(graph: Graph) -> dict[int, int]:
-    """By run of a function the tensor that is all of its that is read outside of it, and not in memory that it got."""
+def _given(graph: Graph) -> dict[int, set[int | None]]:
+    """By run of a function its tensors that are read outside of it; None for any in memory that it got."""
     inside = [{at for row in (op, *graph.around(op.call)) for at in _frames(graph, row)} for op in graph.ops]
-    firsts = {row.storage_group: row for row in reversed(graph.values) if row.storage_group is not None}
-    given: dict[int, set[int]] = {}
+    firsts: dict[int | None, int | None] = {row.storage_group: row.producer for row in reversed(graph.values)}
+    firsts.pop(None, None)
+    given: dict[int, set[int | None]] = {}
     reads = [(value, inside[op.id]) for op in graph.ops for value in op.inputs]
     for value, there in (*reads, *((value, set[int]()) for values in graph.outputs.values() for value in values)):
-        made = graph.values[value].producer
-        for frame in () if made is None else inside[made] - there:
-            given.setdefault(frame, set()).add(value)
-    alone = ((frame, graph.values[min(values)]) for frame, values in given.items() if len(values) == 1)
-    first = (
-        (frame, row, firsts.get(row.storage_group, row) if graph.ops[row.producer or 0].mutates else row)
-        for frame, row in alone
-    )
-    return {frame: row.id for frame, row, own in first if own.producer is not None and frame in inside[own.producer]}
+        row = graph.values[value]
+        maker = None if row.producer is None else graph.ops[row.producer]
+        first = maker and (firsts.get(row.storage_group) if maker.mutates else maker.id)
+        for frame in () if maker is None else inside[maker.id] - there:
+            given.setdefault(frame, set()).add(None if first is None or frame not in inside[first] else value)
+    return given
 
 
 def _frames(graph: Graph, row: Op | Call) -> Iterator[int]:

@@ -155,8 +155,6 @@ def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
     return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
-_OF_OBJECTS = ("_wrapped_call_impl", "_call_impl", "__call__")
-"""Names of what runs where an object is called: a layer gives what the last op in it does."""
 CALL: CodeType | None = torch_private.MODULE_CALL.get()
 """What runs a module, with the hooks in the function inside it."""
 HOOKED_CALL: CodeType | None = torch_private.HOOKED_CALL.get()
@@ -211,8 +209,9 @@ class CodeInfo(NamedTuple):
 
     def source(self, frame: FrameType, above: FrameType | None = None) -> str:
         """`file:line` where one of its frames is, which called the one above it."""
-        called = None if above is None else above.f_code
-        if called is not None and called.co_filename.startswith(_TORCH) and called.co_name not in _OF_OBJECTS:
+        called = frame.f_code if above is None else above.f_code
+        # A layer, which is called as an object, gives what the last op in it does.
+        if called.co_filename.startswith(_TORCH) and called.co_name not in ("_wrapped_call_impl", "__call__"):
             self.passed.add(frame.f_lasti)
         place = self.sources[frame.f_lasti] = f"{self.file}:{frame.f_lineno}"
         return place
@@ -334,7 +333,4 @@ def _assigned(code: CodeType, offsets: Iterable[int], info: CodeInfo) -> Iterato
 
 _OF_ARGUMENTS = ("LOAD_FAST", "LOAD_CONST", "LOAD_ATTR", "LOAD_SMALL_INT", "LOAD_DEREF", "PRECALL", "KW_NAMES")
 """How instructions begin that load the arguments of a method."""
-SHAPING = frozenset(
-    "view reshape squeeze unsqueeze transpose permute flatten to float contiguous detach".split()  # noqa: SIM905
-)
-"""Methods that give what a tensor has in another shape or type."""
+SHAPING = frozenset("view reshape squeeze unsqueeze transpose permute flatten to float contiguous".split())  # noqa: SIM905

@@ -16,9 +16,6 @@ from torch import nn
 
 from torchrecorder.recording.code_info import SHAPING, is_user_file
 
-_IDLE = (nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
-"""Layers that give what they get, where a picture is drawn."""
-
 
 @lru_cache(256)
 def returned(code: CodeType, line: int) -> ast.expr | None:
@@ -48,12 +45,8 @@ def _name(node: ast.expr | None, module: nn.Module) -> str:
     match node:
         case ast.Name(name) | ast.Subscript(ast.Name(), ast.Constant(str(name))):
             return name
-        case ast.Call(ast.Attribute(ast.Name("self"), name), [of]) if type(module._modules.get(name)) in _IDLE:
-            return _name(of, module)
         case ast.Call(ast.Attribute(ast.Name("self"), name)) if name in module._modules:
             return name
         case ast.Call(ast.Attribute(of, name)) if name in SHAPING:
             return _name(of, module)
-        case ast.ListComp(ast.Call() as each):  # a layer, for each scale
-            return _name(each, module)
     return ""

@@ -104,8 +104,8 @@ class Wrapped(Returning):
     ("net", "names"),
     [
         (Variables(), {"0": "mu", "1": "logvar"}),
-        (Layers(), {"0": "head", "1": "aux", "2": "y"}),
-        (Nested(), {"0.0": "mu", "1": "boxes", "2": "head"}),
+        (Layers(), {"0": "head", "1": "aux", "2": "dropout"}),
+        (Nested(), {"0.0": "mu", "1": "boxes"}),
         (Several(1), {"0": "a", "1": "b"}),
         (Several(2), {"0": "c", "1": "b"}),
         (Within(), {"0": "a", "1": "aux"}),
