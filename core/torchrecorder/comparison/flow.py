@@ -18,6 +18,7 @@ from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
 from torchrecorder.labels.op_words import op_label
+from torchrecorder.labels.operands import Names
 from torchrecorder.view.model import Mark
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import CREATING, PIECES, SHAPING, SUMS, WEIGHTED
@@ -33,6 +34,7 @@ class Forward:
         self.shared = {frame.name for frame in other.frames}
         """Names of functions that ran in the forward of the other model."""
         self.tree: CallTree = call_tree(graph)
+        self.names = Names(graph)
         self.other: dict[Item, Item] = {}
         """Its calls and ops with what they are in the other Graph, as far as they are there."""
 
@@ -279,7 +281,7 @@ class WiringChanges:
 
     def _item(self, forward: Forward, item: Item) -> str:
         if not item.is_call:
-            return _op_name(forward.graph, forward.graph.ops[item.id])
+            return _op_name(forward.names, forward.graph.ops[item.id])
         layer = self._layer(forward, item)
         call = forward.graph.calls[item.id]
         if layer is not None and layer.name.isdigit():  # the list that it is in, as seen from what calls it
@@ -319,9 +321,9 @@ class WiringChanges:
         op = forward.graph.ops[item.id]
         if op.frame is not None:
             name = f"{forward.graph.frames[op.frame].name.rpartition('.')[2]}()"
-            return f"{_op_name(forward.graph, op)} in {name}" if _is_known(forward, item) else name
+            return f"{_op_name(forward.names, op)} in {name}" if _is_known(forward, item) else name
         skip = self._skipped(forward, item, call)
-        return f"residual connection around {skip}" if skip else _op_name(forward.graph, op)
+        return f"residual connection around {skip}" if skip else _op_name(forward.names, op)
 
     def _names(self, forward: Forward, items: Sequence[Item], call: int) -> list[str]:
         """Names of ops; a function of one model only is named once for each time that it ran."""
@@ -383,8 +385,8 @@ def _together(mark: Mark, names: Sequence[str]) -> Iterator[tuple[Mark, str]]:
         yield mark, f"{name} {mark}"
 
 
-def _op_name(graph: Graph, op: Op) -> str:
-    label = op_label(graph, op)
+def _op_name(names: Names, op: Op) -> str:
+    label = op_label(names, op)
     return label.name if label.is_sign or not label.name.isidentifier() else f"{label.name}()"
 
 

@@ -19,6 +19,7 @@ from torchrecorder.graph import Call, Graph, symbolic
 from torchrecorder.labels.formulas import formula
 from torchrecorder.labels.labels import is_loop
 from torchrecorder.labels.names import class_name, clean, count, flops_by_call, shape
+from torchrecorder.labels.operands import Names
 from torchrecorder.view import Box, Node, View
 
 _MAX_PATH, _MAX_SETTINGS, _MAX_NOTE = 200, 160, 300  # characters
@@ -45,7 +46,7 @@ def details(view: View) -> str:
 
 class _DetailsWriter:
     def __init__(self, view: View) -> None:
-        self.view, self.graph = view, view.graph
+        self.view, self.graph, self.names = view, view.graph, Names(view.graph)
         self.flops = flops_by_call(view.graph)
 
     def rows(self) -> Iterator[tuple[str, _Row]]:
@@ -122,7 +123,7 @@ class _DetailsWriter:
         settings = ", ".join(text if key.isdigit() else f"{key}={text}" for key, text in first.attrs.items())
         if len(ops) > 1:
             name, what = (frame.name, "function") if frame else (called or name, f"{len(ops)} operations")
-            written = formula(self.graph, ids, ids[-1], _MAX_SETTINGS)
+            written = formula(self.names, ids, ids[-1], _MAX_SETTINGS)
             settings, source = written or ", ".join(op.name for op in ops), frame.source if frame else source
         read = dict.fromkeys(value for op in ops for value in op.inputs if value not in made)
         data = [value for value in read if self.graph.values[value].kind not in ("param", "buffer")]

@@ -91,6 +91,7 @@ def to_json(graph: Graph) -> str:
         "outputs": graph.outputs,
         **({"decisions": [[d.source, d.text, d.values] for d in graph.decisions]} if graph.decisions else {}),
         **({"assigned": graph.assigned} if graph.assigned else {}),
+        **({"returned": graph.returned} if graph.returned else {}),
         **({"batch": [[axes, values] for axes, values in by_axes.items()]} if graph.batch else {}),
     }
     return json.dumps({**data, **_later_to_json(graph)}, ensure_ascii=False, separators=(",", ":"))
@@ -200,6 +201,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         decisions=tuple(Decision(source, text, tuple(ids)) for source, text, ids in data.get("decisions", ())),
         batch=dict(sorted((value, tuple(axes)) for axes, ids in data.get("batch", ()) for value in ids)),
         assigned=data.get("assigned", {}),
+        returned=data.get("returned", {}),
     )
 
 

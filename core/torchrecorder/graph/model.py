@@ -273,9 +273,20 @@ class Graph:
     """By `source` and `offset` of an op or Frame, `net.py:12+160`, the variable that gets its result, perhaps in
     another shape. Graphs of earlier versions have those of ops alone."""
 
+    returned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By path of a module and in its result, `0`, the variable that its forward returns there, or the layer whose
+    result. Of one that gives several tensors, as far as all its calls agree; none in Graphs of earlier versions."""
+
     def variable(self, row: Op | Frame) -> str:
         """The variable that gets the result of an op or function; empty if none does at once, or it is not known."""
         return self.assigned.get(f"{row.source}+{row.offset}", "")
+
+    def part(self, module: str, path: str) -> str:
+        """What the forward of a module calls a part of its result, `mu`, `states.0`; empty if that is not known."""
+        known, head = self.returned.get(module, {}), path
+        while head and head not in known:
+            head = head.rpartition(".")[0]
+        return known[head] + path[len(head) :] if head else ""
 
     def __repr__(self) -> str:
         """One line, since a notebook prints it, and all fields would be thousands."""

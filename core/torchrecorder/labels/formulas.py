@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.operands import name_of, origin, own_name
+from torchrecorder.labels.operands import Names, origin
 from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
@@ -35,10 +35,10 @@ _ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
 """What a reader takes for granted between the ops that tell something."""
 
 
-def in_short(graph: Graph, node: Node, limit: int, base: int = 0) -> str:
+def in_short(known: Names, node: Node, limit: int, base: int = 0) -> str:
     """Formula of ops that are drawn as one; without words for it, `10 operations: softmax ×2, bmm ×2, max`."""
-    ops = node.ops
-    written = formula(graph, ops, node.op or 0, limit, base)
+    graph, ops = known.graph, node.ops
+    written = formula(known, ops, node.op or 0, limit, base)
     reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
@@ -63,20 +63,20 @@ def last_telling(graph: Graph, ops: Collection[int]) -> str:
     return spoken(next((name for name in reversed(called) if name not in _ARITHMETIC), called[-1]))
 
 
-def formula(graph: Graph, ops: Collection[int], last: int, limit: int, base: int = 0) -> str:
+def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int = 0) -> str:
     """Formula of the last of some ops, in terms of what they read; empty if it is longer than the limit.
 
     `(·)` is what has no name, and a `…` what is more than one such thing, or has the name of another.
     """
     if len(ops) > limit:  # each takes a character at least, and the writer follows them from one to the next
         return ""
-    text, _ = _FormulaWriter(graph, ops, limit, base).of_op(graph.ops[last])
+    text, _ = _FormulaWriter(known, ops, limit, base).of_op(known.graph.ops[last])
     return text if len(text) <= limit else ""
 
 
 class _FormulaWriter:
-    def __init__(self, graph: Graph, ops: Collection[int], limit: int, base: int) -> None:
-        self.graph, self.ops, self.limit, self.base = graph, frozenset(ops), limit, base
+    def __init__(self, known: Names, ops: Collection[int], limit: int, base: int) -> None:
+        self.names, self.graph, self.ops, self.limit, self.base = known, known.graph, frozenset(ops), limit, base
         self._known: dict[int, tuple[str, int]] = {}
         """By value its text, and how strongly that holds together."""
         self._values: dict[str, int] = {}
@@ -140,10 +140,13 @@ class _FormulaWriter:
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass")
         if op is not None and op.id in self.ops and not is_move:
             return self.of_op(op)
-        name = own_name(self.graph, value, reader, self.base)
+        first = origin(self.graph, value)
+        if (is_inner := self.graph.values[first].producer in self.ops) and not is_move:  # no reader sees its variable
+            return "…", _TIGHT
+        name = "" if is_inner else self.names.own(value, reader, self.base)
         if name or op is None or not is_move:
-            name = name or name_of(self.graph, value, reader, self.base) or _NAMELESS
-            is_free = self._values.setdefault(name, origin(self.graph, value)) == origin(self.graph, value)
+            name = name or self.names.of(value, reader, self.base) or _NAMELESS
+            is_free = self._values.setdefault(name, first) == first
             return name if is_free else "…", _TIGHT
         text, binds = self._of_value(op.inputs[0], reader)
         if self._is_turned(op):

@@ -106,9 +106,10 @@ class Labels:
             return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
             if node.op is None:
-                return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
+                facts = filter(None, (self._operands.read(node), *settings(node.spans)))
+                return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(facts), MAX_LINE))
             text, own = (
-                in_short(self.graph, node, MAX_LINE, self._operands.base(node)),
+                in_short(self._operands.names, node, MAX_LINE, self._operands.base(node)),
                 {self.graph.ops[op].name for op in node.ops},
             )
             spans = [span for span in node.spans if span.name not in {INDEX, *own}]
@@ -117,7 +118,7 @@ class Labels:
             return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
-            label = op_label(self.graph, op, node.spans, self._operands.said(whole or node, op))
+            label = op_label(self._operands.names, op, node.spans, self._operands.said(whole or node, op))
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             if weight := self._weight_of(node, op):  # `attn.in_proj_weight`, `linear 8→24`
                 label = Label(clean(weight, MAX_NAME), f"{label.name} {label.line}".strip())

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.operands import COMPARED, name_of, with_operands
+from torchrecorder.labels.operands import COMPARED, Names, with_operands
 from torchrecorder.labels.summaries import among, setting
 from torchrecorder.view import Span
 from torchrecorder.view.differences import INDEX, values_of
@@ -31,7 +31,7 @@ class Label(NamedTuple):
     """Whether it is drawn in a circle."""
 
 
-def op_label(graph: Graph, op: Op, spans: Sequence[Span] = (), others: Mapping[int, str] | None = None) -> Label:
+def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[int, str] | None = None) -> Label:
     """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place.
 
     `others` are the tensors that no line brings, by their position.
@@ -57,14 +57,15 @@ def op_label(graph: Graph, op: Op, spans: Sequence[Span] = (), others: Mapping[i
         is_turned = name in ("sub", "div") and is_reflected(op)  # `1 - x`
         return Label(f"{text} {sign}" if "0" in op.attrs or is_turned else f"{sign} {text}")
     if name in COMPARED and len(op.inputs) == 1:  # `padding`, `= 0`
-        how, variable = f"{COMPARED[name]} {op.attrs.get('1') or op.attrs.get('other', '')}".strip(), graph.variable(op)
+        how = f"{COMPARED[name]} {op.attrs.get('1') or op.attrs.get('other', '')}".strip()
+        variable = known.graph.variable(op)
         return Label(clean(variable or how, MAX_NAME), clean(how, MAX_LINE) if variable else "")
     if name in ("getitem", "setitem"):
         number = op.attrs.get("2", "")
         what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""
-        at = clean(_bare(index[0]) if index else _index(graph, op), _MAX_INDEX)
+        at = clean(_bare(index[0]) if index else _index(known, op), _MAX_INDEX)
         return Label(f"{what}[{at}]" if at else what.removesuffix("at ").strip() or "index")
-    return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(_weight(graph, op), MAX_LINE))
+    return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(_weight(known.graph, op), MAX_LINE))
 
 
 def _power(op: Op) -> str:
@@ -91,10 +92,10 @@ def _attention(graph: Graph, op: Op) -> str:
     return f"{how} · causal" if op.attrs.get("is_causal") == "True" else how
 
 
-def _index(graph: Graph, op: Op) -> str:
+def _index(known: Names, op: Op) -> str:
     """`:, 0` for the index `(:, 0)`, with names for the tensors in it: `:, context`; empty if one has none."""
     given = op.inputs[1:] if plain(op.name) == "getitem" else op.inputs[1:-1] or op.inputs[1:]
-    names = [name_of(graph, value, op) for value in given]
+    names = [known.of(value, op) for value in given]
     text = _bare(op.attrs.get("1", "")) or ", ".join(["tensor"] * len(names[:1]))
     rest: Iterator[str] = iter(names)
     texts = [next(rest, "") if part == "tensor" else part for part in _TENSOR.split(text)]

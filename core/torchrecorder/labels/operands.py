@@ -15,7 +15,7 @@ from itertools import takewhile
 from torchrecorder.graph import Call, Graph, Op
 from torchrecorder.labels.names import clean
 from torchrecorder.view import Edge, Node, View
-from torchrecorder.view.facts import frames_around
+from torchrecorder.view.facts import frames_around, frames_of
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
@@ -41,7 +41,7 @@ _Step = tuple[int, Op | None]
 
 class Operands:
     def __init__(self, view: View, tree: CallTree) -> None:
-        self.view, self.graph, self.tree = view, view.graph, tree
+        self.view, self.graph, self.tree, self.names = view, view.graph, tree, Names(view.graph)
 
     def said(self, node: Node, op: Op) -> dict[int, str]:
         """By position among the tensors that an op reads, the words of those that no line brings."""
@@ -50,8 +50,17 @@ class Operands:
         edges = self._edges.get(node.id, [])
         away = [i for i in self._away(node, op, edges) if i not in {*self._carried(op, edges)}]
         away = away[: max(len(op.inputs) - len({edge.tail for edge in edges}), 0)]
-        words = {i: clean(name_of(self.graph, op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
+        words = {i: clean(self.names.of(op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
         return words if all(words.values()) and len(words) <= _MOST else {}
+
+    def read(self, node: Node) -> str:
+        """Names of what a function reads besides what lines bring, `mask`; nothing if they are many."""
+        edges, words = self._edges.get(node.id, []), dict[str, None]()
+        for op in (self.graph.ops[op] for op in node.ops if self.graph.ops[op].name not in SHAPED_LIKE):
+            besides = (op.inputs[i] for i in self._away(node, op, edges))
+            besides = (value for value in besides if self.graph.values[value].kind != "param")
+            words |= {clean(self.names.of(value, op, self.base(node)), _MAX_NAME): None for value in besides}
+        return ", ".join(words) if len(words) <= _MOST and all(words) else ""
 
     def position(self, first: Node, data: Node) -> int:
         """The position of a parameter or buffer among the tensors that an op reads."""
@@ -107,45 +116,67 @@ class Operands:
         return drawn.calls[0] if drawn is not None and drawn.calls else 0
 
 
-def name_of(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
-    """A name of a tensor for the reader of an op, which the source has there; empty if there is none.
+class Names:
+    """Names that the source has for tensors where ops read them, of one Graph."""
 
-    That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer that gave it. The name
-    of an op is none.
-    """
-    way, of_base = _way(graph, value), _arguments(graph.calls[base])
-    known = [*((at, of_base.get(at, "")) for at, _ in way), (way[-1][0], _last(graph.values[way[-1][0]].name or ""))]
-    known += [(at, own_name(graph, at, reader, base)) for at, _ in way]
-    named = next(((at, name) for at, name in known if name), None)
-    return _maker(graph, way[-1][1], reader, base) if named is None else named[1] + _entry(graph, way, named[0])
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
 
+    def of(self, value: int, reader: Op, base: int = 0) -> str:
+        """A name of a tensor for the reader of an op, which the source has there; empty if there is none.
 
-def own_name(graph: Graph, value: int, reader: Op, base: int = 0) -> str:
-    """The name of a tensor itself, not of one that it was moved from."""
-    row, around = graph.values[value], [*graph.around(reader.call)]
-    op = None if row.producer is None else graph.ops[row.producer]
-    frames = {at for frame in (reader.frame, *(call.frame for call in around)) for at in frames_around(graph, frame)}
-    is_near = op is not None and op.call in {call.id for call in around}
-    variable = "" if op is None or not is_near else _variable(graph, value, op, frames)
-    inner = [*takewhile(lambda call: call.id != base, around)]
-    of_base, *arguments = (_arguments(call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
-    layer = _layer(graph, value, {call.id for call in around})
-    return next(filter(None, (of_base, _last(row.name or ""), variable, layer, *arguments)), "")
+        That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer that gave it. The
+        name of an op is none.
+        """
+        graph = self.graph
+        way, of_base = _way(graph, value), _arguments(graph.calls[base])
+        known = [(at, of_base.get(at, "")) for at, _ in way]
+        known += [(way[-1][0], _last(graph.values[way[-1][0]].name or ""))]
+        known += [(at, self.own(at, reader, base)) for at, _ in way]
+        named = next(((at, name) for at, name in known if name), None)
+        return self._maker(way[-1][1], reader, base) if named is None else named[1] + _entry(graph, way, named[0])
 
+    def own(self, value: int, reader: Op, base: int = 0) -> str:
+        """The name of a tensor itself, not of one that it was moved from."""
+        graph, row, around = self.graph, self.graph.values[value], [*self.graph.around(reader.call)]
+        op = None if row.producer is None else graph.ops[row.producer]
+        is_near = op is not None and op.call in {call.id for call in around}
+        variable = "" if op is None or not is_near else self._variable(value, op, frames_of(graph, reader))
+        inner = [*takewhile(lambda call: call.id != base, around)]
+        of_base, *arguments = (_arguments(call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
+        layer = _layer(graph, value, {call.id for call in around})
+        return next(filter(None, (of_base, _last(row.name or ""), variable, layer, *arguments)), "")
 
-def _variable(graph: Graph, value: int, op: Op, frames: Collection[int]) -> str:
-    """The variable that gets a tensor where functions run: of one that another function made, if it gave it alone."""
-    function = next((at for at in reversed(frames_around(graph, op.frame)) if at not in frames), None)
-    if function is None:
-        return graph.variable(op)
-    name, group = graph.variable(graph.frames[function]), graph.values[value].storage_group
-    first = next((row.id for row in graph.values if row.storage_group == group is not None), value)
-    given, read = set[int](), set[int]().union(*graph.outputs.values())
-    for other in graph.ops if name else ():
-        rows: tuple[Op | Call, ...] = (other, *graph.around(other.call))
-        is_inside = any(function in frames_around(graph, row.frame) for row in rows)
-        (given.update if is_inside else read.update)(other.outputs if is_inside else other.inputs)
-    return name if given & read == {value} and (first in given or not op.mutates) else ""
+    def _variable(self, value: int, op: Op, frames: Collection[int]) -> str:
+        """The variable that gets a tensor where functions run: of one from another function, if it gave it alone."""
+        function = next((at for at in reversed(frames_around(self.graph, op.frame)) if at not in frames), None)
+        row = op if function is None else self.graph.frames[function]
+        return self.graph.variable(row) if function is None or self._given.get(function) == {value} else ""
+
+    @cached_property
+    def _given(self) -> dict[int, set[int]]:
+        """By function the tensors made in it that are read outside of it; -1 for any in memory that it got."""
+        graph, given = self.graph, dict[int, set[int]]()
+        inside = [frames_of(graph, op) for op in graph.ops]
+        firsts = {row.storage_group: row.producer for row in reversed(graph.values)}
+        reads = [(value, inside[op.id]) for op in graph.ops for value in op.inputs]
+        for value, there in (*reads, *((value, set[int]()) for values in graph.outputs.values() for value in values)):
+            made, group = graph.values[value].producer, graph.values[value].storage_group
+            for function in () if made is None else inside[made] - there:
+                first = firsts[group] if graph.ops[made or 0].mutates and group is not None else made
+                is_own = first is not None and function in inside[first]
+                given.setdefault(function, set()).add(value if is_own else -1)
+        return given
+
+    def _maker(self, op: Op | None, reader: Op, base: int) -> str:
+        """The words for a tensor without a name: a test of one that has one, `not mask`, or its content, `ones`."""
+        called, number = ("", "") if op is None else (plain(op.name), op.attrs.get("1") or op.attrs.get("other", ""))
+        is_test = called in COMPARED and op is not None and len(op.inputs) == 1 and _NUMBER.fullmatch(number)
+        if op is not None and (is_test or (called in _NEGATED and op.inputs)):
+            name = self.of(op.inputs[0], reader, base)
+            said = f"not {name}" if called in _NEGATED else f"{name} {COMPARED[called]} {number}"
+            return said if name else ""
+        return called if called in _FILLING else ""
 
 
 def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
@@ -159,18 +190,6 @@ def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
     *_, before, last = ("", *around[-1].module.split("."))
     name = f"{before}.{last}" if before and last.isdigit() else last
     return f"{name}[{paths[value]}]" if len(paths) > 1 else name
-
-
-def _maker(graph: Graph, op: Op | None, reader: Op, base: int) -> str:
-    """The words for a tensor without a name: a test of one that has a name, `not mask`, or its content, `ones`."""
-    called, number = ("", "") if op is None else (plain(op.name), op.attrs.get("1") or op.attrs.get("other", ""))
-    if op is not None and (
-        (called in COMPARED and len(op.inputs) == 1 and _NUMBER.fullmatch(number)) or (called in _NEGATED and op.inputs)
-    ):
-        name = name_of(graph, op.inputs[0], reader, base)
-        said = f"not {name}" if called in _NEGATED else f"{name} {COMPARED[called]} {number}"
-        return said if name else ""
-    return called if called in _FILLING else ""
 
 
 def _way(graph: Graph, value: int) -> list[_Step]:

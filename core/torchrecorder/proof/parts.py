@@ -113,9 +113,12 @@ class PartsProof:
         """Whether words say an output of a layer that a node gets."""
         for call in tail.calls:
             module, outputs = self.graph.modules.get(self.graph.calls[call].module), self.graph.calls[call].outputs
+            if (count := sum(head in self._read.get(value, {}) for value in {*outputs.values()})) > 1:
+                return words == f"{count} outputs"
             states = _STATES.get(module.cls, ()) if module is not None else ()
             for i, (path, value) in enumerate(outputs.items()):
-                if words in (path, f"output {path}", *states[i : i + 1]) and head in self._read.get(value, {}):
+                said = self.graph.part(self.graph.calls[call].module, path)
+                if words in (path, f"output {path}", said, *states[i : i + 1]) and head in self._read.get(value, {}):
                     return True
         return False
 

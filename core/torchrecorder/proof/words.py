@@ -45,6 +45,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     for call in view.graph.calls:
         for row in view.graph.around(call.id):
             layers.setdefault(row.id, []).append(call)
+    yield from _wrong_outputs(view, letter, said)
+    given = _given(view.graph)
     things: list[Node | Box] = [node for node in view.nodes if node.kind in ("op", "function", "call")]
     for thing in (*things, *view.boxes):
         key = f"{letter}{'b' if isinstance(thing, Box) else ''}{thing.id}"
@@ -53,12 +55,33 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         calls = [call for part in (thing, *getattr(thing, "parts", ())) for call in part.calls]
         inner = [op for call in calls for op in inside.get(call, ())]
         rows = {row.id: row for call in calls for row in (*layers.get(call, ()), *view.graph.around(call))}
-        if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values())):
+        if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values(), given)):
             yield f"“{words}” at {key} names {wrong}, which nothing has there"
 
 
+def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
+    """Sentences on names of outputs that the source has for none of their tensors."""
+    graph, root = view.graph, view.graph.calls[view.boxes[0].calls[0] if view.boxes else 0]
+    ends = {path: {value} for path, value in root.outputs.items()} if root.id else graph.outputs
+    alike = {row.module for row in graph.calls if row.outputs == root.outputs}
+    for node in view.nodes:
+        name, key = said.get(f"{letter}{node.id}", "").partition(" · ")[0].removeprefix("output "), f"{letter}{node.id}"
+        paths = {path for path, values in ends.items() if not {*values}.isdisjoint(node.values)}
+        paths |= {path.partition(".")[0] for path in paths}
+        known = {"output", "outputs", *paths, *(graph.part(module, path) for module in alike for path in paths)}
+        is_cut = name.endswith("…") and any(it.startswith(name[:-1]) for it in known)
+        if node.kind == "output" and name and name not in known and not is_cut:
+            yield f"“{name}” at {key} is not what is returned there"
+
+
 def _wrong(
-    graph: Graph, thing: Node | Box, words: str, insets: str, inner: Sequence[Op], layers: Collection[Call]
+    graph: Graph,
+    thing: Node | Box,
+    words: str,
+    insets: str,
+    inner: Sequence[Op],
+    layers: Collection[Call],
+    given: Mapping[int, object],
 ) -> str:
     """The first word at a thing that names nothing of what it is, does or reads; nor of its inset, if it has one."""
     parts = [thing, *thing.parts] if isinstance(thing, Node) else []
@@ -72,7 +95,9 @@ def _wrong(
     known |= {name for part in parts for value in part.values for name in _path(graph.values[value].name)}
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
     done |= {graph.frames[at].short for op in ops for at in _frames(graph, op)}
-    values = known | {name for op in own for value in op.inputs for name in names(graph, value, op)}
+    made = {value for op in own for value in op.outputs}  # what it makes itself is not to be seen
+    read = ((value, op) for op in own for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
+    values = known | {name for value, op in read for name in names(graph, given, value, op)}
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in ops for key in op.attrs}
@@ -104,7 +129,7 @@ def _names_of_layers(graph: Graph, layers: Collection[Call], inner: Sequence[Op]
         yield op.name.replace("_", "") if op.name.endswith("norm") else ""  # `BatchNorm`
 
 
-def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
+def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> Iterator[str]:
     """The names that the source has for a tensor where an op reads it, or for the one that it was moved from."""
     rows = [*graph.around(reader.call)]
     inside = {row.id for row in rows}
@@ -125,28 +150,28 @@ def names(graph: Graph, value: int, reader: Op) -> Iterator[str]:
             left = [frame for frame in _frames(graph, maker) if frame not in frames]
             if not left:
                 yield graph.variable(maker)
-            elif (not maker.mutates or _is_own(graph, at, left[-1])) and _given_by(graph, left[-1]) == {at}:
+            elif given.get(left[-1]) == {at}:
                 yield graph.variable(graph.frames[left[-1]])
     if maker is not None and len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
-        yield from names(graph, maker.inputs[0], reader)
+        yield from names(graph, given, maker.inputs[0], reader)
     if maker is not None and maker.name in _FILLED:
         yield maker.name
 
 
-def _is_own(graph: Graph, value: int, frame: int) -> bool:
-    """Whether the memory of a tensor was first used in a function."""
-    group = graph.values[value].storage_group
-    makers = [row.producer for row in graph.values if row.storage_group == group]
-    return group is not None and makers[0] is not None and frame in _frames(graph, graph.ops[makers[0]])
-
-
-def _given_by(graph: Graph, frame: int) -> set[int]:
-    """The tensors of a function that are read outside of it."""
-    rows: dict[int, tuple[Op | Call, ...]] = {op.id: (op, *graph.around(op.call)) for op in graph.ops}
-    inside = {op for op, around in rows.items() if any(frame in _frames(graph, row) for row in around)}
-    read = {value for op in graph.ops if op.id not in inside for value in op.inputs}
-    read.update(value for values in graph.outputs.values() for value in values)
-    return {value for value in read if graph.values[value].producer in inside}
+def _given(graph: Graph) -> dict[int, set[int | None]]:
+    """By run of a function its tensors that are read outside of it; None for any in memory that it got."""
+    inside = [{at for row in (op, *graph.around(op.call)) for at in _frames(graph, row)} for op in graph.ops]
+    firsts: dict[int | None, int | None] = {row.storage_group: row.producer for row in reversed(graph.values)}
+    firsts.pop(None, None)
+    given: dict[int, set[int | None]] = {}
+    reads = [(value, inside[op.id]) for op in graph.ops for value in op.inputs]
+    for value, there in (*reads, *((value, set[int]()) for values in graph.outputs.values() for value in values)):
+        row = graph.values[value]
+        maker = None if row.producer is None else graph.ops[row.producer]
+        first = maker and (firsts.get(row.storage_group) if maker.mutates else maker.id)
+        for frame in () if maker is None else inside[maker.id] - there:
+            given.setdefault(frame, set()).add(None if first is None or frame not in inside[first] else value)
+    return given
 
 
 def _frames(graph: Graph, row: Op | Call) -> Iterator[int]:

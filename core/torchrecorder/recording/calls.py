@@ -19,6 +19,7 @@ from torchrecorder.graph.model import Failure
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import OpLog
+from torchrecorder.recording.returned import names_of_parts, returned
 from torchrecorder.recording.scopes import RunningCall, Scopes
 from torchrecorder.recording.scripted import announced, layer, script_note
 from torchrecorder.recording.values import Values
@@ -47,6 +48,8 @@ class Calls:
         self._failed: tuple[BaseException, int] | None = None
         self._root = scopes.enter(model, values.moment, 0)
         self._root_began = False
+        self.returned: dict[str, dict[str, str]] = {}
+        """By path of a module and in its result what its forward calls that, as far as its calls agree."""
         self._threads: dict[str, int] = {}
         """By the place that started one, the number of values there were."""
         self._own_hooks: dict[int, RemovableHandle] = {}
@@ -128,6 +131,7 @@ class Calls:
         self._ops.settle()
         if len(rest) == 2 and self._is_hooked(module) and self._scopes.stack[-1].module is module:
             self._waiting.append((self._scopes.stack[-1], sys.exc_info()[1]))
+            self._scopes.stack[-1].forward = None  # the hooks may give something else
             return None
         return self._leave(module, args, *rest)
 
@@ -182,6 +186,7 @@ class Calls:
 
     def _end(self, running: RunningCall, module: nn.Module, args: tuple[object, ...], *rest: Any) -> object:
         row, moment, values = running.row, running.moment, self._values
+        forward, running.forward = running.forward, None
         kwargs = rest[0] if len(rest) == 2 else {}
         for path, tensor in self._signatures.tensors(module, args, kwargs):
             row.inputs[path] = values.at(tensor, moment)
@@ -198,6 +203,9 @@ class Calls:
         result = self._passed_through(running, rest[1], args, kwargs)
         for path, tensor in [("", result)] if type(result) is Tensor else named_tensors(result):
             row.outputs[path] = values.read(tensor)[0]
+        if len(row.outputs) > 1 and forward is not None:
+            found = dict(names_of_parts(returned(forward.f_code, forward.f_lineno), module, result))
+            self.returned[row.module] = dict(self.returned.get(row.module, found).items() & found.items())
         return result if result is not rest[1] else None
 
     def _is_elsewhere(self) -> bool:

@@ -17,7 +17,7 @@ import textwrap
 import tokenize
 import traceback
 from bisect import bisect
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePath
@@ -187,6 +187,8 @@ class CodeInfo(NamedTuple):
     """What `statement` gave, by line: its source is parsed for it."""
     entered: set[int]
     """Offsets at which a function was called that a Graph keeps."""
+    passed: set[int]
+    """Offsets at which one of torch's was called: what ops in it make need not be what it returns."""
     is_end: bool
     """Whether what is further out is not asked: it runs a module, or the recording."""
     may_be_scope: bool
@@ -205,8 +207,12 @@ class CodeInfo(NamedTuple):
     is_looked_at: bool
     """Whether it is any of the last seven, which few are."""
 
-    def source(self, frame: FrameType) -> str:
-        """`file:line` where one of its frames is."""
+    def source(self, frame: FrameType, above: FrameType | None = None) -> str:
+        """`file:line` where one of its frames is, which called the one above it."""
+        called = frame.f_code if above is None else above.f_code
+        # A layer, which is called as an object, gives what the last op in it does.
+        if called.co_filename.startswith(_TORCH) and called.co_name not in ("_wrapped_call_impl", "__call__"):
+            self.passed.add(frame.f_lasti)
         place = self.sources[frame.f_lasti] = f"{self.file}:{frame.f_lineno}"
         return place
 
@@ -248,7 +254,7 @@ class CodeInfos:
         for code in self._kept:
             info = self.known[id(code)]
             if new := info.sources.keys() - info.variables.keys():
-                info.variables.update(dict.fromkeys(new, "") | dict(_assigned(code, new, info.entered)))
+                info.variables.update(dict.fromkeys(new, "") | dict(_assigned(code, new, info)))
             for offset, name in info.variables.items():
                 if name and (place := f"{info.sources[offset]}+{offset}") in places:
                     yield place, name
@@ -282,7 +288,7 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
     whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
     is_looked_at = is_scope or named or is_import or is_checkpoint or is_init or whole is not None
     facts = (is_end, is_scope, is_forward, function, is_import, is_checkpoint, is_init, whole, is_looked_at)
-    return CodeInfo(namespace.get("__name__"), file, {}, {}, {}, set(), *facts)
+    return CodeInfo(namespace.get("__name__"), file, {}, {}, {}, set(), set(), *facts)
 
 
 def _is_named_function(code: CodeType, namespace: Mapping[str, object]) -> bool:
@@ -301,13 +307,15 @@ def _is_named_function(code: CodeType, namespace: Mapping[str, object]) -> bool:
     return is_plain and not is_wrapper and not name.startswith("<") and name != "forward"
 
 
-def _assigned(code: CodeType, offsets: Iterable[int], entered: Container[int]) -> Iterator[tuple[int, str]]:
+def _assigned(code: CodeType, offsets: Iterable[int], info: CodeInfo) -> Iterator[tuple[int, str]]:
     """Of instructions those whose result, perhaps in another shape, is assigned to a variable, with its name."""
     steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
     begins = [step.offset for step in steps]
     for offset in offsets:
-        start = bisect(begins, offset) - 1  # the caller of a Python function stands behind the call's own instruction
-        is_call = begins[start] == offset or offset in entered  # not what torch's functions make on the way
+        # The caller of a function in Python stands at the call from Python 3.13 on, and before behind it.
+        start = bisect(begins, offset) - 1
+        is_passed = begins[start] != offset or (offset in info.passed and steps[start].opname.startswith("CALL"))
+        is_call = offset in info.entered or not is_passed
         if steps[start].opname == "UNPACK_SEQUENCE" or not is_call:
             continue
         n_methods = int(steps[start].opname == "PRECALL")  # which Python 3.11 may take for the call
@@ -315,7 +323,7 @@ def _assigned(code: CodeType, offsets: Iterable[int], entered: Container[int]) -
             if step.opname.startswith("STORE_FAST"):
                 yield offset, step.argval if isinstance(step.argval, str) else step.argval[0]
                 break
-            if step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in _SHAPING:
+            if step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in SHAPING:
                 n_methods += 1
             elif step.opname.startswith("CALL") and n_methods:
                 n_methods -= 1
@@ -325,4 +333,4 @@ def _assigned(code: CodeType, offsets: Iterable[int], entered: Container[int]) -
 
 _OF_ARGUMENTS = ("LOAD_FAST", "LOAD_CONST", "LOAD_ATTR", "LOAD_SMALL_INT", "LOAD_DEREF", "PRECALL", "KW_NAMES")
 """How instructions begin that load the arguments of a method."""
-_SHAPING = frozenset(("view", "reshape", "squeeze", "unsqueeze", "transpose", "permute", "flatten", "to", "float"))
+SHAPING = frozenset("view reshape squeeze unsqueeze transpose permute flatten to float contiguous".split())  # noqa: SIM905

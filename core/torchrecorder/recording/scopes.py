@@ -101,6 +101,8 @@ class RunningCall:
     """The values' moment at which it began."""
     first_op: int
     """Id of the next op when it began."""
+    forward: FrameType | None = None
+    """The frame of its forward, once something in it was met; let go when the call ends."""
     children: int = 0
     frames: list[tuple[Standing, int, int | None]] = field(default_factory=list)
     """Frames inside it that are scopes or functions, outermost first, with the ids of their calls and Frames. A frame
@@ -291,13 +293,14 @@ class Scopes:
                 break
             if source is None and info.file is not None:
                 offset = frame.f_lasti
-                source = info.sources.get(offset) or info.source(frame)
+                source = info.sources.get(offset) or info.source(frame, above)
             if applied:
                 met += [outer for outer in applied if outer.is_at(frame)]
                 inner += [(outer, outer.function) for outer in applied if outer.is_at(frame) and outer.runs(above)]
             if info.is_looked_at:
                 back = frame.f_back if info.is_forward and top.generated is None else None
                 if back is not None and back.f_code is HOOKED_CALL:  # the module's own
+                    top.forward = frame
                     break
                 if reads is not None and source is None and (info.is_import or (info.is_checkpoint and not reads)):
                     return None, None, None, None

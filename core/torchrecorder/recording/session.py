@@ -192,6 +192,7 @@ class Session:
             frames=tuple(self._scopes.frames),
             decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.questions.decisions.items()),
             batch=self._ops.batch.axes(chain(*self._outputs.values())) if self._failure is None else {},
+            returned={path: dict(sorted(names.items())) for path, names in self._calls.returned.items() if names},
             assigned=self._scopes.assigned({f"{row.source}+{row.offset}" for row in rows}),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from torchrecorder.graph.model import Graph
+from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import NodeKinds
 from torchrecorder.view.op_families import JOINS, RANDOM, SHAPED_LIKE, SHAPING
@@ -85,14 +85,9 @@ class Facts:
     @cached_property
     def ran_in(self) -> dict[int, list[int]]:
         """By frame the ops that ran in it, and in functions and layers that it called."""
-        graph, ran_in = self.graph, dict[int, list[int]]()
-        of_call: dict[int, list[int]] = {}
-        """By call the frames around it."""
-        for op in graph.ops:
-            if op.call not in of_call:
-                frames = (call.frame for call in graph.around(op.call))
-                of_call[op.call] = [around for frame in frames for around in frames_around(graph, frame)]
-            for frame in (*frames_around(graph, op.frame), *of_call[op.call]):
+        ran_in = dict[int, list[int]]()
+        for op in self.graph.ops:
+            for frame in frames_of(self.graph, op):
                 ran_in.setdefault(frame, []).append(op.id)
         return ran_in
 
@@ -111,3 +106,8 @@ def frames_around(graph: Graph, frame: int | None) -> list[int]:
         frames.append(frame)
         frame = graph.frames[frame].parent
     return frames
+
+
+def frames_of(graph: Graph, op: Op) -> set[int]:
+    """The functions that an op ran in, those around the layers that it lies in included."""
+    return {at for row in (op, *graph.around(op.call)) for at in frames_around(graph, row.frame)}

@@ -66,7 +66,8 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     edges = parts.edges(alike)
     arguments = {edge: word for edge in edges if (word := parts.argument(edge))}
     outputs = {edge: parts.output(edge) for edge in edges}
-    said = _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
+    said = {edge: word for edge, word in outputs.items() if word[:1].isdigit()}
+    said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
     is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
     return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
 
@@ -162,17 +163,18 @@ class _Parts:
         return name if len(names) == 1 and len(name := names.pop()) < _LONG else ""
 
     def output(self, edge: Edge) -> str:
-        """What an edge brings that is not the first output of a layer: `h`, `output 1`, `loss`."""
+        """What an edge brings that is not the first output of a layer: `h`, `output 1`, `loss`, or `2 outputs`."""
         tail, head, value = self._view.nodes[edge.tail], self._view.nodes[edge.head], self._traced(edge.value)[0]
         if tail.kind != "call" or tail.parts or tail.repeat > 1 or head.kind == "output":
             return ""
         given, module = self._graph.calls[tail.calls[0]].outputs, self._visible.tree.module(tail.calls[0])
-        reads = self._graph.calls[head.calls[0]].inputs.values() if head.kind == "call" else ()
-        if len({self._traced(read)[0] for read in reads} & {*given.values()}) > 1:  # it brings several
-            return ""
+        is_native = module is not None and module.native
+        if (count := sum(head.id in self._taken.get(origin, {}) for origin in {*given.values()})) > 1:
+            return "" if is_native else f"{count} outputs"  # what an LSTM gives goes on packed, or with its states
         at, path = next(((i, path) for i, (path, output) in enumerate(given.items()) if output == value), (0, ""))
-        names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and module.native else ()
-        return "" if not at else names[at] if at < len(names) else f"output {path}" if path[0].isdigit() else path
+        names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and is_native else ()
+        said = self._graph.part(self._graph.calls[tail.calls[0]].module, path) or path
+        return "" if not at else names[at] if at < len(names) else f"output {said}" if said[0].isdigit() else said
 
     def _tail(self, value: int) -> int | None:
         """The node whose op made a value."""

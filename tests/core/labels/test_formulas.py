@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from torchrecorder.labels.formulas import formula, in_short
+from torchrecorder.labels.operands import Names
 from torchrecorder.recording.run import capture
 from torchrecorder.view import Node, Span
 
@@ -51,13 +52,13 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
 def test_a_formula_is_written_as_a_reader_would(written: str) -> None:
     graph = capture(Computing(FORMULAS[written]).eval(), (torch.ones(1, 3, 4),))
     ops = [op.id for op in graph.ops if op.call == 0]
-    assert formula(graph, ops, ops[-1], 160) == written
+    assert formula(Names(graph), ops, ops[-1], 160) == written
 
 
 def test_a_formula_that_is_too_long_is_not_written() -> None:
     graph = capture(Computing(lambda q, k, v: q + k).eval(), (torch.ones(1, 3, 4),))
     ops = [op.id for op in graph.ops if op.call == 0]
-    assert formula(graph, ops, ops[-1], 4) == ""
+    assert formula(Names(graph), ops, ops[-1], 4) == ""
 
 
 # --- random formulas, read by Python and computed again
@@ -150,7 +151,7 @@ def test_a_formula_computes_what_the_ops_did(tree: Any) -> None:
     x = torch.linspace(-1, 2, 16).reshape(1, 4, 4)
     graph = capture(net, (x,))
     ops = [op.id for op in graph.ops if op.call == 0]
-    written = formula(graph, ops, ops[-1], 1000)
+    written = formula(Names(graph), ops, ops[-1], 1000)
     known = {name: getattr(net, name)(x).detach() for name in "qkv"}
     expected = net(x).detach()
     torch.testing.assert_close(read(written, known).as_subclass(Tensor), expected, equal_nan=True, msg=written)
@@ -160,8 +161,8 @@ def test_a_number_that_is_another_one_elsewhere_is_in_no_formula() -> None:
     graph = capture(Computing(lambda q, k, v: (q + k) * 64).eval(), (torch.ones(1, 3, 4),))
     ops = tuple(op.id for op in graph.ops if op.call == 0)
     node = Node(0, "function", 0, op=ops[-1], ops=ops)
-    assert in_short(graph, node, 60) == "(q + k) × 64"
-    assert in_short(graph, replace(node, spans=(Span("mul", ("64", "16")),)), 60) == "2 operations"
+    assert in_short(Names(graph), node, 60) == "(q + k) × 64"
+    assert in_short(Names(graph), replace(node, spans=(Span("mul", ("64", "16")),)), 60) == "2 operations"
 
 
 class Steps(nn.Module):
@@ -180,8 +181,26 @@ class Steps(nn.Module):
 def test_an_index_of_one_turn_is_in_no_formula() -> None:
     graph = capture(Steps().eval(), (torch.ones(1, 3, 4),))
     ops = tuple(op.id for op in graph.ops if op.name in ("getitem", "cat"))[:2]
-    assert formula(graph, ops, ops[-1], 60) == "cat(y, q[:, 0])"
-    assert in_short(graph, Node(0, "function", 0, op=ops[-1], ops=ops), 60) == "2 operations: cat"
+    assert formula(Names(graph), ops, ops[-1], 60) == "cat(y, q[:, 0])"
+    assert in_short(Names(graph), Node(0, "function", 0, op=ops[-1], ops=ops), 60) == "2 operations: cat"
+
+
+class Weighted(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        weights = torch.softmax(self.q(x), -1).transpose(1, 2)
+        keys = self.k(x).transpose(1, 2)
+        return (weights * keys).sum(1)
+
+
+def test_a_formula_names_what_comes_from_outside_alone() -> None:
+    graph = capture(Weighted().eval(), (torch.ones(1, 4, 4),))
+    ops = [op.id for op in graph.ops if op.call == 0]
+    assert formula(Names(graph), ops, ops[-1], 60) == "sum(softmax(q)ᵀ × keys, 1)"
+    assert formula(Names(graph), ops[-2:], ops[-1], 60) == "sum(weights × keys, 1)"
 
 
 def test_a_tensor_without_a_name_has_none_in_a_formula() -> None:
@@ -191,6 +210,6 @@ def test_a_tensor_without_a_name_has_none_in_a_formula() -> None:
     *_, product = (op.id for op in graph.ops if op.call == 0)
     total = graph.ops[product].inputs[0]
     made = graph.values[total].producer
-    assert formula(graph, [product], product, 60) == "(·) × v"
+    assert formula(Names(graph), [product], product, 60) == "(·) × v"
     assert made is not None
-    assert "…" in formula(graph, [product, made], product, 60)
+    assert "…" in formula(Names(graph), [product, made], product, 60)

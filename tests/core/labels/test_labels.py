@@ -14,6 +14,7 @@ from tests.core.graph.building import Net, residual_block, transformer
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.op_words import Label, op_label
+from torchrecorder.labels.operands import Names
 from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Node, make_view
@@ -125,7 +126,7 @@ def test_the_number_stands_on_the_side_on_which_it_is_written(forward: Callable[
             return forward(x)
 
     graph = capture(Of(), (torch.ones(1, 4),))
-    assert op_label(graph, graph.ops[-1]) == Label(said)
+    assert op_label(Names(graph), graph.ops[-1]) == Label(said)
 
 
 def test_an_index_names_the_tensor_that_it_takes() -> None:
@@ -138,7 +139,7 @@ def test_an_index_names_the_tensor_that_it_takes() -> None:
             return y
 
     graph = capture(Picks(), (torch.rand(4, 3), torch.tensor([2, 0])))
-    said = [op_label(graph, op).name for op in graph.ops if op.name in ("getitem", "setitem")]
+    said = [op_label(Names(graph), op).name for op in graph.ops if op.name in ("getitem", "setitem")]
     assert said == ["[:, chosen]", "write 1 at [:, order]", "[0::2, :2]", "write [0::2]"]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from tests.core.recording.nets import record
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.op_words import op_label
+from torchrecorder.labels.operands import Names
+from torchrecorder.proof import words
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
@@ -147,6 +150,57 @@ def test_the_proof_asks_for_a_true_name(net: str, kind: Callable[..., Any]) -> N
     assert f"names {MADE.get(net, 'biases')}, which" in wrong
 
 
+class Counted(tuple[Any, ...]):
+    """A tuple that counts how often it is gone through."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.walks += 1
+        return super().__iter__()
+
+
+class Often(nn.Module):
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(times))
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Any:
+        for layer in self.layers:
+            mask = length_mask(lengths, 6)
+            x = layer(x) * mask
+        return x
+
+
+def walks(times: int) -> list[int]:
+    """How often the tables of a Graph are gone through for the names of all operands, and for their proof."""
+    graph = record(Often(times), TOKENS, LENGTHS)
+    found = []
+    for count in (True, False):
+        graph = replace(graph, ops=Counted(graph.ops), values=Counted(graph.values))
+        view = make_view(graph, DrawingOptions(depth="all", fold=False))
+        assert isinstance(graph.ops, Counted)
+        assert isinstance(graph.values, Counted)
+        graph.ops.walks = graph.values.walks = 0
+        signs = {str(node.id): "× mask" for node in view.nodes if node.op and graph.ops[node.op].name == "mul"}
+        assert len(signs) == times
+        if count:
+            known = Names(graph)
+            assert {
+                known.of(graph.ops[node.op].inputs[1], graph.ops[node.op])
+                for node in view.nodes
+                if str(node.id) in signs
+            } == {"mask"}
+        else:
+            assert [*words.faults(view, "", signs)] == []
+        found += [graph.ops.walks, graph.values.walks]
+    return found
+
+
+def test_the_names_of_many_operands_take_as_many_walks_as_those_of_few() -> None:
+    assert walks(2) == walks(9)
+
+
 def test_two_lines_need_no_words() -> None:
     class Sum(nn.Module):
         def __init__(self) -> None:
@@ -251,4 +305,29 @@ class Padding(nn.Module):
 def test_a_comparison_has_the_name_of_its_variable() -> None:
     graph = record(Padding(), torch.zeros(2, 6, dtype=torch.long))
     (op,) = (op for op in graph.ops if op.name == "eq")
-    assert op_label(graph, op)[:2] == ("padding", "= 1")
+    assert op_label(Names(graph), op)[:2] == ("padding", "= 1")
+
+
+def softened(x: Tensor, mask: Tensor) -> Tensor:
+    rows = torch.zeros(2, 6, 8)
+    rows[:, torch.arange(6)] = x * mask
+    return rows.cumsum(1) * mask
+
+
+class Softening(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Any:
+        mask = length_mask(lengths, 6)
+        return self.last(softened(self.first(x), mask))
+
+
+def test_a_function_names_what_it_reads_besides() -> None:
+    view = make_view(record(Softening(), TOKENS, LENGTHS), DrawingOptions())
+    assert Labels(view).node(view.nodes[2])[:2] == ("softened()", "mask")
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    (wrong,) = faults(view, written(layout, r"\bmask\b", "biases"))
+    assert "names biases, which" in wrong

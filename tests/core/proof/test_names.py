@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,9 +15,12 @@ from tests.core.proof.test_layout import layered, paper
 from tests.core.proof.test_words import written
 from tests.core.recording.nets import record
 from tests.core.view.templates.test_choice import stages
+from torchrecorder.labels.labels import Labels
+from torchrecorder.proof import faults as unproved
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
+from torchrecorder.view.entries import with_functions
 
 
 class Named(nn.Module):
@@ -62,6 +66,115 @@ def test_a_word_without_an_origin_is_a_fault(kind: Any, pattern: str, other: str
     said = written(layout, pattern, other)
     assert said != layout
     assert any(re.search(rf"names {re.escape(unknown)}, which nothing has", fault) for fault in faults(view, said))
+
+
+class Encoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.scale = nn.Linear(8, 4), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        x = x.relu()
+        scale = self.scale(x).exp()
+        return self.mean(x), scale
+
+
+class Sampler(nn.Module):
+    """Gives what layers give under names of its own, or of theirs."""
+
+    def __init__(self, *, is_whole: bool) -> None:
+        super().__init__()
+        self.encoder, self.last, self.is_whole = Encoder(), nn.Linear(4, 8), is_whole
+
+    def forward(self, x: Tensor) -> Any:
+        if self.is_whole:
+            return self.encoder(x)
+        mu, spread = self.encoder(x)
+        z = self.last(mu.cumsum(1)) * spread.sum()
+        return z, (mu, spread), z + 1
+
+
+SAMPLED = {True: ["mean", "scale"], False: ["z", "mu", "spread", "output 2"]}
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize("is_whole", SAMPLED)
+def test_outputs_are_called_as_the_forward_does(kind: Any, is_whole: bool) -> None:
+    view = make_view(record(Sampler(is_whole=is_whole), TOKENS), DrawingOptions(depth=1))
+    assert [Labels(view).node(node).name for node in view.nodes if node.kind == "output"] == SAMPLED[is_whole]
+    layout = kind(view)
+    assert faults(view, layout) == ()
+    first, second = SAMPLED[is_whole][:2]
+    (wrong, *_) = faults(view, written(layout, f"^{first}", second))
+    assert f"“{second}” at" in wrong
+    assert "is not what is returned there" in wrong
+
+
+class Folded(nn.Module):
+    """Six operations that are drawn as one, with a variable in them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        weights = self.first(x).exp().log().unsqueeze(-1)
+        return self.last(weights.squeeze(-1).sin().cos().square().exp2())
+
+
+def test_a_variable_within_a_node_is_not_for_its_readers() -> None:
+    view = make_view(record(Folded(), TOKENS), DrawingOptions())
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    wrong = written(layout, r"exp\(\w+\)", "weights")
+    assert wrong != layout
+    assert any("names weights, which nothing has there" in fault for fault in faults(view, wrong))
+
+
+def test_a_line_from_a_layer_has_the_name_that_it_gives_the_tensor() -> None:
+    view = make_view(record(Sampler(is_whole=False), TOKENS), DrawingOptions(depth=1))
+    assert [edge.part for edge in view.edges if edge.part] == ["scale"]
+    assert faults(view, paper(view)) == ()
+
+
+class Losses(nn.Module):
+    """A closed layer's outputs go to one op, to one layer, and apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.decoder = Encoder(), nn.Bilinear(4, 4, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        mean, scale = self.encoder(x)
+        return self.decoder(mean, scale), nn.functional.mse_loss(mean, scale), scale.cumsum(1)
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+def test_a_line_that_brings_several_outputs_says_how_many(kind: Any) -> None:
+    view = make_view(record(Losses(), TOKENS), DrawingOptions(depth=1))
+    assert [edge.part for edge in view.edges if edge.part] == ["2 outputs", "2 outputs", "scale"]
+    layout = kind(view)
+    assert faults(view, layout) == ()
+    wrong = replace(view, edges=tuple(replace(edge, part=edge.part and "scale") for edge in view.edges))
+    assert any("does not carry scale" in fault.words for fault in unproved(wrong))
+
+
+def test_what_a_patch_gives_is_not_what_the_model_returns() -> None:
+    graph = record(Sampler(is_whole=False), TOKENS)
+    ops = [op.id for op in graph.ops if op.name in ("relu", "exp", "linear")][:3]
+    view = make_view(with_functions(graph, {"patch": ops}), DrawingOptions(focus="patch"))
+    assert {"z", "mu", "spread"}.isdisjoint(node.name for node in view.nodes)
+    assert sum(node.kind == "output" for node in view.nodes) > 1
+
+
+def test_two_outputs_of_one_name_have_their_places() -> None:
+    class Twice(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            x = x.cumsum(1)
+            return x, x, x.exp()
+
+    view = make_view(record(Twice(), TOKENS), DrawingOptions())
+    assert [node.name for node in view.nodes if node.kind == "output"] == ["0", "1", "2"]
 
 
 def test_what_a_block_lacks_is_seen_in_the_inset() -> None:

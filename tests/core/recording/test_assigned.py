@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import dis
+from types import FrameType, SimpleNamespace
+from typing import cast
+
+import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from torchrecorder.graph import Graph, from_json, to_json
+from torchrecorder.recording.code_info import CodeInfos
 from torchrecorder.recording.run import capture
 
 
@@ -54,6 +61,31 @@ def test_no_variable_where_more_is_done_before() -> None:
 def test_the_variable_that_gets_what_a_function_returns() -> None:
     graph = recorded()
     assert [graph.variable(frame) for frame in graph.frames] == ["third", ""]
+
+
+class Packing(nn.Module):
+    def forward(self, x: Tensor, n: Tensor) -> Tensor:
+        packed_batch = pack_padded_sequence(x, n, batch_first=True)
+        return packed_batch.data
+
+
+def test_no_variable_for_what_a_function_of_torch_makes_on_the_way() -> None:
+    graph = capture(Packing().eval(), (torch.ones(2, 3, 4), torch.tensor([3, 2])))
+    assert {graph.variable(op) for op in graph.ops} == {""}
+
+
+def frame(code: object, offset: int = 0) -> FrameType:
+    return cast("FrameType", SimpleNamespace(f_code=code, f_globals=globals(), f_lasti=offset, f_lineno=1))
+
+
+@pytest.mark.parametrize(("called", "variable"), [(pack_padded_sequence, []), (nn.Module.__call__, ["packed_batch"])])
+def test_the_same_where_the_caller_of_a_function_stands_at_the_call(called: object, variable: list[str]) -> None:
+    """As in Python 3.13; in 3.11 it stands behind the call."""
+    code = Packing.forward.__code__.replace()  # that nothing is known of yet
+    (offset,) = (step.offset for step in dis.get_instructions(code) if step.opname == "CALL")
+    infos, here = CodeInfos(), frame(code, offset)
+    place = infos.of_code(here).source(here, frame(getattr(called, "__code__", None)))
+    assert [name for _, name in infos.assigned({f"{place}+{offset}"})] == variable
 
 
 def test_a_graph_of_before_has_none() -> None:

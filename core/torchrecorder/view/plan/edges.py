@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from torchrecorder.graph.model import Op
@@ -81,12 +81,21 @@ class Ends:
             name = head if dot and (head in of_series or path.count(".") > 1) else names[path]
             differs = (f"of {self.outlets.giver(*layer)}",) if layer is not None and name == path else ()
             named.setdefault(name, ([], differs))[0].extend(values)
+        said = self._said(named)
         for name, (outputs, of_layer) in named.items():
             if name != next(iter(named)) and self._is_scattered(outputs):
                 continue
-            node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=of_layer)
+            node = self._add("output", said[name], tuple(dict.fromkeys(outputs)), differs=of_layer)
             for value in outputs:
                 self.edges.setdefault((self._tail(value) if idle is None else idle, node), value)
+
+    def _said(self, paths: Collection[str]) -> dict[str, str]:
+        """By path of a part of the result, what the forward calls it, `mu`; the path itself where two are called so."""
+        root, end = self.plan.root, self.plan.tree.end[self.plan.root]
+        alike = (row for row in self.graph.calls[root:end] if row.outputs == self.graph.calls[root].outputs)
+        modules = [row.module for row in alike if row.module in self.graph.returned][:1]
+        said = {path: "".join(self.graph.part(module, path) for module in modules) or path for path in paths}
+        return {path: name if [*said.values()].count(name) == 1 else path for path, name in said.items()}
 
     def _returned(self) -> Mapping[str, tuple[int, ...]]:
         """Outputs, but for caches: later lists of what layers made and did not return, but kept in an object."""

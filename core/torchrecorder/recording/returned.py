@@ -1,0 +1,52 @@
+"""What a forward calls the parts of its result, by the `return` that it ended with."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+import tokenize
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from types import CodeType
+
+from torch import nn
+
+from torchrecorder.recording.code_info import SHAPING, is_user_file
+
+
+@lru_cache(256)
+def returned(code: CodeType, line: int) -> ast.expr | None:
+    """What a function returned that ended at a line; None if it is not certain, or torch's own."""
+    tree, first = ast.Module([], []), code.co_firstlineno - 1
+    with suppress(SyntaxError, tokenize.TokenError):
+        block = inspect.getblock(linecache.getlines(code.co_filename)[first:]) if is_user_file(code.co_filename) else ()
+        tree = ast.parse(textwrap.dedent("".join(block)))
+    returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    # It may be none of them: the head of a `with`, or a `finally`, runs behind the `return` in it.
+    last = [node for node in returns if node.lineno <= line - first <= (node.end_lineno or 0)] or returns
+    return last[0].value if len(last) == 1 else None
+
+
+def names_of_parts(node: ast.expr | None, module: nn.Module, part: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Paths in the result of a forward with the variable that it returned there, or the layer that it called."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        items = [*part] if type(part) in (tuple, list) else []  # type: ignore[call-overload]
+        if len(items) == len(node.elts) and not any(isinstance(inner, ast.Starred) for inner in node.elts):
+            for i, (inner, item) in enumerate(zip(node.elts, items, strict=True)):
+                yield from names_of_parts(inner, module, item, f"{path}.{i}".lstrip("."))
+    elif path and (name := _name(node, module)):
+        yield path, name
+
+
+def _name(node: ast.expr | None, module: nn.Module) -> str:
+    match node:
+        case ast.Name(name) | ast.Subscript(ast.Name(), ast.Constant(str(name))):
+            return name
+        case ast.Call(ast.Attribute(ast.Name("self"), name)) if name in module._modules:
+            return name
+        case ast.Call(ast.Attribute(of, name)) if name in SHAPING:
+            return _name(of, module)
+    return ""
