@@ -98,7 +98,7 @@ class _Differences:
         return at if 0 <= at < len(self.graph.calls) and self.tree.cls(at) == self.tree.cls(call) else None
 
     def _of_box(self, box: Box, turns: Sequence[_Turn]) -> Iterator[Span]:
-        step = len(turns) if box.parent is None else max(box.repeat, 1)  # a title of what is all there is names its path
+        step = len(turns) if box.parent is None else max(box.repeat, 1)  # the title of an inset names one path
         numbers = [tuple(self.tree.n_params(call) for call in turn if call is not None) for turn in turns]
         around = {*zip(*(numbers[i::step] for i in range(step)), strict=True)}
         if len(around) > 1:
