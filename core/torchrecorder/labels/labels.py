@@ -39,7 +39,7 @@ from torchrecorder.view.settings import is_range
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
 
-MAX_DIFFERING = 80  # cap on a second line that says in what layers differ, since no other place does
+MAX_DIFFERING = 90  # cap on a second line that says in what layers differ, since no other place does
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
