@@ -39,7 +39,7 @@ from torchrecorder.view.settings import is_range
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
 
-MAX_DIFFERING = 80  # cap on a second line that says in what layers differ, since no other place does
+MAX_DIFFERING = 90  # cap on a second line that says in what layers differ, since no other place does
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
@@ -287,7 +287,7 @@ class Labels:
         """Its parameters, at the first of the things that are calls of the module; then its place among its calls."""
         if module is None or not module.params.total:
             return ""
-        if values_of(thing.spans, "params") if isinstance(thing, Node) else thing.id in self._unequal:
+        if values_of(thing.spans, "params"):
             return self._again(module, thing)  # other layers that it stands for have other numbers
         paths = {self.graph.calls[call].module for call in thing.calls}
         numbers = [self.graph.modules[path].params.total for path in paths if path in self.graph.modules]
@@ -320,18 +320,6 @@ class Labels:
     @cached_property
     def _tree(self) -> CallTree:
         return call_tree(self.graph)
-
-    @cached_property
-    def _unequal(self) -> set[int]:
-        """The boxes around layers whose number of parameters is another one elsewhere, so theirs is, too."""
-        unequal: set[int] = set()
-        for node in self.view.nodes:
-            box = node.box if values_of(node.spans, "params") else None
-            while box is not None and (parent := self.view.boxes[box].parent) is not None:
-                if len(self.view.boxes[box].calls) == 1:
-                    unequal.add(box)
-                box = parent
-        return unequal
 
     def _again(self, module: Module, thing: Box | Node) -> str:
         """`2 of 5 · shared` if its module has other calls that are drawn elsewhere; no number if one is many."""

@@ -52,7 +52,10 @@ def summary(
             args = args.changed(span.name, span.values[0])
     facts = rule(args) if rule is not _written or spans else [_cut(" ".join(extra_repr.split()))]
     for span in spans:
-        facts = _with_span(facts, rule, args, span) if span.name != "params" else facts
+        last = args
+        for other in spans:  # a dilation is not said of the first, whose kernel is 1×1
+            last = last.changed(other.name, other.values[-1]) if other.name not in (span.name, "params") else last
+        facts = _with_span(facts, rule, last, span) if span.name != "params" else facts
     text = _joined(cls, facts)
     if limit is not None and len(text) > limit:
         usual, sizes = rule(args), [span for span in spans if span.name == SIZES]
@@ -205,7 +208,7 @@ _SILENT = names(
     """
     ReLU ReLU6 PReLU GELU SiLU Mish Hardswish Hardsigmoid SELU Softplus Softmax LogSoftmax Flatten Unflatten
     BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LayerNorm RMSNorm
-    InstanceNorm1d InstanceNorm2d InstanceNorm3d LocalResponseNorm
+    InstanceNorm1d InstanceNorm2d InstanceNorm3d LocalResponseNorm Quantize DeQuantize
     """
 )
 """Layers whose settings a picture does not need: their size is that of the data, or they have none."""

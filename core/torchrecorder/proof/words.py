@@ -124,6 +124,7 @@ def _names_of_layers(graph: Graph, layers: Collection[Call], inner: Sequence[Op]
         cls = path if module is None else module.cls.rpartition(".")[2]
         yield from (*_path(path), cls, cls.rstrip("123d"), cls.removeprefix("Parametrized"))
         yield from () if module is None else _PARTS.split(module.extra_repr)
+    yield from (path for row in layers for path in row.inputs)
     for op in inner:
         yield from (name for value in op.inputs for name in _path(graph.values[value].name))
         yield op.name.replace("_", "") if op.name.endswith("norm") else ""  # `BatchNorm`

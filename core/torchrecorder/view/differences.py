@@ -65,7 +65,8 @@ class _Differences:
                 parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
-            done[letter] = replace(shown, nodes=tuple(nodes), edges=edges)
+            boxes = tuple(replace(box, spans=(*self._of_box(box, turns[box.id]),)) for box in shown.boxes)
+            done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
             for node in (node for node in nodes if node.inset):
                 more = {call for turn in self._calls(node, turns) for call in turn}
                 if not more <= lettered[node.inset] or node.inset not in done:
@@ -95,6 +96,13 @@ class _Differences:
         # a part beside the layers that take turns
         at = -1 if first is None or other is None else call - first + other
         return at if 0 <= at < len(self.graph.calls) and self.tree.cls(at) == self.tree.cls(call) else None
+
+    def _of_box(self, box: Box, turns: Sequence[_Turn]) -> Iterator[Span]:
+        step = len(turns) if box.parent is None else max(box.repeat, 1)  # the title of an inset names one path
+        numbers = [tuple(self.tree.n_params(call) for call in turn if call is not None) for turn in turns]
+        around = {*zip(*(numbers[i::step] for i in range(step)), strict=True)}
+        if len(around) > 1:
+            yield Span(PARAMS, tuple(dict.fromkeys(str(n) for row in numbers for n in row)))
 
     def _calls(self, node: Node, turns: Sequence[Sequence[_Turn]]) -> list[list[int]]:
         if node.box is None:

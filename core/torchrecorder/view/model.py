@@ -62,6 +62,8 @@ class Box:
     shows the inside of one call."""
     ops: tuple[int, ...] = ()
     """If it is around its calls: the ids of the ops that ran between them, turn by turn."""
+    spans: tuple[Span, ...] = ()
+    """`params` if its calls have other numbers of parameters in repeats of the boxes around it."""
 
     @property
     def repeat(self) -> int:

@@ -93,6 +93,19 @@ def test_ends_stand_for_what_is_between_only_if_it_follows_from_them(net: nn.Mod
     assert said in lines(net)
 
 
+def test_dilations_in_parallel_are_said_though_the_first_kernel_is_of_one_place() -> None:
+    class Atrous(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            rates = [nn.Conv1d(8, 8, 3, padding=rate, dilation=rate) for rate in (6, 12, 18)]
+            self.convs = nn.ModuleList([nn.Conv1d(8, 8, 1), *rates])
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return torch.cat([conv(x) for conv in self.convs], 1)
+
+    assert "Conv1d 1, 3 · 8→8 · dilation 1, 6, 12, 18 · 4 in parallel" in lines(Atrous())
+
+
 def test_of_many_values_in_no_order_none_is_said() -> None:
     net = chain(*[(8, 8), (32, 16), (16, 8), (64, 8), (8, 32), (24, 8), (16, 16)])
     assert "→" not in lines(net)

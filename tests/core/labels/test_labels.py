@@ -70,6 +70,28 @@ def test_titles() -> None:
     ]
 
 
+def test_parameters_are_those_of_each_only_if_no_box_around_stands_for_others() -> None:
+    class Unit(nn.Module):
+        def __init__(self, n: int) -> None:
+            super().__init__()
+            self.conv = nn.Conv1d(n, n, 1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + self.conv(x).sin()
+
+    class Stage(nn.Module):
+        def __init__(self, n: int) -> None:
+            super().__init__()
+            self.up = nn.ConvTranspose1d(2 * n, n, 2)
+            self.units = nn.Sequential(Unit(n), Unit(n), Unit(n))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.units(self.up(x).cos())
+
+    graph = capture(nn.Sequential(Stage(8), Stage(4), Stage(2)), (torch.ones(1, 16, 4),))
+    assert titles(graph)[1:] == ["Stage ×3 · 644 params", "units · Unit ×3"]
+
+
 def test_a_part_of_a_list_says_which() -> None:
     assert titles(transformer(5), depth=2, expand=("blocks.0.attn",))[1:4:2] == [
         "blocks.0 · Block · 100 params",

@@ -15,6 +15,7 @@ CASES = [
     ("Conv2d", "32, 64, kernel_size=(3, 3), stride=(1, 1), groups=4", "Conv2d 3×3 · 32→64 · 4 groups"),
     ("Conv1d", "4, 8, kernel_size=(2,), stride=(1,), dilation=(4,)", "Conv1d 2 · 4→8 · dilation 4"),
     ("ConvTranspose2d", "64, 32, kernel_size=(2, 2), stride=(2, 2)", "ConvTranspose2d 2×2 /2 · 64→32"),
+    ("Quantize", "scale=tensor([0.0079]), zero_point=tensor([0]), dtype=torch.quint8", "Quantize"),
     ("Linear", "in_features=16, out_features=32, bias=True", "Linear 16→32"),
     ("Bilinear", "in1_features=2, in2_features=3, out_features=4, bias=True", "Bilinear 2, 3→4"),
     ("BatchNorm2d", "16, eps=1e-05, momentum=0.1, affine=True", "BatchNorm2d"),

@@ -13,8 +13,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from torchrecorder.view import tuning
 from torchrecorder.view.facts import frames_around
-from torchrecorder.view.node_kinds import plain, spoken
-from torchrecorder.view.op_families import DROPOUTS, JOINS, SUMS
+from torchrecorder.view.node_kinds import SYMBOLS, plain, spoken
+from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, SHAPING, SUMS
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.tree import Item, counted
 
@@ -25,8 +25,11 @@ _NO_LAYERS = ("skip", "mask")
 """Words for sums."""
 _FILLS = ("where", "masked_fill")
 """Ops that put a number where a mask says so."""
+_TELLS_NOTHING = frozenset(SYMBOLS.values()) | JOINS | PIECES | SHAPING | {"getitem", "repeat_interleave"}
+"""Words of ops that are no name for a difference."""
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 _AXES = re.compile("[123]d$")
+_SOURCES = ("param", "buffer")
 Shown = tuple[frozenset[int], frozenset[int]]
 """The layers in which a drawing of a call shows nothing, and those that stand at another one by their class."""
 NOTHING: Shown = (frozenset(), frozenset())
@@ -90,7 +93,7 @@ def _parted(path: str, other: str) -> str:
 def _listed(names: _Named) -> str:
     """`a and b`; `roll and mask in window_attention()` of what is in one function."""
     homes = {name.rpartition("().")[0] for name in names}
-    names = [name.rpartition("().")[2] for name in names]
+    names = sorted((name.rpartition("().")[2] for name in names), key=lambda name: " in " in name)
     if (home := homes.pop()) and not homes and names != ["mask"]:
         return f"{_listed(names)} in {home}"
     return " and ".join(names) if len(names) < 3 else ", ".join(names)
@@ -101,32 +104,39 @@ class _Compared:
 
     def __init__(self, words: Words, call: int, other: int, shown: Shown, structure: Sequence[int]) -> None:
         self.graph, self.tree, self.visible, self.places = words.graph, words.tree, words.visible, words.places
-        self._gone, self._structure, (self._closed, self._merged) = words._gone, structure, shown
+        self._words, self._gone, self._structure, (self._closed, self._merged) = words, words._gone, structure, shown
         self.call, self.other = call, other
         self._more: dict[str, None] = {}
         self._less: dict[str, None] = {}
         self._of_one: dict[str, None] = {}
         """Layers that one call has for all."""
+        self._is_untold = False
+        """Whether ops differ that have no name for a reader."""
 
     def differences(self) -> dict[Difference, None] | None:
-        """What differs; None if a layer has another one in its place, and more of what is beside it is different."""
+        """What differs; None if no name says it, or a layer has another one in its place and more is different."""
         differences: dict[Difference, None] = {}
-        pending = [(self.call, self.other)]
+        pending, exchanged = [(self.call, self.other)], list[int]()
         while pending:
             a, b = pending.pop()
             if self._structure[a] == self._structure[b]:
                 continue
             if b in self._closed:  # what differs in it, no reader can find
-                differences["with", f"another {self._name(b, self.other)}"] = None
+                differences[self._in_closed(a, b)] = None
                 continue
             if self.visible.facts.kinds.layers.keys() >= {a, b}:  # its settings are said, and no padding
                 continue
             pairs = [pair for pair in self.places.children(a, b) if self._gone.isdisjoint(pair)]
+            both = self.tree.children[a], self.tree.children[b]
+            known = {self._structure[call] for call in both[1]} if len(both[0]) < len(both[1]) else set()
             for x, y in pairs:
+                if self._structure[x] in known and self._path(x, a).rpartition(".")[2].isdigit():
+                    continue  # it is another entry of the longer list
                 if self._class(x) == self._class(y):
                     pending.append((x, y))
                 else:
                     differences["with", self._exchanged(x, y)] = None
+                    exchanged += [*filter(self._is_heavy, (x, y))]
             alone = [
                 [child for child in self.tree.children[call] if child not in matched and child not in self._gone]
                 for call, matched in ((a, {x for x, _ in pairs}), (b, {y for _, y in pairs}))
@@ -140,7 +150,14 @@ class _Compared:
         differences |= {("", word): None for word in self._of_one}
         both = self._more.keys() & self._less.keys()
         differences |= {("with", word): None for word in self._more if word not in both}
-        return differences | {("without", word): None for word in self._less if word not in both}
+        differences |= {("without", word): None for word in self._less if word not in both}
+        return None if self._is_untold or (exchanged and len(differences) > 1) else differences
+
+    def _in_closed(self, a: int, b: int) -> Difference:
+        """What differs in a layer that is shown closed: `aa in conv1`; if that is much, that it is another one."""
+        home, found = self._name(b, self.other), self._words.of(a, b) or ()
+        how, what = found[0] if len(found) == 1 else ("", "")
+        return (how, f"{what} in {home}") if how and " " not in what else ("with", f"another {home}")
 
     def _are_elsewhere(self, a: int, b: int, alone: Sequence[Sequence[int]]) -> bool:
         """Whether both have a layer by number that the other has not, and at other places in the row."""
@@ -167,7 +184,9 @@ class _Compared:
             if n_here and n_there and is_list and len({cls for other, cls in (*here, *there) if other == name}) == 1:
                 counted.add(name)
                 home = name.rstrip("#").rstrip(".").rpartition(".")[2].removesuffix("s")  # `2 blocks` of `blocks`
-                home = f"{home}s" if home and n_here > 1 else home or here[0][1].rpartition(".")[2]
+                cls = next(cls for other, cls in (*here, *there) if other == name)
+                home = home if len(home) > 1 else cls.rpartition(".")[2]
+                home = f"{home}s" if n_here > 1 and not home.endswith("s") else home
                 words.append(("with", f"{n_here} {home}"))
         return words, [
             [child for child in children if self._entry(child, top)[0] not in counted]
@@ -273,12 +292,18 @@ class _Compared:
             swapped = {("with", f"inputs of {name} swapped"): None for name in signs}
         for some, ops, names, pair in ((more, here, self._more, (a, b)), (less, there, self._less, (b, a))):
             functions, layers = self._only_in(*pair), alone[0] if ops is here else alone[1]
-            given = self._given(layers) if any(map(self._is_heavy, layers)) else set()
-            for word in some:
-                own = [op for op in ops if self._sign(op) == word]
-                if given.isdisjoint(value for op in own for value in self.graph.ops[op].inputs):
-                    odd = [op for op in own if self.places.op(op, *pair) is None] or own
-                    names[self._named(own, odd, word, functions)] = None
+            own = {word: [op for op in ops if self._sign(op) == word] for word in some}
+            odd = {word: [op for op in its if self.places.op(op, *pair) is None] for word, its in own.items()}
+            said = {word: self._named(its, odd[word] or its, word, functions, pair) for word, its in own.items()}
+            told = [self.graph.ops[op] for word, its in own.items() if said[word] for op in odd[word] or its]
+            near = self._given(layers) | {value for row in told for value in (*row.inputs, *row.outputs)}
+            for word, name in said.items():
+                rows = [self.graph.ops[op] for op in own[word]]
+                by = self._given(filter(self._is_heavy, layers) if name == "skip" else layers)
+                if name and by.isdisjoint(value for row in rows for value in row.inputs):
+                    names[name] = None
+                elif not name and odd[word]:  # else it is a join that has only one thing to join
+                    self._is_untold |= near.isdisjoint(value for row in rows for value in (*row.inputs, *row.outputs))
         return swapped
 
     def _at(self, call: int, words: Container[str]) -> list[int]:
@@ -302,8 +327,13 @@ class _Compared:
     def _sign(self, op: int) -> str:
         return spoken(plain(self.graph.ops[op].name))
 
-    def _named(self, ops: Sequence[int], odd: Sequence[int], word: str, functions: Mapping[Item, str]) -> str:
-        """Name of ops that one of two calls has: their function, a `skip` or a `mask`; else the word itself."""
+    def _named(
+        self, ops: Sequence[int], odd: Sequence[int], word: str, functions: Mapping[Item, str], pair: tuple[int, int]
+    ) -> str:
+        """Name of ops that the first of two calls has: their function, `skip`, `mask`, what they read, or the word.
+
+        Empty of ops that tell nothing by themselves.
+        """
         around = {functions.get(Item(False, op), "") for op in ops}
         if len(around) == 1 and (name := around.pop()):
             return name
@@ -314,10 +344,31 @@ class _Compared:
         if any(value.id in self.visible.facts.blank for value in values) or word in _FILLS:
             return f"{home}mask"
         first = min((self.tree.first_op[self.graph.ops[op].call] for op in ops), default=0)
-        outside = [value.kind != "param" and (value.producer is None or value.producer < first) for value in values]
+        sources = [self.graph.values[self._source(value.id, first)] for value in values]
+        outside = [it.kind not in _SOURCES and (it.producer is None or it.producer < first) for it in sources]
         if any(outside) and not (word in JOINS and all(outside)):
             return "skip"
-        return f"{home}{word}"
+        name = self._operand(odd, *pair) if word in _TELLS_NOTHING else word
+        return f"{home}{name}" if name else ""
+
+    def _source(self, value: int, first: int) -> int:
+        """What a value is in another shape or place, from an op on."""
+        while (producer := self.graph.values[value].producer) is not None and producer >= first:
+            op = self.graph.ops[producer]
+            if op.kind != "pass" and op.name not in SHAPING:
+                break
+            value = op.inputs[0]
+        return value
+
+    def _operand(self, ops: Sequence[int], call: int, other: int) -> str:
+        """The parameter, buffer or argument that ops of a call read, and its counterpart does not read."""
+        graph, there = self.graph, self.graph.calls[other].inputs
+        read = {value for op in self.tree.all_ops_of(other) for value in graph.ops[op].inputs}
+        given = {value: path for path, value in graph.calls[call].inputs.items() if there.get(path) not in read}
+        first, inputs = self.tree.first_op[call], [value for op in ops for value in graph.ops[op].inputs]
+        values = [graph.values[self._source(value, first)] for value in inputs]
+        names = (value.name if value.kind in _SOURCES else given.get(value.id) for value in values)
+        return next((last for name in names if name and not (last := name.rpartition(".")[2]).isdigit()), "")
 
     def _only_in(self, call: int, other: int) -> dict[Item, str]:
         """By op and call the function that is drawn for what runs in it, if that does not run in the other call."""

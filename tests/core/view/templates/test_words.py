@@ -206,6 +206,66 @@ class Depthwise(nn.Module):
         return x + self.last(self.conv(x).sin())  # type: ignore[no-any-return]
 
 
+class Past(nn.Module):
+    """Its skip leads through an Identity, if there is one."""
+
+    def __init__(self, *, has_skip: bool) -> None:
+        super().__init__()
+        self.a, self.b, self.past = conv(), conv(), nn.Identity() if has_skip else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.b(self.a(x).sin())
+        return y if self.past is None else y + self.past(x)
+
+
+class Branches(nn.Module):
+    """As in a RepVGG: the sum of a branch comes with its layer."""
+
+    def __init__(self, *, has_norm: bool) -> None:
+        super().__init__()
+        self.a, self.b, self.norm = conv(), conv(1), nn.BatchNorm1d(8) if has_norm else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.a(x).sin() + self.b(x).cos()
+        return y if self.norm is None else y + self.norm(x)
+
+
+class Scaled(nn.Module):
+    """A product with a parameter is named after that."""
+
+    def __init__(self, *, has_scale: bool) -> None:
+        super().__init__()
+        self.a, self.b, self.scale = conv(), conv(), nn.Parameter(torch.ones(8, 1)) if has_scale else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.a(x).sin()
+        return self.b(y if self.scale is None else y * self.scale)
+
+
+class Gated(nn.Module):
+    """Its variants differ in signs alone, which name nothing."""
+
+    def __init__(self, *, is_squared: bool) -> None:
+        super().__init__()
+        self.a, self.b, self.is_squared = conv(), conv(), is_squared
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.a(x).sin()
+        return self.b(y * y / 2 if self.is_squared else y)
+
+
+class Pair(nn.Module):
+    """A row that has two layers where another has one, of another class."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        layers = [conv(), nn.Dropout(), nn.ReLU(), conv(), nn.Dropout()] if n > 1 else [Squeeze(), nn.Dropout()]
+        self.layers = nn.Sequential(nn.BatchNorm1d(8), *layers)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.layers(x)  # type: ignore[no-any-return]
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -223,6 +283,11 @@ class Depthwise(nn.Module):
         (lambda: Stages(Residual(), Residual(), Residual(plain=True)), "with identity shortcut"),
         (lambda: Stages(Residual(more=True), Residual(more=True), Residual()), "without extra"),
         (lambda: Stages(Mixer(), Mixer(), Mixer(wide=True)), "with Linear instead of Conv1d"),
+        (lambda: Stages(Past(has_skip=True), Past(has_skip=True), Past(has_skip=False)), "without skip"),
+        (lambda: Stages(Branches(has_norm=True), Branches(has_norm=True), Branches(has_norm=False)), "without norm"),
+        (lambda: Stages(Scaled(has_scale=True), Scaled(has_scale=True), Scaled(has_scale=False)), "without scale"),
+        (lambda: Stages(Gated(is_squared=True), Gated(is_squared=True), Gated(is_squared=False)), ""),
+        (lambda: Stages(Pair(1), Pair(2), Pair(2)), ""),
         (Shared, "table computed in layers.0"),
     ],
 )
