@@ -274,8 +274,8 @@ class Graph:
     another shape. Graphs of earlier versions have those of ops alone."""
 
     returned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By path of a module and in its result, `0`, the variable that its forward returns there, or the layer whose
-    result. Of one that gives several tensors, as far as all its calls agree; none in Graphs of earlier versions."""
+    """By path of a module and in its result, `0`, the variable that its forward returns there, or the layer that it
+    calls for it. Of one that gives several tensors, as far as its calls agree; none in Graphs of earlier versions."""
 
     def variable(self, row: Op | Frame) -> str:
         """The variable that gets the result of an op or function; empty if none does at once, or it is not known."""
@@ -286,7 +286,8 @@ class Graph:
         known, head = self.returned.get(module, {}), path
         while head and head not in known:
             head = head.rpartition(".")[0]
-        return known[head] + path[len(head) :] if head else ""
+        is_known = head in known and (head or not path or path[0].isdigit())  # a key of a dictionary is its own name
+        return ".".join(filter(None, (known[head], path[len(head) :].lstrip(".")))) if is_known else ""
 
     def __repr__(self) -> str:
         """One line, since a notebook prints it, and all fields would be thousands."""

@@ -161,7 +161,8 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
 
 def _given(graph: Graph) -> dict[int, set[int | None]]:
     """By run of a function its tensors that are read outside of it; None for any in memory that it got."""
-    inside = [{at for row in (op, *graph.around(op.call)) for at in _frames(graph, row)} for op in graph.ops]
+    rows: list[tuple[Op | Call, ...]] = [(op, *graph.around(op.call)) for op in graph.ops]
+    inside = [{at for row in around for at in _frames(graph, row)} for around in rows]
     firsts: dict[int | None, int | None] = {row.storage_group: row.producer for row in reversed(graph.values)}
     firsts.pop(None, None)
     given: dict[int, set[int | None]] = {}
@@ -169,7 +170,7 @@ def _given(graph: Graph) -> dict[int, set[int | None]]:
     for value, there in (*reads, *((value, set[int]()) for values in graph.outputs.values() for value in values)):
         row = graph.values[value]
         maker = None if row.producer is None else graph.ops[row.producer]
-        first = maker and (firsts.get(row.storage_group) if maker.mutates else maker.id)
+        first = None if maker is None else (firsts.get(row.storage_group) if maker.mutates else maker.id)
         for frame in () if maker is None else inside[maker.id] - there:
             given.setdefault(frame, set()).add(None if first is None or frame not in inside[first] else value)
     return given

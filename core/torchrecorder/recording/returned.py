@@ -37,7 +37,7 @@ def names_of_parts(node: ast.expr | None, module: nn.Module, part: object, path:
         if len(items) == len(node.elts) and not any(isinstance(inner, ast.Starred) for inner in node.elts):
             for i, (inner, item) in enumerate(zip(node.elts, items, strict=True)):
                 yield from names_of_parts(inner, module, item, f"{path}.{i}".lstrip("."))
-    elif path and (name := _name(node, module)):
+    elif (name := _name(node, module)) and (path or isinstance(node, ast.Name)):
         yield path, name
 
 

@@ -110,4 +110,5 @@ def frames_around(graph: Graph, frame: int | None) -> list[int]:
 
 def frames_of(graph: Graph, op: Op) -> set[int]:
     """The functions that an op ran in, those around the layers that it lies in included."""
-    return {at for row in (op, *graph.around(op.call)) for at in frames_around(graph, row.frame)}
+    frames = (op.frame, *(call.frame for call in graph.around(op.call)))
+    return {at for frame in frames for at in frames_around(graph, frame)}

@@ -159,6 +159,25 @@ def test_a_line_that_brings_several_outputs_says_how_many(kind: Any) -> None:
     assert any("does not carry scale" in fault.words for fault in unproved(wrong))
 
 
+class Found(nn.Module):
+    def __init__(self, *, is_named: bool) -> None:
+        super().__init__()
+        self.is_named = is_named
+
+    def forward(self, x: Tensor) -> Any:
+        found: Any = [x.exp(), x.sin()]
+        if self.is_named:
+            found = {"low": found[0], "high": found[1]}
+        return found
+
+
+@pytest.mark.parametrize(("is_named", "names"), [(True, ["low", "high"]), (False, ["found.0", "found.1"])])
+def test_a_list_that_is_returned_gives_its_items_a_name(is_named: bool, names: list[str]) -> None:
+    view = make_view(record(Found(is_named=is_named), TOKENS), DrawingOptions())
+    assert [node.name for node in view.nodes if node.kind == "output"] == names
+    assert faults(view, paper(view)) == ()
+
+
 def test_what_a_patch_gives_is_not_what_the_model_returns() -> None:
     graph = record(Sampler(is_whole=False), TOKENS)
     ops = [op.id for op in graph.ops if op.name in ("relu", "exp", "linear")][:3]

@@ -111,7 +111,7 @@ class Wrapped(Returning):
         (Within(), {"0": "a", "1": "aux"}),
         (Uncertain(2), {}),
         (Another(), {"0": "a", "1": "aux"}),
-        (Whole(), {}),
+        (Whole(), {"": "pair"}),
         (Starred(), {}),
         (Wrapped(), {}),
     ],

@@ -18,7 +18,7 @@ from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 
-ENDS = ("mul: output 1", "tanh: output 2")
+ENDS = ("mul: gate", "tanh: last")
 SAID = {
     "gated": {"up > norm: 2nd half", "up > mul: 1st half"},
     "coupling": {
@@ -38,8 +38,8 @@ SAID = {
     "carried": {"stem > sum: [:, 5:]", "stem > layers.0: [:, :5]", "mul > sum: [:, 1:]"},
     "adas": {
         "A first.0.linear > mul: 1–2 of 4",
-        "A first.0.linear > output:1: 3 of 4",
-        "A first.0.linear > output:2: 4 of 4",
+        "A first.0.linear > output:gate: 3 of 4",
+        "A first.0.linear > output:last: 4 of 4",
         *(f"{layer} > {head}" for layer in ("first.0", "first.1", "second.0", "second.1") for head in ENDS),
         *("cos > first.1: x", "cos > second.1: x", "sin > second.0: x"),  # the other is `c`, as the input says itself
     },
