@@ -15,6 +15,7 @@ from torchrecorder.proof.facts import Fault, FaultKind, GraphFacts
 from torchrecorder.proof.flow import FlowProof
 from torchrecorder.proof.parts import PartsProof
 from torchrecorder.proof.sameness import Entrances, Sameness
+from torchrecorder.proof.variants import Variants
 from torchrecorder.view import View, Views
 
 __all__ = ["Fault", "FaultKind", "ProvedViews", "Prover", "faults"]
@@ -88,5 +89,6 @@ class Prover:
             faults += coverage.faults
         for inset, coverage in zip(view.insets, coverages[1:], strict=True):
             faults += Entrances(coverage, self._facts).faults(inset.calls)
-        faults += Sameness(view, self._facts, coverages).faults()
+        sameness = Sameness(view, self._facts, coverages)
+        faults += (*sameness.faults(), *Variants(sameness).faults())
         return tuple(dict.fromkeys(faults))

@@ -28,7 +28,7 @@ _SIZES = frozenset(
 
 _OF_NUMBERS = frozenset("0123456789.,-+e() ")
 """The characters of numbers and of tuples of numbers."""
-_UNSAID = ("1", "0", "False", "True", "none")
+UNSAID = ("1", "0", "False", "True", "none")
 """What may stand in a span for a call whose layer does not name the setting, since it is the default."""
 
 
@@ -97,7 +97,7 @@ class Sameness:
         spans = part.spans
         differing = dict(self._differing(calls))
         for span in spans:
-            is_known = {*span.values} <= {*differing.get(span.name, span.values), *_UNSAID}
+            is_known = {*span.values} <= {*differing.get(span.name, span.values), *UNSAID}
             if is_whole and is_leaf and not is_known:
                 words = f"{span.name or 'sizes'} {', '.join(span.values)} of {self._path(calls[0])} is not so"
                 yield Fault("sameness", words, (*around, *part.calls))
@@ -119,7 +119,7 @@ class Sameness:
             rows = [self.graph.ops[op] for op in dict.fromkeys((*again, *folded))]
             known = {value for row in rows for value in (row.name.strip("_"), *row.attrs.values())}
             spans = (span for span in part.spans if span.name not in ("weight", "index"))
-            if is_whole and any(not {*span.values} <= {*known, *_UNSAID} for span in spans):
+            if is_whole and any(not {*span.values} <= {*known, *UNSAID} for span in spans):
                 yield Fault("sameness", f"what {rows[0].name} says of other turns is not so", coverage.around(node))
             for name in dict.fromkeys(name for row in rows for name in row.attrs):
                 values = [*dict.fromkeys(row.attrs[name] for row in rows if name in row.attrs)]
@@ -182,7 +182,7 @@ class Sameness:
         return any(self._counts(op) for op in self.facts.ops_of([call]))
 
     def _differing(self, calls: Sequence[int]) -> Iterator[tuple[str, list[str]]]:
-        settings = [self._settings(call) for call in calls]
+        settings = [self.settings(call) for call in calls]
         classes = [*dict.fromkeys(own["class"] for own in settings)]
         if len(classes) > 1:
             yield "class", classes
@@ -192,7 +192,7 @@ class Sameness:
             if len(values) > 1:
                 yield name, values
 
-    def _settings(self, call: int) -> dict[str, str]:
+    def settings(self, call: int) -> dict[str, str]:
         row = self.graph.calls[call]
         module = self.graph.modules.get(row.module) if row.kind == "module" else None
         if module is None:

@@ -67,6 +67,8 @@ class Words:
         """Things that a call has or has not, unlike another of its kind; None if they are many."""
         structure = self._structure()
         key = structure[call], structure[other], counted(self.graph.calls[call].module), shown
+        if key[0] != key[1] and call in self.visible.strict:
+            return None
         if key not in self._known:
             differences = {} if key[0] == key[1] else _Compared(self, call, other, shown, structure).differences()
             is_told = differences is not None and len(differences) <= tuning.NAMED
@@ -338,7 +340,7 @@ class _Compared:
         if len(around) == 1 and (name := around.pop()):
             return name
         is_join = word == "+" or word in JOINS
-        values = [self.graph.values[v] for op in ops if is_join for v in self.graph.ops[op].inputs]
+        values = [self.graph.values[v] for op in odd if is_join for v in self.graph.ops[op].inputs]
         homes = {self._function(Item(False, op), least=2) for op in odd}
         home = f"{homes.pop()}." if len(homes) == 1 and "" not in homes else ""
         if any(value.id in self.visible.facts.blank for value in values) or word in _FILLS:

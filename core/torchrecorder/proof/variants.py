@@ -1,0 +1,250 @@
+"""Whether what is said of variants is so: `2 without downsample`, `with 3 blocks, without pool`.
+
+What ran in the call that is drawn, in its order, is what ran in the other one, but for what is named, which is in one
+of them only. Light things next to that come with it, as the norm behind a layer or the sum that takes it in. Settings
+that differ are said where they are drawn. A convolution of single places or channels stands for no other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import combinations, product, takewhile
+from typing import NamedTuple
+
+from torchrecorder.graph.model import Op
+from torchrecorder.proof.coverage import Coverage
+from torchrecorder.proof.facts import Fault
+from torchrecorder.proof.sameness import UNSAID, Sameness
+from torchrecorder.view.model import Box, Node
+
+_SENTENCE = re.compile(r"(?:(\d+) )?(with(?:out)? .*|(.*) computed in .*)")
+_PHRASE = re.compile(r"(with|without) (.*?)(?=, with(?:out)? |$)")
+_SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@"}
+_SUMS = ("add", "sub", "cat", "concat", "stack")
+_WEIGHTS, _HIDING = ("param", "buffer"), ("where", "masked_fill")
+_HEAVY = ("matmul", "bmm", "einsum", "scaled_dot_product_attention")
+_Name = frozenset[str]
+"""Words that all hold for a thing: `aa`, `conv1` of `aa in conv1`."""
+
+
+class _Item(NamedTuple):
+    """A layer of torch's own that ran, or an op outside of those."""
+
+    op: int
+    sign: object
+    words: frozenset[str]
+    is_heavy: bool
+    near: frozenset[int]
+    """What it reads and gives."""
+
+
+class _Sentence(NamedTuple):
+    text: str
+    n: int | None
+    """Of how many calls; None if of all, 0 if of some."""
+    less: Set[_Name]
+    more: Set[_Name]
+    counted: frozenset[tuple[int, str]]
+
+
+class Variants:
+    """Sentences at the nodes and boxes of a View, each held against what ran."""
+
+    def __init__(self, sameness: Sameness) -> None:
+        self.sameness, self.facts, self.graph = sameness, sameness.facts, sameness.graph
+        self._known: dict[int, list[_Item]] = {}
+
+    def faults(self) -> Iterator[Fault]:
+        coverages = self.sameness.coverages
+        insets = dict(zip(self.sameness.lettered, coverages[1:], strict=True))
+        for coverage, again in zip(coverages, self.sameness.again, strict=True):
+            for thing in (*coverage.view.nodes, *coverage.view.boxes):
+                if missing := next(self._between(thing), ""):
+                    words = f"{missing} is in the range of {self._path(thing.calls[0], 0)} and drawn elsewhere"
+                    yield Fault("counts", words, thing.calls)
+                said = [*filter(None, map(_sentence, thing.differs))]
+                if not said or not thing.calls or (isinstance(thing, Box) and thing.period > 1):
+                    continue
+                inset = insets.get(thing.inset) if isinstance(thing, Node) else None
+                here = range(coverage.root, self.facts.end[coverage.root])
+                others = (other for call in thing.calls for other in again.get(call, ()) if other in here)
+                calls = [*{self.graph.calls[call].module: call for call in (*thing.calls, *others)}.values()]
+                ways = [[*self._held(thing, inset, call, said)] for call in calls]
+                for i, sentence in enumerate(said):
+                    least, most = (sum(of(which[i] for which in choices) for choices in ways) for of in (all, any))
+                    n = len(calls) if sentence.n is None else sentence.n
+                    if not all(ways) or not (least <= n <= most or n == 0 < most):
+                        words = f"“{sentence.text}” is not so of {self.graph.calls[thing.calls[0]].module}"
+                        yield Fault("sameness", words, thing.calls)
+
+    def _between(self, thing: Node | Box) -> Iterator[str]:
+        """The paths of layers between those of a node or box, `blocks.2` of `blocks.1–3`, that it does not stand for."""
+        rows = self.graph.calls[min(thing.calls, default=0) : max(thing.calls, default=0)]
+        parts = (thing, *getattr(thing, "parts", ()))
+        drawn = {self.graph.calls[call].module for part in parts for call in part.calls}
+        like = {re.sub(r"\d+", "#", path) for path in drawn if len(drawn) > 1}
+        between = (row for row in rows if re.sub(r"\d+", "#", row.module) in like and row.module not in drawn)
+        yield from (row.module for row in between if self._items(row.id))
+
+    def _held(
+        self, thing: Node | Box, inset: Coverage | None, call: int, said: Sequence[_Sentence]
+    ) -> Iterator[tuple[bool, ...]]:
+        """Choices of the sentences, each of which makes what ran in a call of what is drawn."""
+        here, there = self._items(thing.calls[0] if inset is None else inset.root), self._items(call)
+        for which in product((False, True), repeat=len(said)):
+            told = [sentence for sentence, holds in zip(said, which, strict=True) if holds]
+            less, more = {name for it in told for name in it.less}, {name for it in told for name in it.more}
+            lists = {frozenset((word,)) for it in told for _, word in it.counted}
+            pairs = _aligned(here, there, _loose(here, less | lists), _loose(there, more | lists))
+            if pairs is None or not all(n in self._numbers(call, word) for it in told for n, word in it.counted):
+                continue
+            partners = {i: there[j] for i, j in pairs.items()}, {j: here[i] for i, j in pairs.items()}
+            is_so = _are_gone(here, less - more, partners[0]) and _are_gone(there, more - less, partners[1])
+            kept = [(here[i], it) for i, it in partners[0].items() if not any(name <= it.words for name in lists)]
+            if is_so and all(self._is_told(a, b, thing, inset) for a, b in kept):
+                yield which
+
+    def _is_told(self, here: _Item, there: _Item, thing: Node | Box, inset: Coverage | None) -> bool:
+        """Whether the settings of a layer in which another at its place differs are said where it is drawn."""
+        a, b = (self.sameness.settings(self.graph.ops[item.op].call) for item in (here, there))
+        drawn = [inset.view.nodes[at] for at in inset.nodes.get(here.op, ())] if inset is not None else []
+        for letter in [node.inset for node in drawn]:  # what is in it may be drawn there
+            drawn += [it for inner in self.sameness.view.insets if inner.letter == letter for it in inner.view.nodes]
+        spans = [
+            span for node in (thing, *drawn) for part in (node, *getattr(node, "parts", ())) for span in part.spans
+        ]
+        for name in a.keys() & b.keys() - {""} if isinstance(here.sign, tuple) else ():
+            said = ({*span.values, *UNSAID} for span in spans if span.name == name)
+            if a[name] != b[name] and not any({a[name], b[name]} <= values for values in said):
+                return False
+        return True
+
+    def _numbers(self, call: int, word: str) -> list[int]:
+        """How many entries lists of a name in a call have."""
+        rows = (row for row in self.graph.calls[call + 1 : self.facts.end[call]] if self.facts.ops_of([row.id]))
+        return [*Counter(row.parent for row in rows if word in self._entry(row.id, call)).values()]
+
+    def _items(self, root: int) -> list[_Item]:
+        facts, items, origin = self.facts, dict[object, _Item](), dict[int, int]()
+        for op in map(self.graph.ops.__getitem__, sorted(facts.ops_of([root])) if root not in self._known else ()):
+            is_side = all(facts.is_side[value] for value in op.outputs) or "dropout" in op.name
+            if is_side or facts.is_move(op, self.sameness.itself):
+                moved = [value for value in op.inputs if not facts.is_side[value]] or op.inputs
+                origin.update((value, origin.get(moved[0], moved[0])) for value in op.outputs if moved)
+                continue
+            module, reads = (
+                self.graph.modules.get(self.graph.calls[op.call].module),
+                [origin.get(v, v) for v in op.inputs],
+            )
+            is_leaf = module is not None and module.native and not facts.children[op.call] and op.call != root
+            params = (
+                it for it in map(self.graph.values.__getitem__, reads) if it.kind == "param" and len(it.shape) > 1
+            )
+            sign: object = op.name.strip("_")
+            if is_leaf:
+                own, is_numbered = self.sameness.settings(op.call), re.search(r"\.\d", self._path(op.call, root))
+                is_point = {*own.get("kernel_size", "").strip("()").split(", ")} == {"1"}
+                is_conv = is_numbered and "Conv" in own["class"]
+                sign = own["class"], (own.get("groups") == "depthwise", is_point) if is_conv else ()
+            words, near = frozenset(self._words(op, reads, root)), frozenset((*reads, *op.outputs))
+            item = _Item(op.id, sign, words, op.name in _HEAVY or any(params), near)
+            items.setdefault((is_leaf, op.call if is_leaf else op.id), item)
+        return self._known.setdefault(root, [*items.values()])
+
+    def _words(self, op: Op, reads: Sequence[int], root: int) -> Iterator[str]:
+        """What a reader may call an op by: its name, layers and functions around it, what it reads."""
+        name, graph, frame = op.name.strip("_"), self.graph, op.frame
+        yield from (name, _SIGNS.get(name, name), *self._of_layer(op.call, root))
+        while frame is not None:
+            yield from (graph.frames[frame].short, f"{graph.frames[frame].short}()")
+            frame = graph.frames[frame].parent
+        rows, first = [graph.values[value] for value in reads], min(self.facts.ops_of([op.call]))
+        given = {value: path for row in graph.around(op.call) for path, value in row.inputs.items() if row.id >= root}
+        yield from ((row.name or given.get(row.id, "")).rpartition(".")[2] for row in rows)
+        if name in _SUMS and any(
+            it.kind not in _WEIGHTS and (it.producer is None or it.producer < first) for it in rows
+        ):
+            yield "skip"
+        if name in _HIDING or (name in _SIGNS and any(self.facts.is_side[value] for value in op.inputs)):
+            yield "mask"
+
+    def _of_layer(self, call: int, root: int) -> Iterator[str]:
+        """Classes of layers around what runs in a call, and stretches of its path."""
+        for row in takewhile(lambda row: row.id > root, self.graph.around(call)):
+            cls, parts = self.sameness.settings(row.id)["class"], self._path(row.id, root).split(".")
+            yield from (cls, re.sub(r"[123]d$", "", cls), *self._entry(row.id, root))
+            yield from (".".join(parts[i:j]) for i, j in combinations(range(len(parts) + 1), 2))
+
+    def _entry(self, call: int, root: int) -> set[str]:
+        """`#block` of `blocks.1`, and its class likewise."""
+        name = next((part for part in reversed(self._path(call, root).split(".")) if not part.isdigit()), "")
+        return {f"#{word.rstrip('0123456789').rstrip('s')}" for word in (name, self.sameness.settings(call)["class"])}
+
+    def _path(self, call: int, root: int) -> str:
+        """With a dot in front."""
+        return f".{self.graph.calls[call].module}".removeprefix(f".{self.graph.calls[root].module}")
+
+
+def _sentence(text: str) -> _Sentence | None:
+    if not (match := _SENTENCE.fullmatch(text)) or "inputs of " in text:
+        return None
+    less, more, counted = set[str](), set[str](), set[tuple[int, str]]()
+    less.update([match[3]] if match[3] else ())
+    for how, names in _PHRASE.findall(match[2]):
+        for name in re.split(", | and ", names):
+            new, is_exchange, old = name.removeprefix("another ").partition(" instead of ")
+            if number := re.fullmatch(r"(\d+) (.*?)s?", name):
+                counted.add((int(number[1]), f"#{number[2]}"))
+            elif name.startswith("identity "):
+                less.add(name.removeprefix("identity "))
+            else:
+                more.update([new] if is_exchange or new != name or how == "with" else ())
+                less.update([old] if is_exchange else [new] if new != name or how == "without" else ())
+    things = (frozenset(frozenset(name.split(" in ")) for name in names) for names in (less, more))
+    n = 0 if match[3] else int(match[1]) if match[1] else None
+    return _Sentence(text, n, *things, frozenset(counted))
+
+
+def _are_gone(items: Sequence[_Item], names: Set[_Name], partners: Mapping[int, _Item]) -> bool:
+    """Whether each name is for something that only one of two rows has, and, but for classes, for no layer of both.
+
+    An op of both may be named after what it reads in the one.
+    """
+    for name in names:
+        of_name = [i for i, item in enumerate(items) if name <= item.words]
+        both = {i for i in of_name if i in partners and (name <= partners[i].words or isinstance(items[i].sign, tuple))}
+        is_kept = any(items[i].is_heavy for i in both) and not any(word[:1].isupper() for word in name)
+        if is_kept or len(both) == len(of_name):
+            return False
+    return True
+
+
+def _loose(items: Sequence[_Item], names: Set[_Name]) -> set[int]:
+    """The items that a name is for, and light ones next to them."""
+    loose = {i for i, item in enumerate(items) if any(name <= item.words for name in names)}
+    for _ in range(2):
+        near = frozenset(value for i in loose for value in items[i].near)
+        loose |= {i for i, it in enumerate(items) if not it.is_heavy and not near.isdisjoint(it.near)}
+    return loose
+
+
+def _aligned(here: Sequence[_Item], there: Sequence[_Item], less: set[int], more: set[int]) -> dict[int, int] | None:
+    """Positions of like items of two rows, with the fewest left out that may be; None if others would have to be."""
+    n, m, never = len(here), len(there), 10**6
+    cost = [[never] * (m + 2) for _ in range(n + 2)]
+    cost[n][m] = 0
+    for i, j in product(range(n, -1, -1), range(m, -1, -1)):
+        ways = [cost[i][j], cost[i + 1][j] + 1 if i in less else never, cost[i][j + 1] + 1 if j in more else never]
+        is_like = i < n and j < m and here[i].sign == there[j].sign
+        cost[i][j] = min(*ways, cost[i + 1][j + 1] if is_like else never)
+    pairs, i, j = dict[int, int](), 0, 0
+    while cost[0][0] < never and (i, j) != (n, m):
+        if i < n and j < m and here[i].sign == there[j].sign and cost[i][j] == cost[i + 1][j + 1]:
+            pairs[i], i, j = j, i + 1, j + 1
+        elif i in less and cost[i][j] == cost[i + 1][j] + 1:
+            i += 1
+        else:
+            j += 1
+    return pairs if cost[0][0] < never else None

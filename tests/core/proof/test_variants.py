@@ -1,0 +1,100 @@
+"""What is said of variants is held against what ran: a false sentence is found, and the kinds are drawn apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from tests.core.view.templates.test_words import Excited, Mixer, Past, Residual, Stage, Stages
+from torchrecorder import capture
+from torchrecorder.proof import ProvedViews, faults
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import View, Views
+from torchrecorder.view.templates import words
+
+
+def planned(net: nn.Module) -> Views:
+    torch.manual_seed(0)
+    with torch.no_grad():
+        return Views(capture(net.eval(), (torch.ones(2, 8, 16),)), DrawingOptions())
+
+
+def plain() -> nn.Module:
+    return Stages(Excited(expands=False, squeezes=False), Excited(), Excited())
+
+
+def lied(view: View, said: str) -> View:
+    """The View with another sentence at each node that has one."""
+    return replace(view, nodes=tuple(replace(node, differs=(said,)) if node.differs else node for node in view.nodes))
+
+
+@pytest.mark.parametrize(
+    ("net", "true", "false"),
+    [
+        (
+            plain,
+            "without conv.0 and Squeeze",
+            ["without conv.2, conv.3, ReLU6", "without conv.0", "without Squeeze", "with conv.0 and Squeeze"],
+        ),
+        (lambda: Stages(Stage(2), Stage(4), Stage(4)), "with 2 blocks", ["with 3 blocks", "without enter"]),
+        (
+            lambda: Stages(Residual(more=True), Residual(more=True), Residual()),
+            "without extra",
+            ["without a", "without extra and b", "2 without extra", "without shortcut"],
+        ),
+        (
+            lambda: Stages(Mixer(), Mixer(), Mixer(wide=True)),
+            "with Linear instead of Conv1d",
+            ["with Conv1d instead of Linear", "without mix", "with mix"],
+        ),
+        (
+            lambda: Stages(Past(has_skip=True), Past(has_skip=True), Past(has_skip=False)),
+            "without skip",
+            ["with skip", "without mask", "without b"],
+        ),
+    ],
+    ids=["numbers that move", "a number of layers", "a layer", "an exchange", "a sum"],
+)
+def test_a_false_sentence_is_found(net: Callable[[], nn.Module], true: str, false: list[str]) -> None:
+    view = planned(net()).view()
+    assert {word for node in view.nodes for word in node.differs} == {true}
+    assert not faults(view)
+    assert [text for text in false if not any(text in fault.words for fault in faults(lied(view, text)))] == []
+
+
+def test_a_setting_that_no_span_says_is_found() -> None:
+    class Wide(Excited):
+        def __init__(self, kernel: int, *, squeezes: bool) -> None:
+            super().__init__(squeezes=squeezes)
+            self.conv[1][0] = nn.Conv1d(8, 8, kernel, padding=kernel // 2, groups=8)  # type: ignore[index]
+
+    view = planned(Stages(Wide(5, squeezes=False), Wide(3, squeezes=True), Wide(3, squeezes=True))).view()
+    assert not faults(view)
+    (inset,) = view.insets
+    silent = replace(inset, view=replace(inset.view, nodes=tuple(replace(it, spans=()) for it in inset.view.nodes)))
+    nodes = (replace(it, parts=tuple(replace(part, spans=()) for part in it.parts)) for it in silent.view.nodes)
+    silent = replace(silent, view=replace(silent.view, nodes=tuple(nodes)))
+    assert [fault for fault in faults(replace(view, insets=(silent,))) if "without Squeeze" in fault.words]
+
+
+def test_a_layer_in_a_range_that_stands_elsewhere_is_found() -> None:
+    view = planned(nn.Sequential(*(Excited() for _ in range(4)))).view()
+    first = next(thing for thing in (*view.boxes, *view.nodes) if len(thing.calls) == 4)
+    short = replace(first, calls=(first.calls[0], *first.calls[2:]))
+    things = {short.id: short}
+    boxes = tuple(things.get(it.id, it) if it == first else it for it in view.boxes)
+    nodes = tuple(things.get(it.id, it) if it == first else it for it in view.nodes)
+    found = faults(replace(view, boxes=boxes, nodes=nodes))  # type: ignore[arg-type]
+    assert [fault for fault in found if "1 is in the range of" in fault.words]
+
+
+def test_of_what_is_said_falsely_the_kinds_are_drawn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "_phrase", lambda **by_how: "without conv.2, conv.3, ReLU6")
+    view = ProvedViews(planned(plain())).view()
+    assert view.weakened
+    assert not [word for node in view.nodes for word in node.differs]
+    assert not faults(view)
