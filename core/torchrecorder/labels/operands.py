@@ -58,7 +58,7 @@ class Operands:
         edges, words = self._edges.get(node.id, []), dict[str, None]()
         for op in (self.graph.ops[op] for op in node.ops if self.graph.ops[op].name not in SHAPED_LIKE):
             besides = (op.inputs[i] for i in self._away(node, op, edges))
-            besides = (value for value in besides if self.graph.values[value].kind != "param")
+            besides = (value for value in besides if self.graph.values[origin(self.graph, value)].kind != "param")
             words |= {clean(self.names.of(value, op, self.base(node)), _MAX_NAME): None for value in besides}
         return ", ".join(words) if len(words) <= _MOST and all(words) else ""
 

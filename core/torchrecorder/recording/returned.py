@@ -7,7 +7,7 @@ import inspect
 import linecache
 import textwrap
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from types import CodeType
@@ -33,7 +33,7 @@ def returned(code: CodeType, line: int) -> ast.expr | None:
 def names_of_parts(node: ast.expr | None, module: nn.Module, part: object, path: str = "") -> Iterator[tuple[str, str]]:
     """Paths in the result of a forward with the variable that it returned there, or the layer that it called."""
     if isinstance(node, (ast.Tuple, ast.List)):
-        items = [*part] if type(part) in (tuple, list) else []  # type: ignore[call-overload]
+        items: Sequence[object] = part if type(part) is tuple or type(part) is list else ()
         if len(items) == len(node.elts) and not any(isinstance(inner, ast.Starred) for inner in node.elts):
             for i, (inner, item) in enumerate(zip(node.elts, items, strict=True)):
                 yield from names_of_parts(inner, module, item, f"{path}.{i}".lstrip("."))

@@ -174,27 +174,17 @@ class Often(nn.Module):
 
 def walks(times: int) -> list[int]:
     """How often the tables of a Graph are gone through for the names of all operands, and for their proof."""
-    graph = record(Often(times), TOKENS, LENGTHS)
-    found = []
-    for count in (True, False):
-        graph = replace(graph, ops=Counted(graph.ops), values=Counted(graph.values))
-        view = make_view(graph, DrawingOptions(depth="all", fold=False))
-        assert isinstance(graph.ops, Counted)
-        assert isinstance(graph.values, Counted)
-        graph.ops.walks = graph.values.walks = 0
-        signs = {str(node.id): "× mask" for node in view.nodes if node.op and graph.ops[node.op].name == "mul"}
-        assert len(signs) == times
-        if count:
-            known = Names(graph)
-            assert {
-                known.of(graph.ops[node.op].inputs[1], graph.ops[node.op])
-                for node in view.nodes
-                if str(node.id) in signs
-            } == {"mask"}
-        else:
-            assert [*words.faults(view, "", signs)] == []
-        found += [graph.ops.walks, graph.values.walks]
-    return found
+    known = record(Often(times), TOKENS, LENGTHS)
+    ops, values = Counted(known.ops), Counted(known.values)
+    view = make_view(replace(known, ops=ops, values=values), DrawingOptions(depth="all", fold=False))
+    products = [(node.id, ops[node.op]) for node in view.nodes if node.op is not None and ops[node.op].name == "mul"]
+    assert len(products) == times
+    ops.walks = values.walks = 0
+    names = Names(view.graph)
+    assert {names.of(op.inputs[1], op) for _, op in products} == {"mask"}
+    of_names = [ops.walks, values.walks]
+    assert [*words.faults(view, "", {str(node): "× mask" for node, _ in products})] == []
+    return [*of_names, ops.walks, values.walks]
 
 
 def test_the_names_of_many_operands_take_as_many_walks_as_those_of_few() -> None:
