@@ -60,7 +60,8 @@ class Variants:
         coverages = self.sameness.coverages
         insets = dict(zip(self.sameness.lettered, coverages[1:], strict=True))
         for coverage, again in zip(coverages, self.sameness.again, strict=True):
-            for thing in (*coverage.view.nodes, *coverage.view.boxes):
+            things: tuple[Node | Box, ...] = (*coverage.view.nodes, *coverage.view.boxes)
+            for thing in things:
                 if missing := next(self._between(thing), ""):
                     words = f"{missing} is in the range of {self._path(thing.calls[0], 0)} and drawn elsewhere"
                     yield Fault("counts", words, thing.calls)
@@ -202,9 +203,9 @@ def _sentence(text: str) -> _Sentence | None:
             else:
                 more.update([new] if is_exchange or new != name or how == "with" else ())
                 less.update([old] if is_exchange else [new] if new != name or how == "without" else ())
-    things = (frozenset(frozenset(name.split(" in ")) for name in names) for names in (less, more))
+    gone, come = ({frozenset(name.split(" in ")) for name in names} for names in (less, more))
     n = 0 if match[3] else int(match[1]) if match[1] else None
-    return _Sentence(text, n, *things, frozenset(counted))
+    return _Sentence(text, n, gone, come, frozenset(counted))
 
 
 def _are_gone(items: Sequence[_Item], names: Set[_Name], partners: Mapping[int, _Item]) -> bool:
