@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import combinations, product, takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
@@ -60,7 +60,8 @@ class Variants:
         coverages = self.sameness.coverages
         insets = dict(zip(self.sameness.lettered, coverages[1:], strict=True))
         for coverage, again in zip(coverages, self.sameness.again, strict=True):
-            for thing in (*coverage.view.nodes, *coverage.view.boxes):
+            things: tuple[Node | Box, ...] = (*coverage.view.nodes, *coverage.view.boxes)
+            for thing in things:
                 if missing := next(self._between(thing), ""):
                     words = f"{missing} is in the range of {self._path(thing.calls[0], 0)} and drawn elsewhere"
                     yield Fault("counts", words, thing.calls)
@@ -80,12 +81,12 @@ class Variants:
                         yield Fault("sameness", words, thing.calls)
 
     def _between(self, thing: Node | Box) -> Iterator[str]:
-        """The paths of layers between those of a node or box, `blocks.2` of `blocks.1–3`, that it does not stand for."""
-        rows = self.graph.calls[min(thing.calls, default=0) : max(thing.calls, default=0)]
+        """The layers between those of a thing that are drawn elsewhere: `blocks.2` of `blocks.1–3`."""
         parts = (thing, *getattr(thing, "parts", ()))
         drawn = {self.graph.calls[call].module for part in parts for call in part.calls}
-        like = {re.sub(r"\d+", "#", path) for path in drawn if len(drawn) > 1}
-        between = (row for row in rows if re.sub(r"\d+", "#", row.module) in like and row.module not in drawn)
+        like = {re.sub(r"\d+", "#", path) for path in drawn}
+        rows = self.graph.calls[thing.calls[0] : max(thing.calls)] if len(drawn) > 1 and thing.calls else ()
+        between = (row for row in rows if row.module not in drawn and re.sub(r"\d+", "#", row.module) in like)
         yield from (row.module for row in between if self._items(row.id))
 
     def _held(
@@ -202,9 +203,9 @@ def _sentence(text: str) -> _Sentence | None:
             else:
                 more.update([new] if is_exchange or new != name or how == "with" else ())
                 less.update([old] if is_exchange else [new] if new != name or how == "without" else ())
-    things = (frozenset(frozenset(name.split(" in ")) for name in names) for names in (less, more))
+    gone, come = ({frozenset(name.split(" in ")) for name in names} for names in (less, more))
     n = 0 if match[3] else int(match[1]) if match[1] else None
-    return _Sentence(text, n, *things, frozenset(counted))
+    return _Sentence(text, n, gone, come, frozenset(counted))
 
 
 def _are_gone(items: Sequence[_Item], names: Set[_Name], partners: Mapping[int, _Item]) -> bool:
@@ -232,19 +233,19 @@ def _loose(items: Sequence[_Item], names: Set[_Name]) -> set[int]:
 
 def _aligned(here: Sequence[_Item], there: Sequence[_Item], less: set[int], more: set[int]) -> dict[int, int] | None:
     """Positions of like items of two rows, with the fewest left out that may be; None if others would have to be."""
-    n, m, never = len(here), len(there), 10**6
-    cost = [[never] * (m + 2) for _ in range(n + 2)]
-    cost[n][m] = 0
+    n, m = len(here), len(there)
+    best: dict[tuple[int, int], tuple[int, tuple[Any, ...]]] = {(n, m): (0, ())}
+    """From two positions on how many are left out, and the first pair with those behind it."""
     for i, j in product(range(n, -1, -1), range(m, -1, -1)):
-        ways = [cost[i][j], cost[i + 1][j] + 1 if i in less else never, cost[i][j + 1] + 1 if j in more else never]
-        is_like = i < n and j < m and here[i].sign == there[j].sign
-        cost[i][j] = min(*ways, cost[i + 1][j + 1] if is_like else never)
-    pairs, i, j = dict[int, int](), 0, 0
-    while cost[0][0] < never and (i, j) != (n, m):
-        if i < n and j < m and here[i].sign == there[j].sign and cost[i][j] == cost[i + 1][j + 1]:
-            pairs[i], i, j = j, i + 1, j + 1
-        elif i in less and cost[i][j] == cost[i + 1][j] + 1:
-            i += 1
-        else:
-            j += 1
-    return pairs if cost[0][0] < never else None
+        ways = [best[i, j]] if (i, j) in best else []
+        if i < n and j < m and here[i].sign == there[j].sign and (i + 1, j + 1) in best:
+            ways.append((best[i + 1, j + 1][0], (i, j, best[i + 1, j + 1][1])))
+        out = [at for at, is_free in (((i + 1, j), i in less), ((i, j + 1), j in more)) if is_free and at in best]
+        ways += [(best[at][0] + 1, best[at][1]) for at in out]
+        if ways:
+            best[i, j] = min(ways, key=lambda way: way[0])
+    pairs, rest = dict[int, int](), best.get((0, 0), (0, ()))[1]
+    while rest:
+        i, j, rest = rest
+        pairs[i] = j
+    return pairs if (0, 0) in best else None

@@ -129,8 +129,8 @@ class _Compared:
             if self.visible.facts.kinds.layers.keys() >= {a, b}:  # its settings are said, and no padding
                 continue
             pairs = [pair for pair in self.places.children(a, b) if self._gone.isdisjoint(pair)]
-            both = self.tree.children[a], self.tree.children[b]
-            known = {self._structure[call] for call in both[1]} if len(both[0]) < len(both[1]) else set()
+            entries = self.tree.children[b] if len(self.tree.children[a]) < len(self.tree.children[b]) else ()
+            known = {self._structure[call] for call in entries}
             for x, y in pairs:
                 if self._structure[x] in known and self._path(x, a).rpartition(".")[2].isdigit():
                     continue  # it is another entry of the longer list

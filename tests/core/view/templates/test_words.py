@@ -215,7 +215,7 @@ class Past(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.b(self.a(x).sin())
-        return y if self.past is None else y + self.past(x)
+        return y if self.past is None else y + self.past(x)  # type: ignore[no-any-return]
 
 
 class Branches(nn.Module):
@@ -227,7 +227,7 @@ class Branches(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.a(x).sin() + self.b(x).cos()
-        return y if self.norm is None else y + self.norm(x)
+        return y if self.norm is None else y + self.norm(x)  # type: ignore[no-any-return]
 
 
 class Scaled(nn.Module):
@@ -239,7 +239,7 @@ class Scaled(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.a(x).sin()
-        return self.b(y if self.scale is None else y * self.scale)
+        return self.b(y if self.scale is None else y * self.scale)  # type: ignore[no-any-return]
 
 
 class Gated(nn.Module):
@@ -251,7 +251,7 @@ class Gated(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.a(x).sin()
-        return self.b(y * y / 2 if self.is_squared else y)
+        return self.b(y * y / 2 if self.is_squared else y)  # type: ignore[no-any-return]
 
 
 class Pair(nn.Module):
