@@ -127,3 +127,23 @@ def test_two_parts_on_the_line_of_one_are_a_fault() -> None:
     two = "[..., 10:20], [..., 24:]"
     edges = tuple(replace(edge, part=two) if (edge.tail, edge.head) == line else edge for edge in view.edges)
     assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
+
+
+class CutTwice(nn.Module):
+    """A step that takes the first of what is left of a tensor without its first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.few, self.all = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        out: Tensor = self.few(x[:, 1:][:, :2]) * self.all(x).sum(1, keepdim=True)
+        return out
+
+
+def test_a_part_of_a_part_is_said_as_two_indices() -> None:
+    """The proof read the space between them as a third."""
+    view = make_view(capture(CutTwice(), (torch.zeros(2, 6, 8),)), DrawingOptions())
+    assert said(view) == {"enter > few: [:, 1:] [:, :2]"}
+    assert faults(view) == ()
