@@ -34,7 +34,7 @@ from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
 from torchrecorder.view.differences import INDEX, values_of
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
-from torchrecorder.view.op_families import DROPOUTS, WEIGHTED
+from torchrecorder.view.op_families import DROPOUTS, SHAPING, WEIGHTED
 from torchrecorder.view.settings import is_range
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
@@ -210,8 +210,8 @@ class Labels:
         for op in self.graph.ops:
             weight = values[op.inputs[1]] if plain(op.name) in WEIGHTED and len(op.inputs) > 1 else None
             while weight is not None and weight.producer is not None:  # `enc.weight.t()`
-                inputs = self.graph.ops[weight.producer].inputs
-                weight = values[inputs[0]] if len(inputs) == 1 else None
+                made = self.graph.ops[weight.producer]  # a state of `weight.new(…)` is none
+                weight = values[made.inputs[0]] if made.name in SHAPING else None
             path = (weight.name or "").rpartition(".")[0] if weight is not None and weight.kind == "param" else ""
             home = self.graph.modules.get(self.graph.calls[op.call].module)
             if path and path in called and home is not None and path not in (home.fqn, *home.aliases):

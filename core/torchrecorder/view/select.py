@@ -55,7 +55,7 @@ class Views:
         self.options = options
         self.visible = Visibility(self.graph, options, contract=contract, marks=marks)
         self.max_depth = self.visible.max_depth
-        self._fewer = self._n_opened = 0
+        self._fewer, self._has_opened = 0, False
 
     def view(self, *, beside: bool = True) -> View:
         """As `make_view`; without insets if nothing can stand beside the picture."""
@@ -71,9 +71,9 @@ class Views:
         return self.visible.weaken(calls)
 
     def open_fewer(self) -> bool:
-        """Leave closed from now on what the view opened last; False if it opened nothing of its own accord."""
-        self._fewer += bool(self._n_opened)
-        return bool(self._n_opened)
+        """Give way from now on with what the view opened last; False if it opened nothing of its own accord."""
+        self._fewer += self._has_opened
+        return self._has_opened
 
     def plainer(self) -> Views | None:
         """The views without folds, then without contraction, where each call and op is drawn for itself; then none."""
@@ -141,15 +141,15 @@ class Views:
         """The view that opens most of what is the model's own, with arithmetic op by op as far as there is room."""
         usual = Choice(self._interiors, call, beside=beside)
         view, chosen = usual.view(), usual
-        if usual.hides_own or view_size(view) > tuning.WHOLE:
+        if usual.hides_own or view_size(view) > (tuning.AUTO_NODES if usual.opened else tuning.WHOLE):
             tight = self._choice(call, "tight", beside=beside)
             folded = tight.view()
             if tight.score >= usual.score and (view_size(folded) <= tuning.WHOLE or view_size(view) > tuning.WHOLE):
                 view, chosen = folded, tight
+        is_left = chosen.give_way(fewer)
         if call == self.visible.root:
-            self._n_opened = len(chosen.opened) - fewer
+            self._has_opened = is_left
         if fewer:
-            chosen.close(fewer)
             return chosen.view()
         nodes = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
         n_more = sum(len(node.ops) - 1 for node in nodes if node.kind == "function" and node.op is not None)
@@ -159,8 +159,7 @@ class Views:
         return view
 
     def _choice(self, call: int, folding: Folding, *, beside: bool) -> Choice:
-        limit = tuning.WHOLE if folding == "tight" else tuning.AUTO_NODES
-        return Choice(Interiors(self.visible, folding, self._interiors.kinds), call, beside=beside, limit=limit)
+        return Choice(Interiors(self.visible, folding, self._interiors.kinds), call, beside=beside)
 
     def _uniform(self) -> View:
         """The deepest view that shows few enough nodes; where none does, one with gaps."""

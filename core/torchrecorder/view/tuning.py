@@ -10,9 +10,9 @@ from __future__ import annotations
 # How much a picture shows.
 
 AUTO_NODES = 40
-"""Nodes that a view of automatic depth shows at most. Whisper at 30, HiFi-GAN at 55."""
+"""Nodes that a view of automatic depth shows, unless it opens much of a model. Whisper at 30, HiFi-GAN at 55."""
 WHOLE = 50
-"""Nodes that it shows at most if nothing is opened: beyond it, its middle is left out."""
+"""Nodes that it shows at most; if nothing is opened and there are more, its middle is left out."""
 MANY_NODES = 300
 """Nodes above which a note says that a picture is hard to read."""
 MAX_ASKED = 500
@@ -64,16 +64,18 @@ LightGCN, if it is beside none."""
 
 # What is opened.
 
-ROOM = 18
+ROOM = 19
 """Nodes of a picture up to which whatever tells something is opened."""
 ROOM_OF_ALL = 100
 """Nodes that it may have besides, times the score of what is opened, a share of the model: a fifth fills a picture up
 to `AUTO_NODES`."""
+BEYOND = 5
+"""Nodes that it may have beyond `AUTO_NODES`, times the score: SPADE and AHNet's layers missed it by one or two."""
 OWN = 2.0
 """Factor on the score of a layer whose class is defined where the model's is: it is what the model is named for, and
 blocks of a library, encoders and heads are known."""
 LEAST_SHARE = 0.1
-"""Share of the model that a layer of its own code with products of matrices and `FULL_INFORMATION` counts as at least:
+"""Share of the model that a layer of its package with products of matrices counts as at least, if it tells enough:
 attention and quantizers are what a model is known for, and have few parameters. HRNet and x-transformers' decoder."""
 LARGE_KIND = 0.1
 """Share of the model above which a layer is also worth what its own layers tell. AutoencoderKL at 0.3; none lower."""
@@ -83,7 +85,8 @@ AT_SEVERAL_PLACES = 1.3
 """Factor on the score of a layer that stands at several nodes: it explains each of them. AutoencoderKL at 1, DiT at
 2."""
 LEAST_INFORMATION = 2
-"""Different things, and joins twice, that an inside tells at least. DeepSpeech at 1, SimpleViT at 3."""
+"""Different things, and joins twice, that an inside tells at least; one less of the model's own in the overview.
+DeepSpeech at 1, SimpleViT at 3."""
 FULL_INFORMATION = 4
 """Different things, and joins twice, with which an inside tells enough for its whole share to count. YOLOS at 2,
 AutoencoderKL at 8."""

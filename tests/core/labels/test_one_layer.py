@@ -249,3 +249,18 @@ def test_a_weight_of_another_layer_is_said() -> None:
         "head | Linear 32→32 · weight of encoder",
         "linear | 32→32 · weight of encoder",
     ]
+
+
+class Stated(nn.Module):
+    """A recurrent cell whose first state is made like a weight of another layer, with none of its numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.cell = nn.Linear(8, 8), nn.GRUCell(8, 8)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.cell(self.enter(x), self.enter.weight.new(len(x), 8).zero_())
+
+
+def test_a_state_that_is_made_like_a_weight_is_none() -> None:
+    assert said(record(Stated(), torch.randn(2, 8)))[-1][0] == "cell | GRUCell 8→8"

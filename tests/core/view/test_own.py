@@ -91,7 +91,7 @@ def test_a_patch_of_several_ends_is_cut_into_what_leads_to_each() -> None:
 
 
 @pytest.mark.parametrize(("share", "is_open"), [(700, True), (100, False)])
-def test_a_picture_in_which_less_than_half_is_open_may_be_larger(share: int, *, is_open: bool) -> None:
+def test_a_picture_may_be_larger_for_what_is_much_of_the_model(share: int, *, is_open: bool) -> None:
     net = Net(params=1000)
     x = net.input("x", 1, 8)
     for i in range(14):
@@ -104,6 +104,76 @@ def test_a_picture_in_which_less_than_half_is_open_may_be_larger(share: int, *, 
     view = proved(net.graph(x))
     assert len(view.nodes) <= WHOLE
     assert (len(view.nodes) > AUTO_NODES, "core.a" in shown(view)) == (is_open, is_open)
+
+
+class Codes(nn.Module):
+    """The entry of a table that is nearest to each vector."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(2, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        far = x.square().sum(-1, keepdim=True) - 2 * x @ self.table.weight.T
+        return x + (self.table(far.argmin(-1)) - x).tanh()
+
+
+class Stem(nn.Module):
+    """Layers that differ in sizes alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 4), nn.Linear(4, 5), nn.Linear(5, 8))
+
+    def forward(self, x: Tensor) -> Any:
+        return self.layers(x)
+
+
+class Long(nn.Module):
+    """A part among many others."""
+
+    def __init__(self, part: nn.Module, n: int) -> None:
+        super().__init__()
+        for name in "abcdefghijkl"[:n]:
+            setattr(self, f"{name}_first", nn.Linear(8, 8))
+            setattr(self, f"{name}_second", nn.LayerNorm(8))
+        self.part = part
+
+    def forward(self, x: Tensor) -> Any:
+        for i, layer in enumerate([*self.children()][:-1]):
+            x = layer(x.roll(i, 1))
+        return self.part(x.roll(1, 1))
+
+
+def around_part(part: nn.Module, n: int, home: str = "") -> View:
+    graph = capture(Long(part, n), torch.randn(2, 6, 8))
+    row = graph.modules["part"]
+    own = replace(row, cls=f"{home}.{type(part).__name__}") if home else row
+    return proved(replace(graph, modules={**graph.modules, "part": own}))
+
+
+@pytest.mark.parametrize(("home", "is_open"), [("tests.layers", True), ("other.layers", False)])
+def test_what_computes_products_is_opened_if_it_is_of_the_models_package(home: str, *, is_open: bool) -> None:
+    assert ("part" in boxes(around_part(Codes(), 4, home))) == is_open
+
+
+def test_a_chain_of_the_models_own_in_the_overview_is_opened() -> None:
+    assert "part" in boxes(around_part(Stem(), 2))
+
+
+def test_what_is_one_node_when_it_is_opened_has_no_box() -> None:
+    view = around_part(Stem(), 4)
+    assert boxes(view) == [""]
+    assert [node.repeat for node in view.nodes if node.kind == "call"][-1] == 3
+
+
+def test_what_makes_a_picture_wide_is_opened_beside_it_and_then_closed() -> None:
+    views, seen = Views(capture(Long(Stem(), 2), torch.randn(2, 6, 8))), [0] * 0
+    for _ in range(3):
+        view = views.view()
+        seen += [len(boxes(view)), len(view.insets)]
+        can_give_way = views.open_fewer()
+    assert (seen, can_give_way) == ([2, 0, 1, 1, 1, 0], False)
 
 
 class Scaled(nn.Module):

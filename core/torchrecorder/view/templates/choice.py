@@ -33,38 +33,43 @@ def view_size(view: View) -> int:
 
 
 class Choice:
-    def __init__(self, interiors: Interiors, root: int, *, beside: bool = True, limit: int = tuning.AUTO_NODES) -> None:
+    def __init__(self, interiors: Interiors, root: int, *, beside: bool = True) -> None:
         self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
         self.beside = beside
         """Whether layers are opened beside the picture, too."""
-        self._most: dict[int, int] = {}
+        self._most: dict[int, float] = {}
         """By kind the nodes that the picture may have at most if it is the last that was opened."""
         file = interiors.graph.modules[""].cls.rpartition(".")[0]
         self._home = file.rpartition(".")[0] or file
+        self._package = file.partition(".")[0]
         self.opened: dict[int, Interior] = {}
         self.closed: list[int] = []
         """Kinds that would tell something, if there was room."""
         self._scores: dict[int, float] = {}
+        self._apart: set[int] = set()
+        """Kinds that are not to be opened in place, where the picture would be too wide."""
         self.hides_own = False
         """Whether a layer of the model's own is closed for want of room."""
         while (best := max(self._scored(), key=lambda scored: scored[0], default=None)) is not None:
             score, kind, interior, is_own = best
             wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_own else 1)
-            share, *others = (interiors.share(self.kinds.members[each]) for each in (kind, *self.opened))
-            # it is much of the model, and less than half of that is open
-            is_shut = share > tuning.LARGE_LIST and sum(others) < tuning.MOST
-            most = limit if is_own and is_shut else tuning.AUTO_NODES
-            if self._count() + len(interior.nodes) - 1 > min(most, wanted):
-                self.closed.append(kind)
+            most = min(tuning.AUTO_NODES + score * tuning.BEYOND, tuning.WHOLE)
+            self.opened[kind], self._scores[kind], self._most[kind] = interior, score, most
+            if self._count() > min(most, wanted):
+                self.closed.append(self.opened.popitem()[0])
                 self.hides_own |= self._weight(interior.call) > 1
-            else:
-                self.opened[kind], self._scores[kind] = interior, score
-                self._most[kind] = most
 
-    def close(self, n: int) -> None:
-        """Close again what was opened last."""
-        for _ in range(min(n, len(self.opened))):
-            self.closed.append(self.opened.popitem()[0])
+    def give_way(self, n: int) -> bool:
+        """Show beside the picture what was opened last in place, and close it again; False if nothing is left."""
+        for _ in range(n):
+            if not self.opened:
+                return False
+            kind = [*self.opened][-1]
+            if self.beside and kind in map(self.kinds.of.__getitem__, self._places()[0]):
+                self._apart.add(kind)
+            else:
+                self.closed.append(self.opened.popitem()[0])
+        return bool(self.opened)
 
     @property
     def score(self) -> float:
@@ -114,13 +119,15 @@ class Choice:
                 continue
             share = self.interiors.share([*self.kinds.members[kind], *self._elsewhere(calls)])
             information, weight = self._information(interior, share), self._weight(interior.call)
-            has_idea = information >= tuning.FULL_INFORMATION and self.interiors.flops[interior.call]
-            if has_idea and self._is_own(interior.call):
+            is_first = self._is_own(interior.call) and not level[kind]
+            enough = tuning.LEAST_INFORMATION if is_first else tuning.FULL_INFORMATION
+            has_products = self.interiors.flops[interior.call] and self._is_own(interior.call, self._package)
+            if information >= enough and has_products:
                 share = max(share, tuning.LEAST_SHARE)
-            if information >= tuning.LEAST_INFORMATION or (is_small and share > tuning.MOST):
+            if information >= tuning.LEAST_INFORMATION - is_first or (is_small and share > tuning.MOST):
                 score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
                 score *= (tuning.AT_SEVERAL_PLACES if len(of_kind) > 1 else 1) * weight
-                yield score, kind, interior, not level[kind] and weight > 1
+                yield score, kind, interior, is_first and weight > 0
 
     def _elsewhere(self, calls: Sequence[int]) -> Iterator[int]:
         """What stands at the places of calls in the repeats of the layer around them, of whatever kind it is."""
@@ -146,10 +153,10 @@ class Choice:
             return 0.0
         return tuning.OWN if self._is_own(call) else 1.0
 
-    def _is_own(self, call: int) -> bool:
+    def _is_own(self, call: int, home: str = "") -> bool:
         """Whether a layer is of the model's own code: its class is defined in the folder that the model's is."""
         module = self.interiors.tree.module(call)
-        return module is not None and not module.native and module.cls.startswith(f"{self._home}.")
+        return module is not None and not module.native and module.cls.startswith(f"{home or self._home}.")
 
     def richest(self, calls: list[int]) -> Interior:
         """The interior of the call that shows most: of the model of its kind, if it is among them."""
@@ -190,6 +197,7 @@ class Choice:
                 is_first = self.opened[kind].call == node.calls[0]
                 # one of those that take turns is drawn for calls that are not at its node
                 is_alone = uses[kind] == 1 and node.box == 0 and node.repetition == "series"
+                is_alone &= kind not in self._apart
                 # in a box ×N the proof asks for what goes from one to the next; an inset shows one of them
                 is_alone &= len(node.calls) == 1 or self.interiors.visible.strict.isdisjoint(node.calls)
                 if is_alone and is_first:

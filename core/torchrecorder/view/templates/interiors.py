@@ -20,6 +20,7 @@ from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import State, Visibility
 from torchrecorder.view.simplified import simplified
+from torchrecorder.view.simplified.merged import merge_single_boxes
 from torchrecorder.view.simplified.patches import Folding
 from torchrecorder.view.templates.kinds import Kinds
 from torchrecorder.view.templates.series import fold_series, fold_turns, series_with_outputs
@@ -79,9 +80,11 @@ class Interiors:
         if giving := series_with_outputs(draft, self.kinds):
             boxes = {**boxes, **giving}
             draft = self._planned(call, states, boxes)
-        draft = simplified(draft, self.visible, self.visible.asked | {self.visible.root, *boxes}, self._folding)
+        asked = self.visible.asked | {self.visible.root}
+        draft = simplified(draft, self.visible, asked | {*boxes}, self._folding)
         fold_series(draft, self.kinds)
         fold_turns(draft, self.kinds)
+        merge_single_boxes(draft, asked | {call})
         return draft.view(1)
 
     def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> Draft:
@@ -122,9 +125,8 @@ class Interiors:
         sign = tuple((sort, node.repeat, node.repetition, inner) for node, sort, inner in drawn), wires
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
         information = len({*sorts}) + 2 * n_joins - 1
-        classes = {self.tree.cls(node.calls[0]) if node.calls else "" for node in nodes}
         inside = {wire for wire in wires if wire[0] is not None}
-        is_chain = len(nodes) > 2 and len(classes) > 1 and inside == {*pairwise(range(len(nodes)))}
+        is_chain = len(nodes) > 2 and inside == {*pairwise(range(len(nodes)))}
         return Interior(call, view, nodes, n_outputs, information, is_chain, sign)
 
     def _sort(self, node: Node) -> object:
