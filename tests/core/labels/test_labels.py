@@ -77,7 +77,8 @@ def test_parameters_are_those_of_each_only_if_no_box_around_stands_for_others() 
             self.conv = nn.Conv1d(n, n, 1)
 
         def forward(self, x: Tensor) -> Tensor:
-            return x + self.conv(x).sin()
+            summed: Tensor = x + self.conv(x).sin()
+            return summed
 
     class Stage(nn.Module):
         def __init__(self, n: int) -> None:
@@ -86,7 +87,8 @@ def test_parameters_are_those_of_each_only_if_no_box_around_stands_for_others() 
             self.units = nn.Sequential(Unit(n), Unit(n), Unit(n))
 
         def forward(self, x: Tensor) -> Tensor:
-            return self.units(self.up(x).cos())
+            made: Tensor = self.units(self.up(x).cos())
+            return made
 
     graph = capture(nn.Sequential(Stage(8), Stage(4), Stage(2)), (torch.ones(1, 16, 4),))
     assert titles(graph)[1:] == ["Stage ×3 · 644 params", "units · Unit ×3"]
