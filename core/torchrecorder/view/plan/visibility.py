@@ -278,7 +278,7 @@ def _put_together(graph: Graph) -> Iterator[tuple[int, int | None]]:
 
 
 def _rows(graph: Graph) -> Iterator[tuple[int, int]]:
-    """Ops that take one of several rows of a tensor, with the tensor; a column of numbers is no row."""
+    """Ops that take one of several rows of a tensor, with the tensor. Columns of numbers stay nodes."""
     taken: dict[tuple[int, str], list[Op]] = {}
     for op in graph.ops:
         index = op.attrs.get("1", "") if op.name == "getitem" and len(op.inputs) == len(op.outputs) == 1 else ""
