@@ -147,24 +147,3 @@ def test_a_part_of_a_part_is_said_as_two_indices() -> None:
     view = make_view(capture(CutTwice(), (torch.zeros(2, 6, 8),)), DrawingOptions())
     assert said(view) == {"enter > few: [:, 1:] [:, :2]"}
     assert faults(view) == ()
-
-
-def rows(*taken: int) -> View:
-    """A net in which a layer reads each of some rows of one tensor."""
-    net = Net("Net")
-    x = net.layer("stem", "Linear", net.input("x", 1, 8, 6))
-    read = []
-    for i, at in enumerate(taken):
-        part = net.op("getitem", x, shape=(1, 6), attrs={"1": f"(:, {at}, :)"})
-        read.append(net.layer(f"l{i}", f"Linear{i}", part))
-    return make_view(net.graph(net.op("cat", *read, x)), DrawingOptions())
-
-
-def test_rows_of_one_tensor_are_said_by_lines() -> None:
-    view = rows(0, 3)
-    assert said(view) == {"stem > l0: [:, 0, :]", "stem > l1: [:, 3, :]"}
-    assert faults(view) == ()
-
-
-def test_the_only_row_that_is_taken_is_drawn() -> None:
-    assert "getitem" in {name(view, node) for view in [rows(0)] for node in view.nodes}

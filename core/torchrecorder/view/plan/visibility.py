@@ -29,8 +29,6 @@ _ALL_OF_IT = re.compile(r"\(?(\s*(None|\.\.\.|0?:)\s*,?)+\)?")
 _OF_AXIS = r"(\.\.\.|(-?\d+)?:(-?\d+)?)"
 _STRETCH = re.compile(rf"\(?{_OF_AXIS}(, {_OF_AXIS})*\)?")
 """An index that takes a stretch of each axis: `1:`, `(:, :-1)`."""
-_ROW = re.compile(r"\(:(, (:|-?\d+))+\)")
-"""An index that takes all of an axis or one place on it: `(:, 0, :)`."""
 
 
 _ZERO, _ONE = ("0", "0.0"), ("1", "1.0")
@@ -60,7 +58,7 @@ class Visibility:
         self.handed = [None if op.call in seen else _handed_on(graph, op, is_all) for op in graph.ops]
         self.contracted = [value is not None for value in self.handed]
         """For each op the same by what it does alone, wherever its data come from."""
-        for op, value in (*_put_together(graph), *_rows(graph)) if contract and not is_all else ():
+        for op, value in _put_together(graph) if contract and not is_all else ():
             self.handed[op] = value
         """For each op the value whose data it only gives another shape, type or place; None if it is a node."""
         self.atomic = [self._is_atomic(call) for call in range(len(graph.calls))]
@@ -275,18 +273,6 @@ def _put_together(graph: Graph) -> Iterator[tuple[int, int | None]]:
                 yield op.id, source
             else:
                 yield from ((piece.id, None) for piece in pieces)
-
-
-def _rows(graph: Graph) -> Iterator[tuple[int, int]]:
-    """Ops that take one of several rows of a tensor, with the tensor; a column of numbers is no row."""
-    taken: dict[tuple[int, str], list[Op]] = {}
-    for op in graph.ops:
-        index = op.attrs.get("1", "") if op.name == "getitem" and len(op.inputs) == len(op.outputs) == 1 else ""
-        if _ROW.fullmatch(index) and len(graph.values[op.outputs[0]].shape) > 1:
-            taken.setdefault((op.inputs[0], _NUMBER.sub("#", index)), []).append(op)
-    for ops in taken.values():
-        if len({op.attrs["1"] for op in ops}) > 1:
-            yield from ((op.id, op.inputs[0]) for op in ops)
 
 
 def _changes_nothing(op: Op) -> bool:
