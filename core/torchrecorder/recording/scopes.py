@@ -269,7 +269,7 @@ class Scopes:
         Args:
             frame: Where to begin.
             reads: Whether it is an operation that reads tensors, which the bookkeeping of a checkpoint does not; None
-                if it is no operation.
+                for a module.
         """
         top = self.stack[-1]
         source: str | None = None
