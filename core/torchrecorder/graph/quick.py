@@ -46,16 +46,20 @@ def looking_seldom() -> Iterator[None]:
 def quick(cls: Callable[_P, _T]) -> Callable[_P, _T]:
     """A constructor for a frozen dataclass with slots, in a fifth of its time."""
     frozen: Any = cls
-    fields = [
-        (item.name, item.type, dataclasses.field(default=item.default, default_factory=item.default_factory))
-        for item in dataclasses.fields(frozen)
-    ]
-    thawed = dataclasses.make_dataclass(frozen.__name__, fields, slots=True)
-
-    def make(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        made: Any = thawed(*args, **kwargs)
-        made.__class__ = frozen
-        result: _T = made
-        return result
-
+    fields = dataclasses.fields(frozen)
+    thawed = dataclasses.make_dataclass(frozen.__name__, [(item.name, item.type) for item in fields], slots=True)
+    names: dict[str, Any] = {"new": object.__new__, "thawed": thawed, "frozen": frozen}
+    arguments, lines = [], ["made = new(thawed)"]
+    for item in fields:  # one function without a call inside, as dataclasses writes them
+        name, value = item.name, item.name
+        if item.default_factory is not dataclasses.MISSING:
+            names[f"_{name}"], value = item.default_factory, f"_{name}() if {name} is None else {name}"
+            name = f"{name}=None"
+        elif item.default is not dataclasses.MISSING:
+            names[f"_{name}"], name = item.default, f"{name}=_{name}"
+        arguments.append(name)
+        lines.append(f"made.{item.name} = {value}")
+    body = "\n ".join((*lines, "made.__class__ = frozen", "return made"))
+    exec(f"def make({', '.join(arguments)}):\n {body}", names)
+    make: Callable[_P, _T] = names["make"]
     return make

@@ -8,6 +8,7 @@ size that the model's code asks for is a `BatchSize`, so that it is known again 
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,7 @@ from torchrecorder.recording.values import Values, running_transform
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
 
+_meta_of = operator.attrgetter("meta")
 _COUNTS = {"__len__", "numel", "nelement", "stride", "nbytes", "tolist", "item", "numpy", "__array__"}
 ABOUT_SIZES = {*_COUNTS, "size", "__get__"}
 """Functions whose answers may be plain numbers that depend on sizes; shapes, or other attributes."""
@@ -161,16 +163,13 @@ class BatchAxes:
         """Nothing is known of these."""
         self._known.update(dict.fromkeys(values, UNSURE))
 
-    def called(self, func: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]) -> object:
-        """The result of a function of torch's, which sees plain numbers in place of sizes of the batch.
-
-        It looks long at an int of another class.
-        """
+    def plain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """Arguments with plain numbers in place of sizes of the batch: torch looks long at an int of another class."""
         if not NO_SIZES.issuperset(map(type, args)):
             args = [item if type(item) in NO_SIZES else mapped(item, int.__index__) for item in args]
         if not NO_SIZES.issuperset(map(type, kwargs.values())):
             kwargs = {name: mapped(item, int.__index__) for name, item in kwargs.items()}
-        return func(*args, **kwargs)
+        return args, kwargs
 
     def learn(self, value: int, axes: Axes) -> None:
         """Keep where the batch is in a value."""
@@ -205,8 +204,8 @@ class BatchAxes:
         if is_wrapped:
             self.unsure(made_as)
             return
-        rows = values.rows
-        key = (name, *map(id, axes), *[id(rows[value].meta) for value in (*read, *made_as)])
+        rows = map(values.rows.__getitem__, (*read, *made_as))
+        key = (name, *map(id, axes), *map(id, map(_meta_of, rows)))
         are_multiples = [size.origin is origin and size.is_multiple for size in sizes] if sizes else ()
         if not rule.is_of_shapes:
             key = (*key, origin.has_leaked, *attrs, *attrs.values(), *are_multiples)

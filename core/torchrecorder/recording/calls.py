@@ -18,12 +18,11 @@ from torchrecorder.errors import chain, shown_text, text_of
 from torchrecorder.graph.model import Failure
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.modules import Signatures
-from torchrecorder.recording.ops import OpLog
+from torchrecorder.recording.ops import OpLog, unseen
 from torchrecorder.recording.returned import names_of_parts, returned
 from torchrecorder.recording.scopes import RunningCall, Scopes
 from torchrecorder.recording.scripted import announced, layer, script_note
 from torchrecorder.recording.values import Values
-from torchrecorder.running import torch_private
 from torchrecorder.running.facts import class_of, is_native
 from torchrecorder.running.handles import all_modules_watched, replaced
 from torchrecorder.running.nested import map_tensors, named_tensors
@@ -167,7 +166,7 @@ class Calls:
             return None
         if running is self._root:
             self._scopes.stack.append(running)
-        with torch_private.without_torch_function():
+        with unseen():
             return self._end(running, module, args, *rest)
 
     def _begins(self, path: str, names: Sequence[str], inputs: Sequence[Tensor]) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from torchrecorder.recording.isolation.journal import Journal
-from torchrecorder.recording.kernels import Kernel, with_tensors
+from torchrecorder.recording.kernels import with_tensors
 from torchrecorder.recording.machine.devices import MOVES, Devices
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.values import Values
@@ -64,30 +64,17 @@ _fake_modes: tuple[Any, Any, Any] = torch_private.FAKE_MODES.get() or (lambda: 0
 _depth, _take_off, _put_on = _fake_modes
 
 
-def _called(
-    kernel: Kernel,
-    func: Callable[..., object],
-    types: Sequence[type],
-    args: Sequence[object],
-    kwargs: Mapping[str, object],
+def _faked(
+    mode: Any, func: Callable[..., object], types: Sequence[type], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> object:
-    """The result of a kernel. A fake mode, if alone below, is asked without the way through C and wrappers.
+    """The result of a kernel by a fake mode that is alone below, without the way through C and wrappers.
 
     That way costs a fifth of a kernel on fake tensors, and a forward that is not recorded goes it once.
     """
-    if kernel.is_torchs and _depth() == 1 and (mode := _take_off()) is not None:
-        try:
-            out = mode.dispatch(func, types, args, kwargs)
-        finally:
-            _put_on(mode)
-        if out is not NotImplemented:
-            return out
     try:
-        return func(*args, **kwargs)
-    except RuntimeError:
-        if (tensors := with_tensors(func, args)) is None:
-            raise
-        return func(*tensors, **kwargs)
+        return mode.dispatch(func, types, args, kwargs)
+    finally:
+        _put_on(mode)
 
 
 class KernelMode(_DispatchMode):  # type: ignore[misc]
@@ -137,7 +124,16 @@ class KernelMode(_DispatchMode):  # type: ignore[misc]
         kernel = log.kernels.get(id(func)) or log.facts(func)
         if kernel.writes or kernel.updates:
             log.before_write(kernel, args, kwargs)
-        out = _called(kernel, func, types, args, kwargs)
+        out: object = NotImplemented
+        if kernel.is_torchs and _depth() == 1 and (mode := _take_off()) is not None:
+            out = _faked(mode, func, types, args, kwargs)
+        if out is NotImplemented:
+            try:
+                out = func(*args, **kwargs)
+            except RuntimeError:
+                if (tensors := with_tensors(func, args)) is None:
+                    raise
+                out = func(*tensors, **kwargs)
         log.kernel(kernel, args, kwargs, out)
         return out
 

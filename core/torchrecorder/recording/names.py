@@ -165,7 +165,7 @@ def attributes(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str
         kind = type(arg)
         if kind is Tensor or kind is nn.Parameter:  # most are, and this runs for every operation
             continue
-        if kind in _SIMPLE:
+        if kind in _SIMPLE or (kind is tuple and 0 < len(arg) <= _ITEMS and _SIMPLE.issuperset(map(type, arg))):  # type: ignore[arg-type,call-overload]
             texts[str(name)] = repr(arg)[:_CHARACTERS]
         elif not issubclass(kind, Tensor):
             items = [*native_items(arg)] if issubclass(kind, (list, tuple)) else []

@@ -52,7 +52,7 @@ _depth: Callable[[], int] = (torch_private.FAKE_MODES.get() or (lambda: 0,))[0]
 _BACKWARD: tuple[Any, ...] = Tensor.backward, torch.autograd.backward
 _NO_NUMBER = "?"
 """A number that is not known, in text: what a forward prints or raises with it counts, not the number."""
-_unseen: type[AbstractContextManager[object]] = torch_private.NO_TORCH_FUNCTION.get() or contextlib.nullcontext
+unseen: type[AbstractContextManager[object]] = torch_private.NO_TORCH_FUNCTION.get() or contextlib.nullcontext
 """In this, a tensor of a class of the user's own does not see what it is asked, which it may refuse."""
 
 
@@ -106,19 +106,20 @@ class OpLog:
         if isinstance(name, Question):
             return self._question(name, func, args, kwargs)
         if name.name == "set_data":
-            with _unseen():
+            with unseen():
                 self._protect(tensors_in(args[:1], []))
         running = self._running = RunningOp(func)
         if (running_transform() is not None and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
             running.given = innermost(tensors_in((*args, *kwargs.values()), []))
         try:
-            out = self.batch.called(func, args, kwargs) if self.batch.was_asked else func(*args, **kwargs)
+            plain, named = self.batch.plain(args, kwargs) if self.batch.was_asked else (args, kwargs)
+            out = func(*plain, **named)
         except RuntimeError as error:
             self._settle_whose(error, func, args, kwargs)
             raise
         finally:
             self._running = None
-        with _unseen():
+        with unseen():
             self._log(name, "op", running, args, kwargs, out)
         return out
 
@@ -164,7 +165,7 @@ class OpLog:
             self.unknown[len(self._values.rows)] = self._scopes.place()
             return
         kind = type(tensor)
-        call, frame, source, offset = self._scopes.locate()
+        call, frame, source, offset = self._scopes.locate(sys._getframe(1), True)
         facts: Facts = (call or 0, frame, source, offset), "op", {}
         name = OpName(kind.__name__, f"{kind.__module__}.{kind.__qualname__}")
         self.batch.unsure(self._add(name, RunningOp(), parts, (), (tensor,), facts))
@@ -252,7 +253,7 @@ class OpLog:
         if func in _BACKWARD:  # each kernel of it is an operation, as those of `torch.autograd.grad` are
             return func(*args, **kwargs)
         if question.tells or (question.is_of_sizes and self.questions.sized_by_data):
-            with _unseen():
+            with unseen():
                 self._before_question(question, args)
                 # Of one number torch formats that; of another class than its own, the object, which has no formats.
                 if func is Tensor.__format__ and args[0].dim() == 0 and not has_numbers(args[0]):
@@ -263,7 +264,7 @@ class OpLog:
         finally:
             self._running = None
         if question.name in ABOUT_SIZES and args:
-            with _unseen():
+            with unseen():
                 return self.batch.answered(question.name, args, kwargs, answer)
         return answer
 
@@ -283,7 +284,7 @@ class OpLog:
 
         def log(out: object) -> None:
             name = OpName(operator.__name__, f"torch.ops.higher_order.{operator.__name__}")
-            with _unseen():
+            with unseen():
                 self._log(name, "op", RunningOp(), (*args, watched.results), kwargs, out)
 
         out, is_chosen = computed(watched, args, kwargs, log)
@@ -316,7 +317,7 @@ class OpLog:
                 self.batch.leak()
             return
         scopes = self._scopes
-        place, whole = scopes.locate(bool(given)), scopes.whole
+        place, whole = scopes.locate(sys._getframe(1), bool(given)), scopes.whole
         scopes.whole = None  # its frame is not to be kept
         if place[0] is None or (scopes.makes_layer and not any(map(self._values.is_met, given))):
             self._values.set_aside(fresh)
@@ -437,9 +438,11 @@ class OpLog:
         """The tensors of a result that are new, each once."""
         if out is None:
             return ()
+        if type(out) is Tensor and not is_wrapped:
+            return () if self._values.is_known(out) or id(out) in map(id, given) else (out,)
         fresh: list[Tensor] = []
         others = [*map(id, given)]
-        tensors = [out] if type(out) is Tensor else tensors_in((out,), [])
+        tensors = tensors_in((out,), [])
         for tensor in innermost(tensors) if is_wrapped else tensors:
             if id(tensor) not in others and not self._values.is_known(tensor):
                 fresh.append(tensor)

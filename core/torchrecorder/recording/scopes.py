@@ -211,7 +211,7 @@ class Scopes:
             if is_scripted:  # nothing of Python runs between it and what calls it
                 parent = self.stack[-1].row.id
             else:
-                parent, frame, source, _ = self._locate(_caller_of_module(sys._getframe(1)))
+                parent, frame, source, _ = self.locate(_caller_of_module(sys._getframe(1)))
             self.stack[-1].children += 1
         row = self._open(self._name(module), "module", parent, frame)
         row.source = source
@@ -263,21 +263,16 @@ class Scopes:
             others = [outer for outer in top.applied if outer.frame is not frame]
             top.applied = [*others, Applied(function, frame, frame.f_lasti)]
 
-    def locate(self, reads: bool = True) -> Place:
-        """The place where the operation that ran last was called.
+    def locate(self, frame: FrameType | None, reads: bool | None = None) -> Place:
+        """The place of what a frame calls.
 
         The call is None for internal work of torch: importing one of its modules, or the bookkeeping of a checkpoint.
 
         Args:
-            reads: Whether the operation reads tensors, which the bookkeeping of a checkpoint does not.
+            frame: Where to begin.
+            reads: Whether it is an operation that reads tensors, which the bookkeeping of a checkpoint does not; None
+                for a module.
         """
-        return self._locate(sys._getframe(2), reads)
-
-    def assigned(self, places: Set[str]) -> dict[str, str]:
-        """By place in the code, `net.py:12+160`, the variable that gets what is made there, if there is one."""
-        return dict(sorted(self._codes.assigned(places)))
-
-    def _locate(self, frame: FrameType | None, reads: bool | None = None) -> Place:
         top = self.stack[-1]
         source: str | None = None
         offset: int | None = None
@@ -320,6 +315,10 @@ class Scopes:
         if not inner and not frames:
             return top.row.id, None, source, offset
         return *self._innermost(top, inner), source, offset
+
+    def assigned(self, places: Set[str]) -> dict[str, str]:
+        """By place in the code, `net.py:12+160`, the variable that gets what is made there, if there is one."""
+        return dict(sorted(self._codes.assigned(places)))
 
     def _look_at(self, frame: FrameType, info: CodeInfo) -> None:
         """Take what a frame around an operation says of it."""

@@ -136,12 +136,15 @@ class Values:
     def read_all(self, tensors: Sequence[Tensor]) -> tuple[int, ...]:
         """The values that reads of these innermost tensors depend on, each once."""
         self.reads_are_own = True
-        if len(tensors) == 1:
-            return self._read(tensors[0])
         values: dict[int, None] = {}
         for tensor in tensors:
-            for value in self._read(tensor):
-                values[value] = None
+            entry = self._entries.get(id(tensor))
+            if entry is None or entry.ref() is not tensor:
+                entry = self._first_seen(tensor)
+            if entry.is_own and ((storage := entry.storage) is None or not storage.writes):
+                values[entry.value] = None
+            else:
+                values.update(dict.fromkeys(self._read(tensor)))
         return tuple(values)
 
     def _read(self, tensor: Tensor) -> tuple[int, ...]:

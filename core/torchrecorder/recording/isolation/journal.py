@@ -214,7 +214,7 @@ class Journal:
             if kind in _EMPTIED and not value:
                 keep_empty(value)
                 continue
-            if kind is nn.Parameter:  # nearly all tensors of models are, and it is never a view
+            if kind is nn.Parameter or (kind is Tensor and _is_own(value)):  # a parameter is never a view
                 self._tensors.keep(value)
             elif put is not None and issubclass(kind, _REPLACED):
                 new = self._in_place_of(value)
@@ -235,9 +235,7 @@ class Journal:
             return script_copy(value)
         if is_lazy(value):
             return lazy_like(value)
-        # What autograd knows of a result, or of a view, cannot be put back after it was overwritten.
-        is_own = value.grad_fn is None and torch_private.base_of(value) is None
-        if not is_own and is_plain(value):
+        if not _is_own(value) and is_plain(value):
             return like(value, value.data)
         self._tensors.keep(value)
         return value
@@ -318,6 +316,11 @@ _KEEPERS: tuple[tuple[Any, _Keeper], ...] = (
     (torch.Generator, lambda journal, obj: journal._later(obj.set_state, obj.get_state())),
     (random.Random, Journal._random),
 )
+
+
+def _is_own(tensor: Tensor) -> bool:
+    """Whether what autograd knows of it, as of a result or a view, can be put back after it was overwritten."""
+    return tensor.grad_fn is None and torch_private.base_of(tensor) is None
 
 
 def _is_flat(values: Iterable[object]) -> bool:

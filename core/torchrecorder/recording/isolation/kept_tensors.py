@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.parameter import Parameter, is_lazy
 
-from torchrecorder.recording.values import innermost, storage_address
+from torchrecorder.recording.values import innermost, running_transform, storage_address
 from torchrecorder.running import torch_private
 
 
@@ -44,6 +44,7 @@ class KeptTensors:
     def __init__(self, *, computes: bool, sees_writes: bool = True) -> None:
         self._computes = computes
         self._sees_writes = sees_writes and torch_private.sees_writes()
+        self._counts = torch_private.VERSION.get() is not None
         self._states: dict[int, _State] = {}
         self._memories: dict[int, tuple[torch.UntypedStorage, torch.UntypedStorage]] = {}
         """Each memory that was about to be overwritten, with a copy of what it held, by its address."""
@@ -52,23 +53,24 @@ class KeptTensors:
 
     def keep(self, tensor: Tensor) -> None:
         """Keep all of a tensor but its data. What a transform of torch.func puts around one ends with the transform."""
-        if id(tensor) in self._states or innermost([tensor])[0] is not tensor:
+        if id(tensor) in self._states or (running_transform() is not None and innermost([tensor])[0] is not tensor):
             return
         is_leaf = tensor.grad_fn is None
         hooks: Sequence[tuple[str, dict[Any, Any], dict[Any, Any]]] = ()
         if tensor._backward_hooks is not None or tensor._post_accumulate_grad_hooks is not None:
             hooks = [(name, held, dict(held)) for name in _HOOKS if (held := getattr(tensor, name)) is not None]
-        self._states[id(tensor)] = _State(
+        state = (
             tensor,
             type(tensor),
             tensor.data if _has_memory(tensor) else None,
-            torch_private.version_of(tensor),
+            tensor._version if self._counts and not tensor.is_inference() else 0,
             is_leaf,
             tensor.requires_grad,
             tensor.grad if is_leaf else None,
             hooks,
             tensor.__dict__.copy(),
         )
+        self._states[id(tensor)] = tuple.__new__(_State, state)  # without a function of Python
         if not self._sees_writes and self._computes:
             self.before_write(tensor)
 
@@ -101,12 +103,12 @@ class KeptTensors:
         for state in states:
             _put_back(state)
         # At last, since what is above counts as writes. Autograd compares them when an older loss is differentiated.
-        versions = [torch_private.version_of(state.tensor) for state in states]
+        counted = [(state.tensor, state.version) for state in states if not state.tensor.is_inference()]
         set_versions = torch_private.SET_VERSIONS.get()
-        if set_versions is not None and versions != [state.version for state in states]:
+        if self._counts and set_versions is not None and any(tensor._version != was for tensor, was in counted):
             # Those that were kept first at last: what `detach` gives counts together with what it was made from.
-            counting = [state for state in reversed(states) if not state.tensor.is_inference()]
-            set_versions([state.tensor for state in counting], [state.version for state in counting])
+            tensors, versions = zip(*reversed(counted), strict=True)
+            set_versions([*tensors], [*versions])
 
 
 def _put_back(state: _State) -> None:

@@ -197,6 +197,8 @@ class MetaTensors:
 
 def has_numbers(tensor: Tensor) -> bool:
     """Whether it is neither on meta nor a fake tensor of the user's."""
+    if type(tensor) is nn.Parameter or type(tensor) is Tensor:
+        return not tensor.is_meta
     fake = torch_private.FAKE_TENSOR.get()
     return not (tensor.is_meta or (fake is not None and isinstance(tensor, fake)))
 
