@@ -53,7 +53,7 @@ def from_layers(view: View) -> list[str]:
 @pytest.mark.parametrize("depth", [1, 2, "auto"])
 def test_a_memory_comes_from_where_the_layer_has_it_from(depth: int | str) -> None:
     view = make_view(recorded(Memories(), torch.randn(2, 4, 8)), DrawingOptions(depth=depth, fold=False))  # type: ignore[arg-type]
-    assert "embed > output:1.0" in from_layers(view)
+    assert "embed > output:kept.0" in from_layers(view)
     assert not any("embed" in edge for edge in from_layers(view) if not edge.endswith("1.0"))
     assert faults(view) == ()
 
@@ -69,7 +69,7 @@ def test_an_inset_does_not_give_what_it_gets() -> None:
 
 def test_a_memory_that_is_drawn_as_made_by_the_layer_is_a_fault() -> None:
     view = make_view(recorded(Memories(), torch.randn(2, 4, 8)), DrawingOptions(depth=1, fold=False))
-    (edge,) = [edge for edge in view.edges if view.nodes[edge.head].name == "1.0"]
+    (edge,) = [edge for edge in view.edges if view.nodes[edge.head].name == "kept.0"]
     layer = next(node.id for node in view.nodes if node.kind == "call" and node.id > edge.tail)
     moved = replace(view, edges=tuple(replace(e, tail=layer) if e is edge else e for e in view.edges))
     assert any(fault.kind == "flow" for fault in faults(moved))
