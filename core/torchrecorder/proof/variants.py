@@ -29,7 +29,7 @@ _Name = frozenset[str]
 """Words that all hold for a thing: `aa`, `conv1` of `aa in conv1`."""
 
 
-class _Item(NamedTuple):
+class _Ran(NamedTuple):
     """A layer of torch's own that ran, or an op outside of those."""
 
     op: int
@@ -54,7 +54,7 @@ class Variants:
 
     def __init__(self, sameness: Sameness) -> None:
         self.sameness, self.facts, self.graph = sameness, sameness.facts, sameness.graph
-        self._known: dict[int, list[_Item]] = {}
+        self._known: dict[int, list[_Ran]] = {}
 
     def faults(self) -> Iterator[Fault]:
         coverages = self.sameness.coverages
@@ -95,19 +95,19 @@ class Variants:
         """Choices of the sentences, each of which makes what ran in a call of what is drawn."""
         here, there = self._items(thing.calls[0] if inset is None else inset.root), self._items(call)
         for which in product((False, True), repeat=len(said)):
-            told = [sentence for sentence, holds in zip(said, which, strict=True) if holds]
-            less, more = {name for it in told for name in it.less}, {name for it in told for name in it.more}
-            lists = {frozenset((word,)) for it in told for _, word in it.counted}
+            chosen = [sentence for sentence, holds in zip(said, which, strict=True) if holds]
+            less, more = {name for it in chosen for name in it.less}, {name for it in chosen for name in it.more}
+            lists = {frozenset((word,)) for it in chosen for _, word in it.counted}
             pairs = _aligned(here, there, _loose(here, less | lists), _loose(there, more | lists))
-            if pairs is None or not all(n in self._numbers(call, word) for it in told for n, word in it.counted):
+            if pairs is None or not all(n in self._numbers(call, word) for it in chosen for n, word in it.counted):
                 continue
             partners = {i: there[j] for i, j in pairs.items()}, {j: here[i] for i, j in pairs.items()}
             is_so = _are_gone(here, less - more, partners[0]) and _are_gone(there, more - less, partners[1])
             kept = [(here[i], it) for i, it in partners[0].items() if not any(name <= it.words for name in lists)]
-            if is_so and all(self._is_told(a, b, thing, inset) for a, b in kept):
+            if is_so and all(self._is_said(a, b, thing, inset) for a, b in kept):
                 yield which
 
-    def _is_told(self, here: _Item, there: _Item, thing: Node | Box, inset: Coverage | None) -> bool:
+    def _is_said(self, here: _Ran, there: _Ran, thing: Node | Box, inset: Coverage | None) -> bool:
         """Whether the settings of a layer in which another at its place differs are said where it is drawn."""
         a, b = (self.sameness.settings(self.graph.ops[item.op].call) for item in (here, there))
         drawn = [inset.view.nodes[at] for at in inset.nodes.get(here.op, ())] if inset is not None else []
@@ -127,8 +127,8 @@ class Variants:
         rows = (row for row in self.graph.calls[call + 1 : self.facts.end[call]] if self.facts.ops_of([row.id]))
         return [*Counter(row.parent for row in rows if word in self._entry(row.id, call)).values()]
 
-    def _items(self, root: int) -> list[_Item]:
-        facts, items, origin = self.facts, dict[object, _Item](), dict[int, int]()
+    def _items(self, root: int) -> list[_Ran]:
+        facts, items, origin = self.facts, dict[object, _Ran](), dict[int, int]()
         for op in map(self.graph.ops.__getitem__, sorted(facts.ops_of([root])) if root not in self._known else ()):
             is_side = all(facts.is_side[value] for value in op.outputs) or "dropout" in op.name
             if is_side or facts.is_move(op, self.sameness.itself):
@@ -150,7 +150,7 @@ class Variants:
                 is_conv = is_numbered and "Conv" in own["class"]
                 sign = own["class"], (own.get("groups") == "depthwise", is_point) if is_conv else ()
             words, near = frozenset(self._words(op, reads, root)), frozenset((*reads, *op.outputs))
-            item = _Item(op.id, sign, words, op.name in _HEAVY or any(params), near)
+            item = _Ran(op.id, sign, words, op.name in _HEAVY or any(params), near)
             items.setdefault((is_leaf, op.call if is_leaf else op.id), item)
         return self._known.setdefault(root, [*items.values()])
 
@@ -208,7 +208,7 @@ def _sentence(text: str) -> _Sentence | None:
     return _Sentence(text, n, gone, come, frozenset(counted))
 
 
-def _are_gone(items: Sequence[_Item], names: Set[_Name], partners: Mapping[int, _Item]) -> bool:
+def _are_gone(items: Sequence[_Ran], names: Set[_Name], partners: Mapping[int, _Ran]) -> bool:
     """Whether each name is for something that only one of two rows has, and, but for classes, for no layer of both.
 
     An op of both may be named after what it reads in the one.
@@ -222,7 +222,7 @@ def _are_gone(items: Sequence[_Item], names: Set[_Name], partners: Mapping[int, 
     return True
 
 
-def _loose(items: Sequence[_Item], names: Set[_Name]) -> set[int]:
+def _loose(items: Sequence[_Ran], names: Set[_Name]) -> set[int]:
     """The items that a name is for, and light ones next to them."""
     loose = {i for i, item in enumerate(items) if any(name <= item.words for name in names)}
     for _ in range(2):
@@ -231,7 +231,7 @@ def _loose(items: Sequence[_Item], names: Set[_Name]) -> set[int]:
     return loose
 
 
-def _aligned(here: Sequence[_Item], there: Sequence[_Item], less: set[int], more: set[int]) -> dict[int, int] | None:
+def _aligned(here: Sequence[_Ran], there: Sequence[_Ran], less: set[int], more: set[int]) -> dict[int, int] | None:
     """Positions of like items of two rows, with the fewest left out that may be; None if others would have to be."""
     n, m = len(here), len(there)
     best: dict[tuple[int, int], tuple[int, tuple[Any, ...]]] = {(n, m): (0, ())}

@@ -26,7 +26,7 @@ _NO_LAYERS = ("skip", "mask")
 _FILLS = ("where", "masked_fill")
 """Ops that put a number where a mask says so."""
 _TELLS_NOTHING = frozenset(SYMBOLS.values()) | JOINS | PIECES | SHAPING | {"getitem", "repeat_interleave"}
-"""Words of ops that are no name for a difference."""
+"""Names of ops that name no difference."""
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 _AXES = re.compile("[123]d$")
 _SOURCES = ("param", "buffer")
@@ -297,8 +297,8 @@ class _Compared:
             own = {word: [op for op in ops if self._sign(op) == word] for word in some}
             odd = {word: [op for op in its if self.places.op(op, *pair) is None] for word, its in own.items()}
             said = {word: self._named(its, odd[word] or its, word, functions, pair) for word, its in own.items()}
-            told = [self.graph.ops[op] for word, its in own.items() if said[word] for op in odd[word] or its]
-            near = self._given(layers) | {value for row in told for value in (*row.inputs, *row.outputs)}
+            named = [self.graph.ops[op] for word, its in own.items() if said[word] for op in odd[word] or its]
+            near = self._given(layers) | {value for row in named for value in (*row.inputs, *row.outputs)}
             for word, name in said.items():
                 rows = [self.graph.ops[op] for op in own[word]]
                 by = self._given(filter(self._is_heavy, layers) if name == "skip" else layers)
