@@ -282,7 +282,7 @@ class Graph:
         return self.assigned.get(f"{row.source}+{row.offset}", "")
 
     def part(self, module: str, path: str) -> str:
-        """What the forward of a module calls a part of its result, `mu`, `states.0`; empty if that is not known."""
+        """The name that the forward of a module has for a part of its result, `mu`, `states.0`; empty if not known."""
         known, head = self.returned.get(module, {}), path
         while head and head not in known:
             head = head.rpartition(".")[0]

@@ -37,7 +37,7 @@ class _Ran(NamedTuple):
     words: frozenset[str]
     is_heavy: bool
     near: frozenset[int]
-    """What it reads and gives."""
+    """Values that it reads and gives."""
 
 
 class _Sentence(NamedTuple):
@@ -135,10 +135,8 @@ class Variants:
                 moved = [value for value in op.inputs if not facts.is_side[value]] or op.inputs
                 origin.update((value, origin.get(moved[0], moved[0])) for value in op.outputs if moved)
                 continue
-            module, reads = (
-                self.graph.modules.get(self.graph.calls[op.call].module),
-                [origin.get(v, v) for v in op.inputs],
-            )
+            module = self.graph.modules.get(self.graph.calls[op.call].module)
+            reads = [origin.get(value, value) for value in op.inputs]
             is_leaf = module is not None and module.native and not facts.children[op.call] and op.call != root
             params = (
                 it for it in map(self.graph.values.__getitem__, reads) if it.kind == "param" and len(it.shape) > 1
@@ -155,7 +153,7 @@ class Variants:
         return self._known.setdefault(root, [*items.values()])
 
     def _words(self, op: Op, reads: Sequence[int], root: int) -> Iterator[str]:
-        """What a reader may call an op by: its name, layers and functions around it, what it reads."""
+        """Names for an op: its own, of layers and functions around it, of what it reads."""
         name, graph, frame = op.name.strip("_"), self.graph, op.frame
         yield from (name, _SIGNS.get(name, name), *self._of_layer(op.call, root))
         while frame is not None:

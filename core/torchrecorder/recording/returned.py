@@ -1,4 +1,4 @@
-"""What a forward calls the parts of its result, by the `return` that it ended with."""
+"""Names of the parts of a forward's result, by the `return` that it ended with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torchrecorder.recording.code_info import SHAPING, is_user_file
 
 @lru_cache(256)
 def returned(code: CodeType, line: int) -> ast.expr | None:
-    """What a function returned that ended at a line; None if it is not certain, or torch's own."""
+    """The expression that a function returned which ended at a line; None if not certain, or torch's own."""
     tree, first = ast.Module([], []), code.co_firstlineno - 1
     with suppress(SyntaxError, tokenize.TokenError):
         block = inspect.getblock(linecache.getlines(code.co_filename)[first:]) if is_user_file(code.co_filename) else ()

@@ -163,7 +163,7 @@ class _Parts:
         return name if len(names) == 1 and len(name := names.pop()) < _LONG else ""
 
     def output(self, edge: Edge) -> str:
-        """What an edge brings that is not the first output of a layer: `h`, `output 1`, `loss`, or `2 outputs`."""
+        """Name of what an edge brings, if not the first output of a layer: `h`, `output 1`, `loss`, or `2 outputs`."""
         tail, head, value = self._view.nodes[edge.tail], self._view.nodes[edge.head], self._traced(edge.value)[0]
         if tail.kind != "call" or tail.parts or tail.repeat > 1 or head.kind == "output":
             return ""
