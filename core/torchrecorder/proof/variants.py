@@ -68,11 +68,11 @@ class Variants:
                 said = [*filter(None, map(_sentence, thing.differs))]
                 if not said or not thing.calls or (isinstance(thing, Box) and thing.period > 1):
                     continue
-                inset = insets.get(thing.inset) if isinstance(thing, Node) else None
+                drawn = coverage if isinstance(thing, Box) else insets.get(thing.inset)
                 here = range(coverage.root, self.facts.end[coverage.root])
                 others = (other for call in thing.calls for other in again.get(call, ()) if other in here)
                 calls = [*{self.graph.calls[call].module: call for call in (*thing.calls, *others)}.values()]
-                ways = [[*self._held(thing, inset, call, said)] for call in calls]
+                ways = [[*self._held(thing, drawn, call, said)] for call in calls]
                 for i, sentence in enumerate(said):
                     least, most = (sum(of(which[i] for which in choices) for choices in ways) for of in (all, any))
                     n = len(calls) if sentence.n is None else sentence.n
@@ -90,10 +90,11 @@ class Variants:
         yield from (row.module for row in between if self._items(row.id))
 
     def _held(
-        self, thing: Node | Box, inset: Coverage | None, call: int, said: Sequence[_Sentence]
+        self, thing: Node | Box, drawn: Coverage | None, call: int, said: Sequence[_Sentence]
     ) -> Iterator[tuple[bool, ...]]:
         """Choices of the sentences, each of which makes what ran in a call of what is drawn."""
-        here, there = self._items(thing.calls[0] if inset is None else inset.root), self._items(call)
+        root = thing.calls[0] if drawn is None or isinstance(thing, Box) else drawn.root
+        here, there = self._items(root), self._items(call)
         for which in product((False, True), repeat=len(said)):
             chosen = [sentence for sentence, holds in zip(said, which, strict=True) if holds]
             less, more = {name for it in chosen for name in it.less}, {name for it in chosen for name in it.more}
@@ -104,13 +105,13 @@ class Variants:
             partners = {i: there[j] for i, j in pairs.items()}, {j: here[i] for i, j in pairs.items()}
             is_so = _are_gone(here, less - more, partners[0]) and _are_gone(there, more - less, partners[1])
             kept = [(here[i], it) for i, it in partners[0].items() if not any(name <= it.words for name in lists)]
-            if is_so and all(self._is_said(a, b, thing, inset) for a, b in kept):
+            if is_so and all(self._is_said(a, b, thing, drawn) for a, b in kept):
                 yield which
 
-    def _is_said(self, here: _Ran, there: _Ran, thing: Node | Box, inset: Coverage | None) -> bool:
+    def _is_said(self, here: _Ran, there: _Ran, thing: Node | Box, around: Coverage | None) -> bool:
         """Whether the settings of a layer in which another at its place differs are said where it is drawn."""
         a, b = (self.sameness.settings(self.graph.ops[item.op].call) for item in (here, there))
-        drawn = [inset.view.nodes[at] for at in inset.nodes.get(here.op, ())] if inset is not None else []
+        drawn = [around.view.nodes[at] for at in around.nodes.get(here.op, ())] if around is not None else []
         for letter in [node.inset for node in drawn]:  # what is in it may be drawn there
             drawn += [it for inner in self.sameness.view.insets if inner.letter == letter for it in inner.view.nodes]
         spans = [

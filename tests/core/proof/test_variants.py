@@ -32,6 +32,13 @@ def lied(view: View, said: str) -> View:
     return replace(view, nodes=tuple(replace(node, differs=(said,)) if node.differs else node for node in view.nodes))
 
 
+def silent(view: View) -> View:
+    """The View without the settings in which calls differ."""
+    parts = ([replace(part, spans=()) for part in node.parts] for node in view.nodes)
+    nodes = (replace(it, spans=(), parts=tuple(of)) for it, of in zip(view.nodes, parts, strict=True))
+    return replace(view, nodes=tuple(nodes))
+
+
 @pytest.mark.parametrize(
     ("net", "true", "false"),
     [
@@ -76,10 +83,25 @@ def test_a_setting_that_no_span_says_is_found() -> None:
     view = planned(Stages(Wide(5, squeezes=False), Wide(3, squeezes=True), Wide(3, squeezes=True))).view()
     assert not faults(view)
     (inset,) = view.insets
-    silent = replace(inset, view=replace(inset.view, nodes=tuple(replace(it, spans=()) for it in inset.view.nodes)))
-    nodes = (replace(it, parts=tuple(replace(part, spans=()) for part in it.parts)) for it in silent.view.nodes)
-    silent = replace(silent, view=replace(silent.view, nodes=tuple(nodes)))
-    assert [fault for fault in faults(replace(view, insets=(silent,))) if "without Squeeze" in fault.words]
+    view = replace(view, insets=(replace(inset, view=silent(inset.view)),))
+    assert [fault for fault in faults(view) if "without Squeeze" in fault.words]
+
+
+def test_settings_are_said_in_a_box_that_is_open_in_its_place() -> None:
+    class Block(nn.Module):
+        def __init__(self, n: int, m: int) -> None:
+            super().__init__()
+            self.conv1 = nn.Conv1d(n, m, 3, m // n, 1)
+            self.conv2 = nn.Conv1d(m, m, 3, 1, 1)
+            self.shortcut = nn.Identity() if n == m else nn.Conv1d(n, m, 1, m // n)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(self.conv2(torch.relu(self.conv1(x))) + self.shortcut(x))
+
+    view = planned(nn.Sequential(Block(8, 16), Block(16, 16))).view()
+    assert [box.differs for box in view.boxes if box.differs] == [("1 with identity shortcut",)]
+    assert not faults(view)
+    assert [fault for fault in faults(silent(view)) if "with identity shortcut" in fault.words]
 
 
 def test_a_layer_in_a_range_that_stands_elsewhere_is_found() -> None:
