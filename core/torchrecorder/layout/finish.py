@@ -130,7 +130,8 @@ def _beside_ends(line: Line) -> Iterator[Rect]:
             yield from _above_start(points, wide, high)
             continue
         way = 1 if end > y else -1
-        middles = [(y + end) / 2] if abs(end - y) < 4 * high else [y + way * high, (y + end) / 2]
+        half, sheets = (y + end) / 2, way * tuning.STACK / 2  # a repeated layer has sheets below it
+        middles = [half, half + sheets] if abs(end - y) < 4 * high else [y + way * high, half]
         for middle in (*middles, y + way * (high / 2 + tuning.WORD_FROM_LINE)):  # above what crosses a short one
             top, bottom = middle - high / 2, middle + high / 2
             yield Rect(x + tuning.WORD_FROM_LINE, top, x + tuning.WORD_FROM_LINE + wide, bottom)

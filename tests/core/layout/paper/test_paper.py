@@ -128,6 +128,22 @@ def test_words_of_edges_stand_beside_them_and_not_in_titles() -> None:
         assert not any(title[1] < bottom and top < title[3] for _, title in picture.titles)
 
 
+def test_stages_that_are_stacks_of_layers_say_their_sizes() -> None:
+    net = Net("Stages")
+    x = net.input("x", 1, 8)
+    for name, channels in [("early", 100), ("middle", 200), ("late", 300)]:
+        for i in range(3):
+            with net.call(f"{name}.{i}", "Block", params=10 * channels):
+                x = net.op("relu", net.layer(f"{name}.{i}.fc", "Linear", x, (1, channels), params=channels))
+    graph = net.graph(net.layer("head", "Head", x, (1, 4)))
+    layout = PaperLayout(make_view(graph, DrawingOptions(depth=1)), width=COLUMN)
+    placed = layout.place([laid_out(dot) for dot in layout.dots])
+    picture = seen(finish(placed, uid="p1", title="t", desc="d").svg)
+    assert sum("repeat" in node.flags for node in placed.nodes) == 3
+    assert [word for word, _ in picture.words] == ["1×100", "1×200", "1×300"]
+    assert faults(picture) == []
+
+
 def test_a_weight_stands_beside_its_only_reader() -> None:
     net = Net("Scaled")
     x = net.op("scale", net.layer("fc", "Linear", net.input("x", 1, 8)), net.weight("gain", 1, 8))
