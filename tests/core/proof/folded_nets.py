@@ -235,7 +235,39 @@ class Ends(nn.Module):
         return found
 
 
+class Aligned(nn.Module):
+    """Each frame of a film at two sizes, brought to the middle one by one layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fine, self.coarse = nn.Conv1d(4, 4, 3, 1, 1), nn.Conv1d(4, 4, 3, 2, 1)
+        self.align, self.end = Aligning(), nn.Conv1d(12, 2, 1)
+
+    def forward(self, film: Tensor) -> Tensor:
+        n, frames, *_ = film.shape
+        fine = self.fine(film.flatten(0, 1))
+        levels = [level.unflatten(0, (n, frames)) for level in (fine, self.coarse(fine))]
+        middle = [level[:, 1] for level in levels]
+        aligned = [self.align([level[:, i] for level in levels], middle) for i in range(frames)]
+        found: Tensor = self.end(torch.cat(aligned, 1))
+        return found
+
+
+class Aligning(nn.Module):
+    """A frame like another one, from both at two sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv1d(8, 4, 3, 1, 1), nn.Conv1d(8, 4, 3, 1, 1)
+
+    def forward(self, frame: list[Tensor], middle: list[Tensor]) -> Tensor:
+        coarse = self.second(torch.cat((frame[1], middle[1]), 1)).repeat_interleave(2, -1)
+        moved: Tensor = self.first(torch.cat((frame[0], middle[0]), 1)) + coarse
+        return moved
+
+
 FOLDED = (
+    Entry("aligned", Aligned, given(numbers(2, 3, 4, 8))),
     Entry("ends", Ends, given(numbers(5, 4), ones(2, 3, dtype=torch.int64))),
     Entry("streams", Streams, given(numbers(2, 4))),
     Entry("kinds", Kinds, given(numbers(2, 4), ones(1, 3, dtype=torch.int64))),

@@ -137,6 +137,26 @@ def test_a_row_is_drawn_side_by_side(n: int, drawn: int) -> None:
     )
 
 
+def test_turns_that_take_parts_of_several_things_for_one_layer_are_a_box() -> None:
+    view = proved(recorded("aligned"))
+    assert [(box.repeat, box.repetition) for box in view.boxes] == [(1, "series"), (3, "shared")]
+    assert [word for word in words(view) if word.startswith("[")] == ["[:, 1]"] * 2 + ["[:, 0 … 2]"] * 2
+    assert not view.weakened
+
+
+@pytest.mark.parametrize(("n", "boxed"), [(3, 1), (4, 4)])
+def test_of_columns_in_columns_the_outer_ones_are_drawn_as_one(n: int, boxed: int) -> None:
+    net = Net()
+    x = net.layer("enter", "Linear", net.input("x", 1, 8), params=8)
+    columns = []
+    for i in range(n):
+        inner = [net.layer(f"fc.{i}.{k}", "Linear", x, (1, 8 + k), params=8 + k + i) for k in range(4)]
+        columns.append(net.op("sin", net.op("cat", *inner, shape=(1, 38))))
+    view = make_view(net.graph(net.layer("leave", "Linear", net.op("cat", *columns), params=8)))
+    assert [box.repeat for box in view.boxes] == [1, boxed][: 1 + (n > 3)]
+    assert not faults(view)
+
+
 # --- lists that are used together
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -34,47 +34,58 @@ def merge_asked(draft: Draft, facts: Facts) -> None:
 
 
 def merge_columns(draft: Draft, facts: Facts) -> None:
-    """Draw more than a row of columns that read and feed the same as one, whatever the sizes of their layers."""
-    groups: dict[Hashable, list[list[Node]]] = {}
-    for column in _columns(draft):
-        ends = frozenset(draft.tails[column[0].id]), frozenset(draft.heads[column[-1].id])
-        sorts = tuple(_sort(draft, facts, part) for node in column for part in (node.parts or (node,)))
-        if all(ends) and any(node.kind == "call" for node in column):
-            groups.setdefault((column[0].box, ends, sorts), []).append(column)
-    for group in groups.values():
-        if len(group) <= tuning.ROW:
+    """Draw more than a row of columns that read and feed the same as one, whatever the sizes of their layers.
+
+    A row is enough if they are turns of a loop that calls one layer and takes several things for it.
+    """
+    done: set[int] = set()
+    for group in _columns(draft, facts):
+        ids = {node.id for column in group for node in column}
+        if not done.isdisjoint(ids) or not any(node.kind == "call" for node in group[0]):
             continue
-        names = {draft.graph.calls[column[0].calls[0]].module for column in group if column[0].calls}
-        is_one = len(names) == 1 and len(group[0]) == 1 and group[0][0].calls[0] not in facts.tree.picked
+        calls = [[node.calls[0] for node in column if node.calls] for column in group]
+        names = {draft.graph.calls[call].module for column in calls for call in column}
+        is_one = len(names) == 1 == len(calls[0]) and calls[0][0] not in facts.tree.picked
+        is_chain = all(len(draft.tails[node.id]) == 1 for node in group[0][1:])
+        if len(group) == tuning.ROW and (is_chain or not is_one):  # but query, key and value are told apart
+            continue
+        done |= ids
         repetition: Repetition = "shared" if is_one else "parallel"
         n_parts = sum(max(len(node.parts), 1) for node in group[0])
-        is_closed = any(facts.tree.children[node.calls[0]] for node in group[0] if node.calls)
-        if n_parts > 1 and (is_closed or n_parts > tuning.PARTS):
+        is_closed = any(facts.tree.children[call] for call in calls[0])
+        if n_parts > 1 and (is_closed or n_parts > tuning.PARTS or not is_chain):
             box_turns(draft, [node for column in group for node in column], len(group[0]), repetition)
         else:
             whole = replace(_whole(facts, group), repetition=repetition)
             draft.merge([node.id for column in group for node in column], whole)
 
 
-def _columns(draft: Draft) -> Iterator[list[Node]]:
-    """The longest chains in which each node is read by the next one only."""
-    below = {node.id: head for node in draft.nodes.values() if (head := _next(draft, node)) is not None}
-    inner = {*below.values()}
-    for node in [*draft.nodes.values()]:
-        if node.id in inner or not _is_plain(draft, node):
-            continue
-        column = [node]
-        while column[-1].id in below:
-            column.append(draft.nodes[below[column[-1].id]])
-        yield column
+def _columns(draft: Draft, facts: Facts) -> Iterator[list[list[Node]]]:
+    """Groups of columns that read and feed the same: each is a node with what only it reads, directly or not."""
+    numbers: dict[Hashable, int] = {}  # of equal columns, so that no key holds the key of another one
+    number: dict[int, int] = {}
+    own: dict[int, set[int]] = {}
+    groups: dict[Hashable, list[int]] = {}
+    for node in (node for node in draft.nodes.values() if _is_plain(draft, node)):
+        tails = draft.tails[node.id]
+        above = [tail for tail in tails if tail in number and draft.nodes[tail].box == node.box]
+        own[node.id] = {tail for tail in above if len(draft.heads[tail]) == 1}
+        reads = (number[tail] if tail in own[node.id] else (tail,) for tail in tails)
+        sorts = (_sort(draft, facts, part) for part in (node.parts or (node,)))
+        number[node.id] = numbers.setdefault((*reads, None, *sorts), len(numbers))
+        if tails and draft.heads[node.id]:
+            key = node.box, frozenset(draft.heads[node.id]), number[node.id]
+            groups.setdefault(key, []).append(node.id)
+    for lasts in sorted(groups.values(), key=max, reverse=True):  # a column before those in it
+        if len(lasts) >= tuning.ROW and all(last in draft.nodes for last in lasts):
+            yield [[draft.nodes[id_] for id_ in sorted(_above(last, own))] for last in lasts]
 
 
-def _next(draft: Draft, node: Node) -> int | None:
-    if len(draft.heads[node.id]) != 1 or not _is_plain(draft, node):
-        return None
-    (head,) = draft.heads[node.id]
-    is_chain = len(draft.tails[head]) == 1 and draft.nodes[head].box == node.box
-    return head if is_chain and _is_plain(draft, draft.nodes[head]) else None
+def _above(last: int, own: Mapping[int, Collection[int]]) -> list[int]:
+    column = [last]
+    for node in column:
+        column += own[node]
+    return column
 
 
 def _is_plain(draft: Draft, node: Node) -> bool:
