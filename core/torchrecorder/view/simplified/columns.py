@@ -47,7 +47,7 @@ def merge_columns(draft: Draft, facts: Facts) -> None:
         names = {draft.graph.calls[call].module for column in calls for call in column}
         is_one = len(names) == 1 == len(calls[0]) and calls[0][0] not in facts.tree.picked
         is_chain = all(len(draft.tails[node.id]) == 1 for node in group[0][1:])
-        if len(group) == tuning.ROW and (is_chain or not is_one):  # but query, key and value are told apart
+        if len(group) == tuning.ROW and (is_chain or not is_one):  # query, key and value stay apart
             continue
         done |= ids
         repetition: Repetition = "shared" if is_one else "parallel"
