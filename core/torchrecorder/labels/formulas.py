@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Collection
 
-from torchrecorder.graph import Graph, Op
+from torchrecorder.graph import Op
 from torchrecorder.labels.names import clean
 from torchrecorder.labels.operands import Names, origin
 from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
-from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
+from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
 
 _BINDS = {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
@@ -55,12 +55,6 @@ def in_short(known: Names, node: Node, limit: int, base: int = 0) -> str:
     telling = [f"{name} ×{n}" if n > 1 else name for name, n in counted.items() if name not in _ARITHMETIC]
     text = f"{len(ops)} operations"
     return clean(f"{text}: {', '.join(telling)}", limit) if telling else text
-
-
-def last_telling(graph: Graph, ops: Collection[int]) -> str:
-    """Name of the last of some ops that tells what they are for; a sign if there is none."""
-    called = [plain(graph.ops[op].name) for op in sorted(ops)]
-    return spoken(next((name for name in reversed(called) if name not in _ARITHMETIC), called[-1]))
 
 
 def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int = 0) -> str:

@@ -11,7 +11,7 @@ from math import prod
 
 from torchrecorder.graph import Module, Op, symbolic
 from torchrecorder.graph.batch import lost
-from torchrecorder.labels.formulas import in_short, last_telling
+from torchrecorder.labels.formulas import in_short
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -114,7 +114,7 @@ class Labels:
             )
             spans = [span for span in node.spans if span.name not in {INDEX, *own}]
             is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
-            name = last_telling(self.graph, node.ops) if is_sign else spoken(node.name)
+            name = node.name if is_sign else spoken(node.name)
             return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]

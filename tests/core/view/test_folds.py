@@ -94,7 +94,7 @@ def test_a_layer_that_is_all_arithmetic_shows_it_when_it_is_opened() -> None:
 def test_a_patch_is_called_by_the_variable_that_gets_it() -> None:
     pairs = "sum(sum(two, 1)² − sum(two², 1), 1) × 0.5"
     said = words(proved(recorded("fields")))
-    assert f"pairs | {pairs}" in said or f"sum | one + {pairs}" in said
+    assert f"pairs | {pairs}" in said or f"add | one + {pairs}" in said
     assert words(proved(recorded("neighbours"))).count("mixed | 8 operations: clamp, exp, sum") == 1
 
 
