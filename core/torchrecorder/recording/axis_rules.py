@@ -108,15 +108,16 @@ def mapped(item: Any, number: Any, tensor: Any = None) -> Any:
     return item
 
 
-def sizes_in(*items: Any) -> list[BatchSize]:
-    """The sizes of the batch in arguments."""
-    sizes: list[BatchSize] = []
-
-    def note(size: BatchSize) -> BatchSize:
-        sizes.append(size)
-        return size
-
-    mapped(items, note)
+def sizes_in(items: Iterable[Any], sizes: list[BatchSize]) -> list[BatchSize]:
+    """Append the sizes of the batch in arguments to `sizes`, and give it back."""
+    for item in items:
+        kind = type(item)
+        if kind is BatchSize:
+            sizes.append(item)
+        elif kind is slice:
+            sizes_in((item.start, item.stop, item.step), sizes)
+        elif (kind is tuple or kind is list or kind is torch.Size) and not NO_SIZES.issuperset(map(type, item)):
+            sizes_in(item, sizes)
     return sizes
 
 
@@ -334,7 +335,8 @@ def _from(first: int) -> Callable[..., Places]:
     return lambda x, *_, **__: [(x, axis) for axis in range(first, x.ndim)]
 
 
-class AxisRule(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class AxisRule:
     """The way in which an operation carries the batch on."""
 
     way: Way | None = None

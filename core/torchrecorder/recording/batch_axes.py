@@ -132,7 +132,7 @@ class BatchAxes:
             or not (is_shape or name in _COUNTS or type(answer) is int)
         ):
             return answer
-        if not isinstance(tensor, Tensor) or self._values.own(tensor) is None or (axes := self.of(tensor)) == FIXED:
+        if not isinstance(tensor, Tensor) or (axes := self._known.get(self._values.own(tensor), FIXED)) == FIXED:
             return answer
         if name in _COUNTS:
             origin.has_leaked = True
@@ -163,13 +163,15 @@ class BatchAxes:
         """Nothing is known of these."""
         self._known.update(dict.fromkeys(values, UNSURE))
 
+    def sizes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[BatchSize]:
+        """The sizes of the batch among arguments."""
+        items = (*args, *kwargs.values()) if kwargs else args
+        return () if not self.was_asked or NO_SIZES.issuperset(map(type, items)) else sizes_in(items, [])
+
     def plain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """Arguments with plain numbers in place of sizes of the batch: torch looks long at an int of another class."""
-        if not NO_SIZES.issuperset(map(type, args)):
-            args = [item if type(item) in NO_SIZES else mapped(item, int.__index__) for item in args]
-        if not NO_SIZES.issuperset(map(type, kwargs.values())):
-            kwargs = {name: mapped(item, int.__index__) for name, item in kwargs.items()}
-        return args, kwargs
+        plain = {name: mapped(item, int.__index__) for name, item in kwargs.items()}
+        return [mapped(item, int.__index__) for item in args], plain
 
     def learn(self, value: int, axes: Axes) -> None:
         """Keep where the batch is in a value."""
@@ -193,11 +195,7 @@ class BatchAxes:
         is_own = values.reads_are_own and len(read) == len(given)
         axes = [*map(known.get, read)] if is_own else [self.of(tensor) for tensor in given]
         rule = axis_rule(name)
-        sizes: Sequence[BatchSize] = ()
-        if self.was_asked and not rule.is_of_shapes:
-            _, args, kwargs, _ = called
-            if not NO_SIZES.issuperset(map(type, items := (*args, *kwargs.values()))):
-                sizes = sizes_in(*items)
+        sizes = () if rule.is_of_shapes else called[-1]
         is_fixed = _FIXED_IDS.issuperset(map(id, axes))  # so is what is made of it
         if is_fixed and not sizes and (given or rule.way is not None):
             return
@@ -211,7 +209,7 @@ class BatchAxes:
             key = (*key, origin.has_leaked, *attrs, *attrs.values(), *are_multiples)
         ruled = self._ruled.get(key)
         if ruled is None:
-            call = Called(*called, sizes, origin.has_leaked, self.of, self._enlarge)
+            call = Called(*called, origin.has_leaked, self.of, self._enlarge)
             ruled = self._ruled[key] = self._by_rule(rule, call, are_multiples)
             for value, of in zip(made_as, ruled, strict=True):
                 self.learn(value, of)
@@ -236,8 +234,8 @@ class BatchAxes:
         return [self._once.setdefault(axes, axes) for axes in each]
 
 
-_Called = tuple[Callable[..., object], Sequence[Any], Mapping[str, Any], Sequence[Tensor]]
-"""A function, its arguments and what it made."""
+_Called = tuple[Callable[..., object], Sequence[Any], Mapping[str, Any], Sequence[Tensor], Sequence[BatchSize]]
+"""A function, its arguments, what it made, and the sizes of the batch among the arguments."""
 
 
 def _enlarged(size: BatchSize) -> int:

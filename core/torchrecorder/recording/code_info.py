@@ -19,6 +19,7 @@ import traceback
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePath
 from types import CodeType, FrameType
@@ -172,7 +173,8 @@ MAKES_PARAMETER = torch.nn.Parameter.__new__.__code__
 """Of a tensor that is not plain, a fake one, say, it takes another with `detach`."""
 
 
-class CodeInfo(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class CodeInfo:
     """Facts of a function that frames are asked for."""
 
     module: object

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -69,7 +70,8 @@ Places = tuple[tuple[int, str], ...]
 """Arguments by position and name."""
 
 
-class Kernel(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
     name: OpName
     label: str
     writes: Places

@@ -16,7 +16,7 @@ from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.kernels import with_tensors
 from torchrecorder.recording.machine.devices import MOVES, Devices
 from torchrecorder.recording.ops import OpLog
-from torchrecorder.recording.values import Values
+from torchrecorder.recording.values import Values, storage_address
 from torchrecorder.running import torch_private
 from torchrecorder.running.handles import OnImport, replaced
 
@@ -154,6 +154,14 @@ def _seen(dispatch: Callable[..., object], python: object, modes: Callable[[], A
     return dispatched
 
 
+def _are_one(first: Tensor, second: Tensor) -> bool:
+    """Whether two tensors are the same data in the same order."""
+    with torch_private.without_modes():
+        address = storage_address(first)
+        is_same = address is not None and address == storage_address(second)
+        return is_same and (first.shape, first.stride(), first.dtype) == (second.shape, second.stride(), second.dtype)
+
+
 # A compiler that the forward itself loads must not compile the recorder; one loaded before is switched off.
 if (skip := torch_private.SKIPPED_CODE.get()) is not None:
     skip(KernelMode.__torch_dispatch__.__code__)
@@ -192,6 +200,8 @@ def detours(values: Values, ops: OpLog, journal: Journal) -> Iterator[None]:
         def swap(first: Tensor, second: Tensor) -> None:
             if not is_recorded():
                 return original(first, second)
+            if _are_one(first, second):  # a parameter on fake tensors that is where it is moved to
+                return None
             journal.touch(first)
             journal.touch(second)
             with values.swapped(first, second):

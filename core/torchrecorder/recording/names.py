@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from types import MethodDescriptorType, WrapperDescriptorType
 from typing import NamedTuple
@@ -98,7 +99,8 @@ def op_name(func: Callable[..., object]) -> OpName | None:
     return OpName(_plain(name), f"{getattr(func, '__module__', None) or 'torch'}.{name}")
 
 
-class Question(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
     """A function that is not an operation."""
 
     name: str

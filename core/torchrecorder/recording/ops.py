@@ -106,13 +106,16 @@ class OpLog:
         if isinstance(name, Question):
             return self._question(name, func, args, kwargs)
         if name.name == "set_data":
+            if args[0] is args[1]:  # a module that is where it is moved to
+                return None
             with unseen():
                 self._protect(tensors_in(args[:1], []))
         running = self._running = RunningOp(func)
         if (running_transform() is not None and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
             running.given = innermost(tensors_in((*args, *kwargs.values()), []))
         try:
-            plain, named = self.batch.plain(args, kwargs) if self.batch.was_asked else (args, kwargs)
+            sizes = running.sizes = self.batch.sizes(args, kwargs)
+            plain, named = self.batch.plain(args, kwargs) if sizes else (args, kwargs)
             out = func(*plain, **named)
         except RuntimeError as error:
             self._settle_whose(error, func, args, kwargs)
@@ -340,7 +343,7 @@ class OpLog:
             self.batch.unsure(outputs if fresh else ())
         elif fresh:
             read = self.rows[-1].inputs
-            called = running.func, args, kwargs, fresh
+            called = running.func, args, kwargs, fresh, running.sizes
             self.batch.follow(name, called, facts[2], given, read, outputs[len(before) :], is_wrapped)
 
     def _add(

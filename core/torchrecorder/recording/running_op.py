@@ -20,6 +20,7 @@ from torch import Tensor
 
 from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
+from torchrecorder.recording.axis_rules import BatchSize
 from torchrecorder.recording.names import DECISIONS, EXITS, POINTERS, OpName
 from torchrecorder.recording.scopes import Place, Scopes
 from torchrecorder.recording.values import Values, innermost
@@ -29,7 +30,7 @@ from torchrecorder.running.nested import tensors_in
 class RunningOp:
     """The facts of an operation that is running."""
 
-    __slots__ = ("flops", "func", "given", "is_sized_by_data", "kernels", "made", "results", "written")
+    __slots__ = ("flops", "func", "given", "is_sized_by_data", "kernels", "made", "results", "sizes", "written")
 
     def __init__(self, func: Callable[..., object] | None = None) -> None:
         self.func = func
@@ -38,6 +39,8 @@ class RunningOp:
         self.flops: int | None = None
         self.is_sized_by_data = False
         """Whether the sizes of its results depend on numbers."""
+        self.sizes: Sequence[BatchSize] = ()
+        """Those that depend on the batch among its arguments."""
         self.given: list[Tensor] | None = None
         """What it reads, if that cannot be asked when it has ended."""
         self.written: list[tuple[int, int | None]] = []

@@ -112,9 +112,9 @@ class KeptTensors:
 
 
 def _put_back(state: _State) -> None:
-    tensor, alias = state.tensor, state.alias
-    if type(tensor) is not state.kind:
-        tensor.__class__ = state.kind
+    tensor, kind, alias, _, is_leaf, requires_grad, grad, held, attributes = state
+    if type(tensor) is not kind:
+        tensor.__class__ = kind
     if alias is not None and not (
         tensor.data_ptr() == alias.data_ptr()
         and tensor.storage_offset() == alias.storage_offset()
@@ -122,25 +122,25 @@ def _put_back(state: _State) -> None:
         and tensor.stride() == alias.stride()
     ):
         tensor.data = alias
-    if state.is_leaf:
+    if is_leaf:
         if tensor.grad_fn is not None:  # it was overwritten with what needs gradients
             tensor.detach_()
-        if tensor.requires_grad is not state.requires_grad:
-            tensor.requires_grad_(state.requires_grad)
-        if tensor.grad is not state.grad:
-            tensor.grad = state.grad
+        if tensor.requires_grad is not requires_grad:
+            tensor.requires_grad_(requires_grad)
+        if tensor.grad is not grad:
+            tensor.grad = grad
     if tensor._backward_hooks is not None or tensor._post_accumulate_grad_hooks is not None:
         for name in _HOOKS:
             setattr(tensor, name, None)
-    for name, hooks, hooked in state.hooks:
+    for name, hooks, hooked in held:
         if not is_same(hooks, hooked):
             hooks.clear()
             hooks.update(hooked)
         setattr(tensor, name, hooks)
     own = vars(tensor)
-    if (own or state.attributes) and not is_same(own, state.attributes):
+    if (own or attributes) and not is_same(own, attributes):
         own.clear()
-        own.update(state.attributes)
+        own.update(attributes)
 
 
 def is_same(now: Mapping[Any, object], kept: Mapping[Any, object]) -> bool:

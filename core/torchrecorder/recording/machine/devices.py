@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from torchrecorder.recording.code_info import import_path, is_user_file
+from torchrecorder.running import torch_private
 from torchrecorder.running.handles import replaced
 
 MOVES: frozenset[object] = frozenset((Tensor.to, Tensor.cuda))
@@ -25,7 +26,7 @@ MOVES: frozenset[object] = frozenset((Tensor.to, Tensor.cuda))
 _IS_THERE: dict[str, Callable[[], bool]] = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
 _REPLACED = (
     *((torch.cuda, name) for name in ("current_device", "set_device", "synchronize")),
-    *((torch.mps, "synchronize"), (nn.Module, "cuda"), (nn.Module, "to")),
+    (torch.mps, "synchronize"),
 )
 """Where the functions are that no mode sees, or that fake tensors do not survive."""
 
@@ -80,9 +81,11 @@ class Devices(TorchFunctionMode):
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """While it is active, `torch.cuda.synchronize()` and `module.cuda()` do nothing if that device is missing."""
-        made = ((it, name, self._of_module if it is nn.Module else self._of_device) for it, name in _REPLACED)
-        with replaced(*made):
+        """While it is active, `torch.cuda.synchronize()` and its like do nothing if that device is missing."""
+        changes: list[tuple[Any, str, Any]] = [(owner, name, self._of_device) for owner, name in _REPLACED]
+        if torch_private.PARSED_MOVE.get() is not None:
+            changes.append((torch._C._nn, "_parse_to", self._of_move))
+        with replaced(*changes):
             yield
 
     def _of_device(self, original: Callable[..., object]) -> Callable[..., object]:
@@ -93,17 +96,12 @@ class Devices(TorchFunctionMode):
 
         return answered
 
-    def _of_module(self, original: Callable[..., object]) -> Callable[..., object]:
-        def moved(module: nn.Module, *args: Any, **kwargs: Any) -> object:
-            named = "cuda" if original.__name__ == "cuda" else args[0] if args else kwargs.get("device")
-            there = self._in_place_of(named)
-            if there is None:
-                return original(module, *args, **kwargs)
-            others = [*args[1:], *(value for name, value in kwargs.items() if name != "device")]
-            dtypes = [value for value in others if isinstance(value, torch.dtype)]
-            return module.to(dtypes[0]) if dtypes else module
+    def _of_move(self, original: Callable[..., object]) -> Callable[..., object]:
+        def parsed(*args: object, **kwargs: object) -> object:
+            _, (_, *there), named = self.changed(Tensor.to, (None, *args), kwargs)
+            return original(*there, **named)
 
-        return moved
+        return parsed
 
     def _in_place_of(self, device: object) -> torch.device | None:
         """The stand-in of a device; None if it is there, or if this is not a device."""

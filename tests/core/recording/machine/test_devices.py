@@ -64,6 +64,13 @@ def test_a_device_that_is_not_there(name: str, way: Any) -> None:
         torch.cuda.current_device()
 
 
+@pytest.mark.parametrize("way", ["real", "fake"])
+def test_a_layer_that_is_where_it_is_moved_to(way: Any) -> None:
+    graph = record(Net(lambda self, x: self.fc.to(x.device)(x), fc=nn.Linear(3, 3)), X, run=way)
+    assert (op_names(graph), graph.info.notes) == (["linear"], ())
+    assert [value.kind for value in graph.values] == ["input", "param", "param", "op"]
+
+
 class Scripted(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x + torch.zeros(3, device="cuda")
