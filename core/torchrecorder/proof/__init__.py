@@ -14,9 +14,9 @@ from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault, FaultKind, GraphFacts
 from torchrecorder.proof.flow import FlowProof
 from torchrecorder.proof.parts import PartsProof
-from torchrecorder.proof.sameness import Entrances, Sameness
+from torchrecorder.proof.sameness import Sameness
 from torchrecorder.proof.variants import Variants
-from torchrecorder.proof.wiring import Wiring, of_turns
+from torchrecorder.proof.wiring import Wiring, of_entrances, of_turns
 from torchrecorder.view import View, Views
 
 __all__ = ["Fault", "FaultKind", "ProvedViews", "Prover", "faults"]
@@ -89,7 +89,7 @@ class Prover:
             faults += PartsProof(coverage).faults()
             faults += (*of_turns(coverage), *coverage.faults)
         for inset, coverage in zip(view.insets, coverages[1:], strict=True):
-            faults += Entrances(coverage, self._facts).faults(inset.calls)
+            faults += of_entrances(coverage, inset.calls)
         sameness = Sameness(view, self._facts, coverages)
         faults += (*sameness.faults(), *Variants(sameness).faults())
         for coverage, calls in zip(coverages[1:], sameness.lettered.values(), strict=True):

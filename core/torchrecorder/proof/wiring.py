@@ -64,9 +64,7 @@ class Wiring:
             module = self.graph.modules.get(self.graph.calls[op.call].module)
             for value in self.facts.data_of(op):
                 is_own = values[value].kind in _LOOSE and value not in given
-                is_weight = is_own and (
-                    (module is not None and module.native) or "conv" in op.name or op.name == "linear"
-                )
+                is_layer = (module is not None and module.native) or "conv" in op.name or op.name == "linear"
                 before, behind = known.get(value, (set() if is_own else {()}, set() if is_own and is_layer else {()}))
                 near, far = near if self.facts.is_side[value] else near | before, far | behind
             place = self._place(places[id_]) if id_ in places else ()
@@ -104,11 +102,32 @@ class Wiring:
         return value
 
 
+def of_entrances(coverage: Coverage, calls: Iterable[int]) -> Iterator[Fault]:
+    """Faults of an inset: two things that any of its calls reads apart may not come into it as one."""
+    view, graph, fed = coverage.view, coverage.graph, dict[int, frozenset[int]]()
+    for node in view.nodes:
+        tails = (edge.tail for edge in view.edges if edge.head == node.id)
+        inputs = {link for tail in tails for link in (view.nodes[tail].links or (tail,))}
+        fed[node.id] = frozenset(link for link in inputs if view.nodes[link].kind == "input")
+    own = {op for op, _ in _from_outside(coverage, coverage.root, coverage.root)}
+    for call in calls:
+        heads: dict[int, set[int]] = {}
+        for (op, _), value in _from_outside(coverage, call, coverage.root).items():
+            if coverage.drawn_op(op) in own:  # what the drawn call makes itself has no entrance
+                heads.setdefault(value, set()).update(coverage.nodes.get(op, ()))
+        for one, other in combinations(heads, 2):
+            if any(fed[a] == fed[b] and len(fed[a]) == 1 for a in heads[one] for b in heads[other]):
+                paths = {value: path for path, value in [*graph.calls[call].inputs.items()][::-1]}
+                what = " and ".join(paths.get(value, f"value {value}") for value in (one, other))
+                words = f"{what} of {graph.calls[call].module} come into the inset as one"
+                yield Fault("sameness", words, (call, coverage.root))
+                break
+
+
 def of_turns(coverage: Coverage) -> Iterator[Fault]:
     """Faults of what is drawn once for a row: two things may not come into the first of it that are one in another."""
-    things = [(node.calls, 1) for node in coverage.view.nodes if node.repeat > 1 and node.repetition == "series"]
-    boxes = (box for box in coverage.view.boxes if box.repeat > 1 and box.repetition == "series" and not box.around)
-    for calls, _ in (*things, *((box.calls, 1) for box in boxes)):
+    things = (*coverage.view.nodes, *(box for box in coverage.view.boxes if not box.around))
+    for calls in (thing.calls for thing in things if thing.repeat > 1 and thing.repetition == "series"):
         first = _from_outside(coverage, calls[0], calls[0])
         for call in calls[1:]:
             later = _from_outside(coverage, call, calls[0])
