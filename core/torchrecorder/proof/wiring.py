@@ -32,9 +32,7 @@ class Wiring:
                 (near, far), (near_there, far_there) = here[place], there[place]
                 if not (near <= far_there and near_there <= far):
                     what = self.graph.ops[next(op for op in ops if self._place(ops[op]) == place)]
-                    words = (
-                        f"{what.name} at {what.source or names[what.call]} does not read what it does in {names[root]}"
-                    )
+                    words = f"{what.name} of {names[what.call]} does not read what is drawn of {names[root]}"
                     yield Fault("sameness", words, (call, root))
                     break
             yield from self._other_data(call, ops)
@@ -136,6 +134,27 @@ def of_turns(coverage: Coverage) -> Iterator[Fault]:
                 words = f"what comes into {coverage.graph.calls[calls[0]].module} apart is one in a later turn"
                 yield Fault("counts", words, calls)
                 break
+
+
+def of_results(coverage: Coverage) -> Iterator[Fault]:
+    """Faults of arithmetic that is drawn as one and gives two things, of which no line says which it brings."""
+    facts, graph, shown = coverage.facts, coverage.graph, {*coverage.view.nodes}
+    returned = {value for node in shown if node.kind == "output" for value in node.values}
+    for node in (node for node in coverage.view.nodes if node.kind == "function" and node.op is not None):
+        given = set[int]()
+        for op in node.ops:
+            pending = [value for value in graph.ops[op].outputs if not facts.is_side[value]]
+            while pending:
+                value = pending.pop()
+                readers = [reader for reader in facts.readers[value] if reader not in node.ops]
+                if value in returned or any(coverage.nodes.get(reader) for reader in readers):
+                    given.add(op)
+                pending += (
+                    out for reader in readers if not coverage.nodes.get(reader) for out in graph.ops[reader].outputs
+                )
+        if len(given) > 1:
+            names = " and ".join(graph.ops[op].name for op in sorted(given))
+            yield Fault("flow", f"{names} at {graph.ops[node.op].source} come out of one node", coverage.around(node))
 
 
 def _from_outside(coverage: Coverage, call: int, first: int) -> dict[tuple[int, int], int]:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from tests.core.proof.test_variants import planned
 from tests.core.view.templates.test_words import Stages, conv
 from torchrecorder.proof import ProvedViews, faults
+from torchrecorder.view.simplified import patches
 from torchrecorder.view.templates import series, words
 
 
@@ -121,6 +122,20 @@ class Projected(nn.Module):
         return self.blocks[1](self.blocks[0](x, self.project(x)))  # type: ignore[no-any-return]
 
 
+class Stepped(nn.Module):
+    """A step whose result is decoded, and which the loss takes in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encode, self.change, self.decode = conv(), conv(), conv()
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        z = self.encode(x)
+        after = z + 0.05 * self.change(z)
+        loss = ((after - x) ** 2).mean() + (z**2).mean() + (after**2).mean()
+        return self.decode(after), loss
+
+
 @pytest.mark.parametrize(
     "net",
     [Hourglasses, lambda: Stages(*map(Tree, (0, 1, 0))), lambda: Stages(*map(Crossed, (0, 1, 0)))],
@@ -157,3 +172,13 @@ def test_a_row_has_no_more_entrances_in_its_first_turn(monkeypatch: pytest.Monke
     assert all(thing.repeat == 1 for thing in (*view.nodes, *view.boxes))
     monkeypatch.setattr(series, "_is_entered_alike", lambda *_: True)
     assert [fault for fault in faults(planned(Projected()).view()) if "is one in a later turn" in fault.words]
+
+
+def test_what_a_layer_reads_of_arithmetic_is_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = planned(Stepped()).view()
+    assert not faults(view)
+    (loss,) = (node for node in view.nodes if node.kind == "function")
+    (head,) = (edge.head for edge in view.edges if edge.tail == loss.id)
+    assert view.nodes[head].kind == "output"
+    monkeypatch.setattr(patches, "_cut", lambda _draft, patch, _how: [patch] if len(patch) > 5 else [])
+    assert [fault for fault in faults(planned(Stepped()).view()) if "come out of one node" in fault.words]
