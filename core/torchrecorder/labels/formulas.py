@@ -63,6 +63,13 @@ def last_telling(graph: Graph, ops: Collection[int]) -> str:
     return spoken(next((name for name in reversed(called) if name not in _ARITHMETIC), called[-1]))
 
 
+def operand(known: Names, ops: Collection[int], last: int, limit: int, base: int) -> str:
+    """The same for a side of a sign, in brackets if they are needed; `…` if it is long or what it reads has no name."""
+    writer = _FormulaWriter(known, ops, limit, base)
+    text = writer._held(writer.of_op(known.graph.ops[last]), _TIGHT)
+    return "…" if len(text) > limit or "…" in text or _NAMELESS in text else text
+
+
 def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int = 0) -> str:
     """Formula of the last of some ops, in terms of what they read; empty if it is longer than the limit.
 
