@@ -11,7 +11,7 @@ from math import prod
 
 from torchrecorder.graph import Module, Op, symbolic
 from torchrecorder.graph.batch import lost
-from torchrecorder.labels.formulas import in_short
+from torchrecorder.labels.formulas import in_short, operand
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -315,7 +315,7 @@ class Labels:
 
     @cached_property
     def _operands(self) -> Operands:
-        return Operands(self.view, self._tree)
+        return Operands(self.view, self._tree, operand)
 
     @cached_property
     def _tree(self) -> CallTree:

@@ -8,7 +8,7 @@ gave it; or it says nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 
@@ -40,8 +40,11 @@ _Step = tuple[int, Op | None]
 
 
 class Operands:
-    def __init__(self, view: View, tree: CallTree) -> None:
+    def __init__(
+        self, view: View, tree: CallTree, operand: Callable[[Names, Collection[int], int, int, int], str]
+    ) -> None:
         self.view, self.graph, self.tree, self.names = view, view.graph, tree, Names(view.graph)
+        self._operand = operand
 
     def said(self, node: Node, op: Op) -> dict[int, str]:
         """By position among the tensors that an op reads, the words of those that no line brings."""
@@ -51,7 +54,21 @@ class Operands:
         away = [i for i in self._away(node, op, edges) if i not in {*self._carried(op, edges)}]
         away = away[: max(len(op.inputs) - len({edge.tail for edge in edges}), 0)]
         words = {i: clean(self.names.of(op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
+        if plain(op.name) in SYMBOLS:
+            words = {i: word or self._computed(op.inputs[i], node) for i, word in words.items()}
         return words if all(words.values()) and len(words) <= _MOST else {}
+
+    def _computed(self, value: int, node: Node) -> str:
+        """How ops that are not drawn make a tensor, `(1 − hidden)`; `…` if that is long, nothing if none make it."""
+        hidden, pending, base = set[int](), [value], self.base(node)
+        while pending:
+            made = self.graph.values[pending.pop()].producer
+            if made is not None and made not in hidden and made not in self._owners:
+                hidden.add(made)
+                reader = self.graph.ops[made]
+                pending += (read for read in reader.inputs if not self.names.of(read, reader, base))
+        last = self.graph.values[origin(self.graph, value)].producer
+        return self._operand(self.names, hidden, last, _MAX_NAME, base) if last in hidden else ""
 
     def read(self, node: Node) -> str:
         """Names of what a function reads besides what lines bring, `mask`; nothing if they are many."""
@@ -142,6 +159,8 @@ class Names:
         op = None if row.producer is None else graph.ops[row.producer]
         is_near = op is not None and op.call in {call.id for call in around}
         variable = "" if op is None or not is_near else self._variable(value, op, frames_of(graph, reader))
+        if op is not None and op.name == "setitem" and not variable:  # what is written into keeps its name
+            variable = self.own(op.inputs[0], reader, base)
         inner = [*takewhile(lambda call: call.id != base, around)]
         of_base, *arguments = (_arguments(call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
         layer = _layer(graph, value, {call.id for call in around})

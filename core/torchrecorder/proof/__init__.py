@@ -14,8 +14,9 @@ from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault, FaultKind, GraphFacts
 from torchrecorder.proof.flow import FlowProof
 from torchrecorder.proof.parts import PartsProof
-from torchrecorder.proof.sameness import Entrances, Sameness
+from torchrecorder.proof.sameness import Sameness
 from torchrecorder.proof.variants import Variants
+from torchrecorder.proof.wiring import Wiring, of_entrances, of_results, of_turns
 from torchrecorder.view import View, Views
 
 __all__ = ["Fault", "FaultKind", "ProvedViews", "Prover", "faults"]
@@ -86,9 +87,11 @@ class Prover:
         for coverage in coverages:
             faults += FlowProof(coverage).faults()
             faults += PartsProof(coverage).faults()
-            faults += coverage.faults
+            faults += (*of_turns(coverage), *of_results(coverage), *coverage.faults)
         for inset, coverage in zip(view.insets, coverages[1:], strict=True):
-            faults += Entrances(coverage, self._facts).faults(inset.calls)
+            faults += of_entrances(coverage, inset.calls)
         sameness = Sameness(view, self._facts, coverages)
         faults += (*sameness.faults(), *Variants(sameness).faults())
+        for coverage, calls in zip(coverages[1:], sameness.lettered.values(), strict=True):
+            faults += Wiring(coverage).faults(calls)
         return tuple(dict.fromkeys(faults))

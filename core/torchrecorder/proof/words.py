@@ -8,7 +8,7 @@ bracket, and in a list.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 from torchrecorder.graph import Call, Graph, Op
@@ -32,6 +32,7 @@ _PARTS = re.compile(r"[\W_]+")
 _LACKING = re.compile(r"without ([^·]*)")
 _FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "randn_like", "zeros", "zeros_like"))
 """Ops whose names say what is in the tensor that they make."""
+_SIGNS = frozenset("+−×÷@")
 _ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
 
 
@@ -46,7 +47,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         for row in view.graph.around(call.id):
             layers.setdefault(row.id, []).append(call)
     yield from _wrong_outputs(view, letter, said)
-    given = _given(view.graph)
+    given, shown = _given(view.graph), {*_shown(view, inside)}
     things: list[Node | Box] = [node for node in view.nodes if node.kind in ("op", "function", "call")]
     for thing in (*things, *view.boxes):
         key = f"{letter}{'b' if isinstance(thing, Box) else ''}{thing.id}"
@@ -55,8 +56,36 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         calls = [call for part in (thing, *getattr(thing, "parts", ())) for call in part.calls]
         inner = [op for call in calls for op in inside.get(call, ())]
         rows = {row.id: row for call in calls for row in (*layers.get(call, ()), *view.graph.around(call))}
-        if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values(), given)):
+        own = [
+            view.graph.ops[op] for part in (thing, *getattr(thing, "parts", ())) for op in getattr(part, "own_ops", ())
+        ]
+        behind = [*_behind(view.graph, own, shown)]
+        if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values(), given, behind)):
             yield f"“{words}” at {key} names {wrong}, which nothing has there"
+        if words in _SIGNS and behind:
+            yield f"“{words}” at {key} does not say what it takes besides"
+
+
+def _shown(view: View, inside: Mapping[int, Sequence[Op]]) -> Iterator[int]:
+    """The ops that something is drawn for, and those that ran outside of what is shown."""
+    parts = (part for node in view.nodes for part in (node, *node.parts))
+    for thing in (*parts, *view.boxes[1:]):
+        yield from (op.id for call in thing.calls for op in inside.get(call, ()))
+        yield from thing.ops if isinstance(thing, Box) else thing.own_ops
+    root = {op.id for op in inside[view.boxes[0].calls[0]]} if view.boxes else set[int]()
+    yield from (op.id for op in view.graph.ops if root and op.id not in root)
+
+
+def _behind(graph: Graph, ops: Sequence[Op], shown: Set[int]) -> Iterator[Op]:
+    """Ops that nothing is drawn for and that make what others read, but for those that only move it."""
+    pending, known = [value for op in ops for value in op.inputs], {*shown}
+    while pending:
+        made = graph.values[pending.pop()].producer
+        if made is not None and made not in known:
+            known.add(made)
+            pending += graph.ops[made].inputs
+            if not _moves(graph.ops[made]):
+                yield graph.ops[made]
 
 
 def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
@@ -82,6 +111,7 @@ def _wrong(
     inner: Sequence[Op],
     layers: Collection[Call],
     given: Mapping[int, object],
+    behind: Sequence[Op],
 ) -> str:
     """The first word at a thing that names nothing of what it is, does or reads; nor of its inset, if it has one."""
     parts = [thing, *thing.parts] if isinstance(thing, Node) else []
@@ -96,17 +126,21 @@ def _wrong(
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
     done |= {graph.frames[at].short for op in ops for at in _frames(graph, op)}
     made = {value for op in own for value in op.outputs}  # what it makes itself is not to be seen
-    read = ((value, op) for op in own for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
+    far = [*own, *behind]
+    read = ((value, op) for op in far for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
     values = known | {name for value, op in read for name in names(graph, given, value, op)}
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
-    keys = {key for op in ops for key in op.attrs}
+    keys = {key for op in (*ops, *behind) for key in op.attrs}
+    computed = {op.name.strip("_") for op in behind}
     text = _NO_WORDS.sub(" ", _LACKING.sub("", words) if drawn else words)
     for match in _TOKEN.finditer(text):
         name, before = match[1], text[: match.start()].rstrip()
         is_head = not before or before.endswith(("·", ":", "/")) or ("operations: " in text and before.endswith(","))
         is_head |= is_layer or (match[3] or "(") not in "(="
-        allowed = {"(": done | values, "=": heads if is_layer else keys}.get(match[3]) or (heads if is_head else values)
+        allowed = {"(": done | values | computed, "=": heads if is_layer else keys}.get(match[3]) or (
+            heads if is_head else values
+        )
         is_known = _is_in(match, allowed) or bool(_TYPE.fullmatch(name)) or (is_layer and name.lower() in allowed)
         is_known |= is_layer and any(name.removesuffix("s") in known for known in allowed)
         is_known |= is_layer and all(part in allowed or part.isdigit() for part in name.split("."))
@@ -151,6 +185,7 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
             left = [frame for frame in _frames(graph, maker) if frame not in frames]
             if not left:
                 yield graph.variable(maker)
+                yield from names(graph, given, maker.inputs[0], reader) if maker.name == "setitem" else ()
             elif given.get(left[-1]) == {at}:
                 yield graph.variable(graph.frames[left[-1]])
     if maker is not None and len(maker.inputs) == 1 and maker.name.strip("_") in _ASKING:  # `not mask`, `lengths = 4`
@@ -188,12 +223,12 @@ def _way(graph: Graph, value: int) -> Iterator[int]:
     yield value
     made = graph.values[value].producer
     op = None if made is None else graph.ops[made]
-    if (
-        op is not None
-        and op.inputs
-        and (op.kind == "pass" or op.name in MOVES or (op.name == "getitem" and len(op.inputs) == 1))
-    ):
+    if op is not None and op.inputs and _moves(op):
         yield from _way(graph, op.inputs[0])
+
+
+def _moves(op: Op) -> bool:
+    return op.kind == "pass" or op.name in MOVES or (op.name == "getitem" and len(op.inputs) == 1)
 
 
 @lru_cache(4096)

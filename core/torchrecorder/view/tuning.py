@@ -38,8 +38,6 @@ LARGE_PATCH = 5
 """Ops without parameters up to which a connected patch of them is drawn op by op."""
 SMALL_PATCH = 2
 """The same where a layer of the model's own has to stay closed for them."""
-RESULTS = 2
-"""Ops of a patch that something else reads, at most: what gives more is a structure, as the sums of a pyramid."""
 LEAST_CHANGING = 3
 """Equal layers whose sizes change that are drawn as one at least. None at 2 or 6."""
 MAX_PERIOD_OF_CALLS = 8

@@ -105,7 +105,7 @@ NETS: dict[str, tuple[Callable[[Reader, Tensor, Tensor], Tensor], str]] = {
     "variable of a function": (of_function, "× mask"),
     "not mask": (not_of_function, "masked_fill not mask"),
     "one of two that a function gave": (of_two, "where"),
-    "overwritten by a function": (overwritten, "×"),
+    "overwritten by a function": (overwritten, "× (steps + 1)"),
     "layer": (lambda of, x, n: x + of.pe(6, 8), "+ pe"),
     "buffer": (lambda of, x, n: of.walls[None] - x, "walls −"),
     "input": (lambda of, x, n: x.masked_fill((n == 4)[:, None, None], 0.0), "masked_fill lengths = 4"),
@@ -113,14 +113,16 @@ NETS: dict[str, tuple[Callable[[Reader, Tensor, Tensor], Tensor], str]] = {
     "no name": (lambda of, x, n: x + of.rates, "+"),
     "parts of a row": (lambda of, x, n: torch.stack(x.chunk(2, -1), -1).flatten(2), "stack"),
     "output": (lambda of, x, n: x.masked_fill(of.pair(n)[1], 0.0), "masked_fill pair[1]"),
-    "made": (lambda of, x, n: x * torch.zeros(8).cumsum(0), "×"),
+    "made": (lambda of, x, n: x * torch.zeros(8).cumsum(0), "× cumsum(zeros, 0)"),
+    "made of one that has a name": (lambda of, x, n: x * (1 - of.walls), "× (1 − walls)"),
+    "made of much": (lambda of, x, n: x * ((of.walls + 1).cos() * (of.walls - 2).sin() + 3), "× …"),
     "ones": (lambda of, x, n: torch.cat([x, torch.ones(*x.shape[:2], 1)], -1)[..., 1:], "cat ones"),
     "condition": (lambda of, x, n: torch.where(length_mask(n, 6), x, 0.0), "where"),
 }
 
 
 NAMED = ("variable", "variable of a function", "layer", "buffer", "choice", "ones")
-MADE = {"no name": "constant", "made": "cumsum", "parts of a row": "chunk"}
+MADE = {"no name": "constant", "made": "cumsum", "made of much": "cos", "parts of a row": "chunk"}
 """Names of ops, and for what has none, that are not to be written as if they were names of tensors."""
 
 
@@ -148,6 +150,12 @@ def test_the_proof_asks_for_a_true_name(net: str, kind: Callable[..., Any]) -> N
     other = " ".join(MADE.get(net, "biases") if word.isidentifier() and word not in ops else word for word in named)
     (wrong,) = faults(view, written(layout, rf"^{re.escape(words)}$", other))
     assert f"names {MADE.get(net, 'biases')}, which" in wrong
+
+
+def test_the_proof_asks_for_both_sides_of_a_sign() -> None:
+    view = make_view(graph_of("made of one that has a name"), DrawingOptions())
+    (wrong,) = faults(view, written(paper(view), r"^× .*", "×"))
+    assert "does not say what it takes besides" in wrong
 
 
 class Counted(tuple[Any, ...]):

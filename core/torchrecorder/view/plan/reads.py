@@ -234,7 +234,7 @@ class Sources:
         value = self.graph.values[read.origin]
         if value.producer in self.constant:
             return self._constant(value, read)
-        if value.kind in ("input", "op"):
+        if value.kind in ("input", "op") or (value.kind == "param" and self.plan.root and read.origin in self.names):
             name = self.names.get(read.origin) or self.names.get(read.value) or value.name or ""
             return Source("input", self.groups.get(name, name))
         if read.repeated or not self._is_data(read, value):

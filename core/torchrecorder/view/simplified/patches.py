@@ -24,8 +24,9 @@ _LAYERS = ("conv", "linear", "pool", "attention")
 def merge_patches(draft: Draft, facts: Facts, how: Folding, *, shows_weights: bool) -> None:
     """Draw a connected patch of many ops as one node, named by its function or by its last op.
 
-    Nothing leads out of a patch and back into it. It has one end, and at most one more op that something else reads.
-    If the room is wanted, a few ops are a patch as well, and one with more ends is cut into what leads to each of them.
+    Nothing leads out of a patch and back into it. Only its end is read by something else: of two results no line could
+    say which it brings, so what leads to both is one patch, and the rest are others. If the room is wanted, a few ops
+    are a patch as well.
     """
     if len(draft.nodes) > tuning.MAX_ASKED:  # time grows with the square of a patch
         return
@@ -60,9 +61,9 @@ def _cut(draft: Draft, patch: set[int], how: Folding) -> Iterator[set[int]]:
     if len(patch) <= least:
         return
     read = {node for node in patch if not patch.issuperset(draft.heads[node])}
-    if len(read) <= tuning.RESULTS and sum(patch.isdisjoint(draft.heads[node]) for node in patch) == 1:
+    if len(read) < 2 and sum(patch.isdisjoint(draft.heads[node]) for node in patch) == 1:
         yield patch
-    elif how == "tight" and len(read) > 1:
+    elif len(read) > 1:
         leads_to: dict[int, frozenset[int]] = {}
         for node in sorted(patch, reverse=True):
             below = (leads_to[head] for head in draft.heads[node] if head in patch)

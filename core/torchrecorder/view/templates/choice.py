@@ -161,7 +161,8 @@ class Choice:
     def richest(self, calls: list[int]) -> Interior:
         """The interior of the call that shows most: of the model of its kind, if it is among them."""
         model, structure = self.kinds.models[self.kinds.of[calls[0]]], self.kinds.structure
-        return self.interiors.exactly(next((call for call in calls if structure[call] == structure[model]), calls[0]))
+        alike = [call for call in calls if structure[call] == structure[model]] or calls
+        return self.interiors.exactly(model if model in alike else alike[0])
 
     def _shown(self) -> list[Interior]:
         return [self.interiors.exactly(self.root), *self.opened.values()]

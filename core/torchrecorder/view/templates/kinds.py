@@ -36,15 +36,21 @@ class Kinds:
     def structure(self) -> list[int]:
         """By call a number that calls with the same classes, ops and wiring share."""
         numbers: dict[Hashable, int] = {}
-        structure = [0] * len(self.graph.calls)
+        structure, made = [0] * len(self.graph.calls), [value.producer for value in self.graph.values]
+        outside: list[list[int]] = [[] for _ in structure]
+        """By call the ops before it that made what is read in it; -1 for what the model gets."""
         for call in range(len(structure) - 1, -1, -1):
-            module, row = self.tree.module(call), self.graph.calls[call]
+            module, row, first = self.tree.module(call), self.graph.calls[call], self.tree.first_op[call]
             inside: list[Hashable] = []
             for item in self.tree.items[call]:
                 if item.is_call:
-                    inside.append(structure[item.id])
+                    inside.append((structure[item.id], *(max(at - first, -1) for at in outside[item.id])))
+                    outside[call] += (at for at in outside[item.id] if at < first)
                 elif not self.visible.contracted[item.id]:
-                    inside.append(self._op(self.graph.ops[item.id]))
+                    op = self.graph.ops[item.id]
+                    inside.append(self._op(op))
+                    read = (made[value] for value in op.inputs if self.graph.values[value].kind in ("op", "input"))
+                    outside[call] += (-1 if at is None else at for at in read if at is None or at < first)
             inside = [] if self.tree.is_leaf(call) else inside
             key = row.module if module is None else module.cls, tuple(inside), row.ok
             structure[call] = numbers.setdefault(key, len(numbers))
@@ -63,8 +69,12 @@ class Kinds:
         return {kind: max(calls, key=lambda call: self._amount[call]) for kind, calls in self.members.items()}
 
     @cached_property
-    def _amount(self) -> list[int]:
-        amount = [sum(not self.visible.contracted[op] for op in self.places.ops(row.id)) for row in self.graph.calls]
+    def _amount(self) -> list[float]:
+        """By call how much runs in it; a little less if it reads a parameter or constant where others may get data."""
+        aside, amount = self.visible.facts.aside, [0.0] * len(self.graph.calls)
+        for op in self.graph.ops:
+            n_fixed = sum(self.graph.values[value].kind == "param" or value in aside for value in op.inputs)
+            amount[op.call] += (not self.visible.contracted[op.id]) - n_fixed / tuning.MAX_NODES
         for row in reversed(self.graph.calls):
             if row.parent is not None and row.id not in self._gone:
                 amount[row.parent] += amount[row.id] + 1

@@ -11,11 +11,11 @@ their paths are entries of one list, `layers.0.0`, `layers.0.1`, which keeps `no
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
-from torchrecorder.graph.model import Graph
+from torchrecorder.graph.model import Call, Graph
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.model import Node
@@ -136,9 +136,11 @@ class _Series:
         after = [self.draft.heads[node.id].keys() - members - self._beside for node in run]
         same = all(others == before[1] for others in before[1:]) and before[1] <= before[0]
         rows = [(self.graph.calls[upper.calls[-1]], self.graph.calls[lower.calls[0]]) for upper, lower in pairwise(run)]
+        aside = self.kinds.visible.facts.aside
         for here, there in rows:  # the same argument of both: attention may exchange its query and its key
             both = {*here.inputs.values()} & {*there.inputs.values()}
             same &= all(here.inputs.get(path) == value for path, value in there.inputs.items() if value in both)
+            same &= _is_entered_alike(here, there, aside)
         return same and (not any(after[:-1]) or all(others == after[-1] for others in after[:-1]))
 
     def whole(self, run: Sequence[Node]) -> Node:
@@ -151,6 +153,11 @@ class _Series:
         parts = tuple(map(as_one, zip(*(node.parts for node in run), strict=True)))
         ops = tuple(op for node in run for op in node.ops)
         return replace(first, calls=calls, parts=parts, ops=ops, differs=(*_channels(self.graph, calls), *differs))
+
+
+def _is_entered_alike(here: Call, there: Call, aside: Set[int]) -> bool:
+    """Whether what comes into a call apart is not one thing in the next."""
+    return len({*here.inputs.values()} - aside) <= len({*there.inputs.values()} - aside)
 
 
 def resolution(graph: Graph, call: int) -> tuple[int | str, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from torchrecorder.view import tuning
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.node_kinds import SYMBOLS, plain, spoken
-from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, SHAPING, SUMS
+from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, SHAPING, SUMS, WEIGHTED
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.tree import Item, counted
 
@@ -33,6 +33,7 @@ _SOURCES = ("param", "buffer")
 Shown = tuple[frozenset[int], frozenset[int]]
 """The layers in which a drawing of a call shows nothing, and those that stand at another one by their class."""
 NOTHING: Shown = (frozenset(), frozenset())
+_Read = tuple[set[int | None], set[int | None]]
 Difference = tuple[str, str]
 """`with` or `without`, and what: `("without", "downsample")`; nothing in place of the first for other words."""
 
@@ -153,7 +154,49 @@ class _Compared:
         both = self._more.keys() & self._less.keys()
         differences |= {("with", word): None for word in self._more if word not in both}
         differences |= {("without", word): None for word in self._less if word not in both}
-        return None if self._is_untold or (exchanged and len(differences) > 1) else differences
+        if self._is_untold or (exchanged and len(differences) > 1):
+            return None
+        is_counted = any(words[:1].isdigit() for _, words in differences)  # there are others to be read
+        return differences if is_counted or self._are_wired_alike() else None
+
+    def _are_wired_alike(self) -> bool:
+        """Whether ops at like places read what like places give, where others between them hand on what they read."""
+        matched = self.places.matched(self.call, self.other)
+        handed, ops = self.visible.handed, self.tree.all_ops_of(self.call)
+        twins = ((op, twin) for op in ops if (twin := self.places.op(op, self.call, self.other)) is not None)
+        places: tuple[dict[int, int], ...] = {op: twin for op, twin in twins if handed[op] is handed[twin] is None}, {}
+        places[1].update((twin, twin) for twin in places[0].values())
+        for pair in ((x, y) for x, y in matched.items() if y in self._closed):  # each is one thing
+            for place, call in zip(places, pair, strict=True):
+                place.update(dict.fromkeys(self.tree.all_ops_of(call), ~pair[1]))
+        here, there = map(self._wiring, (self.call, self.other), places)
+        pairs = ((here[place], there[place]) for place in here.keys() & there.keys())
+        return all(a[0] <= b[1] and b[0] <= a[1] for a, b in pairs)
+
+    def _wiring(self, call: int, places: Mapping[int, int]) -> dict[int, _Read]:
+        """By place the places that it reads, None for what the call gets, and those behind what has no place.
+
+        Behind a parameter that is data, and behind what is made of nothing, may be what another call gets.
+        """
+        inputs, aside = {*self.graph.calls[call].inputs.values()}, self.visible.facts.aside
+        known, wiring = dict[int, _Read](), dict[int, _Read]()
+        for op in map(self.graph.ops.__getitem__, self.tree.all_ops_of(call)):
+            handed, near, behind = self.visible.handed[op.id], set[int | None](), set[int | None]()
+            is_layer = op.name in WEIGHTED or self.tree.is_leaf(op.call)
+            for value in op.inputs if handed is None else (handed,):
+                is_own = self.graph.values[value].kind in ("param", "buffer", "const") and value not in inputs
+                outside: _Read = set() if is_own else {None}, set() if is_own and is_layer else {None}
+                found = known.get(value, outside)
+                near |= set() if value in aside else found[0]
+                behind |= found[1]
+            if handed is None and (place := places.get(op.id)) is not None:
+                for both, found in zip(wiring.setdefault(place, (set(), set())), (near, behind), strict=True):
+                    both |= found - {place}
+                near = behind = {place}
+            elif handed is None:
+                near, behind = set(), behind or {None}
+            known.update(dict.fromkeys(op.outputs, (near, behind)))
+        return wiring
 
     def _in_closed(self, a: int, b: int) -> Difference:
         """What differs in a layer that is shown closed: `aa in conv1`; if that is much, that it is another one."""

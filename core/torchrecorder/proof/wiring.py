@@ -1,0 +1,172 @@
+"""Whether what is drawn once for several calls reads in each of them what the picture shows that it reads.
+
+Nodes are compared, not ops, since a picture shows no more. What one of two calls has alone hands on what it reads, as
+words say of it that it is there or not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import combinations
+
+from torchrecorder.proof.coverage import Coverage
+from torchrecorder.proof.facts import Fault
+
+_Place = tuple[object, ...]
+"""A node, and in which turns of boxes; empty for what a call gets."""
+_LOOSE = ("param", "buffer", "const")
+
+
+class Wiring:
+    def __init__(self, coverage: Coverage) -> None:
+        self.coverage, self.facts, self.graph = coverage, coverage.facts, coverage.graph
+
+    def faults(self, calls: Iterable[int]) -> Iterator[Fault]:
+        """Faults of an inset for one of the calls that it stands for."""
+        root, names = self.coverage.root, [row.module for row in self.graph.calls]
+        for call in sorted({*calls} - {root}):
+            ops = dict(self._pairs(call, root))
+            here, there = self._read(call, ops), self._read(root, {op: op for op in ops.values()})
+            for place in here.keys() & there.keys():
+                (near, far), (near_there, far_there) = here[place], there[place]
+                if not (near <= far_there and near_there <= far):
+                    what = self.graph.ops[next(op for op in ops if self._place(ops[op]) == place)]
+                    words = f"{what.name} of {names[what.call]} does not read what is drawn of {names[root]}"
+                    yield Fault("sameness", words, (call, root))
+                    break
+            yield from self._other_data(call, ops)
+
+    def _pairs(self, call: int, root: int) -> Iterator[tuple[int, int]]:
+        """The ops of a call and of the root at one place, but for layers that one of both runs more often."""
+        moved, runs = set[int](), list[Counter[str]]()
+        for at in (call, root):
+            origin = [*range(len(self.graph.values))]
+            moved |= {op for op in sorted(self.facts.ops_of([at])) if self.facts.moves(self.graph.ops[op], origin)}
+            runs.append(Counter(row.module for row in self.graph.calls[at : self.facts.end[at]]))
+        for pair in self.facts.match(call, root).ops.items():
+            homes = [self.graph.calls[self.graph.ops[op].call].module for op in pair]
+            if moved.isdisjoint(pair) and runs[0][homes[0]] == runs[1][homes[1]]:
+                yield pair
+
+    def _place(self, op: int) -> _Place:
+        return (*self.coverage.nodes.get(op, ()), *sorted(self.coverage.turns.get(op, {}).items()))
+
+    def _read(self, call: int, places: Mapping[int, int]) -> dict[_Place, tuple[set[_Place], set[_Place]]]:
+        """By place the places that it reads, and those with what is behind ops without one."""
+        values, given = self.graph.values, {*self.graph.calls[call].inputs.values()}
+        known, read = dict[int, tuple[set[_Place], set[_Place]]](), dict[_Place, tuple[set[_Place], set[_Place]]]()
+        origin = [*range(len(values))]
+        for id_ in sorted(self.facts.ops_of([call])):
+            op, near, far = self.graph.ops[id_], set[_Place](), set[_Place]()
+            module = self.graph.modules.get(self.graph.calls[op.call].module)
+            for value in self.facts.data_of(op):
+                is_own = values[value].kind in _LOOSE and value not in given
+                is_layer = (module is not None and module.native) or "conv" in op.name or op.name == "linear"
+                before, behind = known.get(value, (set() if is_own else {()}, set() if is_own and is_layer else {()}))
+                near, far = near if self.facts.is_side[value] else near | before, far | behind
+            place = self._place(places[id_]) if id_ in places else ()
+            if place:
+                own = read.setdefault(place, (set(), set()))
+                own[0].update(near - {place})
+                own[1].update(far - {place})
+                near = far = {place}
+            elif not self.facts.moves(op, origin):
+                near, far = set(), far or {()}
+            known.update(dict.fromkeys(op.outputs, (near, far)))
+        return read
+
+    def _other_data(self, call: int, ops: Mapping[int, int]) -> Iterator[Fault]:
+        """Faults of parameters that ops are drawn to read, where the call reads something else."""
+        homes = [f"{self.graph.calls[at].module}." for at in (call, self.coverage.root)]
+        entered = {value for node in self.coverage.view.nodes if node.kind == "input" for value in node.values}
+        kinds = {op: self.coverage.view.nodes[nodes[0]].kind for op, nodes in self.coverage.nodes.items() if nodes}
+        for op, twin in ((op, twin) for op, twin in ops.items() if kinds.get(twin) in ("op", "function")):
+            for pair in zip(self.graph.ops[op].inputs, self.graph.ops[twin].inputs, strict=False):
+                read, shown = (self.graph.values[self._moved_from(value, entered)] for value in pair)
+                names = [(row.name or "").removeprefix(home) for row, home in zip((read, shown), homes, strict=True)]
+                is_own = names[0] == names[1] and shown.name != names[1]
+                if shown.kind in ("param", "buffer") and shown.id not in {read.id, *entered} and not is_own:
+                    words = f"{shown.name} is read in {homes[1][:-1]}, and something else in {homes[0][:-1]}"
+                    yield Fault("sameness", words, (call, self.coverage.root))
+                    return
+
+    def _moved_from(self, value: int, entered: Set[int]) -> int:
+        made, itself = self.graph.values[value].producer, range(len(self.graph.values))
+        while made is not None and value not in entered and self.facts.is_move(op := self.graph.ops[made], itself):
+            if not op.inputs:
+                break
+            made = self.graph.values[value := op.inputs[0]].producer
+        return value
+
+
+def of_entrances(coverage: Coverage, calls: Iterable[int]) -> Iterator[Fault]:
+    """Faults of an inset: two things that any of its calls reads apart may not come into it as one."""
+    view, graph, fed = coverage.view, coverage.graph, dict[int, frozenset[int]]()
+    for node in view.nodes:
+        tails = (edge.tail for edge in view.edges if edge.head == node.id)
+        inputs = {link for tail in tails for link in (view.nodes[tail].links or (tail,))}
+        fed[node.id] = frozenset(link for link in inputs if view.nodes[link].kind == "input")
+    own = {op for op, _ in _from_outside(coverage, coverage.root, coverage.root)}
+    for call in calls:
+        heads: dict[int, set[int]] = {}
+        for (op, _), value in _from_outside(coverage, call, coverage.root).items():
+            if coverage.drawn_op(op) in own:  # what the drawn call makes itself has no entrance
+                heads.setdefault(value, set()).update(coverage.nodes.get(op, ()))
+        for one, other in combinations(heads, 2):
+            if any(fed[a] == fed[b] and len(fed[a]) == 1 for a in heads[one] for b in heads[other]):
+                paths = {value: path for path, value in [*graph.calls[call].inputs.items()][::-1]}
+                what = " and ".join(paths.get(value, f"value {value}") for value in (one, other))
+                words = f"{what} of {graph.calls[call].module} come into the inset as one"
+                yield Fault("sameness", words, (call, coverage.root))
+                break
+
+
+def of_turns(coverage: Coverage) -> Iterator[Fault]:
+    """Faults of what is drawn once for a row: two things may not come into the first of it that are one in another."""
+    things = (*coverage.view.nodes, *(box for box in coverage.view.boxes if not box.around))
+    for calls in (thing.calls for thing in things if thing.repeat > 1 and thing.repetition == "series"):
+        first = _from_outside(coverage, calls[0], calls[0])
+        for call in calls[1:]:
+            later = _from_outside(coverage, call, calls[0])
+            pairs = combinations(first.keys() & later.keys(), 2)
+            if any(first[a] != first[b] and later[a] == later[b] for a, b in pairs):
+                words = f"what comes into {coverage.graph.calls[calls[0]].module} apart is one in a later turn"
+                yield Fault("counts", words, calls)
+                break
+
+
+def of_results(coverage: Coverage) -> Iterator[Fault]:
+    """Faults of arithmetic that is drawn as one and gives two things, of which no line says which it brings."""
+    facts, graph, shown = coverage.facts, coverage.graph, {*coverage.view.nodes}
+    returned = {value for node in shown if node.kind == "output" for value in node.values}
+    for node in (node for node in coverage.view.nodes if node.kind == "function" and node.op is not None):
+        given = set[int]()
+        for op in node.ops:
+            pending = [value for value in graph.ops[op].outputs if not facts.is_side[value]]
+            while pending:
+                value = pending.pop()
+                readers = [reader for reader in facts.readers[value] if reader not in node.ops]
+                if value in returned or any(coverage.nodes.get(reader) for reader in readers):
+                    given.add(op)
+                pending += (
+                    out for reader in readers if not coverage.nodes.get(reader) for out in graph.ops[reader].outputs
+                )
+        if len(given) > 1:
+            names = " and ".join(graph.ops[op].name for op in sorted(given))
+            yield Fault("flow", f"{names} at {graph.ops[node.op].source} come out of one node", coverage.around(node))
+
+
+def _from_outside(coverage: Coverage, call: int, first: int) -> dict[tuple[int, int], int]:
+    """By op of the first call, and position, the data from outside that the one at its place in a call reads."""
+    facts, graph, origin = coverage.facts, coverage.graph, [*range(len(coverage.graph.values))]
+    matched, inside, read = facts.match(call, first).ops, {*facts.ops_of([call])}, dict[tuple[int, int], int]()
+    given = {*graph.calls[call].inputs.values()}
+    for op in map(graph.ops.__getitem__, sorted(inside)):
+        if facts.moves(op, origin) or op.id not in matched:
+            continue
+        for i, value in enumerate(origin[value] for value in facts.data_of(op)):
+            row = graph.values[value]
+            if not facts.is_side[value] and (value in given or (row.kind == "op" and row.producer not in inside)):
+                read[matched[op.id], i] = value
+    return read

@@ -1,0 +1,184 @@
+"""What stands for several calls reads in each what is drawn, in the picture and in its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.core.proof.test_variants import planned
+from tests.core.view.templates.test_words import Stages, conv
+from torchrecorder.proof import ProvedViews, faults
+from torchrecorder.view.simplified import patches
+from torchrecorder.view.templates import series, words
+
+
+class Hourglass(nn.Module):
+    """Adds what it made itself if it is given nothing to add."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down, self.up, self.last = conv(), conv(), conv()
+
+    def forward(self, x: Tensor, before: Tensor | None) -> tuple[Tensor, Tensor]:
+        pre = self.down(x).relu()
+        if before is not None:
+            pre = pre + before
+        return self.last(self.up(pre).sin() + (pre if before is None else before)), pre
+
+
+class Hourglasses(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c = Hourglass(), Hourglass(), Hourglass()
+
+    def forward(self, x: Tensor) -> Tensor:
+        y, pre = self.a(x, None)
+        y, pre = self.b(y.cos(), pre)
+        return self.c(y.cos(), pre)[0]  # type: ignore[no-any-return]
+
+
+class Root(nn.Module):
+    def __init__(self, wide: int) -> None:
+        super().__init__()
+        self.last = nn.Conv1d(wide, 8, 1)
+
+    def forward(self, *parts: Tensor) -> Tensor:
+        return torch.relu(self.last(torch.cat(parts, 1)))
+
+
+class Tree(nn.Module):
+    """As in a DLA, whose root may take what came in, too."""
+
+    def __init__(self, is_whole: int) -> None:
+        super().__init__()
+        self.is_whole, self.a, self.b = is_whole, conv(), conv()
+        self.root = Root(24 if is_whole else 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        one = self.a(x).sin()
+        return self.root(self.b(one).sin(), one, *([x] if self.is_whole else []))  # type: ignore[no-any-return]
+
+
+class Crossed(nn.Module):
+    """Of two with the same layers the one takes what came in, the other what its first layer gives."""
+
+    def __init__(self, is_far: int) -> None:
+        super().__init__()
+        self.is_far, self.a, self.b, self.root = is_far, conv(), conv(), Root(16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        one = self.a(x).sin()
+        return self.root(self.b(one).sin(), x if self.is_far else one)  # type: ignore[no-any-return]
+
+
+class Composed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, rel: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.tanh(self.a(x * rel.sum(0)) + x.sin()), self.b(rel)
+
+
+class OfTables(nn.Module):
+    """Begins with parameters; the second layer gets others, or what the first gives."""
+
+    def __init__(self, *, in_a_row: bool = False) -> None:
+        super().__init__()
+        self.in_a_row, self.relations = in_a_row, nn.Parameter(torch.ones(4, 8))
+        self.things, self.others = nn.Parameter(torch.ones(16, 8)), nn.Parameter(torch.ones(16, 8))
+        self.one, self.two = Composed(), Composed()
+
+    def forward(self, x: Tensor) -> Tensor:
+        things, relations = self.one(self.things, self.relations)
+        if self.in_a_row:
+            things, _ = self.two(things.cos(), relations)
+        else:
+            things = things + self.two(self.others, self.relations)[0]
+        return x @ things
+
+
+class Bottleneck(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = conv(), conv()
+
+    def forward(self, x: Tensor, shortcut: Tensor | None = None) -> Tensor:
+        return torch.relu(self.b(self.a(x).sin()) + (x if shortcut is None else shortcut))
+
+
+class Projected(nn.Module):
+    """The shortcut of the first of a row comes from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project, self.blocks = conv(1), nn.ModuleList((Bottleneck(), Bottleneck()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.blocks[1](self.blocks[0](x, self.project(x)))  # type: ignore[no-any-return]
+
+
+class Stepped(nn.Module):
+    """A step whose result is decoded, and which the loss takes in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encode, self.change, self.decode = conv(), conv(), conv()
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        z = self.encode(x)
+        after = z + 0.05 * self.change(z)
+        loss = ((after - x) ** 2).mean() + (z**2).mean() + (after**2).mean()
+        return self.decode(after), loss
+
+
+@pytest.mark.parametrize(
+    "net",
+    [Hourglasses, lambda: Stages(*map(Tree, (0, 1, 0))), lambda: Stages(*map(Crossed, (0, 1, 0)))],
+    ids=["a sum with something else", "one thing more", "from elsewhere"],
+)
+def test_an_inset_does_not_stand_for_a_call_that_is_wired_otherwise(
+    net: Callable[[], nn.Module], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = net()
+    view = ProvedViews(planned(model)).view()
+    assert not view.weakened
+    assert not faults(view)
+    assert not [word for node in view.nodes for word in node.differs]
+    whole = [[view.graph.calls[call].module for call in inset.calls] for inset in view.insets]
+    assert whole[0] in (["b", "c"], ["stages.0", "stages.2"])
+    monkeypatch.setattr(words._Compared, "_are_wired_alike", lambda _self: True)
+    assert [fault for fault in faults(planned(model).view()) if "does not read what is drawn" in fault.words]
+
+
+def test_what_a_call_is_given_comes_in_though_it_is_a_parameter() -> None:
+    for view in (planned(OfTables(in_a_row=True)).view(), planned(OfTables()).view()):
+        (inset,) = view.insets
+        assert len(inset.calls) == 2
+        assert {node.name for node in inset.view.nodes if node.kind == "input"} == {"x", "rel"}
+        assert not faults(view)
+    nodes = (replace(node, kind="param") if node.kind == "input" else node for node in inset.view.nodes)
+    false = replace(view, insets=(replace(inset, view=replace(inset.view, nodes=tuple(nodes))),))
+    assert [fault for fault in faults(false) if "something else in two" in fault.words]
+
+
+def test_a_row_has_no_more_entrances_in_its_first_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = planned(Projected()).view()
+    assert not faults(view)
+    assert all(thing.repeat == 1 for thing in (*view.nodes, *view.boxes))
+    monkeypatch.setattr(series, "_is_entered_alike", lambda *_: True)
+    assert [fault for fault in faults(planned(Projected()).view()) if "is one in a later turn" in fault.words]
+
+
+def test_what_a_layer_reads_of_arithmetic_is_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = planned(Stepped()).view()
+    assert not faults(view)
+    (loss,) = (node for node in view.nodes if node.kind == "function")
+    (head,) = (edge.head for edge in view.edges if edge.tail == loss.id)
+    assert view.nodes[head].kind == "output"
+    monkeypatch.setattr(patches, "_cut", lambda _draft, patch, _how: [patch] if len(patch) > 5 else [])
+    assert [fault for fault in faults(planned(Stepped()).view()) if "come out of one node" in fault.words]
