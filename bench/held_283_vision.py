@@ -36,12 +36,8 @@ class SPADE(nn.Module):
 
     def __init__(self, norm_type: str, ks: int, norm_nc: int, label_nc: int, nhidden: int = 16) -> None:
         super().__init__()
-        if norm_type == "instance":
-            self.param_free_norm: nn.Module = nn.InstanceNorm2d(norm_nc, affine=False)
-        elif norm_type == "batch":
-            self.param_free_norm = nn.BatchNorm2d(norm_nc, affine=False)
-        else:
-            raise ValueError(f"{norm_type} is not a recognized param-free norm type in SPADE")
+        norms = {"instance": nn.InstanceNorm2d, "batch": nn.BatchNorm2d}
+        self.param_free_norm = norms[norm_type](norm_nc, affine=False)
         pw = ks // 2
         self.mlp_shared = nn.Sequential(nn.Conv2d(label_nc, nhidden, kernel_size=ks, padding=pw), nn.ReLU())
         self.mlp_gamma = nn.Conv2d(nhidden, norm_nc, kernel_size=ks, padding=pw)
@@ -254,9 +250,9 @@ class SpatialEncoder(nn.Module):
     latent: Tensor
     latent_scaling: Tensor
 
-    def __init__(self, width: int = 16, num_layers: int = 4) -> None:
+    def __init__(self, width: int = 16) -> None:
         super().__init__()
-        self.num_layers, self.latent_size = num_layers, width + width + 2 * width + 4 * width
+        self.latent_size = width + width + 2 * width + 4 * width
         self.conv1, self.bn1 = nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width)
         self.relu, self.maxpool = nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)
         self.layer1 = nn.Sequential(EncoderBlock(width, width, 1), EncoderBlock(width, width, 1))
@@ -276,14 +272,9 @@ class SpatialEncoder(nn.Module):
         """The pyramid."""
         x = self.relu(self.bn1(self.conv1(x)))
         latents = [x]
-        if self.num_layers > 1:
-            x = self.layer1(self.maxpool(x))
-            latents.append(x)
-        if self.num_layers > 2:
-            x = self.layer2(x)
-            latents.append(x)
-        if self.num_layers > 3:
-            x = self.layer3(x)
+        x = self.maxpool(x)
+        for layer in (self.layer1, self.layer2, self.layer3):
+            x = layer(x)
             latents.append(x)
         latent_sz = latents[0].shape[-2:]
         for i in range(len(latents)):
@@ -608,14 +599,6 @@ class SpatialOCRNet(nn.Module):
         return x_dsn, F.interpolate(x, size=size, mode="bilinear", align_corners=True)
 
 
-class Flatten(nn.Module):
-    """One vector for each of the batch."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The vectors."""
-        return x.view(x.size(0), -1)
-
-
 def l2_norm(x: Tensor, axis: int = 1) -> Tensor:
     """Vectors of length one."""
     return torch.div(x, torch.norm(x, 2, axis, True))
@@ -679,15 +662,13 @@ class FaceBackbone(nn.Module):
         self.input_layer = nn.Sequential(nn.Conv2d(3, c, (3, 3), 1, 1, bias=False), nn.BatchNorm2d(c), nn.PReLU(c))
         last = c * 2 ** (len(units) - 1)
         self.output_layer = nn.Sequential(
-            nn.BatchNorm2d(last), nn.Dropout(0.4), Flatten(),
+            nn.BatchNorm2d(last), nn.Dropout(0.4), nn.Flatten(),
             nn.Linear(last * (size // 2 ** len(units)) ** 2, dim), nn.BatchNorm1d(dim),
         )  # fmt: skip
         blocks = [get_block(c * 2 ** max(0, i - 1), c * 2**i, n) for i, n in enumerate(units)]
         modules: list[nn.Module] = []
         for block in blocks:
-            modules += [
-                BottleneckIRSE(bottleneck.in_channel, bottleneck.depth, bottleneck.stride) for bottleneck in block
-            ]
+            modules += [BottleneckIRSE(unit.in_channel, unit.depth, unit.stride) for unit in block]
         self.body = nn.Sequential(*modules)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -816,7 +797,7 @@ class TSN(nn.Module):
 
     def __init__(self, num_class: int = 12, num_segments: int = 4, shift_div: int = 8, dropout: float = 0.5) -> None:
         super().__init__()
-        self.num_segments, self.reshape, self.before_softmax = num_segments, True, True
+        self.num_segments, self.reshape = num_segments, True
         self.base_model = FrameResNet()
         make_temporal_shift(self.base_model, num_segments, n_div=shift_div)
         feature_dim = self.base_model.fc.in_features
@@ -830,8 +811,6 @@ class TSN(nn.Module):
         sample_len = 3
         base_out = self.base_model(x.view((-1, sample_len, *x.size()[-2:])))
         base_out = self.new_fc(base_out)
-        if not self.before_softmax:
-            base_out = torch.softmax(base_out, dim=1)
         if self.reshape:
             base_out = base_out.view((-1, self.num_segments, *base_out.size()[1:]))
         output = self.consensus(base_out)
@@ -913,14 +892,12 @@ class SDFDecoder(nn.Module):
     def __init__(
         self, latent_size: int, dims: Sequence[int], dropout: Sequence[int] | None = None, dropout_prob: float = 0.0,
         norm_layers: Sequence[int] = (), latent_in: Sequence[int] = (), weight_norm_: bool = False,
-        xyz_in_all: bool = False, use_tanh: bool = False, latent_dropout: bool = False,
+        xyz_in_all: bool = False, use_tanh: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
         dims = [latent_size + 3, *dims, 1]
         self.num_layers, self.norm_layers, self.latent_in = len(dims), norm_layers, latent_in
-        self.latent_dropout, self.xyz_in_all, self.weight_norm = latent_dropout, xyz_in_all, weight_norm_
-        if self.latent_dropout:
-            self.lat_dp = nn.Dropout(0.2)
+        self.xyz_in_all, self.weight_norm = xyz_in_all, weight_norm_
         for layer in range(self.num_layers - 1):
             if layer + 1 in latent_in:
                 out_dim = dims[layer + 1] - dims[0]
@@ -942,12 +919,7 @@ class SDFDecoder(nn.Module):
 
     def forward(self, inp: Tensor) -> Tensor:
         """The distance, less than zero inside."""
-        xyz = inp[:, -3:]
-        if inp.shape[1] > 3 and self.latent_dropout:
-            latent_vecs = F.dropout(inp[:, :-3], p=0.2, training=self.training)
-            x = torch.cat([latent_vecs, xyz], 1)
-        else:
-            x = inp
+        xyz, x = inp[:, -3:], inp
         for layer in range(self.num_layers - 1):
             lin = getattr(self, "lin" + str(layer))
             if layer in self.latent_in:
@@ -972,7 +944,7 @@ SPECS: dict[str, Any] = {
     "CodeRegularizationLambda": 1e-4,
     "NetworkSpecs": {
         **{"dims": [64] * 8, "dropout": list(range(8)), "dropout_prob": 0.2, "norm_layers": list(range(8))},
-        **{"latent_in": [4], "xyz_in_all": False, "use_tanh": False, "latent_dropout": False, "weight_norm_": True},
+        **{"latent_in": [4], "xyz_in_all": False, "use_tanh": False, "weight_norm_": True},
     },
 }
 
