@@ -30,9 +30,10 @@ class FNN(nn.Module):
         self.activation, self.last, self.periodic = ACTIVATIONS[activation], last, periodic
         self.linears = nn.ModuleList()
         for fan_in, fan_out in pairwise(layer_sizes):
-            self.linears.append(nn.Linear(fan_in, fan_out))
-            nn.init.xavier_normal_(self.linears[-1].weight)
-            nn.init.zeros_(self.linears[-1].bias)
+            linear = nn.Linear(fan_in, fan_out)
+            nn.init.xavier_normal_(linear.weight)
+            nn.init.zeros_(linear.bias)
+            self.linears.append(linear)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """What the last layer says."""
@@ -106,7 +107,7 @@ class ImpalaNet(nn.Module):
     def __init__(self, num_actions: int = 6, use_lstm: bool = True) -> None:
         super().__init__()
         self.num_actions, self.use_lstm = num_actions, use_lstm
-        feat_convs, resnet1, resnet2 = [], [], []
+        feat_convs, resnet1, resnet2 = list[nn.Module](), list[nn.Module](), list[nn.Module]()
         input_channels = 4
         for num_ch in [8, 16, 16]:
             feats = [nn.Conv2d(input_channels, num_ch, kernel_size=3, stride=1, padding=1)]

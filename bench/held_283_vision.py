@@ -817,7 +817,7 @@ class TSN(nn.Module):
         return output.squeeze(1)
 
 
-CFG = {"small": [8, "M", 16, "M", 32, 32, "M", 64, 64]}
+CFG: dict[str, list[int | str]] = {"small": [8, "M", 16, "M", 32, 32, "M", 64, 64]}
 
 
 def make_features(cfg: Sequence[int | str], in_channels: int, batch_norm: bool = True) -> nn.Sequential:
