@@ -8,7 +8,8 @@
 `unseen.tsv` has a line for each; of seed 61 every other one is `work`, of later seeds all are `held`. Besides names of
 the zoo, whose inputs are guessed, equally many of each library, and of the next where one has too few left, they are
 nets in the style of repositories, `own/…`. A name of the zoo is passed over if its model cannot be built here, if no
-input is found, if fewer than `LAYERS` of its layers have parameters, or if it is in another list.
+input is found, if fewer than `LAYERS` of its layers have parameters, if it is in another list, or if a model of its
+class is in the draw already; seed 251, before that rule, has four DenseNets.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from bench import (  # noqa: E402
     held_211_vision,
     held_251_sequences,
     held_251_vision,
+    held_283_sequences,
+    held_283_vision,
     held_sequences,
     held_vision,
 )
@@ -196,6 +199,8 @@ NETS = [
     *held_211_sequences.NETS,
     *held_251_vision.NETS,
     *held_251_sequences.NETS,
+    *held_283_vision.NETS,
+    *held_283_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
@@ -235,7 +240,7 @@ def _draw(seed: str, count: int) -> None:
     known = import_module("bench.zoo.libraries").LIBRARIES
     others = {*names(), *map(_like, import_module("bench.picture_models").MODELS)}
     chance, chosen = random.Random(int(seed)), [net.name for net in NETS if net.name not in others]
-    lacking = 0
+    lacking, classes = 0, set[str]()
     for i, library in enumerate(LIBRARIES):
         share = (count + i) // len(LIBRARIES) + lacking
         waiting = sorted({entry.name for entry in known[library]()} - others)
@@ -246,9 +251,13 @@ def _draw(seed: str, count: int) -> None:
             tried, waiting, size = waiting[:size], waiting[size:], 2 * size
             results = recorded(tried)
             results = {name: result for name, result in results.items() if name not in _OTHERWISE}
-            taken += [name for name in tried if results.get(name, {}).get("layers", 0) >= LAYERS]
-        chosen += taken[:share]
-        lacking = share - len(taken[:share])
+            for name in tried:
+                result = results.get(name, {})
+                if len(taken) < share and result.get("layers", 0) >= LAYERS and result["class"] not in classes:
+                    taken.append(name)
+                    classes.add(result["class"])
+        chosen += taken
+        lacking = share - len(taken)
     chance.shuffle(chosen)
     with FILE.open("a", encoding="utf-8", newline="") as file:
         csv.writer(file, delimiter="\t", lineterminator="\n").writerows((seed, "held", name) for name in chosen)

@@ -138,7 +138,8 @@ def _phases(entry: Entry, folder: str) -> Any:
         yield {"done": True, "reason": "it has no forward"}
         return
     count = sum(p.numel() for p in model.parameters() if not isinstance(p, nn.parameter.UninitializedParameter))
-    yield {"built": True, "parameters": count, "build_s": round(time.perf_counter() - start, 2)}
+    kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    yield {"built": True, "class": kind, "parameters": count, "build_s": round(time.perf_counter() - start, 2)}
     start = time.perf_counter()
     try:
         inputs, graph = _recorded(model)
