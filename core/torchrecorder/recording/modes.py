@@ -155,11 +155,14 @@ def _seen(dispatch: Callable[..., object], python: object, modes: Callable[[], A
 
 
 def _are_one(first: Tensor, second: Tensor) -> bool:
-    """Whether two tensors are the same data in the same order."""
+    """Whether two tensors are the same data in the same order, to which autograd is the same."""
+
+    def facts(tensor: Tensor) -> object:
+        return tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype, tensor.requires_grad
+
     with torch_private.without_modes():
         address = storage_address(first)
-        is_same = address is not None and address == storage_address(second)
-        return is_same and (first.shape, first.stride(), first.dtype) == (second.shape, second.stride(), second.dtype)
+        return address is not None and address == storage_address(second) and facts(first) == facts(second)
 
 
 # A compiler that the forward itself loads must not compile the recorder; one loaded before is switched off.
