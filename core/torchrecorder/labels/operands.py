@@ -68,7 +68,10 @@ class Operands:
                 reader = self.graph.ops[made]
                 pending += (read for read in reader.inputs if not self.names.of(read, reader, base))
         last = self.graph.values[origin(self.graph, value)].producer
-        return self._operand(self.names, hidden, last, _MAX_NAME, base) if last in hidden else ""
+        if last not in hidden:
+            return ""
+        is_sized = any(not self.graph.ops[made].inputs for made in hidden)  # its numbers are those of one run
+        return "…" if is_sized else self._operand(self.names, hidden, last, _MAX_NAME, base)
 
     def read(self, node: Node) -> str:
         """Names of what a function reads besides what lines bring, `mask`; nothing if they are many."""

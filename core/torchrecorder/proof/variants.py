@@ -25,28 +25,29 @@ _SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bm
 _SUMS = ("add", "sub", "cat", "concat", "stack")
 _WEIGHTS, _HIDING = ("param", "buffer"), ("where", "masked_fill")
 _HEAVY = ("matmul", "bmm", "einsum", "scaled_dot_product_attention")
-_Name = frozenset[str]
-"""Words that all hold for a thing: `aa`, `conv1` of `aa in conv1`."""
 
 
 class _Ran(NamedTuple):
-    """A layer of torch's own that ran, or an op outside of those."""
+    """A layer of torch's own that ran, or an op outside of those; `near` are the values that it reads and gives."""
 
     op: int
     sign: object
     words: frozenset[str]
     is_heavy: bool
     near: frozenset[int]
-    """Values that it reads and gives."""
 
 
 class _Sentence(NamedTuple):
+    """What is said of `n` calls, of all if that is None, of some if it is 0.
+
+    A name is of words that all hold for a thing: `aa`, `conv1` of `aa in conv1`.
+    """
+
     text: str
     n: int | None
-    """Of how many calls; None if of all, 0 if of some."""
-    less: Set[_Name]
-    more: Set[_Name]
-    counted: frozenset[tuple[int, str]]
+    less: Set[frozenset[str]]
+    more: Set[frozenset[str]]
+    counted: Set[tuple[int, str]]
 
 
 class Variants:
@@ -139,43 +140,35 @@ class Variants:
             module = self.graph.modules.get(self.graph.calls[op.call].module)
             reads = [origin.get(value, value) for value in op.inputs]
             is_leaf = module is not None and module.native and not facts.children[op.call] and op.call != root
-            params = (
-                it for it in map(self.graph.values.__getitem__, reads) if it.kind == "param" and len(it.shape) > 1
-            )
-            sign: object = op.name.strip("_")
-            if is_leaf:
-                own, is_numbered = self.sameness.settings(op.call), re.search(r"\.\d", self._path(op.call, root))
-                is_point = {*own.get("kernel_size", "").strip("()").split(", ")} == {"1"}
-                is_conv = is_numbered and "Conv" in own["class"]
-                sign = own["class"], (own.get("groups") == "depthwise", is_point) if is_conv else ()
+            rows, sign = [self.graph.values[value] for value in reads], op.name.strip("_")
+            own = self.sameness.settings(op.call) if is_leaf else {}
+            is_conv = "Conv" in own.get("class", "") and re.search(r"\.\d", self._path(op.call, root))
+            is_point = {*own.get("kernel_size", "").strip("()").split(", ")} == {"1"}
+            kind = (own.get("groups") == "depthwise", is_point) if is_conv else ()
+            is_heavy = op.name in _HEAVY or any(row.kind == "param" and len(row.shape) > 1 for row in rows)
             words, near = frozenset(self._words(op, reads, root)), frozenset((*reads, *op.outputs))
-            item = _Ran(op.id, sign, words, op.name in _HEAVY or any(params), near)
+            item = _Ran(op.id, (own["class"], kind) if is_leaf else sign, words, is_heavy, near)
             items.setdefault((is_leaf, op.call if is_leaf else op.id), item)
         return self._known.setdefault(root, [*items.values()])
 
     def _words(self, op: Op, reads: Sequence[int], root: int) -> Iterator[str]:
-        """Names for an op: its own, of layers and functions around it, of what it reads."""
+        """Names for an op: its own, of layers and functions around it, stretches of their paths, of what it reads."""
         name, graph, frame = op.name.strip("_"), self.graph, op.frame
-        yield from (name, _SIGNS.get(name, name), *self._of_layer(op.call, root))
+        yield from (name, _SIGNS.get(name, name))
         while frame is not None:
             yield from (graph.frames[frame].short, f"{graph.frames[frame].short}()")
             frame = graph.frames[frame].parent
-        rows, first = [graph.values[value] for value in reads], min(self.facts.ops_of([op.call]))
-        given = {value: path for row in graph.around(op.call) for path, value in row.inputs.items() if row.id >= root}
-        yield from ((row.name or given.get(row.id, "")).rpartition(".")[2] for row in rows)
-        if name in _SUMS and any(
-            it.kind not in _WEIGHTS and (it.producer is None or it.producer < first) for it in rows
-        ):
-            yield "skip"
-        if name in _HIDING or (name in _SIGNS and any(self.facts.is_side[value] for value in op.inputs)):
-            yield "mask"
-
-    def _of_layer(self, call: int, root: int) -> Iterator[str]:
-        """Classes of layers around what runs in a call, and stretches of its path."""
-        for row in takewhile(lambda row: row.id > root, self.graph.around(call)):
+        for row in takewhile(lambda row: row.id > root, graph.around(op.call)):
             cls, parts = self.sameness.settings(row.id)["class"], self._path(row.id, root).split(".")
             yield from (cls, re.sub(r"[123]d$", "", cls), *self._entry(row.id, root))
             yield from (".".join(parts[i:j]) for i, j in combinations(range(len(parts) + 1), 2))
+        rows, first = [graph.values[value] for value in reads], min(self.facts.ops_of([op.call]))
+        given = {value: path for row in graph.around(op.call) for path, value in row.inputs.items() if row.id >= root}
+        yield from ((row.name or given.get(row.id, "")).rpartition(".")[2] for row in rows)
+        data = [row for row in rows if row.kind not in _WEIGHTS]
+        yield from ("skip" for it in data if name in _SUMS and (it.producer is None or it.producer < first))
+        if name in _HIDING or (name in _SIGNS and any(self.facts.is_side[value] for value in op.inputs)):
+            yield "mask"
 
     def _entry(self, call: int, root: int) -> set[str]:
         """`#block` of `blocks.1`, and its class likewise."""
@@ -190,8 +183,7 @@ class Variants:
 def _sentence(text: str) -> _Sentence | None:
     if not (match := _SENTENCE.fullmatch(text)) or "inputs of " in text:
         return None
-    less, more, counted = set[str](), set[str](), set[tuple[int, str]]()
-    less.update([match[3]] if match[3] else ())
+    less, more, counted = {match[3] or ""}, {""}, set[tuple[int, str]]()
     for how, names in _PHRASE.findall(match[2]):
         for name in re.split(", | and ", names):
             new, is_exchange, old = name.removeprefix("another ").partition(" instead of ")
@@ -200,14 +192,13 @@ def _sentence(text: str) -> _Sentence | None:
             elif name.startswith("identity "):
                 less.add(name.removeprefix("identity "))
             else:
-                more.update([new] if is_exchange or new != name or how == "with" else ())
-                less.update([old] if is_exchange else [new] if new != name or how == "without" else ())
-    gone, come = ({frozenset(name.split(" in ")) for name in names} for names in (less, more))
-    n = 0 if match[3] else int(match[1]) if match[1] else None
-    return _Sentence(text, n, gone, come, frozenset(counted))
+                more |= {new} if is_exchange or new != name or how == "with" else set()
+                less |= {old} if is_exchange else {new} if new != name or how == "without" else set()
+    gone, come = ({frozenset(name.split(" in ")) for name in names - {""}} for names in (less, more))
+    return _Sentence(text, 0 if match[3] else int(match[1]) if match[1] else None, gone, come, counted)
 
 
-def _are_gone(items: Sequence[_Ran], names: Set[_Name], partners: Mapping[int, _Ran]) -> bool:
+def _are_gone(items: Sequence[_Ran], names: Set[frozenset[str]], partners: Mapping[int, _Ran]) -> bool:
     """Whether each name is for something that only one of two rows has, and, but for classes, for no layer of both.
 
     An op of both may be named after what it reads in the one.
@@ -221,7 +212,7 @@ def _are_gone(items: Sequence[_Ran], names: Set[_Name], partners: Mapping[int, _
     return True
 
 
-def _loose(items: Sequence[_Ran], names: Set[_Name]) -> set[int]:
+def _loose(items: Sequence[_Ran], names: Set[frozenset[str]]) -> set[int]:
     """The items that a name is for, and light ones next to them."""
     loose = {i for i, item in enumerate(items) if any(name <= item.words for name in names)}
     for _ in range(2):
@@ -232,19 +223,18 @@ def _loose(items: Sequence[_Ran], names: Set[_Name]) -> set[int]:
 
 def _aligned(here: Sequence[_Ran], there: Sequence[_Ran], less: set[int], more: set[int]) -> dict[int, int] | None:
     """Positions of like items of two rows, with the fewest left out that may be; None if others would have to be."""
-    n, m = len(here), len(there)
-    best: dict[tuple[int, int], tuple[int, tuple[Any, ...]]] = {(n, m): (0, ())}
+    best: dict[tuple[int, int], tuple[int, Any]] = {(len(here), len(there)): (0, ())}
     """From two positions on how many are left out, and the first pair with those behind it."""
-    for i, j in product(range(n, -1, -1), range(m, -1, -1)):
-        ways = [best[i, j]] if (i, j) in best else []
-        if i < n and j < m and here[i].sign == there[j].sign and (i + 1, j + 1) in best:
-            ways.append((best[i + 1, j + 1][0], (i, j, best[i + 1, j + 1][1])))
-        out = [at for at, is_free in (((i + 1, j), i in less), ((i, j + 1), j in more)) if is_free and at in best]
-        ways += [(best[at][0] + 1, best[at][1]) for at in out]
+    for i, j in product(range(len(here), -1, -1), range(len(there), -1, -1)):
+        out = [best[at] for at, is_free in (((i + 1, j), i in less), ((i, j + 1), j in more)) if is_free and at in best]
+        ways = [*([best[i, j]] if (i, j) in best else []), *((n + 1, behind) for n, behind in out)]
+        if (i + 1, j + 1) in best and here[i].sign == there[j].sign:
+            n, behind = best[i + 1, j + 1]
+            ways.insert(0, (n, (i, j, behind)))
         if ways:
             best[i, j] = min(ways, key=lambda way: way[0])
-    pairs, rest = dict[int, int](), best.get((0, 0), (0, ()))[1]
+    pairs, rest = dict[int, int](), best.get((0, 0), (0, None))[1]
     while rest:
         i, j, rest = rest
         pairs[i] = j
-    return pairs if (0, 0) in best else None
+    return None if rest is None else pairs

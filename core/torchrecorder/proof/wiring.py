@@ -129,8 +129,10 @@ def of_turns(coverage: Coverage) -> Iterator[Fault]:
         first = _from_outside(coverage, calls[0], calls[0])
         for call in calls[1:]:
             later = _from_outside(coverage, call, calls[0])
-            pairs = combinations(first.keys() & later.keys(), 2)
-            if any(first[a] != first[b] and later[a] == later[b] for a, b in pairs):
+            as_one: dict[int, set[int]] = {}
+            for place in first.keys() & later.keys():
+                as_one.setdefault(later[place], set()).add(first[place])
+            if any(len(values) > 1 for values in as_one.values()):
                 words = f"what comes into {coverage.graph.calls[calls[0]].module} apart is one in a later turn"
                 yield Fault("counts", words, calls)
                 break
@@ -138,20 +140,19 @@ def of_turns(coverage: Coverage) -> Iterator[Fault]:
 
 def of_results(coverage: Coverage) -> Iterator[Fault]:
     """Faults of arithmetic that is drawn as one and gives two things, of which no line says which it brings."""
-    facts, graph, shown = coverage.facts, coverage.graph, {*coverage.view.nodes}
-    returned = {value for node in shown if node.kind == "output" for value in node.values}
+    facts, graph = coverage.facts, coverage.graph
+    returned = {value for node in coverage.view.nodes if node.kind == "output" for value in node.values}
     for node in (node for node in coverage.view.nodes if node.kind == "function" and node.op is not None):
         given = set[int]()
         for op in node.ops:
-            pending = [value for value in graph.ops[op].outputs if not facts.is_side[value]]
+            pending, seen = [value for value in graph.ops[op].outputs if not facts.is_side[value]], set[int]()
             while pending:
                 value = pending.pop()
-                readers = [reader for reader in facts.readers[value] if reader not in node.ops]
-                if value in returned or any(coverage.nodes.get(reader) for reader in readers):
-                    given.add(op)
-                pending += (
-                    out for reader in readers if not coverage.nodes.get(reader) for out in graph.ops[reader].outputs
-                )
+                readers = {*facts.readers[value]}.difference(node.ops, seen)
+                drawn = {reader for reader in readers if coverage.nodes.get(reader)}
+                given |= {op} if drawn or value in returned else set()
+                seen |= readers
+                pending += (out for reader in readers - drawn for out in graph.ops[reader].outputs)
         if len(given) > 1:
             names = " and ".join(graph.ops[op].name for op in sorted(given))
             yield Fault("flow", f"{names} at {graph.ops[node.op].source} come out of one node", coverage.around(node))
