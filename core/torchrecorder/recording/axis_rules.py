@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -30,9 +29,6 @@ class Origin:
         number, with another of which it may do something else."""
 
 
-_TORCH = str(Path(torch.__file__).parent)
-
-
 class BatchSize(int):
     """A size that depends on the batch."""
 
@@ -48,7 +44,8 @@ class BatchSize(int):
 
     def __eq__(self, other: object) -> bool:
         if self.is_multiple is not None and not isinstance(other, BatchSize):
-            self.origin.has_decided |= not sys._getframe(1).f_code.co_filename.startswith(_TORCH)  # which checks it
+            asking = sys._getframe(1).f_globals.get("__name__", "")
+            self.origin.has_decided |= not asking.startswith("torch.")  # which only checks it
         return int.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
@@ -163,10 +160,7 @@ Way = Callable[[Called], Axes | Sequence[Axes]]
 
 
 def _meeting(parts: Iterable[tuple[Axes, Iterable[Any], Sequence[int]]]) -> tuple[set[Any], set[Any], bool]:
-    """Names of the batch, and of what is unsure, among axes with names, and whether one is the batch and is fixed.
-
-    What is known of an axis holds for those of its name: with other sizes it would not run, but for a size of one.
-    """
+    """Names of axes that are the batch, or unsure, and whether one is also fixed; axes of one name are of one size."""
     batch, fixed, unsure = set[Any](), set[Any](), set[Any]()
     for own, names, shape in parts:
         for axis, (name, n) in enumerate(zip(names, shape, strict=True)):
@@ -215,9 +209,8 @@ def _beside(axis: int) -> Way:
     def way(call: Called) -> Sequence[Axes]:
         own = call.of(call.args[0])
         batch = frozenset(own.batch and (axis,))
-        is_merged = axis == 0 and 0 in own.batch  # with the words, of which the weights have two axes
-        other = UNSURE if is_merged else Axes(batch, own.unsure and _ANY - batch)
-        return [own, *[other] * (len(call.made) - 1)]
+        is_merged = not axis and 0 in own.batch  # words of all examples are compared
+        return [own, *[UNSURE if is_merged else Axes(batch, own.unsure and _ANY - batch)] * (len(call.made) - 1)]
 
     return way
 
@@ -237,10 +230,8 @@ def _reshaped(call: Called) -> Axes:
         return UNSURE
     rest = [axis for axis, n in enumerate(numbers) if type(n) is int and n == -1]
     is_all = not own.unsure and all(size.is_multiple for size in call.sizes)
-    if is_all and left == 1 and rest and not call.has_leaked:
-        return Axes(by_code | {*rest}, frozenset())
-    if is_all and not left:
-        return Axes(by_code, frozenset())
+    if is_all and (not left or (left == 1 and rest and not call.has_leaked)):
+        return Axes(by_code | {*rest[:left]}, frozenset())
     said = {axis for axis, n in enumerate(numbers) if type(n) is int and n != -1 and not call.has_leaked}
     return Axes(by_code, _ANY - by_code - said)
 
@@ -254,9 +245,7 @@ def _moved(call: Called) -> Axes | Sequence[Axes]:
     if len(order) < x.ndim or call.func.__name__.startswith(("transpose", "swap")):
         first, second = order
         order = [{first: second, second: first}.get(axis, axis) for axis in range(x.ndim)]
-    own = call.of(x)
-    batch, unsure = (frozenset(new for new, old in enumerate(order) if old in axes) for axes in own)
-    return Axes(batch, unsure)
+    return Axes(*(frozenset(new for new, old in enumerate(order) if old in axes) for axes in call.of(x)))
 
 
 def _unflattened(call: Called) -> Axes | Sequence[Axes]:
@@ -279,8 +268,7 @@ def _reduced(call: Called) -> Axes:
     (x,), own = tensors, call.of(tensors[0])
     dims = {axis for _, axis in _summed_over(*call.args, **call.kwargs)}
     gone = set() if call.made[0].ndim == x.ndim else dims
-    batch, unsure = (frozenset(axis - sum(dim < axis for dim in gone) for axis in axes - dims) for axes in own)
-    return Axes(batch, unsure)
+    return Axes(*(frozenset(axis - sum(dim < axis for dim in gone) for axis in axes - dims) for axes in own))
 
 
 def _joined(call: Called) -> Axes:
@@ -304,12 +292,6 @@ def _stacked(call: Called) -> Axes:
     return Axes(*(frozenset(axis + (axis >= dim) for axis in axes) for axes in _alike(call, call.args[0])))
 
 
-def _crossed(call: Called) -> Axes:
-    """An axis of each of two vectors."""
-    pair = [call.of(vector) for vector in call.args]
-    return Axes(*(frozenset(axis for axis, own in enumerate(pair) if 0 in own[kind]) for kind in (0, 1)))
-
-
 def _lettered(call: Called) -> Axes | Sequence[Axes]:
     """The axes whose letters stand for the batch in an equation."""
     given, _, result = call.args[0].replace(" ", "").partition("->")
@@ -319,11 +301,6 @@ def _lettered(call: Called) -> Axes | Sequence[Axes]:
     *sure, is_both = _meeting((call.of(x), word, x.shape) for x, word in zip(tensors, given.split(","), strict=True))
     axes = (frozenset(axis for axis, letter in enumerate(result) if letter in letters) for letters in sure)
     return UNSURE if is_both else Axes(*axes)
-
-
-def _counted(call: Called) -> Axes:
-    """The axes of the first tensor, and behind them one for as many classes as the code says."""
-    return _kept(call) if call.kwargs.get("num_classes", [*call.args, -1][1]) > 0 else UNSURE
 
 
 def _multiplied(call: Called) -> Axes | Sequence[Axes]:
@@ -374,16 +351,15 @@ class AxisRule(NamedTuple):
     """From the arguments, axes along which places are related with one another, so that none of them is the batch."""
     is_of_shapes: bool = False
     """Whether what else the arguments say is nothing that the shapes do not."""
-    is_attention: bool = False
-    """Whether places look at others, which may be those of several examples in one axis."""
 
 
+ELEMENTWISE = AxisRule(_combined, is_of_shapes=True)
 TAKING_SIZES = {_larger, _reshaped, _item, _unflattened}
 _NAMES = {
     "dropout alpha_dropout softmax log_softmax normalize cumsum flip roll sort argsort contiguous clone detach to type "
     "float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add index_copy "
     "data masked_scatter zeros_like ones_like empty_like full_like rand_like randn_like gumbel_softmax embedding "
-    "dropout1d dropout2d dropout3d": AxisRule(_kept, is_of_shapes=True),
+    "dropout1d dropout2d dropout3d glu": AxisRule(_kept, is_of_shapes=True),
     "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
     "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate": AxisRule(
         _kept, _from(2), True
@@ -394,20 +370,16 @@ _NAMES = {
     ),
     "layer_norm rms_norm": AxisRule(_kept, lambda x, sizes, *_, **__: _from(x.ndim - len(sizes))(x)),
     "scaled_dot_product_attention": AxisRule(
-        _kept,
-        lambda query, key, *_, **__: [(x, axis) for x in (query, key) for axis in (x.ndim - 2, x.ndim - 1)],
-        is_attention=True,
+        _kept, lambda query, key, *_, **__: [(x, axis) for x in (query, key) for axis in (x.ndim - 2, x.ndim - 1)]
     ),
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d": AxisRule(
         _weighted, lambda x, weight, *_, **__: _from(x.ndim == weight.ndim)(x), True
     ),
     "linear grouped_mm": AxisRule(_weighted, lambda x, *_, **__: [(x, x.ndim - 1)], True),
     "where floor_divide floordiv mod and or xor hardswish hardsigmoid rsub maximum minimum mse_loss l1_loss "
-    "smooth_l1_loss huber_loss kl_div binary_cross_entropy binary_cross_entropy_with_logits": AxisRule(
-        _combined, is_of_shapes=True
-    ),
+    "smooth_l1_loss huber_loss kl_div binary_cross_entropy binary_cross_entropy_with_logits": ELEMENTWISE,
     "multi_head_attention_forward": AxisRule(
-        _beside(0), lambda q, *_, **__: [(q, axis) for axis in {0, 1, 2} - {q.ndim - 2} | {0}], is_attention=True
+        _beside(0), lambda q, *_, **__: [(q, axis) for axis in {0, 1, 2} - {q.ndim - 2} | {0}]
     ),
     "lstm gru rnn_tanh rnn_relu": AxisRule(  # of one example the time is the first axis
         _beside(1), lambda x, _, __, ___, ____, _____, ______, _______, first: [(x, int(x.ndim == 3 and first)), (x, 2)]
@@ -427,16 +399,14 @@ _NAMES = {
     "cat concat concatenate": AxisRule(_joined),
     # On tensors without data, these need torch's compiler, which is not loaded for that.
     "stack": AxisRule(_stacked),
-    "outer": AxisRule(_crossed),
-    "glu": AxisRule(_kept),
-    "one_hot": AxisRule(_counted),
+    "outer": AxisRule(lambda call: _lettered(replace(call, args=("i,j->ij", *call.args)))),
     "getitem": AxisRule(_item, _single),
     "unbind": AxisRule(_larger, lambda x, dim=0, **__: [(x, dim % x.ndim)]),
     "permute transpose swapaxes swapdims": AxisRule(_moved),
     "flatten view_as view_as_real view_as_complex reshape_as expand expand_as broadcast_to repeat repeat_interleave "
     "zeros ones empty full rand randn arange randint new_zeros new_ones new_empty new_full movedim t T mT select "
     "unsqueeze squeeze split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn "
-    "ifftn": AxisRule(_larger),
+    "ifftn one_hot": AxisRule(_larger),
 }
 _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}
 
@@ -452,5 +422,5 @@ def axis_rule(operation: tuple[str, str]) -> AxisRule:
     name = name.rstrip("_")
     packet = None if name in _RULES else getattr(torch.ops.aten, name, None)
     if packet is not None and torch.Tag.pointwise in getattr(packet, packet.overloads()[0]).tags:
-        return _RULES["where"]
+        return ELEMENTWISE
     return _RULES.get(name, AxisRule())

@@ -18,7 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchrecorder.graph.batch import symbol
 from torchrecorder.recording.axis_rules import (
+    ELEMENTWISE,
     FIXED,
     NO_SIZES,
     TAKING_SIZES,
@@ -66,6 +68,8 @@ class BatchAxes:
         """Whether a function is running on a larger batch."""
         self._ruled: dict[tuple[Any, ...], Sequence[Axes]] = {}
         """What rules gave. Most operations of a model come again with tensors of the same shapes."""
+        self._numbers: list[tuple[dict[str, str], str, str]] = []
+        """Texts of arguments, the one that is computed with and is the batch, and the letter for it."""
         self._once: dict[Axes, Axes] = {FIXED: FIXED, UNSURE: UNSURE}
 
     def begin(self, inputs: Iterable[int]) -> None:
@@ -85,6 +89,8 @@ class BatchAxes:
             sizes = () if meta is None else [n for axis, n in enumerate(meta.shape) if axis in axes.unsure]
             if axes.unsure and not axes.batch and (meta is None or any(map(self._is_multiple, sizes))):
                 return {}
+        for attrs, place, letter in self._numbers if known else ():  # there is something that the letter is about
+            attrs[place] = letter
         return {value: tuple(sorted(axes.batch)) for value, axes in sorted(known.items()) if axes.batch}
 
     def of(self, tensor: Tensor) -> Axes:
@@ -104,9 +110,7 @@ class BatchAxes:
             if not shape and axes == FIXED and not tensor.dtype.is_floating_point:  # a size, perhaps
                 return tensor
             for axis, n in enumerate(shape):
-                shape[axis] = n * (_TIMES if axis in axes.batch else _OTHERWISE if axis in axes.unsure else 1)
-                if n == 0 and axis in axes.unsure and len(shape) > 1:  # an empty cache has one axis
-                    raise ValueError("it may have more than nothing")
+                shape[axis] = n * _TIMES if axis in axes.batch else (n or 1) * _OTHERWISE if axis in axes.unsure else n
             return torch.empty(shape, dtype=tensor.dtype, device="meta")
 
         self.is_enlarging = True
@@ -187,7 +191,7 @@ class BatchAxes:
                 self._origin = None  # a rule was wrong of it
 
     def follow(
-        self, name: OpName, called: _Called, attrs: Mapping[str, str], given: Sequence[Tensor], read: Sequence[int],
+        self, name: OpName, called: _Called, attrs: dict[str, str], given: Sequence[Tensor], read: Sequence[int],
         made_as: Sequence[int], is_wrapped: bool,
     ) -> None:  # fmt: skip
         """Learn where the batch is in what an operation made of the tensors given to it."""
@@ -200,6 +204,10 @@ class BatchAxes:
         is_own = values.reads_are_own and len(read) == len(given)
         axes = [*map(known.get, read)] if is_own else [self.of(tensor) for tensor in given]
         rule = axis_rule(name)
+        if self.was_asked and rule is ELEMENTWISE:
+            for place, size in enumerate(called[1]):
+                if type(size) is BatchSize and size.is_multiple:
+                    self._numbers.append((attrs, str(place), symbol(int.__index__(size), origin.batch)))
         sizes: Sequence[BatchSize] = ()
         if self.was_asked and not rule.is_of_shapes:
             _, args, kwargs, _ = called
@@ -228,15 +236,15 @@ class BatchAxes:
 
     def _by_rule(self, rule: AxisRule, call: Called, are_multiples: Sequence[bool | None]) -> Sequence[Axes]:
         ruled: Axes | Sequence[Axes] = UNSURE
-        origin = self._origin
-        assert origin is not None
+        assert self._origin is not None
         try:
             # Of one number that depends on the batch in some other way nothing follows.
             if rule.way is not None and (
                 not are_multiples or (rule.way in TAKING_SIZES and False not in are_multiples)
             ):
                 for tensor, axis in rule.related(*call.args, **call.kwargs):
-                    if axis in self.of(tensor).batch and not (rule.is_attention and tensor.shape[axis] > origin.batch):
+                    is_merged = "attention" in call.func.__name__ and tensor.shape[axis] > self._origin.batch
+                    if axis in self.of(tensor).batch and not is_merged:
                         raise NoBatch
                 ruled = rule.way(call)
         except NoBatch:

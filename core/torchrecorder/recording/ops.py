@@ -156,10 +156,7 @@ class OpLog:
             self.paused = was
 
     def _met(self, tensor: Tensor) -> bool:
-        """A tensor is about to be a constant, which is right if it was there before or came from outside of torch.
-
-        Whether it was there before.
-        """
+        """Whether a tensor that is about to be a constant was there before; else it should be from outside of torch."""
         if (is_old := self._journal.has(tensor)) or self._values.is_aside(tensor) or is_of_others(tensor):
             return is_old
         if not self._births.has(tensor):

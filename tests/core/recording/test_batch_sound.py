@@ -16,6 +16,7 @@ from tests.truth.all import CASES
 from tests.truth.case import Case, Inputs
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph
+from torchrecorder.graph.batch import NUMBER
 from torchrecorder.recording.run import capture
 from torchrecorder.running.nested import map_tensors, named_tensors
 
@@ -41,6 +42,10 @@ def wrong(one: Graph, other: Graph, sizes: tuple[int, int]) -> list[str]:
         if a.meta is not None and b.meta is not None
         for axis in axes
         if int(a.meta.shape[axis]) * sizes[1] != int(b.meta.shape[axis]) * sizes[0]
+    ] + [
+        f"{op.name} {op.attrs} {again.attrs}"
+        for op, again in zip(one.ops, other.ops, strict=True)
+        if any(NUMBER.fullmatch(text) and again.attrs[place] != text for place, text in op.attrs.items() if other.batch)
     ]
 
 
