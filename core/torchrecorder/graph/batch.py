@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph, TensorMeta
+
+NUMBER = re.compile(r"\d*N")
+"""An argument of an op that is the batch, or a multiple of it."""
 
 
 def batch_size(graph: Graph) -> int | None:
@@ -23,7 +27,7 @@ def symbolic(graph: Graph, value: int) -> TensorMeta | None:
     if meta is None or axes is None or (batch := batch_size(graph)) is None:
         return meta
     sizes = ((n, axis in axes) for axis, n in enumerate(meta.shape))
-    return replace(meta, shape=tuple(_symbol(n, batch) if of and isinstance(n, int) else n for n, of in sizes))
+    return replace(meta, shape=tuple(symbol(n, batch) if of and isinstance(n, int) else n for n, of in sizes))
 
 
 _STATES = ("zeros", "new_zeros", "zeros_like", "new_empty", "randn")
@@ -39,7 +43,7 @@ def lost(graph: Graph) -> set[int]:
     return values
 
 
-def _symbol(size: int, batch: int) -> str:
+def symbol(size: int, batch: int) -> str:
     """A multiple of the batch as `N`, `2N`; half of it as `N/2`."""
     if size % batch:
         return f"N/{batch // size}"
@@ -55,6 +59,8 @@ def is_of_batch(size: object, batch: int) -> bool:
 def batch_problems(graph: Graph) -> Iterator[str]:
     """Axes of the batch that are not there, and sizes that are not a multiple of it."""
     if not graph.batch:
+        if any(NUMBER.fullmatch(text) for op in graph.ops for text in op.attrs.values()):
+            yield "a number follows the batch, but no size does"
         return
     if any(not 0 <= value < len(graph.values) for value in graph.batch):
         yield "the batch names an unknown value"

@@ -101,7 +101,7 @@ class Op:
     flops: int | None = None
     """Floating-point operations, 2 per multiply-add; None where no rule is known."""
     attrs: Mapping[str, str] = field(default_factory=dict)
-    """Its arguments other than tensors, as source text, by name or position."""
+    """Its arguments other than tensors, as source text, by name or position; `N` for a number that is the batch."""
     source: str | None = None
     """`file:line` of the statement that called it; None where that is inside torch."""
     kind: OpKind = "op"

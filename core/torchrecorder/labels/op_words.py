@@ -8,6 +8,7 @@ from math import isclose
 from typing import NamedTuple
 
 from torchrecorder.graph import Graph, Op
+from torchrecorder.graph.batch import NUMBER
 from torchrecorder.labels.names import clean
 from torchrecorder.labels.operands import COMPARED, Names, with_operands
 from torchrecorder.labels.summaries import among, setting
@@ -51,9 +52,9 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     if name in SYMBOLS:
         # a sign, with the number if the op's other side is one
         sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
-        if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
+        if len(op.inputs) > 1 or (not (is_batch := NUMBER.fullmatch(number)) and not _NUMBER.fullmatch(number)):
             return Label(clean(called, MAX_NAME), is_sign=called == sign)
-        text = f"{float(number):.4g}"
+        text = number if is_batch else f"{float(number):.4g}"
         is_turned = name in ("sub", "div") and is_reflected(op)  # `1 - x`
         return Label(f"{text} {sign}" if "0" in op.attrs or is_turned else f"{sign} {text}")
     if name in COMPARED and len(op.inputs) == 1:  # `padding`, `= 0`

@@ -7,6 +7,7 @@ axes of the batch are kept apart from others: they are ints like any, and arithm
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -43,7 +44,8 @@ class BatchSize(int):
 
     def __eq__(self, other: object) -> bool:
         if self.is_multiple is not None and not isinstance(other, BatchSize):
-            self.origin.has_decided = True
+            asking = sys._getframe(1).f_globals.get("__name__", "")
+            self.origin.has_decided |= not asking.startswith("torch.")  # which only checks it
         return int.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
@@ -65,7 +67,7 @@ def _operation(name: str) -> Any:
         result = plain(self, *others)
         if type(result) is int and name not in _GIVING_PLAIN:
             return BatchSize.of(result, self.origin, self.is_multiple and result > 0 and _stays(name, self, *others))
-        if result is not NotImplemented:
+        if result is not NotImplemented or isinstance(others[0], (list, tuple)):  # which is repeated
             self.origin.has_leaked = True
         return result
 
@@ -126,11 +128,12 @@ class Axes(NamedTuple):
 
     batch: frozenset[int]
     """Axes whose sizes are multiples of the batch."""
-    is_all: bool
-    """Whether the sizes of all other axes do not depend on it."""
+    unsure: frozenset[int]
+    """Axes whose sizes may depend on it in some way; perhaps more than there are."""
 
 
-FIXED, UNSURE = Axes(frozenset(), True), Axes(frozenset(), False)
+_ANY = frozenset(range(64))  # axes that a tensor of torch may have
+FIXED, UNSURE = Axes(frozenset(), frozenset()), Axes(frozenset(), _ANY)
 
 
 @dataclass(slots=True)
@@ -157,22 +160,33 @@ class NoBatch(Exception):
 Way = Callable[[Called], Axes | Sequence[Axes]]
 
 
+def _meeting(parts: Iterable[tuple[Axes, Iterable[Any], Sequence[int]]]) -> tuple[set[Any], set[Any], bool]:
+    """Names of axes that are the batch, or unsure, and whether one is also fixed; axes of one name are of one size."""
+    batch, fixed, unsure = set[Any](), set[Any](), set[Any]()
+    for own, names, shape in parts:
+        for axis, (name, n) in enumerate(zip(names, shape, strict=True)):
+            if axis in own.batch or axis in own.unsure or n > 1:
+                (batch if axis in own.batch else unsure if axis in own.unsure else fixed).add(name)
+    return batch, unsure - batch - fixed, bool(batch & fixed)
+
+
 def _combined(call: Called) -> Axes:
     """Axes of what is computed of tensors whose axes meet from the last one on."""
-    tensors, sizes = tensors_in([*call.args, *call.kwargs.values()], []), call.made[0].shape
-    batch: set[int] = set()
-    fixed: set[int] = set()
-    for tensor in tensors:
-        own, shift = call.of(tensor), len(sizes) - tensor.ndim
-        if shift < 0:  # so are the places that `where` finds
-            return UNSURE
-        batch |= {axis + shift for axis in own.batch}
-        fixed |= {axis + shift for axis, n in enumerate(tensor.shape) if own.is_all and n > 1 and axis not in own.batch}
-        if any(tensor.shape[axis] != sizes[axis + shift] for axis in own.batch):
-            raise NoBatch
-    if batch & fixed and not call.has_leaked:  # it runs with no other batch
+    tensors = tensors_in([*call.args, *call.kwargs.values()], [])
+    return _met(call, [(call.of(tensor), tensor.shape) for tensor in tensors])
+
+
+def _met(call: Called, parts: Sequence[tuple[Axes, Sequence[int]]]) -> Axes:
+    sizes = call.made[0].shape
+    if any(len(shape) > len(sizes) for _, shape in parts):  # so are the places that `where` finds
+        return UNSURE
+    if any(shape[axis] != sizes[axis - len(shape)] for own, shape in parts for axis in own.batch):
         raise NoBatch
-    return Axes(frozenset(batch), all(call.of(tensor).is_all for tensor in tensors))
+    places = [(own, range(len(sizes) - len(shape), len(sizes)), shape) for own, shape in parts]
+    batch, unsure, is_both = _meeting(places)
+    if is_both and not call.has_leaked:  # it runs with no other batch
+        raise NoBatch
+    return Axes(frozenset(batch), frozenset(unsure))
 
 
 def _kept(call: Called) -> Axes:
@@ -180,7 +194,8 @@ def _kept(call: Called) -> Axes:
     x, *others = tensors_in([*call.args, *call.kwargs.values()], [])
     own, sizes = call.of(x), call.made[0].shape
     batch = frozenset(axis for axis in own.batch if sizes[axis : axis + 1] == x.shape[axis : axis + 1])
-    return Axes(batch, batch == own.batch and all(call.of(tensor).is_all for tensor in (x, *others)))
+    is_same = batch == own.batch and len(sizes) >= x.ndim and not any(call.of(tensor).unsure for tensor in others)
+    return Axes(batch, own.unsure if is_same else _ANY - batch)
 
 
 def _weighted(call: Called) -> Axes:
@@ -194,7 +209,9 @@ def _beside(axis: int) -> Way:
 
     def way(call: Called) -> Sequence[Axes]:
         own = call.of(call.args[0])
-        return [own, *[Axes(frozenset(own.batch and (axis,)), own.is_all)] * (len(call.made) - 1)]
+        batch = frozenset(own.batch and (axis,))
+        is_merged = not axis and 0 in own.batch  # words of all examples are compared
+        return [own, *[UNSURE if is_merged else Axes(batch, own.unsure and _ANY - batch)] * (len(call.made) - 1)]
 
     return way
 
@@ -209,14 +226,15 @@ def _reshaped(call: Called) -> Axes:
     numbers: Sequence[Any] = [*call.args[1:], *call.kwargs.values()]
     numbers = next((item for item in numbers if isinstance(item, (tuple, list))), numbers)
     by_code = frozenset(axis for axis, n in enumerate(numbers) if type(n) is BatchSize and n.is_multiple)
-    is_all = own.is_all and all(size.is_multiple for size in call.sizes)
     left = len(own.batch) - len(by_code)
-    if left < 0 and own.is_all:  # a size from elsewhere
+    if left < 0 and not own.unsure:  # a size from elsewhere
         return UNSURE
     rest = [axis for axis, n in enumerate(numbers) if type(n) is int and n == -1]
-    if left == 1 and rest and is_all and not call.has_leaked:
-        return Axes(by_code | {*rest}, True)
-    return Axes(by_code, is_all and not left)
+    is_all = not own.unsure and all(size.is_multiple for size in call.sizes)
+    if is_all and (not left or (left == 1 and rest and not call.has_leaked)):
+        return Axes(by_code | {*rest[:left]}, frozenset())
+    said = {axis for axis, n in enumerate(numbers) if type(n) is int and n != -1 and not call.has_leaked}
+    return Axes(by_code, _ANY - by_code - said)
 
 
 def _moved(call: Called) -> Axes | Sequence[Axes]:
@@ -228,19 +246,19 @@ def _moved(call: Called) -> Axes | Sequence[Axes]:
     if len(order) < x.ndim or call.func.__name__.startswith(("transpose", "swap")):
         first, second = order
         order = [{first: second, second: first}.get(axis, axis) for axis in range(x.ndim)]
-    own = call.of(x)
-    return Axes(frozenset(new for new, old in enumerate(order) if old in own.batch), own.is_all)
+    return Axes(*(frozenset(new for new, old in enumerate(order) if old in axes) for axes in call.of(x)))
 
 
-def _flattened(call: Called) -> Axes:
-    (axes,), start = _larger(call), call.kwargs.get("start_dim", [*call.args, 0][1])
-    return axes if axes.is_all else Axes(axes.batch & {*range(start)}, False)
+def _unflattened(call: Called) -> Axes | Sequence[Axes]:
+    x, dim = call.args[0], call.kwargs.get("dim", [*call.args, 0][1])
+    is_told = not call.has_leaked or bool(call.sizes) or dim % x.ndim not in call.of(x).batch
+    return _larger(call) if is_told else UNSURE
 
 
 def _item(call: Called) -> Sequence[Axes]:
     x, index = call.args
     ends = [item.stop for item in (index if type(index) is tuple else (index,)) if type(item) is slice]
-    if BatchSize in map(type, ends) and call.of(x) == FIXED:
+    if any(type(end) is BatchSize and end.is_multiple for end in ends) and call.of(x) == FIXED:
         raise NoBatch  # a table that is cut to a length
     return _larger(call)
 
@@ -251,30 +269,28 @@ def _reduced(call: Called) -> Axes:
     (x,), own = tensors, call.of(tensors[0])
     dims = {axis for _, axis in _summed_over(*call.args, **call.kwargs)}
     gone = set() if call.made[0].ndim == x.ndim else dims
-    return Axes(frozenset(axis - sum(dim < axis for dim in gone) for axis in own.batch - dims), own.is_all)
+    return Axes(*(frozenset(axis - sum(dim < axis for dim in gone) for axis in axes - dims) for axes in own))
 
 
 def _joined(call: Called) -> Axes:
-    parts = [call.of(tensor) for tensor in call.args[0] if tensor.shape != (0,)]  # that is a cache which is still empty
+    parts = [tensor for tensor in call.args[0] if tensor.shape != (0,)]  # that is a cache which is still empty
     dim = call.kwargs.get("dim", call.kwargs.get("axis", [*call.args, 0][1])) % call.made[0].ndim
-    of_batch = [dim in part.batch for part in parts]
-    batch = frozenset[int]().union(*(part.batch for part in parts)) - (frozenset() if all(of_batch) else {dim})
-    return Axes(batch, all(part.is_all for part in parts) and any(of_batch) is all(of_batch))
+    kinds = {(dim in of.batch, dim in of.unsure) for of in map(call.of, parts)}
+    is_repeated = call.has_leaked and len({*map(id, parts)}) == 1  # perhaps once for each example
+    batch, unsure = _alike(call, parts)
+    is_sure = len(kinds) == 1 and (False, True) not in kinds and not is_repeated
+    return Axes(batch, unsure) if is_sure else Axes(batch - {dim}, unsure | {dim})
+
+
+def _alike(call: Called, parts: Sequence[Tensor]) -> Axes:
+    batch, unsure, _ = _meeting((call.of(part), range(part.ndim), part.shape) for part in parts)
+    return Axes(frozenset(batch), frozenset(unsure))
 
 
 def _stacked(call: Called) -> Axes:
     """Axes of a stack of tensors that are alike: those from the new one on are one further."""
-    first, *others = map(call.of, call.args[0])
     dim = call.kwargs.get("dim", [*call.args, 0][1]) % call.made[0].ndim
-    if any(other != first for other in others):
-        return UNSURE
-    return Axes(frozenset(axis + (axis >= dim) for axis in first.batch), first.is_all)
-
-
-def _crossed(call: Called) -> Axes:
-    """An axis of each of two vectors."""
-    pair = [call.of(vector) for vector in call.args]
-    return Axes(frozenset(axis for axis, own in enumerate(pair) if own.batch), all(own.is_all for own in pair))
+    return Axes(*(frozenset(axis + (axis >= dim) for axis in axes) for axes in _alike(call, call.args[0])))
 
 
 def _lettered(call: Called) -> Axes | Sequence[Axes]:
@@ -282,27 +298,19 @@ def _lettered(call: Called) -> Axes | Sequence[Axes]:
     given, _, result = call.args[0].replace(" ", "").partition("->")
     if "." in given or not result:
         return _larger(call)
-    batch, fixed = set[str](), set[str]()
-    for word, tensor in zip(given.split(","), tensors := tensors_in(call.args[1:], []), strict=True):
-        own = call.of(tensor)
-        batch |= {word[axis] for axis in own.batch}
-        fixed |= {letter for axis, letter in enumerate(word) if axis not in own.batch and tensor.shape[axis] > 1}
-    if batch & fixed:
-        return UNSURE
-    is_all = all(call.of(tensor).is_all for tensor in tensors)
-    return Axes(frozenset(axis for axis, letter in enumerate(result) if letter in batch), is_all)
-
-
-def _counted(call: Called) -> Axes:
-    """The axes of the first tensor, and behind them one for as many classes as the code says."""
-    return _kept(call) if call.kwargs.get("num_classes", [*call.args, -1][1]) > 0 else UNSURE
+    tensors = tensors_in(call.args[1:], [])
+    *sure, is_both = _meeting((call.of(x), word, x.shape) for x, word in zip(tensors, given.split(","), strict=True))
+    axes = (frozenset(axis for axis, letter in enumerate(result) if letter in letters) for letters in sure)
+    return UNSURE if is_both else Axes(*axes)
 
 
 def _multiplied(call: Called) -> Axes | Sequence[Axes]:
-    x, y = call.args[-2:]
-    if call.of(y) == FIXED and y.ndim == 2 and x.ndim == call.made[0].ndim:  # a weight
-        return call.of(x)
-    return _larger(replace(call, func=torch.matmul, args=call.args[-2:], kwargs={}))
+    """The axes of both but for those that are summed over, where nothing meets those of the other one."""
+    pair = x, y = call.args[-2:]
+    if x.ndim < 2 or y.ndim < 2:
+        return _larger(replace(call, func=torch.matmul, args=pair, kwargs={}))
+    sides = (x, x.ndim - 1, [*x.shape[:-1], 1]), (y, y.ndim - 2, [*y.shape[:-2], 1, y.shape[-1]])
+    return _met(call, [(Axes(*(axes - {gone} for axes in call.of(side))), shape) for side, gone, shape in sides])
 
 
 Places = Iterable[tuple[Tensor, int]]
@@ -347,18 +355,21 @@ class AxisRule:
     """Whether what else the arguments say is nothing that the shapes do not."""
 
 
-TAKING_SIZES = {_larger, _reshaped, _item}
+ELEMENTWISE = AxisRule(_combined, is_of_shapes=True)
+TAKING_SIZES = {_larger, _reshaped, _item, _unflattened}
 _NAMES = {
     "dropout alpha_dropout softmax log_softmax normalize cumsum flip roll sort argsort contiguous clone detach to type "
     "float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add index_copy "
     "data masked_scatter zeros_like ones_like empty_like full_like rand_like randn_like gumbel_softmax embedding "
-    "dropout1d dropout2d dropout3d": AxisRule(_kept, is_of_shapes=True),
+    "dropout1d dropout2d dropout3d glu": AxisRule(_kept, is_of_shapes=True),
     "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
     "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate": AxisRule(
         _kept, _from(2), True
     ),
     "batch_norm group_norm instance_norm local_response_norm pixel_shuffle pixel_unshuffle channel_shuffle unfold fold "
-    "grid_sample affine_grid lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": AxisRule(_kept, _from(1), True),
+    "grid_sample affine_grid stft istft lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": AxisRule(
+        _kept, _from(1), True
+    ),
     "layer_norm rms_norm": AxisRule(_kept, lambda x, sizes, *_, **__: _from(x.ndim - len(sizes))(x)),
     "scaled_dot_product_attention": AxisRule(
         _kept, lambda query, key, *_, **__: [(x, axis) for x in (query, key) for axis in (x.ndim - 2, x.ndim - 1)]
@@ -367,9 +378,8 @@ _NAMES = {
         _weighted, lambda x, weight, *_, **__: _from(x.ndim == weight.ndim)(x), True
     ),
     "linear grouped_mm": AxisRule(_weighted, lambda x, *_, **__: [(x, x.ndim - 1)], True),
-    "where floor_divide floordiv mod and or xor hardswish hardsigmoid rsub maximum minimum": AxisRule(
-        _combined, is_of_shapes=True
-    ),
+    "where floor_divide floordiv mod and or xor hardswish hardsigmoid rsub maximum minimum mse_loss l1_loss "
+    "smooth_l1_loss huber_loss kl_div binary_cross_entropy binary_cross_entropy_with_logits": ELEMENTWISE,
     "multi_head_attention_forward": AxisRule(
         _beside(0), lambda q, *_, **__: [(q, axis) for axis in {0, 1, 2} - {q.ndim - 2} | {0}]
     ),
@@ -380,24 +390,25 @@ _NAMES = {
     "addmm baddbmm": AxisRule(_multiplied, lambda _, x, y, **__: [(x, x.ndim - 1), (y, y.ndim - 2)], True),
     "einsum": AxisRule(_lettered, _summed),
     "view reshape": AxisRule(_reshaped),
-    "flatten": AxisRule(_flattened),
-    "unflatten": AxisRule(lambda call: UNSURE if call.has_leaked else _larger(call)),
+    "unflatten": AxisRule(_unflattened),
     "mean sum prod amax amin max min all any argmax argmin var std var_mean std_mean logsumexp median": AxisRule(
         _reduced, lambda *args, **kwargs: _alone(_summed_over(*args, **kwargs))
+    ),
+    "norm vector_norm linalg_vector_norm": AxisRule(
+        lambda call: _reduced(replace(call, args=(*call.args[:1], *call.args[2:3]))),  # the second is the power
+        lambda x, p=2, *args, **kwargs: _alone(_summed_over(x, *args[:1], **kwargs)),
     ),
     "cat concat concatenate": AxisRule(_joined),
     # On tensors without data, these need torch's compiler, which is not loaded for that.
     "stack": AxisRule(_stacked),
-    "outer": AxisRule(_crossed),
-    "glu": AxisRule(_kept),
-    "one_hot": AxisRule(_counted),
+    "outer": AxisRule(lambda call: _lettered(replace(call, args=("i,j->ij", *call.args)))),
     "getitem": AxisRule(_item, _single),
     "unbind": AxisRule(_larger, lambda x, dim=0, **__: [(x, dim % x.ndim)]),
     "permute transpose swapaxes swapdims": AxisRule(_moved),
-    "view_as reshape_as expand expand_as broadcast_to repeat repeat_interleave zeros ones empty full rand randn arange "
-    "randint new_zeros new_ones new_empty new_full movedim t T mT select "
+    "flatten view_as view_as_real view_as_complex reshape_as expand expand_as broadcast_to repeat repeat_interleave "
+    "zeros ones empty full rand randn arange randint new_zeros new_ones new_empty new_full movedim t T mT select "
     "unsqueeze squeeze split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn "
-    "ifftn": AxisRule(_larger),
+    "ifftn one_hot": AxisRule(_larger),
 }
 _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}
 
@@ -413,5 +424,5 @@ def axis_rule(operation: tuple[str, str]) -> AxisRule:
     name = name.rstrip("_")
     packet = None if name in _RULES else getattr(torch.ops.aten, name, None)
     if packet is not None and torch.Tag.pointwise in getattr(packet, packet.overloads()[0]).tags:
-        return _RULES["where"]
+        return ELEMENTWISE
     return _RULES.get(name, AxisRule())

@@ -18,7 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchrecorder.graph.batch import symbol
 from torchrecorder.recording.axis_rules import (
+    ELEMENTWISE,
     FIXED,
     NO_SIZES,
     TAKING_SIZES,
@@ -47,9 +49,9 @@ _REARRANGING = {"t_", "transpose_", "swapaxes_", "swapdims_", "set_", "set_data"
 _OURS = str(Path(__file__).parent)
 _TENSOR: str = Tensor.__reduce_ex__.__code__.co_filename
 _FIXED_IDS = {id(None), id(FIXED)}
-_TIMES = 1009
-"""How many batches the larger one holds: a prime, so that no size is a multiple of it by chance, and more than the
-numbers at which code cuts a batch."""
+_TIMES, _OTHERWISE = 1009, 1013
+"""How many batches the larger one holds, and how much larger are sizes that may depend on it: primes, so that no size
+is a multiple of them by chance, and more than the numbers at which code cuts a batch."""
 
 
 class BatchAxes:
@@ -66,6 +68,8 @@ class BatchAxes:
         """Whether a function is running on a larger batch."""
         self._ruled: dict[tuple[Any, ...], Sequence[Axes]] = {}
         """What rules gave. Most operations of a model come again with tensors of the same shapes."""
+        self._numbers: list[tuple[dict[str, str], str, str]] = []
+        """Texts of arguments, the one that is computed with and is the batch, and the letter for it."""
         self._once: dict[Axes, Axes] = {FIXED: FIXED, UNSURE: UNSURE}
 
     def begin(self, inputs: Iterable[int]) -> None:
@@ -74,15 +78,19 @@ class BatchAxes:
         sizes = {shape[0] for shape in shapes.values()}
         if len(sizes) == 1 and type(size := sizes.pop()) is int and size > 0:
             self._origin = Origin(size)
-            first = Axes(frozenset((0,)), True)
+            first = Axes(frozenset((0,)), frozenset())
             self._known = dict.fromkeys(shapes, self._once.setdefault(first, first))
 
     def axes(self, outputs: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """The axes of each value that are the batch; none if an output may have it and it is not known where."""
         known = {} if self._origin is None or self._origin.has_decided else self._known
-        metas = (self._values.rows[value].meta for value in outputs if known.get(value) == UNSURE)
-        if any(meta is None or any(map(self._is_multiple, meta.shape)) for meta in metas):
-            return {}
+        for value in outputs:
+            axes, meta = known.get(value, FIXED), self._values.rows[value].meta
+            sizes = () if meta is None else [n for axis, n in enumerate(meta.shape) if axis in axes.unsure]
+            if axes.unsure and not axes.batch and (meta is None or any(map(self._is_multiple, sizes))):
+                return {}
+        for attrs, place, letter in self._numbers if known else ():  # there is something that the letter is about
+            attrs[place] = letter
         return {value: tuple(sorted(axes.batch)) for value, axes in sorted(known.items()) if axes.batch}
 
     def of(self, tensor: Tensor) -> Axes:
@@ -94,12 +102,15 @@ class BatchAxes:
 
     def _enlarge(self, call: Called) -> Sequence[Axes]:
         """The axes that are larger where the function itself runs on a larger batch, without data."""
-        is_all = [bool(size.is_multiple) for size in call.sizes]
+        met: list[Tensor] = []
 
         def larger(tensor: Tensor) -> Tensor:
-            axes = self.of(tensor)
-            is_all.append(axes.is_all or tensor.shape == (0,))  # that is a cache which is still empty
-            shape = [n * _TIMES if axis in axes.batch else n for axis, n in enumerate(tensor.shape)]
+            met.append(tensor)
+            axes, shape = self.of(tensor), [*tensor.shape]
+            if not shape and axes == FIXED and not tensor.dtype.is_floating_point:  # a size, perhaps
+                return tensor
+            for axis, n in enumerate(shape):
+                shape[axis] = n * _TIMES if axis in axes.batch else (n or 1) * _OTHERWISE if axis in axes.unsure else n
             return torch.empty(shape, dtype=tensor.dtype, device="meta")
 
         self.is_enlarging = True
@@ -107,17 +118,17 @@ class BatchAxes:
             with torch_private.without_torch_function(), torch_private.without_dispatch():
                 args = mapped(tuple(call.args), _enlarged, larger)
                 kwargs = {name: mapped(item, _enlarged, larger) for name, item in call.kwargs.items()}
-                if len(is_all) == len(call.sizes) or "device" in kwargs:
+                if not met or "device" in kwargs:
                     kwargs["device"] = "meta"
                 results = tensors_in((call.func(*args, **kwargs),), [])
         finally:
             self.is_enlarging = False
-        return [self._grown(*pair, all(is_all)) for pair in zip(call.made, results, strict=True)]
+        return [self._grown(*pair) for pair in zip(call.made, results, strict=True)]
 
-    def _grown(self, tensor: Tensor, larger: Tensor, is_all: bool) -> Axes:
+    def _grown(self, tensor: Tensor, larger: Tensor) -> Axes:
         pairs = [*enumerate(zip(tensor.shape, larger.shape, strict=True))]
         batch = frozenset(axis for axis, (size, more) in pairs if more == size * _TIMES and self._is_multiple(size))
-        return Axes(batch, is_all and all(size == more for axis, (size, more) in pairs if axis not in batch))
+        return Axes(batch, frozenset(axis for axis, (size, more) in pairs if size != more) - batch)
 
     def _is_multiple(self, size: object) -> bool:
         return self._origin is not None and type(size) is int and size > 0 and size % self._origin.batch == 0
@@ -147,7 +158,7 @@ class BatchAxes:
     def _size(self, size: int, axis: int, axes: Axes) -> int:
         assert self._origin is not None
         self.was_asked = True
-        is_fixed = axes.is_all and axis not in axes.batch
+        is_fixed = axis not in axes.batch | axes.unsure
         return size if is_fixed else BatchSize.of(size, self._origin, axis in axes.batch or None)
 
     def before(self, name: OpName, tensors: Sequence[Tensor]) -> Sequence[Axes]:
@@ -182,7 +193,7 @@ class BatchAxes:
                 self._origin = None  # a rule was wrong of it
 
     def follow(
-        self, name: OpName, called: _Called, attrs: Mapping[str, str], given: Sequence[Tensor], read: Sequence[int],
+        self, name: OpName, called: _Called, attrs: dict[str, str], given: Sequence[Tensor], read: Sequence[int],
         made_as: Sequence[int], is_wrapped: bool,
     ) -> None:  # fmt: skip
         """Learn where the batch is in what an operation made of the tensors given to it."""
@@ -196,6 +207,9 @@ class BatchAxes:
         axes = [*map(known.get, read)] if is_own else [self.of(tensor) for tensor in given]
         rule = axis_rule(name)
         sizes = () if rule.is_of_shapes else called[-1]
+        for place, size in enumerate(called[1]) if sizes and rule is ELEMENTWISE else ():
+            if type(size) is BatchSize and size.is_multiple:
+                self._numbers.append((attrs, str(place), symbol(int.__index__(size), origin.batch)))
         is_fixed = _FIXED_IDS.issuperset(map(id, axes))  # so is what is made of it
         if is_fixed and not sizes and (given or rule.way is not None):
             return
@@ -209,7 +223,8 @@ class BatchAxes:
             key = (*key, origin.has_leaked, *attrs, *attrs.values(), *are_multiples)
         ruled = self._ruled.get(key)
         if ruled is None:
-            call = Called(*called, origin.has_leaked, self.of, self._enlarge)
+            has_leaked = origin.has_leaked or name.target.startswith("torch.ops.")  # the code of TorchScript
+            call = Called(*called, has_leaked, self.of, self._enlarge)
             ruled = self._ruled[key] = self._by_rule(rule, call, are_multiples)
             for value, of in zip(made_as, ruled, strict=True):
                 self.learn(value, of)
@@ -218,20 +233,24 @@ class BatchAxes:
 
     def _by_rule(self, rule: AxisRule, call: Called, are_multiples: Sequence[bool | None]) -> Sequence[Axes]:
         ruled: Axes | Sequence[Axes] = UNSURE
+        assert self._origin is not None
         try:
             # Of one number that depends on the batch in some other way nothing follows.
             if rule.way is not None and (
                 not are_multiples or (rule.way in TAKING_SIZES and False not in are_multiples)
             ):
-                if any(axis in self.of(tensor).batch for tensor, axis in rule.related(*call.args, **call.kwargs)):
-                    raise NoBatch
+                for tensor, axis in rule.related(*call.args, **call.kwargs):
+                    is_merged = "attention" in call.func.__name__ and tensor.shape[axis] > self._origin.batch
+                    if axis in self.of(tensor).batch and not is_merged:
+                        raise NoBatch
                 ruled = rule.way(call)
         except NoBatch:
             self._origin = None
         except Exception:  # arguments of a form that the rule does not know
             pass
         each = [ruled] * len(call.made) if isinstance(ruled, Axes) else ruled
-        return [self._once.setdefault(axes, axes) for axes in each]
+        pairs = zip(each, call.made, strict=True)  # a number has no axes
+        return [self._once.setdefault(axes, axes) if made.ndim else FIXED for axes, made in pairs]
 
 
 _Called = tuple[Callable[..., object], Sequence[Any], Mapping[str, Any], Sequence[Tensor], Sequence[BatchSize]]
@@ -239,7 +258,7 @@ _Called = tuple[Callable[..., object], Sequence[Any], Mapping[str, Any], Sequenc
 
 
 def _enlarged(size: BatchSize) -> int:
-    return size.__index__() * (_TIMES if size.is_multiple else 1)
+    return size.__index__() * (_TIMES if size.is_multiple else _OTHERWISE)
 
 
 def _is_pickled() -> bool:

@@ -158,21 +158,22 @@ class OpLog:
         finally:
             self.paused = was
 
-    def _met(self, tensor: Tensor) -> None:
-        """A tensor is about to be a constant, which is right if it was there before or came from outside of torch."""
-        if self._journal.has(tensor) or self._values.is_aside(tensor) or is_of_others(tensor):
-            return
+    def _met(self, tensor: Tensor) -> bool:
+        """Whether a tensor that is about to be a constant was there before; else it should be from outside of torch."""
+        if (is_old := self._journal.has(tensor)) or self._values.is_aside(tensor) or is_of_others(tensor):
+            return is_old
         if not self._births.has(tensor):
-            return
+            return True
         if not (parts := parts_of(tensor)):
             self.unknown[len(self._values.rows)] = self._scopes.place()
-            return
+            return False
         kind = type(tensor)
         call, frame, source, offset = self._scopes.locate(sys._getframe(1), True)
         facts: Facts = (call or 0, frame, source, offset), "op", {}
         name = OpName(kind.__name__, f"{kind.__module__}.{kind.__qualname__}")
         self.batch.unsure(self._add(name, RunningOp(), parts, (), (tensor,), facts))
         self._values.reads_are_own = False  # of the operation that reads it
+        return False
 
     def facts(self, func: Callable[..., object]) -> Kernel:
         kernel = self.kernels[id(func)] = kernel_facts(func)

@@ -73,7 +73,7 @@ class Entry:
 class Values:
     """The values of one recording, and the live tensors that hold them. Not thread-safe."""
 
-    on_constant: Callable[[Tensor], object] = staticmethod(lambda tensor: None)
+    on_constant: Callable[[Tensor], bool] = staticmethod(lambda tensor: False)
     """Is given each tensor that is about to become a constant; it may give it another value."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Values:
         self._storages: dict[int, Storage] = {}
         self._groups = 0
         self.constants: list[int] = []
-        """Those that were met, until they are taken from here."""
+        """Those that were met and may be of the forward, until they are taken from here."""
         self.reads_are_own = True
         """Whether each tensor was read as the value that it was made as, when `read_all` read some last."""
         self.nbytes = 0
@@ -288,9 +288,10 @@ class Values:
             return self._entries[id(tensor)]
         storage = self._known_memory(tensor)
         if storage is None:
-            self.on_constant(tensor)
+            is_old = self.on_constant(tensor)
             if not self.is_known(tensor):
-                self.constants.append(self.add(tensor, "const"))
+                value = self.add(tensor, "const")
+                self.constants += () if is_old else (value,)
         else:
             self.alias(tensor, storage.writes[-1][1] if storage.writes else storage.owner)
         return self._entries[id(tensor)]

@@ -10,7 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchrecorder.errors import FormatError
-from torchrecorder.graph import Call, Graph, Info, Module, TensorMeta, Value, batch_size, from_json, symbolic, to_json
+from torchrecorder.graph import (
+    Call,
+    Graph,
+    Info,
+    Module,
+    Op,
+    TensorMeta,
+    Value,
+    batch_size,
+    from_json,
+    symbolic,
+    to_json,
+)
 from torchrecorder.graph.codec import problems
 
 
@@ -76,3 +88,10 @@ def test_a_text_of_another_form_is_refused(batch: object) -> None:
     data = json.loads(to_json(replace(graph_of((1, 3), batch={}))))
     with pytest.raises(FormatError):
         from_json(json.dumps({**data, "batch": batch}))
+
+
+def test_a_number_of_no_batch_is_a_problem() -> None:
+    op = Op(0, "div", "torch.div", 0, (0,), (1,), attrs={"1": "N"})
+    values = (Value(0, "input"), Value(1, "op", 0))
+    graph = replace(graph_of((2, 3), batch={}), ops=(op,), values=values)
+    assert "a number follows the batch, but no size does" in problems(graph)

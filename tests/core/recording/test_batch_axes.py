@@ -66,6 +66,17 @@ class TestSizes:
             (lambda self, x: torch.outer(x[:, 0, 0], torch.ones(4)), "N×4"),
             (lambda self, x: torch.einsum("bij,bkj->bik", x, x), "N×5×5"),
             (lambda self, x: x.sum(), ""),
+            (lambda self, x: x.flatten(0, 1).unflatten(0, (x.shape[0], -1)), "N×5×8"),
+            (lambda self, x: (x.view(len(x), -1).sum() + x).unflatten(2, (2, -1)), "N×5×2×4"),
+            (lambda self, x: F.mse_loss(x, x.sin(), reduction="none").mean(-1), "N×5"),
+            (lambda self, x: F.binary_cross_entropy_with_logits(x, x.sigmoid(), reduction="none"), "N×5×8"),
+            (lambda self, x: x + F.cross_entropy(x.mean(1), torch.zeros(x.shape[0], dtype=torch.long)), "N×5×8"),
+            (lambda self, x: x / torch.linalg.vector_norm(x, dim=-1, keepdim=True), "N×5×8"),
+            (lambda self, x: x.norm(2, 1), "N×8"),
+            (lambda self, x: torch.view_as_real(torch.view_as_complex(x.view(x.shape[0], 20, 2))), "N×20×2"),
+            (lambda self, x: torch.ones(5, 4, 8) @ x[..., None], "N×5×4×1"),
+            (lambda self, x: x / x.shape[0], "N×5×8"),
+            (lambda self, x: F.scaled_dot_product_attention(*[x.flatten(0, 1)[None]] * 3), "1×5N×8"),
         ],
     )
     def test_operations(self, body: Callable[..., Any], expected: str) -> None:
@@ -98,6 +109,39 @@ class TestSizes:
         }
         graph = record(Net(body, **parts), torch.ones(1, 5, dtype=torch.long))
         assert results(graph) == ["N×5×4", "5", "5×4", "N×5×4", "N×1×4", "N×6×4"]
+
+    def test_an_axis_stays_known_beside_one_that_is_not(self) -> None:
+        def body(self: Any, x: Tensor) -> Any:
+            doubtful = x[:, :1].squeeze(1).repeat(x.shape[0], 1)[:, None]  # N or N²
+            y = torch.cat((x, doubtful), 1)
+            n, words, _ = y.shape
+            positions = torch.outer(self.positions[:words], self.positions[:words])
+            return y.transpose(0, 1).reshape(words, n, 2, 4).permute(1, 2, 0, 3), positions
+
+        graph = record(Net(body, positions=torch.ones(9)), WORDS)
+        assert results(graph)[-4:] == ["6×6", "6×N×8", "6×N×2×4", "N×2×6×4"]
+
+    def test_sizes_in_tensors_that_were_there_before(self) -> None:
+        net = Net(lambda self, x: F.pad(x, (self.left, self.right)))
+        net.register_buffer("left", torch.tensor(3))
+        net.register_buffer("right", torch.tensor(0))
+        assert last(record(net, WORDS)) == "N×5×11"
+
+    def test_a_constant_that_was_there_before(self) -> None:
+        kept = [torch.ones(8)]
+        graph = record(Net(lambda self, x: torch.zeros((x * self.kept[0]).shape[1]), kept=kept), WORDS)
+        assert results(graph) == ["N×5×8", "5"]
+
+    def test_a_weight_for_each_example(self) -> None:
+        body = lambda self, x: torch.cat([self.weight[None]] * x.shape[0]) @ x  # noqa: E731
+        assert last(record(Net(body, weight=nn.Parameter(torch.ones(3, 5))), torch.ones(2, 5, 8))) == "N×3×8"
+
+    def test_what_torch_checks_decides_nothing(self) -> None:
+        def body(self: Any, x: Tensor) -> Any:
+            packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5] * len(x)), batch_first=True)
+            return x + self.rnn(packed, torch.zeros(1, x.shape[0], 2))[1].sum()
+
+        assert last(record(Net(body, rnn=nn.GRU(8, 2, batch_first=True)), WORDS)) == "N×5×8"
 
     def test_what_was_asked_of_numbers_has_the_same_answer(self) -> None:
         assert last(record(Net(lambda self, x: x * 2 if (x > 0).all() else x - 1), WORDS)) == "N×5×8"
@@ -139,6 +183,16 @@ def test_numbers_stay(name: str) -> None:
     graph = record(Net(body), *args)
     assert graph.batch == {}
     assert graph.info.failure is None
+
+
+def flat(x: Tensor) -> Tensor:
+    return x.reshape(x.shape[0], x.shape[1], -1) + 1
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")
+def test_numbers_stay_where_torchscript_computes_sizes() -> None:
+    scripted = torch.jit.script(flat)
+    assert record(Net(lambda self, x: scripted(x)), IMAGE).batch == {}
 
 
 NUMBERS_FROM_HERE: dict[str, Callable[..., Any]] = {

@@ -16,6 +16,7 @@ from tests.truth.all import CASES
 from tests.truth.case import Case, Inputs
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph
+from torchrecorder.graph.batch import NUMBER
 from torchrecorder.recording.run import capture
 from torchrecorder.running.nested import map_tensors, named_tensors
 
@@ -41,6 +42,10 @@ def wrong(one: Graph, other: Graph, sizes: tuple[int, int]) -> list[str]:
         if a.meta is not None and b.meta is not None
         for axis in axes
         if int(a.meta.shape[axis]) * sizes[1] != int(b.meta.shape[axis]) * sizes[0]
+    ] + [
+        f"{op.name} {op.attrs} {again.attrs}"
+        for op, again in zip(one.ops, other.ops, strict=True)
+        if any(NUMBER.fullmatch(text) and again.attrs[place] != text for place, text in op.attrs.items() if other.batch)
     ]
 
 
@@ -124,6 +129,15 @@ HOSTILE: dict[str, Callable[..., Any]] = {
     "mapped": lambda self, x: torch.vmap(lambda one: one.view(-1))(x).view(-1, 4),
     "an einsum": lambda self, x: torch.einsum("bij,bkj->ikb", x, x),
     "a count of windows": lambda self, x: x.view(x.shape[0] * 4 // x.shape[0], -1),
+    "weights in a list": lambda self, x: torch.cat([self.token] * x.shape[0]) @ x,
+    "weights in a list of its length": lambda self, x: torch.cat([self.token] * len(x)),
+    "pairs of all": lambda self, x: x.repeat(x.shape[0], 1, 1).flatten(1),
+    "a norm": lambda self, x: x.norm(dim=0) + torch.linalg.vector_norm(x, dim=(1, 2))[:, None, None],
+    "attention of all": lambda self, x: F.scaled_dot_product_attention(*[x.flatten(0, 1)[None]] * 3).flatten(),
+    "a loss of each": lambda self, x: F.mse_loss(x, x.cos(), reduction="none") / x.shape[0],
+    "split again": lambda self, x: x.flatten(0, 1).unflatten(0, (x.shape[0], -1)).unflatten(2, (-1, len(x))),
+    "a joined doubt": lambda self, x: torch.cat((x, x.repeat(x.shape[0], 1, 1)[: x.shape[0]]), 1).flatten(1),
+    "numbers of tensors": lambda self, x: F.pad(x, (torch.tensor(len(x)), torch.tensor(0))),
     "its remainder": lambda self, x: x.reshape(-1, 1 + x.shape[0] % 2 * 0, 4),
 }
 
