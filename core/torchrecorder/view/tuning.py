@@ -34,6 +34,8 @@ ROW = 3
 """Closed layers in parallel that are drawn one beside the other; more are one node. FT-Transformer at 1; none at 6."""
 PARTS = 3
 """Things that stand in one node for columns in parallel at most; longer columns have a box."""
+LINE = 4
+"""Layers and ops in a row that the node of the layer around them says, at most. Transitions of a DenseNet at 3."""
 LARGE_PATCH = 5
 """Ops without parameters up to which a connected patch of them is drawn op by op."""
 SMALL_PATCH = 2
