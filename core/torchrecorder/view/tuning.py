@@ -71,12 +71,13 @@ ROOM = 19
 ROOM_OF_ALL = 100
 """Nodes that it may have besides, times the score of what is opened, a share of the model: a fifth fills a picture up
 to `AUTO_NODES`."""
-BEYOND = 5
-"""Nodes that it may have beyond `AUTO_NODES`, times the score: SPADE and AHNet's layers missed it by one or two."""
+BEYOND = 24
+"""Nodes that it may have beyond `AUTO_NODES`, times the score, for what the model may be known for: a quantizer and
+attention that pools missed them by four."""
 OWN = 2.0
 """Factor on the score of a layer whose class is defined where the model's is: it is what the model is named for, and
 blocks of a library, encoders and heads are known."""
-LEAST_SHARE = 0.1
+LEAST_SHARE = 0.12
 """Share of the model that a layer of its package with products of matrices counts as at least, if it tells enough:
 attention and quantizers are what a model is known for, and have few parameters. HRNet and x-transformers' decoder."""
 LARGE_KIND = 0.1

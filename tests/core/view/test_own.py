@@ -159,6 +159,25 @@ def test_what_computes_products_is_opened_if_it_is_of_the_models_package(home: s
     assert ("part" in boxes(around_part(Codes(), 4, home))) == is_open
 
 
+class Held(nn.Module):
+    """A layer with another one inside of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.enter, self.codes = nn.LayerNorm(8), nn.Linear(8, 8), Codes()
+
+    def forward(self, x: Tensor) -> Any:
+        return x + self.codes(self.enter(self.norm(x)).tanh().roll(1, 1))
+
+
+@pytest.mark.parametrize(("home", "is_open"), [("tests.layers", True), ("other.layers", False)])
+def test_products_of_the_models_package_have_twice_the_room_wherever_they_lie(home: str, *, is_open: bool) -> None:
+    graph = capture(Long(Held(), 4), torch.randn(2, 6, 8))
+    codes = replace(graph.modules["part.codes"], cls=f"{home}.Codes")
+    view = proved(replace(graph, modules={**graph.modules, "part.codes": codes}))
+    assert ("part.codes" in boxes(view)) == is_open
+
+
 def test_a_chain_of_the_models_own_in_the_overview_is_opened() -> None:
     assert "part" in boxes(around_part(Stem(), 1))
 

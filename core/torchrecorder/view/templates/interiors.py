@@ -7,10 +7,10 @@ single node is drawn as that node; so are lists of layers, and a layer that is n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import pairwise
 
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
@@ -92,21 +92,17 @@ class Interiors:
 
     def _with_line(self, node: Node) -> Node:
         """The node with the things in the layers that it stands for, if these are few in a row."""
-        is_closed = self.is_block(node) and self.visible.marks is None
-        structures = {self.kinds.structure[call] for call in node.calls} if is_closed else ()
-        model = self.kinds.models[self.kinds.of[node.calls[0]]] if structures else 0
-        if len(structures) != 1 or not (self.of(model).is_line and self.of(node.calls[0]).is_line):
+        tree, first = self.tree, node.calls[0] if node.calls else 0
+        kinds = {(self.kinds.structure[call], tree.end[call] - call, tree.is_solid(call)) for call in node.calls}
+        is_closed = self.is_block(node) and self.visible.marks is None and len(kinds) == 1 and tree.is_solid(first)
+        if not is_closed or not (self.of(self.kinds.models[self.kinds.of[first]]).is_line and self.of(first).is_line):
             return node
-        first, places = node.calls[0], self.visible.places
         parts: list[Node] = []
         for part in (part for inner in self.exactly(first).nodes for part in inner.parts or (inner,)):
-            calls = [places.call(call, first, other) for other in node.calls for call in part.calls]
-            ops = [places.op(op, first, other) for other in node.calls for op in part.own_ops]
-            if None in (*calls, *ops):
-                return node
-            known = tuple(op for op in ops if op is not None)
-            parts.append(replace(part, calls=tuple(call for call in calls if call is not None), ops=known))
-        main = max((part for part in parts if part.calls), key=lambda part: self.tree.n_params(part.calls[0]))
+            calls = tuple(call + other - first for other in node.calls for call in part.calls)
+            steps = (tree.first_op[other] - tree.first_op[first] for other in node.calls)
+            parts.append(replace(part, calls=calls, ops=tuple(op + step for step in steps for op in part.own_ops)))
+        main = max((part for part in parts if part.calls), key=lambda part: tree.n_params(part.calls[0]))
         name = self.graph.calls[first].module if node.repeat == 1 else ""
         return replace(node, calls=main.calls, parts=tuple(parts), name=name)
 
@@ -150,19 +146,11 @@ class Interiors:
         information = len({*sorts}) + 2 * n_joins - 1
         inside = {wire for wire in wires if wire[0] is not None}
         is_chain = len(nodes) > 2 and inside == {*pairwise(range(len(nodes)))}
-        is_line = n_outputs == 1 and self._is_line(view, nodes)
+        is_row = n_outputs == 1 and wires == {(None, 0), *pairwise(range(len(nodes)))}
+        is_said = all(node.kind in ("call", "op") and node.repeat == 1 and not node.decides for node in nodes)
+        is_said &= not any(map(self.is_block, nodes)) and any(node.kind == "call" for node in nodes)
+        is_line = is_row and is_said and 1 < sum(max(len(node.parts), 1) for node in nodes) <= tuning.LINE
         return Interior(call, view, nodes, n_outputs, information, is_chain, is_line, sign)
-
-    def _is_line(self, view: View, nodes: Sequence[Node]) -> bool:
-        n_parts = sum(max(len(node.parts), 1) for node in nodes)
-        is_plain = all(node.kind in ("call", "op") and node.repeat == 1 and not node.decides for node in nodes)
-        is_open = not any(map(self.is_block, nodes)) and any(node.kind == "call" for node in nodes)
-        if not 1 < n_parts <= tuning.LINE or not is_plain or not is_open:
-            return False
-        ids = [node.id for node in nodes]
-        ends = [node.id for node in view.nodes if node.kind in _ENDS]
-        edges, within = {(edge.tail, edge.head) for edge in view.edges}, {*pairwise(ids)}
-        return within <= edges <= {*within, *product(ends, ids[:1]), *product(ids[-1:], ends)}
 
     def _sort(self, node: Node) -> object:
         if node.parts:
