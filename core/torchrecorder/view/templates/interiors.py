@@ -145,11 +145,12 @@ class Interiors:
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
         information = len({*sorts}) + 2 * n_joins - 1
         inside = {wire for wire in wires if wire[0] is not None}
-        is_chain = len(nodes) > 2 and inside == {*pairwise(range(len(nodes)))}
-        is_row = n_outputs == 1 and wires == {(None, 0), *pairwise(range(len(nodes)))}
+        is_row = inside == {*pairwise(range(len(nodes)))}
+        is_chain = len(nodes) > 2 and is_row
         is_said = all(node.kind in ("call", "op") and node.repeat == 1 and not node.decides for node in nodes)
         is_said &= not any(map(self.is_block, nodes)) and any(node.kind == "call" for node in nodes)
-        is_line = is_row and is_said and 1 < sum(max(len(node.parts), 1) for node in nodes) <= tuning.LINE
+        is_said &= is_row and n_outputs == 1 and wires - inside <= {(None, 0)}
+        is_line = is_said and 1 < sum(max(len(node.parts), 1) for node in nodes) <= tuning.LINE
         return Interior(call, view, nodes, n_outputs, information, is_chain, is_line, sign)
 
     def _sort(self, node: Node) -> object:
