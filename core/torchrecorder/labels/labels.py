@@ -51,6 +51,7 @@ _LEAST_NOT_RUN = 0.05  # share of the parameters above which a title says that t
 _MAX_CONTENTS = 36  # characters of the layers in a Sequential, of which otherwise the number is said
 _SEQUENTIAL = "torch.nn.modules.container.Sequential"
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
+_SIZED: tuple[Kind, ...] = ("conv", "linear", "pool")
 
 
 class Labels:
@@ -155,6 +156,9 @@ class Labels:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
         parts_of = [self.graph.calls[call].module for part in node.parts for call in part.calls]
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box, parts_of)
+        whole = self.graph.modules.get(node.name) if node.name else None
+        if whole is not None and not whole.native and _NUMBERS.fullmatch(name):
+            name = kind_name(whole)
         layer = self.kinds.layers.get(call.id)
         name, kind = _shortened(name), self.kind(node)
         cls = kind_name(module) if layer is None else layer.name or kind_name(module)
@@ -229,7 +233,7 @@ class Labels:
         return "" if name == "weight" else _shortened(name)
 
     def _lights(self, node: Node) -> tuple[list[str], list[str]]:
-        """The classes of the parts before and behind the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""
+        """The words for the parts before and behind the main one, but for dropouts: `BatchNorm2d`, `Linear 8→2`."""
         before: list[str] = []
         classes_of_parts: list[str] = []
         for part in node.parts:
@@ -241,6 +245,10 @@ class Labels:
                 continue
             layer = self.kinds.layers.get(part.calls[0]) if part.calls else None
             own = (layer.name if layer is not None else "") or ("" if module is None else class_name(module))
+            if module is not None and (layer or module.native) and self.kind(part) in _SIZED:
+                said, like = (module.extra_repr, own) if layer is None else (layer.said, layer.like)
+                classes_of_parts.append(summary(own, said, part.spans, limit=MAX_NAME, like=like))
+                continue
             classes = values_of(part.spans, "class") or ((own,) if own else ())
             classes_of_parts.append(among([*map(bare, classes)]) or self.node(part, node).name)
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]

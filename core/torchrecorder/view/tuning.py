@@ -34,6 +34,8 @@ ROW = 3
 """Closed layers in parallel that are drawn one beside the other; more are one node. FT-Transformer at 1; none at 6."""
 PARTS = 3
 """Things that stand in one node for columns in parallel at most; longer columns have a box."""
+LINE = 4
+"""Layers and ops in a row that the node of the layer around them says, at most. Transitions of a DenseNet at 3."""
 LARGE_PATCH = 5
 """Ops without parameters up to which a connected patch of them is drawn op by op."""
 SMALL_PATCH = 2
@@ -67,12 +69,13 @@ ROOM = 19
 ROOM_OF_ALL = 100
 """Nodes that it may have besides, times the score of what is opened, a share of the model: a fifth fills a picture up
 to `AUTO_NODES`."""
-BEYOND = 5
-"""Nodes that it may have beyond `AUTO_NODES`, times the score: SPADE and AHNet's layers missed it by one or two."""
+BEYOND = 24
+"""Nodes that it may have beyond `AUTO_NODES`, times the score, for what the model may be known for: a quantizer and
+attention that pools missed them by four."""
 OWN = 2.0
 """Factor on the score of a layer whose class is defined where the model's is: it is what the model is named for, and
 blocks of a library, encoders and heads are known."""
-LEAST_SHARE = 0.1
+LEAST_SHARE = 0.12
 """Share of the model that a layer of its package with products of matrices counts as at least, if it tells enough:
 attention and quantizers are what a model is known for, and have few parameters. HRNet and x-transformers' decoder."""
 LARGE_KIND = 0.1

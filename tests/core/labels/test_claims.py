@@ -67,7 +67,7 @@ def chain(*sizes: tuple[int, int], kernels: tuple[int, ...] = (3,)) -> nn.Module
 
         def forward(self, x: torch.Tensor) -> Any:
             mean = x.mean(1, keepdim=True).expand(-1, self.before, -1)
-            return torch.tanh(self.conv(mean)).cumsum(-1)
+            return torch.tanh(self.conv(mean)).cumsum(-1).cumprod(-1)
 
     every = (kernels * len(sizes))[: len(sizes)]
     return Stages([Fitted(*size, kernel) for size, kernel in zip(sizes, every, strict=True)])

@@ -14,9 +14,10 @@ from tests.core.graph.building import Net
 from tests.core.view.seeing import boxes, edges, shown
 from torchrecorder import capture
 from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Labels
 from torchrecorder.proof import ProvedViews
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import View, Views
+from torchrecorder.view import View, Views, make_view
 from torchrecorder.view.tuning import AUTO_NODES, WHOLE
 
 
@@ -123,7 +124,8 @@ class Stem(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.Sequential(nn.Linear(8, 4), nn.Linear(4, 5), nn.Linear(5, 8))
+        sizes = (8, 4, 5, 6, 7, 8)
+        self.layers = nn.Sequential(*(nn.Linear(*pair) for pair in pairwise(sizes)))
 
     def forward(self, x: Tensor) -> Any:
         return self.layers(x)
@@ -157,18 +159,56 @@ def test_what_computes_products_is_opened_if_it_is_of_the_models_package(home: s
     assert ("part" in boxes(around_part(Codes(), 4, home))) == is_open
 
 
+class Held(nn.Module):
+    """A layer with another one inside of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.enter, self.codes = nn.LayerNorm(8), nn.Linear(8, 8), Codes()
+
+    def forward(self, x: Tensor) -> Any:
+        return x + self.codes(self.enter(self.norm(x)).tanh().roll(1, 1))
+
+
+@pytest.mark.parametrize(("home", "is_open"), [("tests.layers", True), ("other.layers", False)])
+def test_products_of_the_models_package_have_twice_the_room_wherever_they_lie(home: str, *, is_open: bool) -> None:
+    graph = capture(Long(Held(), 4), torch.randn(2, 6, 8))
+    codes = replace(graph.modules["part.codes"], cls=f"{home}.Codes")
+    view = proved(replace(graph, modules={**graph.modules, "part.codes": codes}))
+    assert ("part.codes" in boxes(view)) == is_open
+
+
 def test_a_chain_of_the_models_own_in_the_overview_is_opened() -> None:
-    assert "part" in boxes(around_part(Stem(), 2))
+    assert "part" in boxes(around_part(Stem(), 1))
+
+
+def test_a_chain_of_few_layers_is_said_by_the_node_of_the_layer_around_them() -> None:
+    class Experts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.enter, self.experts = nn.LayerNorm(8), nn.ModuleList(FeedForward() for _ in range(4))
+            self.mixer = FeedForward()
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = self.enter(x)
+            return self.mixer(torch.stack([expert(x) for expert in self.experts]).tanh().sum(0))
+
+    graph = capture(Experts(), torch.randn(2, 8))
+    view = proved(graph)
+    words = [" · ".join(Labels(view).node(node)[:2]) for node in view.nodes]
+    assert "experts · Linear 8→32 · relu · Linear 32→8 · 4 in parallel" in words
+    assert "mixer · Linear 8→32 · relu · Linear 32→8" in words
+    assert "mixer" in shown(make_view(graph, DrawingOptions(collapse=("mixer",))))
 
 
 def test_what_is_one_node_when_it_is_opened_has_no_box() -> None:
     view = around_part(Stem(), 4)
     assert boxes(view) == [""]
-    assert [node.repeat for node in view.nodes if node.kind == "call"][-1] == 3
+    assert [node.repeat for node in view.nodes if node.kind == "call"][-1] == 5
 
 
 def test_what_makes_a_picture_wide_is_opened_beside_it_and_then_closed() -> None:
-    views, seen = Views(capture(Long(Stem(), 2), torch.randn(2, 6, 8))), [0] * 0
+    views, seen = Views(capture(Long(Stem(), 1), torch.randn(2, 6, 8))), [0] * 0
     for _ in range(3):
         view = views.view()
         seen += [len(boxes(view)), len(view.insets)]
@@ -444,9 +484,9 @@ class Macaron(nn.Module):
 
 def test_a_number_beside_the_only_layer_of_a_layer_is_drawn() -> None:
     view = proved(capture(Macaron(), torch.randn(2, 8)))
-    shown = [cls(view.graph, node.calls[0]) for node in view.nodes if node.kind == "call"]
-    assert shown == ["FeedForward", "MultiheadAttention", "FeedForward"]
-    assert [view.graph.ops[node.op].name for node in view.nodes if node.op] == ["mul", "add", "add", "mul", "add"]
+    words = [" · ".join(Labels(view).node(node)[:2]) for node in view.nodes]
+    for name in ("first", "second"):
+        assert f"{name} · Linear 8→32 · relu · Linear 32→8 · × 0.5" in words
 
 
 def test_the_step_of_a_number_that_an_embedding_reads_is_said() -> None:

@@ -51,9 +51,9 @@ class Choice:
         self.hides_own = False
         """Whether a layer of the model's own is closed for want of room."""
         while (best := max(self._scored(), key=lambda scored: scored[0], default=None)) is not None:
-            score, kind, interior, is_own = best
-            wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_own else 1)
-            most = min(tuning.AUTO_NODES + score * tuning.BEYOND, tuning.WHOLE)
+            score, kind, interior, is_known_for = best
+            wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_known_for else 1)
+            most = min(tuning.AUTO_NODES + score * tuning.BEYOND * is_known_for, tuning.WHOLE)
             self.opened[kind], self._scores[kind], self._most[kind] = interior, score, most
             if self._count() > min(most, wanted):
                 self.closed.append(self.opened.popitem()[0])
@@ -103,7 +103,10 @@ class Choice:
         return replace(overview, insets=tuple(insets))
 
     def _scored(self) -> Iterator[tuple[float, int, Interior, bool]]:
-        """Score, kind and inside of what may be opened, and whether it is the model's own and in the overview."""
+        """Score, kind and inside of what may be opened, and whether the model may be known for it.
+
+        That is what is the model's own and in the overview, or of its package and computes products.
+        """
         nodes: defaultdict[int, list[Node]] = defaultdict(list)
         level: dict[int, int] = {}
         for node, depth in self._nodes():
@@ -121,13 +124,13 @@ class Choice:
             information, weight = self._information(interior, share), self._weight(interior.call)
             is_first = self._is_own(interior.call) and not level[kind]
             enough = tuning.LEAST_INFORMATION if is_first else tuning.FULL_INFORMATION
-            has_products = self.interiors.flops[interior.call] and self._is_own(interior.call, self._package)
+            has_products = self.interiors.flops[interior.call] > 0 and self._is_own(interior.call, self._package)
             if information >= enough and has_products:
                 share = max(share, tuning.LEAST_SHARE)
             if information >= tuning.LEAST_INFORMATION - is_first or (is_small and share > tuning.MOST):
                 score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
                 score *= (tuning.AT_SEVERAL_PLACES if len(of_kind) > 1 else 1) * weight
-                yield score, kind, interior, is_first and weight > 0
+                yield score, kind, interior, (is_first and weight > 0) or has_products
 
     def _elsewhere(self, calls: Sequence[int]) -> Iterator[int]:
         """What stands at the places of calls in the repeats of the layer around them, of whatever kind it is."""

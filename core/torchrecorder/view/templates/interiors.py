@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -39,6 +39,8 @@ class Interior:
     """How much it tells: different things in it, and sums or other joins, which count twice."""
     is_chain: bool
     """Whether three different layers at least follow one another in it, and nothing else does."""
+    is_line: bool
+    """Whether it is a chain of few things with one end, which a node has room to say."""
     sign: object
     """What calls have in common that are drawn alike, but for sizes."""
 
@@ -85,7 +87,24 @@ class Interiors:
         fold_series(draft, self.kinds)
         fold_turns(draft, self.kinds)
         merge_single_boxes(draft, asked | {call})
+        draft.nodes = {id_: self._with_line(node) for id_, node in draft.nodes.items()}
         return draft.view(1)
+
+    def _with_line(self, node: Node) -> Node:
+        """The node with the things in the layers that it stands for, if these are few in a row."""
+        tree, first = self.tree, node.calls[0] if node.calls else 0
+        kinds = {(self.kinds.structure[call], tree.end[call] - call, tree.is_solid(call)) for call in node.calls}
+        is_closed = self.is_block(node) and self.visible.marks is None and len(kinds) == 1 and tree.is_solid(first)
+        if not is_closed or not (self.of(self.kinds.models[self.kinds.of[first]]).is_line and self.of(first).is_line):
+            return node
+        parts: list[Node] = []
+        for part in (part for inner in self.exactly(first).nodes for part in inner.parts or (inner,)):
+            calls = tuple(call + other - first for other in node.calls for call in part.calls)
+            steps = (tree.first_op[other] - tree.first_op[first] for other in node.calls)
+            parts.append(replace(part, calls=calls, ops=tuple(op + step for step in steps for op in part.own_ops)))
+        main = max((part for part in parts if part.calls), key=lambda part: tree.n_params(part.calls[0]))
+        name = self.graph.calls[first].module if node.repeat == 1 else ""
+        return replace(node, calls=main.calls, parts=tuple(parts), name=name)
 
     def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> Draft:
         return Ends(Plan(self.visible, states, root=call, runs=runs)).joined()
@@ -126,8 +145,13 @@ class Interiors:
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
         information = len({*sorts}) + 2 * n_joins - 1
         inside = {wire for wire in wires if wire[0] is not None}
-        is_chain = len(nodes) > 2 and inside == {*pairwise(range(len(nodes)))}
-        return Interior(call, view, nodes, n_outputs, information, is_chain, sign)
+        is_row = inside == {*pairwise(range(len(nodes)))}
+        is_chain = len(nodes) > 2 and is_row
+        is_said = all(node.kind in ("call", "op") and node.repeat == 1 and not node.decides for node in nodes)
+        is_said &= not any(map(self.is_block, nodes)) and any(node.kind == "call" for node in nodes)
+        is_said &= is_row and n_outputs == 1 and wires - inside <= {(None, 0)}
+        is_line = is_said and 1 < sum(max(len(node.parts), 1) for node in nodes) <= tuning.LINE
+        return Interior(call, view, nodes, n_outputs, information, is_chain, is_line, sign)
 
     def _sort(self, node: Node) -> object:
         if node.parts:
