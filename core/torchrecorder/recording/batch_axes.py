@@ -143,7 +143,11 @@ class BatchAxes:
             or not (is_shape or name in _COUNTS or type(answer) is int)
         ):
             return answer
-        if not isinstance(tensor, Tensor) or (axes := self._known.get(self._values.own(tensor), FIXED)) == FIXED:
+        if (
+            not isinstance(tensor, Tensor)
+            or (value := self._values.own(tensor)) is None
+            or (axes := self._known.get(value, FIXED)) == FIXED
+        ):
             return answer
         if name in _COUNTS:
             origin.has_leaked = True
