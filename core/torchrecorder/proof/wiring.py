@@ -12,6 +12,7 @@ from itertools import combinations
 
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault
+from torchrecorder.view.model import Box, Node
 
 _Place = tuple[object, ...]
 """A node, and in which turns of boxes; empty for what a call gets."""
@@ -124,7 +125,8 @@ def of_entrances(coverage: Coverage, calls: Iterable[int]) -> Iterator[Fault]:
 
 def of_turns(coverage: Coverage) -> Iterator[Fault]:
     """Faults of what is drawn once for a row: two things may not come into the first of it that are one in another."""
-    things = (*coverage.view.nodes, *(box for box in coverage.view.boxes if not box.around))
+    boxes = (box for box in coverage.view.boxes if not box.around)
+    things: tuple[Node | Box, ...] = (*coverage.view.nodes, *boxes)
     for calls in (thing.calls for thing in things if thing.repeat > 1 and thing.repetition == "series"):
         first = _from_outside(coverage, calls[0], calls[0])
         for call in calls[1:]:
@@ -142,7 +144,9 @@ def of_results(coverage: Coverage) -> Iterator[Fault]:
     """Faults of arithmetic that is drawn as one and gives two things, of which no line says which it brings."""
     facts, graph = coverage.facts, coverage.graph
     returned = {value for node in coverage.view.nodes if node.kind == "output" for value in node.values}
-    for node in (node for node in coverage.view.nodes if node.kind == "function" and node.op is not None):
+    for node in (node for node in coverage.view.nodes if node.kind == "function"):
+        if node.op is None:
+            continue
         given = set[int]()
         for op in node.ops:
             pending, seen = [value for value in graph.ops[op].outputs if not facts.is_side[value]], set[int]()

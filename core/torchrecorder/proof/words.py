@@ -69,7 +69,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
 def _shown(view: View, inside: Mapping[int, Sequence[Op]]) -> Iterator[int]:
     """The ops that something is drawn for, and those that ran outside of what is shown."""
     parts = (part for node in view.nodes for part in (node, *node.parts))
-    for thing in (*parts, *view.boxes[1:]):
+    things: tuple[Node | Box, ...] = (*parts, *view.boxes[1:])
+    for thing in things:
         yield from (op.id for call in thing.calls for op in inside.get(call, ()))
         yield from thing.ops if isinstance(thing, Box) else thing.own_ops
     root = {op.id for op in inside[view.boxes[0].calls[0]]} if view.boxes else set[int]()
