@@ -99,7 +99,8 @@ class OfTables(nn.Module):
             things, _ = self.two(things.cos(), relations)
         else:
             things = things + self.two(self.others, self.relations)[0]
-        return x @ things
+        found: torch.Tensor = x @ things
+        return found
 
 
 class Bottleneck(nn.Module):
@@ -169,7 +170,7 @@ def test_what_a_call_is_given_comes_in_though_it_is_a_parameter() -> None:
 def test_a_row_has_no_more_entrances_in_its_first_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     view = planned(Projected()).view()
     assert not faults(view)
-    assert all(thing.repeat == 1 for thing in (*view.nodes, *view.boxes))
+    assert {*(node.repeat for node in view.nodes), *(box.repeat for box in view.boxes)} == {1}
     monkeypatch.setattr(series, "_is_entered_alike", lambda *_: True)
     assert [fault for fault in faults(planned(Projected()).view()) if "is one in a later turn" in fault.words]
 

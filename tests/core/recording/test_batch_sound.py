@@ -137,7 +137,7 @@ HOSTILE: dict[str, Callable[..., Any]] = {
     "a loss of each": lambda self, x: F.mse_loss(x, x.cos(), reduction="none") / x.shape[0],
     "split again": lambda self, x: x.flatten(0, 1).unflatten(0, (x.shape[0], -1)).unflatten(2, (-1, len(x))),
     "a joined doubt": lambda self, x: torch.cat((x, x.repeat(x.shape[0], 1, 1)[: x.shape[0]]), 1).flatten(1),
-    "numbers of tensors": lambda self, x: F.pad(x, (torch.tensor(len(x)), torch.tensor(0))),
+    "numbers of tensors": lambda self, x: F.pad(x, (torch.tensor(len(x)), torch.tensor(0))),  # type: ignore[arg-type]
     "its remainder": lambda self, x: x.reshape(-1, 1 + x.shape[0] % 2 * 0, 4),
 }
 

@@ -191,7 +191,8 @@ def test_a_chain_of_few_layers_is_said_by_the_node_of_the_layer_around_them() ->
 
         def forward(self, x: Tensor) -> Tensor:
             x = self.enter(x)
-            return self.mixer(torch.stack([expert(x) for expert in self.experts]).tanh().sum(0))
+            mixed: Tensor = self.mixer(torch.stack([expert(x) for expert in self.experts]).tanh().sum(0))
+            return mixed
 
     graph = capture(Experts(), torch.randn(2, 8))
     view = proved(graph)

@@ -138,6 +138,7 @@ def test_stages_that_are_stacks_of_layers_say_their_sizes() -> None:
     graph = net.graph(net.layer("head", "Head", x, (1, 4)))
     layout = PaperLayout(make_view(graph, DrawingOptions(depth=1)), width=COLUMN)
     placed = layout.place([laid_out(dot) for dot in layout.dots])
+    assert placed is not None
     picture = seen(finish(placed, uid="p1", title="t", desc="d").svg)
     assert sum("repeat" in node.flags for node in placed.nodes) == 3
     assert [word for word, _ in picture.words] == ["1×100", "1×200", "1×300"]
