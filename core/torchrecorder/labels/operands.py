@@ -55,7 +55,8 @@ class Operands:
         away = away[: max(len(op.inputs) - len({edge.tail for edge in edges}), 0)]
         words = {i: clean(self.names.of(op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
         if plain(op.name) in SYMBOLS:
-            words = {i: word or self._computed(op.inputs[i], node) for i, word in words.items()}
+            known = {i: word or self._computed(op.inputs[i], node) for i, word in words.items()}
+            words = {i: word for i, word in known.items() if word}
         return words if all(words.values()) and len(words) <= _MOST else {}
 
     def _computed(self, value: int, node: Node) -> str:

@@ -125,7 +125,7 @@ def of_entrances(coverage: Coverage, calls: Iterable[int]) -> Iterator[Fault]:
 
 def of_turns(coverage: Coverage) -> Iterator[Fault]:
     """Faults of what is drawn once for a row: two things may not come into the first of it that are one in another."""
-    boxes = (box for box in coverage.view.boxes if not box.around)
+    boxes = [box for box in coverage.view.boxes if not box.around]
     things: tuple[Node | Box, ...] = (*coverage.view.nodes, *boxes)
     for calls in (thing.calls for thing in things if thing.repeat > 1 and thing.repetition == "series"):
         first = _from_outside(coverage, calls[0], calls[0])
@@ -144,11 +144,9 @@ def of_results(coverage: Coverage) -> Iterator[Fault]:
     """Faults of arithmetic that is drawn as one and gives two things, of which no line says which it brings."""
     facts, graph = coverage.facts, coverage.graph
     returned = {value for node in coverage.view.nodes if node.kind == "output" for value in node.values}
-    for node in (node for node in coverage.view.nodes if node.kind == "function"):
-        if node.op is None:
-            continue
+    for node in coverage.view.nodes:
         given = set[int]()
-        for op in node.ops:
+        for op in node.ops if node.kind == "function" and node.op is not None else ():
             pending, seen = [value for value in graph.ops[op].outputs if not facts.is_side[value]], set[int]()
             while pending:
                 value = pending.pop()
@@ -158,8 +156,8 @@ def of_results(coverage: Coverage) -> Iterator[Fault]:
                 seen |= readers
                 pending += (out for reader in readers - drawn for out in graph.ops[reader].outputs)
         if len(given) > 1:
-            names = " and ".join(graph.ops[op].name for op in sorted(given))
-            yield Fault("flow", f"{names} at {graph.ops[node.op].source} come out of one node", coverage.around(node))
+            names = " and ".join(f"{graph.ops[op].name} at {graph.ops[op].source}" for op in sorted(given))
+            yield Fault("flow", f"{names} come out of one node", coverage.around(node))
 
 
 def _from_outside(coverage: Coverage, call: int, first: int) -> dict[tuple[int, int], int]:

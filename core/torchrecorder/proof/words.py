@@ -56,23 +56,25 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         calls = [call for part in (thing, *getattr(thing, "parts", ())) for call in part.calls]
         inner = [op for call in calls for op in inside.get(call, ())]
         rows = {row.id: row for call in calls for row in (*layers.get(call, ()), *view.graph.around(call))}
-        own = [
-            view.graph.ops[op] for part in (thing, *getattr(thing, "parts", ())) for op in getattr(part, "own_ops", ())
-        ]
+        read = (part.own_ops for part in (thing, *thing.parts)) if isinstance(thing, Node) else ()
+        own = [view.graph.ops[op] for ops in read for op in ops]
         behind = [*_behind(view.graph, own, shown)]
         if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values(), given, behind)):
             yield f"“{words}” at {key} names {wrong}, which nothing has there"
-        if words in _SIGNS and behind:
+        ends = {view.graph.values[[*_way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
+        is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
+        if is_alone and not ends.isdisjoint(op.id for op in behind):
             yield f"“{words}” at {key} does not say what it takes besides"
 
 
 def _shown(view: View, inside: Mapping[int, Sequence[Op]]) -> Iterator[int]:
     """The ops that something is drawn for, and those that ran outside of what is shown."""
-    parts = (part for node in view.nodes for part in (node, *node.parts))
-    things: tuple[Node | Box, ...] = (*parts, *view.boxes[1:])
-    for thing in things:
-        yield from (op.id for call in thing.calls for op in inside.get(call, ()))
-        yield from thing.ops if isinstance(thing, Box) else thing.own_ops
+    parts = [part for node in view.nodes for part in (node, *node.parts)]
+    rows = [(part.calls, part.own_ops) for part in parts]
+    rows += ((box.calls[box.period :], box.ops[len(box.ops) // box.repeat :]) for box in view.boxes)
+    for calls, ops in rows:
+        yield from (op.id for call in calls for op in inside.get(call, ()))
+        yield from ops
     root = {op.id for op in inside[view.boxes[0].calls[0]]} if view.boxes else set[int]()
     yield from (op.id for op in view.graph.ops if root and op.id not in root)
 

@@ -190,8 +190,9 @@ class _Compared:
                 near |= set() if value in aside else found[0]
                 behind |= found[1]
             if handed is None and (place := places.get(op.id)) is not None:
-                for both, read in zip(wiring.setdefault(place, (set(), set())), (near, behind), strict=True):
-                    both |= read - {place}
+                own = wiring.setdefault(place, (set(), set()))
+                own[0].update(near - {place})
+                own[1].update(behind - {place})
                 near = behind = {place}
             elif handed is None:
                 near, behind = set(), behind or {None}
