@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -44,8 +45,11 @@ class BatchSize(int):
 
     def __eq__(self, other: object) -> bool:
         if self.is_multiple is not None and not isinstance(other, BatchSize):
-            asking = sys._getframe(1).f_globals.get("__name__", "")
-            self.origin.has_decided |= not asking.startswith("torch.")  # which only checks it
+            asking: FrameType | None = sys._getframe(1)
+            while asking is not None and asking.f_globals is globals():
+                asking = asking.f_back
+            is_check = asking is not None and str(asking.f_globals.get("__name__")).startswith("torch.")
+            self.origin.has_decided |= not is_check
         return int.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
@@ -401,6 +405,9 @@ _NAMES = {
     "cat concat concatenate": AxisRule(_joined),
     # On tensors without data, these need torch's compiler, which is not loaded for that.
     "stack": AxisRule(_stacked),
+    "one_hot": AxisRule(
+        lambda call: _kept(call) if call.kwargs.get("num_classes", [*call.args, -1][1]) > 0 else UNSURE
+    ),
     "outer": AxisRule(lambda call: _lettered(replace(call, args=("i,j->ij", *call.args)))),
     "getitem": AxisRule(_item, _single),
     "unbind": AxisRule(_larger, lambda x, dim=0, **__: [(x, dim % x.ndim)]),
@@ -408,7 +415,7 @@ _NAMES = {
     "flatten view_as view_as_real view_as_complex reshape_as expand expand_as broadcast_to repeat repeat_interleave "
     "zeros ones empty full rand randn arange randint new_zeros new_ones new_empty new_full movedim t T mT select "
     "unsqueeze squeeze split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn "
-    "ifftn one_hot": AxisRule(_larger),
+    "ifftn": AxisRule(_larger),
 }
 _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}
 
