@@ -76,7 +76,7 @@ class TestSizes:
             (lambda self, x: torch.view_as_real(torch.view_as_complex(x.view(x.shape[0], 20, 2))), "N×20×2"),
             (lambda self, x: torch.ones(5, 4, 8) @ x[..., None], "N×5×4×1"),
             (lambda self, x: x / x.shape[0], "N×5×8"),
-            (lambda self, x: torch.distributions.Bernoulli(x.sigmoid()).log_prob((x > 0).float()), "N×5×8"),
+            (lambda self, x: torch.distributions.Bernoulli(x.sigmoid()).log_prob((x > 0).float()), "N×5×8"),  # type: ignore[no-untyped-call]
             (lambda self, x: F.one_hot((x > 0).long(), 2), "N×5×8×2"),
             (lambda self, x: F.scaled_dot_product_attention(*[x.flatten(0, 1)[None]] * 3), "1×5N×8"),
         ],
