@@ -211,7 +211,7 @@ class BatchAxes:
         axes = [*map(known.get, read)] if is_own else [self.of(tensor) for tensor in given]
         rule = axis_rule(name)
         sizes = () if rule.is_of_shapes else called[-1]
-        for place, size in enumerate(called[1]) if sizes and rule is ELEMENTWISE else ():
+        for place, size in enumerate(called[1]) if called[-1] and rule is ELEMENTWISE else ():
             if type(size) is BatchSize and size.is_multiple:
                 self._numbers.append((attrs, str(place), symbol(int.__index__(size), origin.batch)))
         is_fixed = _FIXED_IDS.issuperset(map(id, axes))  # so is what is made of it
