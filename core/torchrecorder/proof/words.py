@@ -75,7 +75,7 @@ def _shown(view: View, inside: Mapping[int, Sequence[Op]]) -> Iterator[int]:
     for calls, ops in rows:
         yield from (op.id for call in calls for op in inside.get(call, ()))
         yield from ops
-    root = {op.id for op in inside[view.boxes[0].calls[0]]} if view.boxes else set[int]()
+    root = {op.id for op in inside.get(view.boxes[0].calls[0], ())} if view.boxes else set[int]()
     yield from (op.id for op in view.graph.ops if root and op.id not in root)
 
 

@@ -226,10 +226,12 @@ SET_VERSIONS = Part(
     "an older loss cannot be differentiated if a recorded forward wrote to a tensor that it needs",
 )
 """Puts the counter of writes back, with what was written."""
-PARSED_MOVE = Part(
-    "torch._C:_nn._parse_to", "a module that is moved by the number of a device which is not there cannot be recorded"
+PARSER_OF_MOVES = Part(
+    "torch._C:_nn._parse_to",
+    "a module that is moved by the number of a device which is not there cannot be recorded",
+    find=lambda: torch._C._nn if hasattr(torch._C._nn, "_parse_to") else None,
 )
-"""Reads the arguments of `module.to`."""
+"""Where `_parse_to` is, which reads the arguments of `module.to`."""
 DEFAULT_DEVICE = Part(
     "torch:_GLOBAL_DEVICE_CONTEXT", "a default device that a forward sets is put back as one that was set"
 )

@@ -183,6 +183,9 @@ def input_of_another(view: View) -> View | None:
     if len(inputs) < 2:
         return None
     a, b = inputs[0], inputs[-1]
+    first, last = ({edge.head for edge in view.edges if edge.tail == node.id} for node in (a, b))
+    if first == last:  # the picture is as true
+        return None
     return _with_node(_with_node(view, replace(a, values=b.values)), replace(b, values=a.values))
 
 

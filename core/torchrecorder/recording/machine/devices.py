@@ -83,8 +83,8 @@ class Devices(TorchFunctionMode):
     def answering(self) -> Iterator[None]:
         """While it is active, `torch.cuda.synchronize()` and its like do nothing if that device is missing."""
         changes: list[tuple[Any, str, Any]] = [(owner, name, self._of_device) for owner, name in _REPLACED]
-        if torch_private.PARSED_MOVE.get() is not None:
-            changes.append((torch._C._nn, "_parse_to", self._of_move))
+        if (parser := torch_private.PARSER_OF_MOVES.get()) is not None:
+            changes.append((parser, "_parse_to", self._of_move))
         with replaced(*changes):
             yield
 
