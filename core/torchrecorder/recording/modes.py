@@ -207,7 +207,7 @@ def detours(values: Values, ops: OpLog, journal: Journal) -> Iterator[None]:
                 return None
             journal.touch(first)
             journal.touch(second)
-            with values.swapped(first, second):
+            with values.swapped(first, second), ops.births.forgotten(first, second):
                 original(first, second)
             journal.swapped(first, second)
             return None

@@ -72,7 +72,7 @@ class OpLog:
         """Operations after which the forward is stopped; one that allocates without end does end only on numbers."""
         self.room: Room | None = None
         """The memory that is left for it, on numbers."""
-        self._births = Births()
+        self.births = Births()
         self.depth = 0
         """How many modes see kernels, if none is the forward's own."""
         self.unknown: dict[int, str] = {}
@@ -144,7 +144,7 @@ class OpLog:
         self.switched_on = switched_on
         self._values.on_constant = self._met
         try:
-            with self._births.noticed():
+            with self.births.noticed():
                 yield
         finally:
             del self._values.on_constant, self.switched_on
@@ -162,7 +162,7 @@ class OpLog:
         """Whether a tensor that is about to be a constant was there before; else it should be from outside of torch."""
         if (is_old := self._journal.has(tensor)) or self._values.is_aside(tensor) or is_of_others(tensor):
             return is_old
-        if not self._births.has(tensor):
+        if not self.births.has(tensor):
             return True
         if not (parts := parts_of(tensor)):
             self.unknown[len(self._values.rows)] = self._scopes.place()

@@ -168,6 +168,19 @@ class Births:
             return True
         return self._first is not None and any(item is tensor for item in self._new())
 
+    @contextmanager
+    def forgotten(self, *tensors: Tensor) -> Iterator[None]:
+        """While it lasts nothing here refers to tensors that have values; the collector, at which it would, waits."""
+        is_on = gc.isenabled()
+        gc.disable()
+        for tensor in tensors:
+            self._remembered.pop(id(tensor), None)
+        try:
+            yield
+        finally:
+            if is_on:
+                gc.enable()
+
     def _new(self) -> list[Any]:
         """Objects since the beginning, or since the collector looked."""
         young = gc.get_objects(generation=0)

@@ -30,6 +30,18 @@ def test_new_tensors_are_distinguished_from_old_ones() -> None:
     assert gc.callbacks == callbacks
 
 
+def test_tensors_that_the_collector_saw_can_be_swapped() -> None:
+    def body(self: Any, x: Tensor) -> Tensor:
+        y, z = x * 2, x.relu()
+        gc.collect()
+        torch.utils.swap_tensors(y, z)  # type: ignore[no-untyped-call]
+        return y + z * 2
+
+    was_on = gc.isenabled()
+    assert notes(body) == ()
+    assert gc.isenabled() is was_on
+
+
 def test_what_was_there_or_is_made_of_numbers_has_no_note() -> None:
     def body(self: Any, x: Tensor) -> Tensor:
         made = (torch.zeros(3), torch.arange(3), torch.tensor(3.0), torch.Tensor([1.0, 2.0, 3.0]))
