@@ -47,7 +47,7 @@ _SMALL: dict[str, str | float] = {"width": 0.3, "height": 0.24, "margin": "0.1,0
 
 NEXT_STEP = "next step"  # what is said, once in a loop, of data that the next turn reads
 Lines = tuple[str, ...]  # the lines of a label
-_ALWAYS_QUOTED = frozenset(("label", "class", "comment", "style", "fillcolor", "fontcolor", "color"))
+_ALWAYS_QUOTED = frozenset(("label", "class", "comment", "style", "fillcolor", "fontcolor", "color", "part"))
 _PLAIN = re.compile(r"[\w.]+")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;"})
 """What the engine takes literally between quotes; it would read `&lt;` as `<` even outside HTML."""

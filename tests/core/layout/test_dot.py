@@ -133,6 +133,8 @@ def test_names_are_shown_as_they_are(text: str) -> None:
         ({"margin": "0.1,0.03"}, 'margin="0.1,0.03"'),
         ({"shape": "a b"}, 'shape="a b"'),
         ({}, ""),
+        ({"part": "out.1.0"}, 'part="out.1.0"'),
+        ({"part": "node"}, 'part="node"'),
     ],
 )
 def test_attributes_are_quoted(values: dict[str, str | float | tuple[str, ...]], written: str) -> None:
