@@ -229,7 +229,7 @@ SET_VERSIONS = Part(
 PARSER_OF_MOVES = Part(
     "torch._C:_nn._parse_to",
     "a module that is moved by the number of a device which is not there cannot be recorded",
-    find=lambda: torch._C._nn if hasattr(torch._C._nn, "_parse_to") else None,
+    find=lambda: _first(("torch._C:_nn._parse_to",)) and _first(("torch._C:_nn",)),
 )
 """Where `_parse_to` is, which reads the arguments of `module.to`."""
 DEFAULT_DEVICE = Part(

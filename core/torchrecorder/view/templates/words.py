@@ -193,9 +193,9 @@ class _Compared:
                 own = wiring.setdefault(place, (set(), set()))
                 own[0].update(near - {place})
                 own[1].update(behind - {place})
-                near = behind = {place}
+                near = behind = set[int | None]((place,))
             elif handed is None:
-                near, behind = set(), behind or {None}
+                near, behind = set[int | None](), behind or {None}
             known.update(dict.fromkeys(op.outputs, (near, behind)))
         return wiring
 
