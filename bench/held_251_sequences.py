@@ -184,7 +184,7 @@ class SelfAttentionFCLayer(nn.Module):
         self.scale_factor_d = 1 + int(math.sqrt(in_channels))
 
     def masked_softmax(self, x: Tensor, valid_lens: Tensor) -> Tensor:
-        """Attention weights that are zero where there is no edge."""
+        """Attention weights, zero where there is no edge."""
         mask = torch.arange(x.size(-1))[None, :] < valid_lens[:, None]
         x = x.masked_fill(~mask[:, None, :], -1e6)
         return F.softmax(x, dim=-1)

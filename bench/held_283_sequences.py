@@ -36,7 +36,7 @@ class FNN(nn.Module):
             self.linears.append(linear)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """What the last layer says."""
+        """The output of the last layer."""
         x = inputs
         if self.periodic:
             x, t = x[:, :1] * 2 * math.pi, x[:, 1:]
@@ -131,7 +131,7 @@ class ImpalaNet(nn.Module):
     def forward(
         self, inputs: dict[str, Tensor], core_state: tuple[Tensor, Tensor]
     ) -> tuple[dict[str, Tensor], tuple[Tensor, Tensor]]:
-        """What is done at each time, what it is worth, and the state of the memory."""
+        """The action and its value at each time step, and the state of the LSTM."""
         x = inputs["frame"]
         t, b, *_ = x.shape
         x = torch.flatten(x, 0, 1)
@@ -651,7 +651,7 @@ class LogmelExtractor(nn.Module):
 
 
 class WavegramLogmelCnn(nn.Module):
-    """What is heard in a wave, from its spectrum and from one that is learned."""
+    """A tagger of sounds in a wave, from its spectrum and from a learned one."""
 
     def __init__(self, classes_num: int = 12, c: int = 16, mel_bins: int = 32) -> None:
         super().__init__()

@@ -488,7 +488,7 @@ class ObjectAttentionBlock(nn.Module):
         )
 
     def forward(self, x: Tensor, proxy: Tensor) -> Tensor:
-        """What the classes say about each pixel."""
+        """The context of each pixel from the features of the classes."""
         batch_size, h, w = x.size(0), x.size(2), x.size(3)
         if self.scale > 1:
             x = self.pool(x)
@@ -706,7 +706,7 @@ class Arcface(nn.Module):
 
 
 class FaceLearner(nn.Module):
-    """Which of known people a face is of."""
+    """A classifier of faces by person."""
 
     def __init__(self, classnum: int = 20) -> None:
         super().__init__()
@@ -727,7 +727,7 @@ class TemporalShift(nn.Module):
         self.net, self.n_segment, self.fold_div = net, n_segment, n_div
 
     def forward(self, x: Tensor) -> Tensor:
-        """What the layer makes of the frames."""
+        """The output of the layer for shifted frames."""
         x = self.shift(x, self.n_segment, fold_div=self.fold_div)
         return self.net(x)
 
@@ -761,7 +761,7 @@ class FrameResNet(nn.Module):
         self.avgpool, self.fc = nn.AdaptiveAvgPool2d(1), nn.Linear(inp, 1000)
 
     def forward(self, x: Tensor) -> Tensor:
-        """What the last layer says."""
+        """The output of the last layer."""
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         for i in range(1, 5):
             x = getattr(self, f"layer{i}")(x)

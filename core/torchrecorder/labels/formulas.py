@@ -58,7 +58,7 @@ def in_short(known: Names, node: Node, limit: int, base: int = 0) -> str:
 
 
 def operand(known: Names, ops: Collection[int], last: int, limit: int, base: int) -> str:
-    """The same for a side of a sign, in brackets if they are needed; `…` if it is long or what it reads has no name."""
+    """Formula of a side of a sign, in brackets if they are needed; `…` if it is long or what it reads has no name."""
     writer = _FormulaWriter(known, ops, limit, base)
     text = writer._held(writer.of_op(known.graph.ops[last]), _TIGHT)
     return "…" if len(text) > limit or "…" in text or _NAMELESS in text else text

@@ -52,7 +52,8 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     if name in SYMBOLS:
         # a sign, with the number if the op's other side is one
         sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
-        if len(op.inputs) > 1 or (not (is_batch := NUMBER.fullmatch(number)) and not _NUMBER.fullmatch(number)):
+        is_batch = NUMBER.fullmatch(number) is not None
+        if len(op.inputs) > 1 or not (is_batch or _NUMBER.fullmatch(number)):
             return Label(clean(called, MAX_NAME), is_sign=called == sign)
         text = number if is_batch else f"{float(number):.4g}"
         is_turned = name in ("sub", "div") and is_reflected(op)  # `1 - x`
