@@ -191,7 +191,7 @@ def flat(x: Tensor) -> Tensor:
     return x.reshape(x.shape[0], x.shape[1], -1) + 1
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # as FutureWarning from torch 2.14 on
 def test_numbers_stay_where_torchscript_computes_sizes() -> None:
     scripted = torch.jit.script(flat)
     assert record(Net(lambda self, x: scripted(x)), IMAGE).batch == {}
