@@ -118,8 +118,8 @@ class _Lines:
         """Edges with what their words say that they carry."""
         self.tags = [figure for figure in layout.nodes if not figure.key]
         self.names = [(_letter(node.key), node.words[0].text) for node in layout.nodes if node.key and node.words]
-        self.named: dict[str, str] = {}
-        """What each word on a tag stands for."""
+        self.named: dict[tuple[str, str], str] = {}
+        """What each word on a tag stands for, in the picture or in an inset."""
         starts = [self._at(line.curve[0], line.ends[0]) for line in self.lines]
         self.leading = {
             i for i, line in enumerate(self.lines) if starts[i] and self._at_tag(line, line.tip, line.ends[1], "to ")
@@ -220,7 +220,7 @@ class _Lines:
         if before:  # the only one in all of the picture, perhaps with a shape behind it
             named = self._named(word, key) or self._named(word.rpartition(" · ")[0], key)
             is_name = named == [node.words[0].text]
-        return is_name and self.named.setdefault(word, key) == key
+        return is_name and self.named.setdefault((_letter(key), word), key) == key
 
     def _named(self, word: str, key: str) -> list[str]:
         """The names of nodes, where such a one is, that a word on a tag may stand for."""

@@ -21,7 +21,7 @@ from torchrecorder.layout.model import Figure, Layout, Line
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import Edge, View, Views, make_view
+from torchrecorder.view import Edge, Inset, View, Views, make_view
 
 Point = tuple[float, float]
 
@@ -193,6 +193,14 @@ def test_a_tag_names_the_hub_and_no_other_node() -> None:
         nodes = [*layout.nodes]
         nodes[tags[0]] = nodes[tags[0]]._replace(words=(word,))
         assert any("does not lead" in fault for fault in faults(view, replace(layout, nodes=nodes)))
+
+
+def test_a_tag_names_a_node_of_its_own_inset() -> None:
+    inside = view_of(hub(5))
+    view = replace(inside, insets=tuple(Inset(letter, (0,), inside) for letter in "AB"))
+    layout = paper(view)
+    assert len({figure.words[0].text for figure in layout.nodes if not figure.key}) == 1
+    assert faults(view, layout) == ()
 
 
 def half(layout: Layout, start: str) -> int:
