@@ -44,7 +44,7 @@ MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
 _LONG_PATH, _LAST_PARTS = MAX_NAME, 2  # of a longer path the first parts are left out, but for so many
-_NAMED = 3  # more far ends than this are counted instead of named
+_NAMED = 3  # more far ends than this are counted instead of named; of more shapes none is said
 _NUMBERS = re.compile(r"[\d.–]+")
 _LEAST_CLASS = 20  # characters of the name of a class that are kept however little room there is
 _LEAST_NOT_RUN = 0.05  # share of the parameters above which a title says that they are not read
@@ -392,17 +392,15 @@ class Labels:
         name = node.name
         if node.kind in ("param", "buffer", "const") and node.box is not None:
             name = relative(name, self._path(node.box))
-        if node.kind == "output" and not re.search(r"[^\d.]", name):
+        if node.kind == "output" and not re.search(r"[^\d.–]", name):
             is_only = sum(other.kind == "output" for other in self.view.nodes) == 1
             name = "output" if is_only else f"output {name}".strip()
-        count = len(node.values)
-        if count > 1:
-            return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")
-        has_shape = node.values and "shapes" in self.show and node.values[0] not in self._lost
-        shape = tensor(symbolic(self.graph, node.values[0]), self.show) if has_shape else ""
-        return Label(
-            clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE)
-        )
+        shown = dict.fromkeys(value for value in node.values if "shapes" in self.show and value not in self._lost)
+        shapes = [*dict.fromkeys(tensor(symbolic(self.graph, value), self.show) for value in shown)]
+        shape = ", ".join(shapes) if len(shapes) <= _NAMED else ""
+        several = (count := len(node.values)) > 1
+        facts = (f"{count} tensors", shape) if several else (shape, *node.differs)
+        return Label(clean(name or default + "s" * several, MAX_NAME), clean(" · ".join(filter(None, facts)), MAX_LINE))
 
     def _run_name(self, calls: tuple[int, ...], box: int | None, parts: Collection[str] = ()) -> str:
         paths = [self.graph.calls[call].module for call in calls]

@@ -99,11 +99,20 @@ def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator
     for node in view.nodes:
         name, key = said.get(f"{letter}{node.id}", "").partition(" · ")[0].removeprefix("output "), f"{letter}{node.id}"
         paths = {path for path, values in ends.items() if not {*values}.isdisjoint(node.values)}
-        paths |= {path.partition(".")[0] for path in paths}
+        named = [paths, *({graph.part(module, path) for path in paths} for module in alike)]
+        paths = paths | {path.partition(".")[0] for path in paths}
         known = {"output", "outputs", *paths, *(graph.part(module, path) for module in alike for path in paths)}
         is_cut = name.endswith("…") and any(it.startswith(name[:-1]) for it in known)
-        if node.kind == "output" and name and name not in known and not is_cut:
+        if node.kind == "output" and name and name not in known and not (is_cut or any(_are(name, it) for it in named)):
             yield f"“{name}” at {key} is not what is returned there"
+
+
+def _are(name: str, paths: Set[str]) -> bool:
+    """Whether a name such as `states.1–4`, or `0.*` for others than a row, stands for these parts and no others."""
+    if row := re.fullmatch(r"(.*?)(\d+)–(\d+)(.*)", name):
+        before, first, last, after = row.groups()
+        return paths == {f"{before}{i}{after}" for i in range(int(first), int(last) + 1)}
+    return "*" in name and all(re.fullmatch(re.escape(name).replace(r"\*", r"\d+"), path) for path in paths)
 
 
 def _wrong(

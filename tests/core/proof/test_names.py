@@ -110,6 +110,34 @@ def test_outputs_are_called_as_the_forward_does(kind: Any, is_whole: bool) -> No
     assert "is not what is returned there" in wrong
 
 
+class Levels(nn.Module):
+    """One layer that gives a list, and what is made of its last entry."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.split, self.last = Split(), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        maps = self.split(x)
+        return self.last(maps[-1]), maps
+
+
+class Split(nn.Module):
+    def forward(self, x: Tensor) -> list[Tensor]:
+        return [x.sin(), x.cos(), x.exp()]
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize("name", ["maps.0–1", "maps.1–3", "maps.0–12", "other.*"])
+def test_entries_of_a_list_are_all_that_a_name_stands_for(kind: Any, name: str) -> None:
+    view = make_view(record(Levels(), torch.ones(2, 8)), DrawingOptions(collapse=("split",)))
+    assert Labels(view).node(view.nodes[-1]).name == "maps.0–2"
+    layout = kind(view)
+    assert faults(view, layout) == ()
+    assert any(f"“{name}” at" in fault for fault in faults(view, written(layout, "^maps.0–2", name)))
+    assert faults(view, written(layout, "^maps.0–2", "maps.*")) == ()
+
+
 class Folded(nn.Module):
     """Six operations that are drawn as one, with a variable in them."""
 

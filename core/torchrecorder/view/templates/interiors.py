@@ -23,7 +23,7 @@ from torchrecorder.view.simplified import simplified
 from torchrecorder.view.simplified.merged import merge_single_boxes
 from torchrecorder.view.simplified.patches import Folding
 from torchrecorder.view.templates.kinds import Kinds
-from torchrecorder.view.templates.series import fold_series, fold_turns, series_with_outputs
+from torchrecorder.view.templates.series import fold_series, fold_turns, merge_lists, series_with_outputs
 
 _ENDS = frozenset(("input", "output", "from", "to"))
 
@@ -87,6 +87,7 @@ class Interiors:
         fold_series(draft, self.kinds)
         fold_turns(draft, self.kinds)
         merge_single_boxes(draft, asked | {call})
+        merge_lists(draft)
         draft.nodes = {id_: self._with_line(node) for id_, node in draft.nodes.items()}
         return draft.view(1)
 
@@ -95,7 +96,11 @@ class Interiors:
         tree, first = self.tree, node.calls[0] if node.calls else 0
         kinds = {(self.kinds.structure[call], tree.end[call] - call, tree.is_solid(call)) for call in node.calls}
         is_closed = self.is_block(node) and self.visible.marks is None and len(kinds) == 1 and tree.is_solid(first)
-        if not is_closed or not (self.of(self.kinds.models[self.kinds.of[first]]).is_line and self.of(first).is_line):
+        model = self.kinds.models[self.kinds.of[first]]
+        # a model with blocks is no line, and there may be such a call in it: asked for, that would never end
+        if not is_closed or any(map(self.visible.is_block, range(model + 1, tree.end[model]))):
+            return node
+        if not (self.of(model).is_line and self.of(first).is_line):
             return node
         parts: list[Node] = []
         for part in (part for inner in self.exactly(first).nodes for part in inner.parts or (inner,)):

@@ -11,7 +11,7 @@ their paths are entries of one list, `layers.0.0`, `layers.0.1`, which keeps `no
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
@@ -186,7 +186,6 @@ def fold_turns(draft: Draft, kinds: Kinds) -> None:
                 stretches.append((nodes[at : at + period * times], period))
             at += period * times
     for stretch, period in stretches:
-        _merge_lists(draft, {node.id: stretch[i % period].id for i, node in enumerate(stretch)})
         box_turns(draft, stretch, period, is_row=turns.are_beside(stretch, period))
 
 
@@ -289,16 +288,21 @@ class _Turns:
         return not any(part.calls for id_ in depending for part in (turn[id_], *turn[id_].parts))
 
 
-def _merge_lists(draft: Draft, drawn: Mapping[int, int]) -> None:
-    """Draws inputs that are entries of one list, of which each turn reads another, as the whole list."""
-    groups: dict[tuple[str, int | None], list[Node]] = {}
+def merge_lists(draft: Draft) -> None:
+    """Draws inputs that are entries of one list and that one node reads as one, and such outputs that one node gives.
+
+    Two of different shapes, or of one tuple, say more apart.
+    """
+    groups: dict[tuple[str, str, frozenset[int]], list[Node]] = {}
     for node in draft.nodes.values():
-        readers = {drawn.get(head) for head in draft.heads[node.id]}
-        name = without_numbers(node.name)
-        if node.kind == "input" and "#" in name and len(readers) == 1:
-            groups.setdefault((name, readers.pop()), []).append(node)
-    for (name, reader), group in groups.items():
-        if len(group) > 1 and reader is not None:
-            values = tuple(dict.fromkeys(value for node in group for value in node.values))
-            whole = replace(group[0], values=values, name=name.replace("#", "*"))
-            draft.merge([node.id for node in group], whole)
+        if node.kind in ("input", "output") and not node.differs and "#" in (name := without_numbers(node.name)):
+            joined = draft.heads if node.kind == "input" else draft.tails
+            groups.setdefault((node.kind, name, frozenset(joined[node.id])), []).append(node)
+    for (_, name, others), group in groups.items():
+        values = tuple(dict.fromkeys(value for node in group for value in node.values))
+        are_alike = name != "#" and len({draft.graph.values[value].shape for value in values}) == 1
+        if len(others) == 1 and len(group) > (1 if are_alike else 2):
+            ends = [[int(part) for part in node.name.split(".") if part.isdigit()] for node in group]
+            is_run = ends == [[number] for number in range(ends[0][0], ends[0][0] + len(ends))]
+            several = f"{ends[0][0]}–{ends[-1][0]}" if is_run else "*"
+            draft.merge([node.id for node in group], replace(group[0], values=values, name=name.replace("#", several)))
