@@ -97,7 +97,7 @@ class Interiors:
         kinds = {(self.kinds.structure[call], tree.end[call] - call, tree.is_solid(call)) for call in node.calls}
         is_closed = self.is_block(node) and self.visible.marks is None and len(kinds) == 1 and tree.is_solid(first)
         model = self.kinds.models[self.kinds.of[first]]
-        # a model with blocks is no line, and there may be such a call in it: asked for, that would never end
+        # blocks in a model may be of its kind: then each would ask for the other, and it is not a line anyway
         if not is_closed or any(map(self.visible.is_block, range(model + 1, tree.end[model]))):
             return node
         if not (self.of(model).is_line and self.of(first).is_line):
