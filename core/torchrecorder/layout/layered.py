@@ -88,12 +88,13 @@ def _beside(curve: Curve, across: int, at: float, passed: Sequence[Rect]) -> Cur
 
 
 def _bend(end: Point, towards: Point, length: float, across: int, at: float, passed: Sequence[Rect]) -> Curve | None:
-    step = towards[across] - end[across]
+    step, onward = towards[across] - end[across], abs(towards[1 - across] - end[1 - across])
     reach = max(tuning.BEND_ROUND * (at - end[across]) / step, 0.0) if step else 0.0
     for bend in tuning.BENDS:
         meets = end[1 - across] + bend * length
         before = meets - tuning.BEND_ROUND * bend * length
-        curve = [end, part(end, towards, reach), _point(across, at, before), _point(across, at, meets)]
+        near = min(reach, abs(bend * length) / onward) if onward else reach  # one that hardly turns would reach far
+        curve = [end, part(end, towards, near), _point(across, at, before), _point(across, at, meets)]
         if _is_free(curve, passed):
             return curve
     return None
