@@ -138,6 +138,28 @@ def test_entries_of_a_list_are_all_that_a_name_stands_for(kind: Any, name: str) 
     assert faults(view, written(layout, "^maps.0–2", "maps.*")) == ()
 
 
+class Heads(nn.Module):
+    """A list of so many results that they are one end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(nn.Linear(8, i + 1) for i in range(12))
+
+    def forward(self, x: Tensor) -> Any:
+        outs = [head(x) for head in self.heads]
+        outs.reverse()
+        return outs
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+def test_a_whole_result_has_the_name_of_its_variable(kind: Any) -> None:
+    view = make_view(record(Heads(), torch.ones(2, 8)), DrawingOptions(depth=1, fold=False))
+    assert [Labels(view).node(node).name for node in view.nodes if node.kind == "output"] == ["outs"]
+    layout = kind(view)
+    assert faults(view, layout) == ()
+    assert any("is not what is returned there" in fault for fault in faults(view, written(layout, "^outs", "other")))
+
+
 class Folded(nn.Module):
     """Six operations that are drawn as one, with a variable in them."""
 

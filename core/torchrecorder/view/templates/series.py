@@ -293,16 +293,20 @@ def merge_lists(draft: Draft) -> None:
 
     Two of different shapes, or of one tuple, say more apart.
     """
-    groups: dict[tuple[str, str, frozenset[int]], list[Node]] = {}
+    groups: dict[tuple[str, str, frozenset[int]], list[tuple[Node, list[str]]]] = {}
     for node in draft.nodes.values():
-        if node.kind in ("input", "output") and not node.differs and "#" in (name := without_numbers(node.name)):
-            joined = draft.heads if node.kind == "input" else draft.tails
-            groups.setdefault((node.kind, name, frozenset(joined[node.id])), []).append(node)
-    for (_, name, others), group in groups.items():
+        parts, joined = node.name.split("."), draft.heads if node.kind == "input" else draft.tails
+        places = [i for i, part in enumerate(parts) if part.isdigit()]
+        places = places if node.kind == "input" else places[-1:]  # of a result, parts of one tuple or list alone
+        if node.kind in ("input", "output") and places and not node.differs:
+            name = ".".join("#" if i in places else part for i, part in enumerate(parts))
+            row = node, [parts[i] for i in places]
+            groups.setdefault((node.kind, name, frozenset(joined[node.id])), []).append(row)
+    for (_, name, others), rows in groups.items():
+        group, ends = zip(*rows, strict=True)
         values = tuple(dict.fromkeys(value for node in group for value in node.values))
         are_alike = name != "#" and len({draft.graph.values[value].shape for value in values}) == 1
         if len(others) == 1 and len(group) > (1 if are_alike else 2):
-            ends = [[int(part) for part in node.name.split(".") if part.isdigit()] for node in group]
-            is_run = ends == [[number] for number in range(ends[0][0], ends[0][0] + len(ends))]
+            is_run = [*ends] == [[str(number)] for number in range(int(ends[0][0]), int(ends[0][0]) + len(ends))]
             several = f"{ends[0][0]}–{ends[-1][0]}" if is_run else "*"
             draft.merge([node.id for node in group], replace(group[0], values=values, name=name.replace("#", several)))

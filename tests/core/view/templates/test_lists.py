@@ -49,3 +49,11 @@ def test_entries_that_are_no_row_say_that_there_are_others() -> None:
     net = Net()
     given = [net.input(f"texts.{i}", 1, 8) for i in (0, 2, 5)]
     assert shown(make_view(net.graph(net.op("cat", *given))))[0] == "input:texts.*"
+
+
+def test_parts_of_several_tuples_stay_with_their_own() -> None:
+    net = Net()
+    x = net.input("x", 1, 8)
+    with net.call("split", "Linear", params=72):
+        outs = {name: net.op("linear", x) for name in ("0.0", "0.1", "0.2", "1.2")}
+    assert shown(make_view(net.graph(**outs)))[2:] == ["output:0.0–2", "output:1.2"]
