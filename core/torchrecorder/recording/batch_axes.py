@@ -185,7 +185,7 @@ class _Trial(Origin):
     def __init__(self, values: Values, begun: Mapping[int, int], size: int, trials: list[_Trial]) -> None:
         super().__init__(size)
         self.is_guess = self.is_to_confirm = False
-        """Whether it is believed only if an output has it, and only if it is the batch of a layer that has to know it."""
+        """Whether it is believed only if an output has it, and only if a layer that has to know it agrees."""
         self.is_enlarging = False
         self.numbers: list[tuple[dict[str, str], str, str]] = []
         """Texts of arguments, the one that is computed with and is the batch, and the letter for it."""
