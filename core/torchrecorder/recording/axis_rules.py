@@ -306,7 +306,7 @@ def _item(call: Called) -> Sequence[Axes]:
 
 
 def _picked(call: Called, along: Iterable[tuple[int, Tensor]]) -> Sequence[Axes]:
-    """What is left of the first tensor. Nodes of a graph, along which edges of it are looked up, are no batch."""
+    """What is left of the first tensor. Nodes of a graph, along which its edges are looked up, are not a batch."""
     own = call.of(call.args[0])
     if call.is_guess and any(axis in own.batch and not call.of(index).batch for axis, index in along):
         raise NoBatch

@@ -1,9 +1,10 @@
 """Which axes of the tensors of a forward are the batch, found while it is recorded.
 
-The batch is the first axis of the inputs. Three kinds of operations carry it on: those that combine tensors element by
-element, those that keep the axes of the first one, and those whose sizes follow from sizes alone. The last are run once
-more, on tensors without data whose batch is larger. What is none of these gives tensors of which nothing is known. A
-size that the model's code asks for is a `BatchSize`, so that it is known again where a shape is built from it.
+The batch is an axis of inputs, mostly their first; which one it is shows when the forward has run. Three kinds of
+operations carry it on: those that combine tensors element by element, those that keep the axes of the first one, and
+those whose sizes follow from sizes alone. The last are run once more, on tensors without data whose batch is larger.
+What is none of these gives tensors of which nothing is known. A size that the model's code asks for is a `BatchSize`,
+so that it is known again where a shape is built from it.
 """
 
 from __future__ import annotations
@@ -198,7 +199,6 @@ class _Trial(Origin):
         """What rules gave. Most operations of a model come again with tensors of the same shapes."""
 
     def axes(self, outputs: Iterable[int]) -> dict[int, tuple[int, ...]]:
-        """The axes of each value that are this batch; none if an output may have it and it is not known where."""
         known = {} if self.has_decided else self.known
         for value in outputs:
             axes, meta = known.get(value, FIXED), self._values.rows[value].meta
@@ -208,7 +208,6 @@ class _Trial(Origin):
         return {value: tuple(sorted(axes.batch)) for value, axes in sorted(known.items()) if axes.batch}
 
     def of(self, tensor: Tensor) -> Axes:
-        """The knowledge of a tensor's axes."""
         value = self._values.own(tensor)
         if value is None:  # a parameter that has not been read, or a tensor of another shape than its value
             return FIXED if self._values.is_met(tensor) and not self._values.is_known(tensor) else UNSURE
@@ -248,7 +247,6 @@ class _Trial(Origin):
         return type(size) is int and size > 0 and size % self.batch == 0
 
     def learn(self, value: int, axes: Axes) -> None:
-        """Keep where the batch is in a value."""
         meta = self._values.rows[value].meta
         if axes != FIXED and meta is not None:
             self.known[value] = axes
@@ -259,7 +257,6 @@ class _Trial(Origin):
         self, name: OpName, called: _Called, attrs: dict[str, str], given: Sequence[Tensor], read: Sequence[int],
         made_as: Sequence[int], is_wrapped: bool,
     ) -> None:  # fmt: skip
-        """Learn where this batch is in what an operation made of the tensors given to it."""
         values, known = self._values, self.known
         if called[-1]:
             func, args, kwargs, made, _ = called
