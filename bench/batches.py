@@ -34,7 +34,7 @@ def main() -> None:
             model, args, kwargs = net.load()
             with torch.no_grad():
                 graphs.append(graph := capture(model, args, kwargs))
-                again = _again(graph, *net.load())
+                again = _again(graph, *net.load()) if graph.batch else graph
             if again is None or [op.name for op in graph.ops] != [op.name for op in again.ops]:
                 others += 1
                 print(f"{net.name}: no other batch")
@@ -57,10 +57,10 @@ def main() -> None:
 
 
 def _again(graph: Graph, model: Any, args: Any, kwargs: Any) -> Graph | None:
-    """The recording with larger inputs; None if there is no batch, or the net takes no other one."""
+    """The recording with larger inputs; None if the net takes no other batch."""
     inputs = dict(named_tensors((args, kwargs), objects=True))
     begun = list(graph.inputs.values())
-    if not graph.batch or len(inputs) != len(begun):
+    if len(inputs) != len(begun):
         return None
     axes = dict(zip(map(id, inputs.values()), (graph.batch.get(value, ()) for value in begun), strict=True))
 
