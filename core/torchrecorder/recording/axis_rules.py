@@ -237,7 +237,8 @@ def _beside(axis: int) -> Way:
     def way(call: Called) -> Sequence[Axes]:
         own = call.of(call.args[0])
         is_packed = COUNTING in map(call.of, tensors_in(call.args[1:2], []))
-        batch, unsure = frozenset((own.batch or is_packed) and (axis,)), own.unsure - frozenset((0,) * is_packed)
+        batch = frozenset((axis,) if own.batch or is_packed else ())
+        unsure = own.unsure - frozenset((0,) * is_packed)
         is_merged = not axis and 0 in own.batch  # words of all examples are compared
         return [own, *[UNSURE if is_merged else Axes(batch, unsure and _ANY - batch)] * (len(call.made) - 1)]
 

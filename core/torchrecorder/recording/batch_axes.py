@@ -140,7 +140,8 @@ class BatchAxes:
 
     def _size(self, size: int, axis: int, known: Mapping[_Trial, Axes]) -> int:
         self.was_asked = True
-        facts = {of: axis in axes.batch or None for of, axes in known.items() if axis in axes.batch | axes.unsure}
+        followed = ((trial, axes) for trial, axes in known.items() if axis in axes.batch | axes.unsure)
+        facts: dict[Origin, bool | None] = {trial: axis in axes.batch or None for trial, axes in followed}
         return BatchSize.of(size, facts) if facts else size
 
     def before(self, name: OpName, tensors: Sequence[Tensor]) -> Sequence[Sequence[Axes]]:
