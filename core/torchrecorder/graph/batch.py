@@ -16,8 +16,9 @@ def batch_size(graph: Graph) -> int | None:
     """The size of the batch that the forward ran with; None if it is not known which axes are the batch."""
     for value in graph.inputs.values():
         meta = graph.values[value].meta
-        if 0 in graph.batch.get(value, ()) and meta is not None and meta.shape and isinstance(meta.shape[0], int):
-            return meta.shape[0]
+        for axis in graph.batch.get(value, ()) if meta is not None else ():
+            if axis < len(meta.shape) and isinstance(size := meta.shape[axis], int):
+                return size
     return None
 
 
@@ -69,7 +70,7 @@ def batch_problems(graph: Graph) -> Iterator[str]:
         yield "the values of the batch are not in order"
     batch = batch_size(graph)
     if not batch:
-        yield "sizes follow the batch, but no first axis of an input does"
+        yield "sizes follow the batch, but no axis of an input does"
         return
     for value, axes in graph.batch.items():
         sizes = graph.values[value].shape

@@ -11,7 +11,7 @@ Invariants, each tested:
 - An op's inputs have smaller ids than its outputs, so ops and values are in topological order.
 - A call's parent has a smaller id; calls nest. So do frames, each within one call.
 - Edges are derived (`value.producer -> op`), never stored.
-- If any size follows the batch, the first axis of an input does, and each that follows is a multiple of it, or a part.
+- If any size follows the batch, an axis of an input does, and each that follows is a multiple of it, or a part.
 """
 
 from __future__ import annotations
@@ -266,8 +266,8 @@ class Graph:
     decisions: tuple[Decision, ...] = ()
     """Each line once, in the order in which they were first reached."""
     batch: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """By value id, in order, the axes that grow with the batch, which is the first axis of the inputs. A value without
-    such axes is not in it, nor one of which that is not certain.
+    """By value id, in order, the axes that grow with the batch, an axis of some inputs, mostly their first. A value
+    without such axes is not in it, nor one of which that is not certain.
     """
     assigned: Mapping[str, str] = field(default_factory=dict)
     """By `source` and `offset` of an op or Frame, `net.py:12+160`, the variable that gets its result, perhaps in

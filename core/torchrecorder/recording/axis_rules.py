@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from types import FrameType
@@ -21,35 +21,50 @@ from torchrecorder.running.nested import tensors_in
 
 
 class Origin:
-    """A recording whose code is given sizes that depend on its batch."""
+    """What may be the batch of a recording, whose code is given sizes that depend on it."""
 
     def __init__(self, batch: int) -> None:
         self.batch = batch
+        self.is_refuted = False
         self.has_leaked = self.has_decided = False
         """Whether a plain number of the code may depend on the batch, and whether it asked if the batch is a certain
         number, with another of which it may do something else."""
 
 
 class BatchSize(int):
-    """A size that depends on the batch."""
+    """A size that depends on what may be the batch."""
 
-    origin: Origin
-    is_multiple: bool | None
-    """Whether it is a multiple of the batch; None if nothing is known of it. Else it was computed from one."""
+    facts: Mapping[Origin, bool | None]
+    """Whether it is a multiple of that; None if nothing is known of it. Else it was computed from one."""
 
     @classmethod
-    def of(cls, size: int, origin: Origin, is_multiple: bool | None) -> BatchSize:
+    def of(cls, size: int, facts: Mapping[Origin, bool | None]) -> BatchSize:
         new = cls(size)
-        new.origin, new.is_multiple = origin, is_multiple
+        new.facts = facts
         return new
 
+    @property
+    def is_multiple(self) -> bool | None:
+        """Whether it is a multiple of the one batch that it may depend on."""
+        (fact,) = self.facts.values()
+        return fact
+
+    def seen(self, origin: Origin, all_of_it: Collection[Origin]) -> int:
+        """The number for one that may be the batch of a recording; a size of another recording is doubtful."""
+        size = int.__index__(self)
+        is_plain = origin not in self.facts and not self.facts.keys().isdisjoint(all_of_it)
+        return size if is_plain else BatchSize.of(size, {origin: self.facts.get(origin, False)})
+
     def __eq__(self, other: object) -> bool:
-        if self.is_multiple is not None and not isinstance(other, BatchSize):
+        theirs = other.facts if isinstance(other, BatchSize) else {}
+        facts = {**self.facts, **theirs}
+        if asked := [origin for origin in self.facts.keys() ^ theirs.keys() if facts[origin] is not None]:
             asking: FrameType | None = sys._getframe(1)
             while asking is not None and asking.f_globals is globals():
                 asking = asking.f_back
             is_check = asking is not None and str(asking.f_globals.get("__name__")).startswith("torch.")
-            self.origin.has_decided |= not is_check
+            for origin in asked:
+                origin.has_decided |= not is_check
         return int.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
@@ -69,22 +84,26 @@ def _operation(name: str) -> Any:
 
     def operation(self: BatchSize, *others: Any) -> Any:
         result = plain(self, *others)
+        origins = {**self.facts, **(others[0].facts if others and isinstance(others[0], BatchSize) else {})}
         if type(result) is int and name not in _GIVING_PLAIN:
-            return BatchSize.of(result, self.origin, self.is_multiple and result > 0 and _stays(name, self, *others))
+            return BatchSize.of(result, {origin: _fact(name, result, origin, self, *others) for origin in origins})
         if result is not NotImplemented or isinstance(others[0], (list, tuple)):  # which is repeated
-            self.origin.has_leaked = True
+            for origin in origins:
+                origin.has_leaked = True
         return result
 
     return operation
 
 
-def _stays(name: str, size: BatchSize, other: Any = None, *_: object) -> bool:
-    """Whether the result is a multiple too."""
-    if isinstance(other, BatchSize):
-        return name == "add" and other.is_multiple is True
-    return name in ("mul", "rmul") or (
-        name == "floordiv" and int.__index__(size) % (size.origin.batch * int(other)) == 0
-    )
+def _fact(name: str, result: int, origin: Origin, size: BatchSize, other: Any = None, *_: object) -> bool | None:
+    """Whether the result is a multiple of a batch on which one of the two depends, or both."""
+    theirs = other.facts if isinstance(other, BatchSize) else {}
+    if origin not in size.facts:
+        return theirs[origin] and result > 0 and name == "mul"
+    if origin in theirs:
+        return size.facts[origin] and result > 0 and name == "add" and theirs[origin] is True
+    is_part = name == "floordiv" and int.__index__(size) % (origin.batch * int.__index__(other)) == 0
+    return size.facts[origin] and result > 0 and (is_part or name in ("mul", "rmul"))
 
 
 _GIVING_PLAIN = ("int", "float", "divmod", "rdivmod", "ceil", "floor", "round", "trunc")
@@ -138,6 +157,8 @@ class Axes(NamedTuple):
 
 _ANY = frozenset(range(64))  # axes that a tensor of torch may have
 FIXED, UNSURE = Axes(frozenset(), frozenset()), Axes(frozenset(), _ANY)
+COUNTING = Axes(frozenset(), frozenset((-1,)))
+"""Of a tensor whose first number is the batch, as that of `batch_sizes` of packed sequences is."""
 
 
 @dataclass(slots=True)
@@ -152,6 +173,8 @@ class Called:
     """Those among the arguments."""
     has_leaked: bool
     """Whether plain numbers among them may depend on the batch."""
+    is_guess: bool
+    """Whether the batch is the first axis of some inputs only."""
     of: Callable[[Tensor], Axes]
     enlarge: Callable[[Called], Sequence[Axes]]
     """Gives the axes that grow with the batch if the function runs on a larger one."""
@@ -213,11 +236,27 @@ def _beside(axis: int) -> Way:
 
     def way(call: Called) -> Sequence[Axes]:
         own = call.of(call.args[0])
-        batch = frozenset(own.batch and (axis,))
+        is_packed = COUNTING in map(call.of, tensors_in(call.args[1:2], []))
+        batch = frozenset((axis,) if own.batch or is_packed else ())
+        unsure = own.unsure - frozenset((0,) * is_packed)
         is_merged = not axis and 0 in own.batch  # words of all examples are compared
-        return [own, *[UNSURE if is_merged else Axes(batch, own.unsure and _ANY - batch)] * (len(call.made) - 1)]
+        return [own, *[UNSURE if is_merged else Axes(batch, unsure and _ANY - batch)] * (len(call.made) - 1)]
 
     return way
+
+
+def _packed(call: Called) -> Axes | Sequence[Axes]:
+    """Rows of all sequences, as many as their words, and how many sequences have a word at each place."""
+    x, _, first = call.args
+    is_known = call.of(x) == Axes(frozenset((int(not first),)), frozenset())
+    return [Axes(frozenset(), frozenset((0,))), COUNTING] if is_known else UNSURE
+
+
+def _padded(call: Called) -> Axes | Sequence[Axes]:
+    data, counts, first, *_ = call.args
+    unsure = frozenset(axis + 1 for axis in call.of(data).unsure if axis)
+    padded = Axes(frozenset((int(not first),)), unsure), Axes(frozenset((0,)), frozenset())
+    return padded if call.of(counts) == COUNTING else UNSURE
 
 
 def _larger(call: Called) -> Sequence[Axes]:
@@ -264,7 +303,20 @@ def _item(call: Called) -> Sequence[Axes]:
     ends = [item.stop for item in (index if type(index) is tuple else (index,)) if type(item) is slice]
     if any(type(end) is BatchSize and end.is_multiple for end in ends) and call.of(x) == FIXED:
         raise NoBatch  # a table that is cut to a length
+    return _picked(call, [(axis, item) for axis, item in _along(index) if isinstance(item, Tensor)])
+
+
+def _picked(call: Called, along: Iterable[tuple[int, Tensor]]) -> Sequence[Axes]:
+    """What is left of the first tensor. Nodes of a graph, along which its edges are looked up, are not a batch."""
+    own = call.of(call.args[0])
+    if call.is_guess and any(axis in own.batch and not call.of(index).batch for axis, index in along):
+        raise NoBatch
     return _larger(call)
+
+
+def _selected(call: Called) -> Sequence[Axes]:
+    x, dim, index = (*call.args, *call.kwargs.values())
+    return _picked(call, [(dim % x.ndim, index)])
 
 
 def _reduced(call: Called) -> Axes:
@@ -322,9 +374,13 @@ Places = Iterable[tuple[Tensor, int]]
 
 def _single(x: Tensor, index: Any, *_: Any, **__: Any) -> Places:
     """Axes of which one place is taken that is not the first: the code goes over them, so they are drawn one by one."""
+    return [(x, axis) for axis, item in _along(index) if type(item) is BatchSize or (type(item) is int and item)]
+
+
+def _along(index: Any) -> Iterable[tuple[int, Any]]:
+    """The items of an index as far as it is known which axes they are about, each with its axis."""
     items = takewhile(lambda item: item is not ..., index if type(index) is tuple else (index,))
-    places = enumerate(item for item in items if item is not None)
-    return [(x, axis) for axis, item in places if type(item) is BatchSize or (type(item) is int and item)]
+    return enumerate(item for item in items if item is not None)
 
 
 def _summed_over(x: Tensor, *args: Any, dim: Any = None, **kwargs: Any) -> Places:
@@ -360,12 +416,14 @@ class AxisRule:
 
 
 ELEMENTWISE = AxisRule(_combined, is_of_shapes=True)
+KNOWING_BATCH = {"multi_head_attention_forward", "lstm", "gru", "rnn_tanh", "rnn_relu", "pack_padded_sequence"}
+"""Operations of which it is known which axis is the batch."""
 TAKING_SIZES = {_larger, _reshaped, _item, _unflattened}
 _NAMES = {
-    "dropout alpha_dropout softmax log_softmax normalize cumsum flip roll sort argsort contiguous clone detach to type "
-    "float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add index_copy "
-    "data masked_scatter zeros_like ones_like empty_like full_like rand_like randn_like gumbel_softmax embedding "
-    "dropout1d dropout2d dropout3d glu": AxisRule(_kept, is_of_shapes=True),
+    "dropout alpha_dropout softmax log_softmax normalize cumsum cumprod flip roll sort argsort contiguous clone detach "
+    "to type float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add "
+    "index_copy data masked_scatter zeros_like ones_like empty_like full_like rand_like randn_like gumbel_softmax "
+    "embedding dropout1d dropout2d dropout3d glu": AxisRule(_kept, is_of_shapes=True),
     "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
     "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate": AxisRule(
         _kept, _from(2), True
@@ -388,8 +446,14 @@ _NAMES = {
         _beside(0), lambda q, *_, **__: [(q, axis) for axis in {0, 1, 2} - {q.ndim - 2} | {0}]
     ),
     "lstm gru rnn_tanh rnn_relu": AxisRule(  # of one example the time is the first axis
-        _beside(1), lambda x, _, __, ___, ____, _____, ______, _______, first: [(x, int(x.ndim == 3 and first)), (x, 2)]
+        _beside(1),
+        lambda x, states, _, __, ___, ____, _____, ______, first: [
+            *((x, int(x.ndim == 3 and first)), (x, 2)),
+            *((state, 0) for state in tensors_in([states], [])),  # its layers
+        ],
     ),
+    "pack_padded_sequence": AxisRule(_packed, lambda x, _, first: [(x, int(first)), (x, 2)]),
+    "pad_packed_sequence": AxisRule(_padded),
     "matmul bmm mm": AxisRule(_multiplied, lambda x, y, **__: [(x, x.ndim - 1), (y, max(0, y.ndim - 2))], True),
     "addmm baddbmm": AxisRule(_multiplied, lambda _, x, y, **__: [(x, x.ndim - 1), (y, y.ndim - 2)], True),
     "einsum": AxisRule(_lettered, _summed),
@@ -410,11 +474,12 @@ _NAMES = {
     ),
     "outer": AxisRule(lambda call: _lettered(replace(call, args=("i,j->ij", *call.args)))),
     "getitem": AxisRule(_item, _single),
+    "index_select": AxisRule(_selected),
     "unbind": AxisRule(_larger, lambda x, dim=0, **__: [(x, dim % x.ndim)]),
     "permute transpose swapaxes swapdims": AxisRule(_moved),
     "flatten view_as view_as_real view_as_complex reshape_as expand expand_as broadcast_to repeat repeat_interleave "
-    "zeros ones empty full rand randn arange randint new_zeros new_ones new_empty new_full movedim t T mT select "
-    "unsqueeze squeeze split tensor_split chunk narrow index_select gather pad topk fft ifft rfft irfft fftn "
+    "zeros ones empty full linspace rand randn arange randint new_zeros new_ones new_empty new_full movedim t T mT "
+    "select unsqueeze squeeze split tensor_split chunk narrow gather pad topk fft ifft rfft irfft fftn "
     "ifftn": AxisRule(_larger),
 }
 _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}

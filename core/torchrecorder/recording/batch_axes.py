@@ -1,13 +1,15 @@
 """Which axes of the tensors of a forward are the batch, found while it is recorded.
 
-The batch is the first axis of the inputs. Three kinds of operations carry it on: those that combine tensors element by
-element, those that keep the axes of the first one, and those whose sizes follow from sizes alone. The last are run once
-more, on tensors without data whose batch is larger. What is none of these gives tensors of which nothing is known. A
-size that the model's code asks for is a `BatchSize`, so that it is known again where a shape is built from it.
+The batch is an axis of inputs, mostly their first; which one it is shows when the forward has run. Three kinds of
+operations carry it on: those that combine tensors element by element, those that keep the axes of the first one, and
+those whose sizes follow from sizes alone. The last are run once more, on tensors without data whose batch is larger.
+What is none of these gives tensors of which nothing is known. A size that the model's code asks for is a `BatchSize`,
+so that it is known again where a shape is built from it.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +24,7 @@ from torchrecorder.graph.batch import symbol
 from torchrecorder.recording.axis_rules import (
     ELEMENTWISE,
     FIXED,
+    KNOWING_BATCH,
     NO_SIZES,
     TAKING_SIZES,
     UNSURE,
@@ -49,56 +52,167 @@ _REARRANGING = {"t_", "transpose_", "swapaxes_", "swapdims_", "set_", "set_data"
 _OURS = str(Path(__file__).parent)
 _TENSOR: str = Tensor.__reduce_ex__.__code__.co_filename
 _FIXED_IDS = {id(None), id(FIXED)}
+_MOST = 4
+"""First axes of inputs that are tried."""
 _TIMES, _OTHERWISE = 1009, 1013
 """How many batches the larger one holds, and how much larger are sizes that may depend on it: primes, so that no size
 is a multiple of them by chance, and more than the numbers at which code cuts a batch."""
 
 
 class BatchAxes:
-    """The batch of one recording. Nothing is known until `begin`, and when it was found that there is none."""
+    """What may be the batch of one recording. Nothing is known until `begin`."""
 
     def __init__(self, values: Values) -> None:
         self._values = values
-        self._known: dict[int, Axes] = {}
-        """By value; what is not in it is fixed."""
-        self._origin: Origin | None = None
+        self._trials: list[_Trial] = []
+        """In the order in which they are believed."""
         self.was_asked = False
         """Whether the model's code was given sizes."""
-        self.is_enlarging = False
-        """Whether a function is running on a larger batch."""
-        self._ruled: dict[tuple[Any, ...], Sequence[Axes]] = {}
-        """What rules gave. Most operations of a model come again with tensors of the same shapes."""
-        self._numbers: list[tuple[dict[str, str], str, str]] = []
-        """Texts of arguments, the one that is computed with and is the batch, and the letter for it."""
-        self._once: dict[Axes, Axes] = {FIXED: FIXED, UNSURE: UNSURE}
 
-    def begin(self, inputs: Iterable[int]) -> None:
-        """The first axis of these values is the batch, if they agree on its size."""
+    @property
+    def is_enlarging(self) -> bool:
+        """Whether a function is running on a larger batch."""
+        return any(trial.is_enlarging for trial in self._trials)
+
+    def begin(self, inputs: Iterable[int], *, is_time_first: bool) -> None:
+        """The first axis of these values is the batch, if they agree on its size.
+
+        If they do not, it may be that of some, beside tables and states whose batch is their second axis. In a model
+        with layers that want the time first, it may be the second axis of all.
+        """
         shapes = {value: meta.shape for value in inputs if (meta := self._values.rows[value].meta) and meta.shape}
-        sizes = {shape[0] for shape in shapes.values()}
-        if len(sizes) == 1 and type(size := sizes.pop()) is int and size > 0:
-            self._origin = Origin(size)
-            first = Axes(frozenset((0,)), frozenset())
-            self._known = dict.fromkeys(shapes, self._once.setdefault(first, first))
+        sizes = [*dict.fromkeys(shape[0] for shape in shapes.values())]
+        seconds = [shape[1] for shape in shapes.values() if len(shape) > 1][:is_time_first]
+        for first, size in [(0, size) for size in sizes[:_MOST]] + [(1, size) for size in seconds]:
+            order = (0,) if first == 0 and size == 1 else (first, 1 - first)
+            places = ((value, axis) for value, shape in shapes.items() for axis in order if shape[axis:][:1] == (size,))
+            begun = dict(reversed([*places]))  # the first place of each
+            if type(size) is int and size > 0:
+                trial = _Trial(self._values, begun, size, self._trials)
+                trial.is_guess, trial.is_to_confirm = first == 1 or len(sizes) > 1, first == 1
+                self._trials.append(trial)
 
     def axes(self, outputs: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """The axes of each value that are the batch; none if an output may have it and it is not known where."""
-        known = {} if self._origin is None or self._origin.has_decided else self._known
+        results = [*outputs]
+        for trial in self._trials:
+            if not (trial.is_refuted or trial.is_to_confirm):
+                axes = trial.axes(results)
+                if trial.is_guess and axes.keys().isdisjoint(results):
+                    break
+                for attrs, place, letter in trial.numbers if axes else ():  # there is something that it is about
+                    attrs[place] = letter
+                return axes
+        return {}
+
+    def of(self, tensor: Tensor) -> Sequence[Axes]:
+        """The knowledge of a tensor's axes, for each that may be the batch."""
+        return [trial.of(tensor) for trial in self._trials]
+
+    def learn(self, value: int, each: Sequence[Axes]) -> None:
+        """Keep where the batch is in a value, for each that may be it."""
+        for trial, axes in zip(self._trials, each, strict=True):
+            trial.learn(value, axes)
+
+    def answered(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], answer: Any) -> Any:
+        """The answer that the model's code is given to a question about a tensor."""
+        tensor, is_shape = args[0], type(answer) is torch.Size
+        if (
+            not self._trials
+            or running_transform() is not None
+            or not (is_shape or name in _COUNTS or type(answer) is int)
+            or not isinstance(tensor, Tensor)
+            or (value := self._values.own(tensor)) is None
+        ):
+            return answer
+        trials = ((trial, trial.known.get(value, FIXED)) for trial in self._trials if not trial.is_refuted)
+        known = {trial: axes for trial, axes in trials if axes != FIXED}
+        if name in _COUNTS:
+            for trial in known:
+                trial.has_leaked = True
+        elif not known or _is_pickled():
+            return answer
+        elif is_shape:
+            return torch.Size([self._size(n, axis, known) for axis, n in enumerate(answer)])
+        elif name == "size" and isinstance(answer, int):
+            return self._size(answer, kwargs.get("dim", args[-1]) % tensor.ndim, known)
+        return answer
+
+    def _size(self, size: int, axis: int, known: Mapping[_Trial, Axes]) -> int:
+        self.was_asked = True
+        followed = ((trial, axes) for trial, axes in known.items() if axis in axes.batch | axes.unsure)
+        facts: dict[Origin, bool | None] = {trial: axis in axes.batch or None for trial, axes in followed}
+        return BatchSize.of(size, facts) if facts else size
+
+    def before(self, name: OpName, tensors: Sequence[Tensor]) -> Sequence[Sequence[Axes]]:
+        """The knowledge of overwritten tensors that is left."""
+        return [[UNSURE] * len(self._trials) if name.name in _REARRANGING else self.of(tensor) for tensor in tensors]
+
+    def leak(self) -> None:
+        """The model's code got numbers that may depend on sizes."""
+        for trial in self._trials:
+            trial.has_leaked = True
+
+    def unsure(self, values: Iterable[int]) -> None:
+        """Nothing is known of these."""
+        for trial in self._trials:
+            trial.known.update(dict.fromkeys(values, UNSURE))
+
+    def sizes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[BatchSize]:
+        """The sizes of the batch among arguments."""
+        items = (*args, *kwargs.values()) if kwargs else args
+        return () if not self.was_asked or NO_SIZES.issuperset(map(type, items)) else sizes_in(items, [])
+
+    def plain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """Arguments with plain numbers in place of sizes of the batch: torch looks long at an int of another class."""
+        plain = {name: mapped(item, int.__index__) for name, item in kwargs.items()}
+        return [mapped(item, int.__index__) for item in args], plain
+
+    def follow(
+        self, name: OpName, called: _Called, attrs: dict[str, str], given: Sequence[Tensor], read: Sequence[int],
+        made_as: Sequence[int], is_wrapped: bool,
+    ) -> None:  # fmt: skip
+        """Learn where the batch is in what an operation made of the tensors given to it."""
+        if constants := self._values.constants:
+            self.unsure(constants)
+            constants.clear()
+        for trial in self._trials:
+            if not trial.is_refuted:
+                trial.follow(name, called, attrs, given, read, made_as, is_wrapped)
+
+
+class _Trial(Origin):
+    """Axes of inputs that may be the batch, followed until they are refuted."""
+
+    def __init__(self, values: Values, begun: Mapping[int, int], size: int, trials: list[_Trial]) -> None:
+        super().__init__(size)
+        self.is_guess = self.is_to_confirm = False
+        """Whether it is believed only if an output has it, and only if a layer that has to know it agrees."""
+        self.is_enlarging = False
+        self.numbers: list[tuple[dict[str, str], str, str]] = []
+        """Texts of arguments, the one that is computed with and is the batch, and the letter for it."""
+        self._values, self._seen = values, functools.partial(BatchSize.seen, origin=self, all_of_it=trials)
+        self._once: dict[Axes, Axes] = {FIXED: FIXED, UNSURE: UNSURE}
+        of = [self._once.setdefault(axes, axes) for axes in (Axes(frozenset((n,)), frozenset()) for n in (0, 1))]
+        self.known = {value: of[axis] for value, axis in begun.items()}
+        """By value; what is not in it is fixed."""
+        self._ruled: dict[tuple[Any, ...], Sequence[Axes]] = {}
+        """What rules gave. Most operations of a model come again with tensors of the same shapes."""
+
+    def axes(self, outputs: Iterable[int]) -> dict[int, tuple[int, ...]]:
+        known = {} if self.has_decided else self.known
         for value in outputs:
             axes, meta = known.get(value, FIXED), self._values.rows[value].meta
             sizes = () if meta is None else [n for axis, n in enumerate(meta.shape) if axis in axes.unsure]
             if axes.unsure and not axes.batch and (meta is None or any(map(self._is_multiple, sizes))):
                 return {}
-        for attrs, place, letter in self._numbers if known else ():  # there is something that the letter is about
-            attrs[place] = letter
         return {value: tuple(sorted(axes.batch)) for value, axes in sorted(known.items()) if axes.batch}
 
     def of(self, tensor: Tensor) -> Axes:
-        """The knowledge of a tensor's axes."""
         value = self._values.own(tensor)
         if value is None:  # a parameter that has not been read, or a tensor of another shape than its value
             return FIXED if self._values.is_met(tensor) and not self._values.is_known(tensor) else UNSURE
-        return self._known.get(value, FIXED)
+        return self.known.get(value, FIXED)
 
     def _enlarge(self, call: Called) -> Sequence[Axes]:
         """The axes that are larger where the function itself runs on a larger batch, without data."""
@@ -131,104 +245,48 @@ class BatchAxes:
         return Axes(batch, frozenset(axis for axis, (size, more) in pairs if size != more) - batch)
 
     def _is_multiple(self, size: object) -> bool:
-        return self._origin is not None and type(size) is int and size > 0 and size % self._origin.batch == 0
-
-    def answered(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], answer: Any) -> Any:
-        """The answer that the model's code is given to a question about a tensor."""
-        origin, tensor = self._origin, args[0]
-        is_shape = type(answer) is torch.Size
-        if (
-            origin is None
-            or running_transform() is not None
-            or not (is_shape or name in _COUNTS or type(answer) is int)
-        ):
-            return answer
-        if (
-            not isinstance(tensor, Tensor)
-            or (value := self._values.own(tensor)) is None
-            or (axes := self._known.get(value, FIXED)) == FIXED
-        ):
-            return answer
-        if name in _COUNTS:
-            origin.has_leaked = True
-        elif _is_pickled():
-            return answer
-        elif is_shape:
-            return torch.Size([self._size(n, axis, axes) for axis, n in enumerate(answer)])
-        elif name == "size" and isinstance(answer, int):
-            return self._size(answer, kwargs.get("dim", args[-1]) % tensor.ndim, axes)
-        return answer
-
-    def _size(self, size: int, axis: int, axes: Axes) -> int:
-        assert self._origin is not None
-        self.was_asked = True
-        is_fixed = axis not in axes.batch | axes.unsure
-        return size if is_fixed else BatchSize.of(size, self._origin, axis in axes.batch or None)
-
-    def before(self, name: OpName, tensors: Sequence[Tensor]) -> Sequence[Axes]:
-        """The knowledge of overwritten tensors that is left."""
-        return [UNSURE if name.name in _REARRANGING else self.of(tensor) for tensor in tensors]
-
-    def leak(self) -> None:
-        """The model's code got numbers that may depend on sizes."""
-        if self._origin is not None:
-            self._origin.has_leaked = True
-
-    def unsure(self, values: Iterable[int]) -> None:
-        """Nothing is known of these."""
-        self._known.update(dict.fromkeys(values, UNSURE))
-
-    def sizes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[BatchSize]:
-        """The sizes of the batch among arguments."""
-        items = (*args, *kwargs.values()) if kwargs else args
-        return () if not self.was_asked or NO_SIZES.issuperset(map(type, items)) else sizes_in(items, [])
-
-    def plain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
-        """Arguments with plain numbers in place of sizes of the batch: torch looks long at an int of another class."""
-        plain = {name: mapped(item, int.__index__) for name, item in kwargs.items()}
-        return [mapped(item, int.__index__) for item in args], plain
+        return type(size) is int and size > 0 and size % self.batch == 0
 
     def learn(self, value: int, axes: Axes) -> None:
-        """Keep where the batch is in a value."""
         meta = self._values.rows[value].meta
-        if self._origin is not None and axes != FIXED and meta is not None:
-            self._known[value] = axes
+        if axes != FIXED and meta is not None:
+            self.known[value] = axes
             if not all(axis < len(meta.shape) and self._is_multiple(meta.shape[axis]) for axis in axes.batch):
-                self._origin = None  # a rule was wrong of it
+                self.is_refuted = True  # a rule was wrong of it
 
     def follow(
         self, name: OpName, called: _Called, attrs: dict[str, str], given: Sequence[Tensor], read: Sequence[int],
         made_as: Sequence[int], is_wrapped: bool,
     ) -> None:  # fmt: skip
-        """Learn where the batch is in what an operation made of the tensors given to it."""
-        origin, values, known = self._origin, self._values, self._known
-        if origin is None:
-            return
-        if values.constants:
-            self.unsure(values.constants)
-            values.constants.clear()
+        values, known = self._values, self.known
+        if called[-1]:
+            func, args, kwargs, made, _ = called
+            args = mapped((*args,), self._seen)
+            kwargs = {name: mapped(item, self._seen) for name, item in kwargs.items()}
+            called = func, args, kwargs, made, sizes_in((*args, *kwargs.values()), [])
         is_own = values.reads_are_own and len(read) == len(given)
         axes = [*map(known.get, read)] if is_own else [self.of(tensor) for tensor in given]
         rule = axis_rule(name)
         sizes = () if rule.is_of_shapes else called[-1]
         for place, size in enumerate(called[1]) if called[-1] and rule is ELEMENTWISE else ():
             if type(size) is BatchSize and size.is_multiple:
-                self._numbers.append((attrs, str(place), symbol(int.__index__(size), origin.batch)))
+                self.numbers.append((attrs, str(place), symbol(int.__index__(size), self.batch)))
+        self.is_to_confirm &= name.name not in KNOWING_BATCH or not any(of and of.batch for of in axes[:1])
         is_fixed = _FIXED_IDS.issuperset(map(id, axes))  # so is what is made of it
         if is_fixed and not sizes and (given or rule.way is not None):
             return
         if is_wrapped:
-            self.unsure(made_as)
+            known.update(dict.fromkeys(made_as, UNSURE))
             return
         rows = map(values.rows.__getitem__, (*read, *made_as))
         key = (name, *map(id, axes), *map(id, map(_meta_of, rows)))
-        are_multiples = [size.origin is origin and size.is_multiple for size in sizes] if sizes else ()
+        are_multiples = [size.is_multiple for size in sizes] if sizes else ()
         if not rule.is_of_shapes:
-            key = (*key, origin.has_leaked, *attrs, *attrs.values(), *are_multiples)
+            key = (*key, self.has_leaked, *attrs, *attrs.values(), *are_multiples)
         ruled = self._ruled.get(key)
         if ruled is None:
-            has_leaked = origin.has_leaked or name.target.startswith("torch.ops.")  # the code of TorchScript
-            call = Called(*called, has_leaked, self.of, self._enlarge)
+            has_leaked = self.has_leaked or name.target.startswith("torch.ops.")  # the code of TorchScript
+            call = Called(*called, has_leaked, self.is_guess, self.of, self._enlarge)
             ruled = self._ruled[key] = self._by_rule(rule, call, are_multiples)
             for value, of in zip(made_as, ruled, strict=True):
                 self.learn(value, of)
@@ -237,19 +295,18 @@ class BatchAxes:
 
     def _by_rule(self, rule: AxisRule, call: Called, are_multiples: Sequence[bool | None]) -> Sequence[Axes]:
         ruled: Axes | Sequence[Axes] = UNSURE
-        assert self._origin is not None
         try:
             # Of one number that depends on the batch in some other way nothing follows.
             if rule.way is not None and (
                 not are_multiples or (rule.way in TAKING_SIZES and False not in are_multiples)
             ):
                 for tensor, axis in rule.related(*call.args, **call.kwargs):
-                    is_merged = "attention" in call.func.__name__ and tensor.shape[axis] > self._origin.batch
+                    is_merged = "attention" in call.func.__name__ and tensor.shape[axis] > self.batch
                     if axis in self.of(tensor).batch and not is_merged:
                         raise NoBatch
                 ruled = rule.way(call)
         except NoBatch:
-            self._origin = None
+            self.is_refuted = True
         except Exception:  # arguments of a form that the rule does not know
             pass
         each = [ruled] * len(call.made) if isinstance(ruled, Axes) else ruled

@@ -86,7 +86,9 @@ class Session:
         for path, arg in Signatures().named(self.model, args, kwargs):
             self._take(path, arg)
         if self._sees_kernels and torch_private.sees_writes() and not self._unseen and self._nodes is None:
-            self._ops.batch.begin(self._inputs.values())
+            layers = (layer for _, layer in under_every_path(self.model))
+            is_time_first = any(isinstance(layer, _TOLD_ORDER) and not layer.batch_first for layer in layers)
+            self._ops.batch.begin(self._inputs.values(), is_time_first=is_time_first)
         given = [tensor for _, tensor in named_tensors((args, kwargs), objects=True)]
         devices = Devices(lambda: (*self.model.parameters(), *self.model.buffers(), *given), self._ops.notes)
         kernels = (KernelMode(self._ops, devices),) if self._sees_kernels else ()
@@ -197,6 +199,8 @@ class Session:
         )
 
 
+_TOLD_ORDER = (nn.RNNBase, nn.MultiheadAttention)
+"""Layers that say which axis of what they are given is the batch."""
 _OF_NUMBERS = ("values left PyTorch", "one branch of")
 _LINES = 5
 """Lines of a file that one note has."""

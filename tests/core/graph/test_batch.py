@@ -62,7 +62,7 @@ def test_it_comes_back(more: dict[int, tuple[int, ...]]) -> None:
 
 BROKEN: dict[str, dict[int, tuple[int, ...]]] = {
     "the batch names an unknown value": {0: (0,), 9: (0,)},
-    "sizes follow the batch, but no first axis of an input does": {1: (0,)},
+    "sizes follow the batch, but no axis of an input does": {1: (0,)},
     "the axes [2] of value 1 that follow the batch are not among its own": {0: (0,), 1: (2,)},
     "the axes [] of value 1 that follow the batch are not among its own": {0: (0,), 1: ()},
     "the axes [1, 0] of value 1 that follow the batch are not among its own": {0: (0,), 1: (1, 0)},

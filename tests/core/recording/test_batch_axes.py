@@ -92,12 +92,12 @@ class TestSizes:
     def test_attention_with_the_batch_first_or_not(self, way: Any) -> None:
         assert record(nn.MultiheadAttention(8, 2, batch_first=True), *[WORDS] * 3, run=way).batch
         # here the first axis is a sequence
-        assert not record(nn.MultiheadAttention(8, 2), *[WORDS] * 3, run=way).batch
+        assert last(record(nn.MultiheadAttention(8, 2), *[WORDS] * 3, run=way)) == "1×N×8"
 
     @pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU, nn.RNN])
     def test_recurrent_layers_with_the_batch_first_or_not(self, layer: Any) -> None:
         assert last(record(layer(8, 2, batch_first=True), WORDS)) == "N×5×2"
-        assert not record(layer(8, 2), WORDS).batch
+        assert last(record(layer(8, 2), WORDS)) == "1×N×2"
 
     def test_a_position_table_and_a_class_token(self) -> None:
         def body(self: Any, ids: Tensor) -> Any:
@@ -160,6 +160,61 @@ class TestSizes:
     def test_every_grad_mode(self, grad: Callable[[], Any]) -> None:
         with grad():
             assert last(record(nn.Linear(8, 2), WORDS)) == "N×5×2"
+
+
+class TestSomeInputs:
+    """The batch is an axis of some inputs only, or their second."""
+
+    def test_a_table_beside_the_batch(self) -> None:
+        net = Net(lambda self, x, positions: F.scaled_dot_product_attention(x, x + positions, x), fc=nn.Linear(8, 8))
+        graph = record(net, torch.ones(3, 5, 8), torch.ones(1, 5, 8))
+        assert results(graph) == ["N×5×8", "N×5×8"]
+        assert [*graph.inputs.values()][1] not in graph.batch
+
+    def test_the_first_inputs_that_an_output_follows(self) -> None:
+        def body(self: Any, views: Tensor, rays: Tensor) -> Any:
+            return rays @ views.mean(0) + torch.zeros(rays.shape[0], 4) if views.shape[1] else rays
+
+        assert results(record(Net(body), torch.ones(2, 6, 4), torch.ones(12, 6)))[1:] == ["N×4", "N×4", "N×4"]
+
+    def test_states_with_the_batch_second(self) -> None:
+        graph = record(nn.LSTM(8, 4, batch_first=True), torch.ones(3, 5, 8), (torch.ones(1, 3, 4), torch.ones(1, 3, 4)))
+        assert last(graph) == "N×5×4"
+        assert sorted(graph.batch[value] for value in graph.inputs.values()) == [(0,), (1,), (1,)]
+
+    def test_time_first(self) -> None:
+        def body(self: Any, frames: Tensor, done: Tensor, state: Any) -> Any:
+            x = self.fc(frames.flatten(0, 1)).view(frames.shape[0], frames.shape[1], -1) * done[..., None]
+            steps = [self.core(one[None], state)[0] for one in x.unbind()]
+            return self.head(torch.cat(steps))
+
+        net = Net(body, fc=nn.Linear(8, 4), core=nn.LSTM(4, 4), head=nn.Linear(4, 6))
+        graph = record(net, torch.ones(3, 2, 8), torch.ones(3, 2), (torch.ones(1, 2, 4), torch.ones(1, 2, 4)))
+        assert results(graph)[:4] == ["3N×8", "3N×4", "3×N×4", "3×N×1"]
+        assert last(graph) == "3×N×6"
+        assert batch_size(graph) == 2
+
+    @pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU, nn.RNN])
+    @pytest.mark.parametrize("first", [True, False])
+    def test_packed_sequences(self, layer: Any, first: bool) -> None:
+        def body(self: Any, x: Tensor, lengths: Tensor) -> Any:
+            out, states = self.rnn(nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=first))
+            state = states[0] if layer is nn.LSTM else states
+            return *nn.utils.rnn.pad_packed_sequence(out, batch_first=first), state + 0
+
+        shape = (2, 7, 8) if first else (7, 2, 8)
+        graph = record(Net(body, rnn=layer(8, 4, batch_first=first)), torch.ones(shape), torch.tensor([7, 3]))
+        metas = [symbolic(graph, value) for values in graph.outputs.values() for value in values]
+        expected = ["N×7×4" if first else "7×N×4", "N", "1×N×4"]
+        assert ["×".join(map(str, meta.shape)) for meta in metas if meta is not None] == expected
+
+    @pytest.mark.parametrize("way", [lambda x, at: x[at], lambda x, at: x.index_select(0, at)])
+    def test_nodes_of_a_graph_are_none(self, way: Callable[..., Any]) -> None:
+        def body(self: Any, x: Tensor, edges: Tensor) -> Any:
+            return torch.zeros_like(x).index_add(0, edges[1], way(self.fc(x), edges[0]))
+
+        edges = torch.tensor([[0, 1, 2, 3, 0], [1, 2, 3, 0, 2]])
+        assert record(Net(body, fc=nn.Linear(8, 8)), torch.ones(4, 8), edges).batch == {}
 
 
 def by_size(self: Any, x: Tensor) -> Any:

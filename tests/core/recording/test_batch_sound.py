@@ -21,13 +21,13 @@ from torchrecorder.recording.run import capture
 from torchrecorder.running.nested import map_tensors, named_tensors
 
 
-def with_batch(inputs: Inputs, examples: int) -> Inputs:
-    """Inputs whose first axes are of that size: examples are repeated, or left out."""
+def with_batch(inputs: Inputs, examples: int, axis: int = 0) -> Inputs:
+    """Inputs whose first or second axes are of that size: examples are repeated, or left out."""
 
     def changed(tensor: Tensor) -> Tensor:
-        if not tensor.ndim or not len(tensor):
+        if tensor.ndim <= axis or not tensor.shape[axis]:
             return tensor
-        return torch.cat([tensor] * (1 + examples // len(tensor)))[:examples]
+        return torch.cat([tensor] * (1 + examples // tensor.shape[axis]), axis).narrow(axis, 0, examples).clone()
 
     changed_inputs: Inputs = map_tensors(inputs, changed)
     return changed_inputs
@@ -49,14 +49,16 @@ def wrong(one: Graph, other: Graph, sizes: tuple[int, int]) -> list[str]:
     ]
 
 
-def check(model: Callable[[], nn.Module], inputs: Callable[[], Inputs], mode: Any = "eval") -> Iterator[Graph]:
+def check(
+    model: Callable[[], nn.Module], inputs: Callable[[], Inputs], mode: Any = "eval", axis: int = 0
+) -> Iterator[Graph]:
     """Compare recordings with 1, 2, 3 and 5 examples, as far as the model takes so many and does the same."""
     graphs = {}
     for examples in (1, 2, 3, 5):
         try:
             torch.manual_seed(0)
-            args, kwargs = with_batch(inputs(), examples)
-            if any(len(t) != examples for _, t in named_tensors((args, kwargs), objects=True) if t.ndim):
+            args, kwargs = with_batch(inputs(), examples, axis)
+            if any(t.shape[axis] != examples for _, t in named_tensors((args, kwargs), objects=True) if t.ndim > axis):
                 return  # inputs inside of objects
             graphs[examples] = capture(model(), args, kwargs, mode=mode)
         except ForwardError:
@@ -64,6 +66,7 @@ def check(model: Callable[[], nn.Module], inputs: Callable[[], Inputs], mode: An
     for examples, graph in graphs.items():
         for more, other in graphs.items():
             is_alike = [op.name for op in graph.ops] == [op.name for op in other.ops]
+            is_alike &= all(graph.batch.get(value, (axis,)) == (axis,) for value in graph.inputs.values())
             if is_alike and (examples == 1 or more > 1):  # an axis of one is squeezed, and broadcast
                 assert wrong(graph, other, (examples, more)) == []
         yield graph
@@ -71,10 +74,11 @@ def check(model: Callable[[], nn.Module], inputs: Callable[[], Inputs], mode: An
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_of_every_true_graph(case: Case) -> None:
-    # Unless the first axes of all inputs are of one size, there is no batch that could be larger.
-    sizes = {len(tensor) for _, tensor in named_tensors(case.inputs()) if tensor.ndim}
-    if len(sizes) == 1:
-        [*check(case.build, case.inputs, "train" if case.train else "eval")]
+    # Unless the first or second axes of all inputs are of one size, there is no batch that could be larger.
+    for axis in (0, 1):
+        sizes = {tensor.shape[axis] for _, tensor in named_tensors(case.inputs()) if tensor.ndim > axis}
+        if len(sizes) == 1:
+            [*check(case.build, case.inputs, "train" if case.train else "eval", axis)]
 
 
 def looped(self: Any, x: Tensor) -> Tensor:
@@ -156,9 +160,7 @@ NOT_A_BATCH: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "an image": (lambda: nn.Conv2d(3, 4, 3), (3, 8, 8)),
     "sound": (lambda: nn.Conv1d(4, 4, 3), (4, 9)),
     "features": (lambda: nn.Linear(8, 2), (8,)),
-    "words first": (lambda: nn.LSTM(8, 4), (5, 2, 8)),
     "words of one": (lambda: nn.GRU(8, 4), (5, 8)),
-    "an encoder with words first": (lambda: nn.TransformerEncoderLayer(8, 2, 16), (5, 2, 8)),
     "a mean of all words": (lambda: Net(lambda self, x: self.fc(x).mean(0), fc=nn.Linear(8, 4)), (5, 2, 8)),
     "a table cut to their number": (
         lambda: Net(lambda self, x: x + self.table[: x.shape[0]], table=nn.Parameter(torch.ones(9, 1, 8))),
@@ -175,3 +177,10 @@ NOT_A_BATCH: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
 def test_the_first_axis_is_not_a_batch(name: str) -> None:
     build, shape = NOT_A_BATCH[name]
     assert record(build(), torch.ones(shape)).batch == {}
+
+
+@pytest.mark.parametrize("layer", [lambda: nn.LSTM(8, 4), lambda: nn.TransformerEncoderLayer(8, 2, 16)])
+def test_the_second_axis_is_one_where_a_layer_says_so(layer: Callable[[], nn.Module]) -> None:
+    one, other = (record(layer(), torch.ones(5, examples, 8)) for examples in (2, 3))
+    assert one.batch[0] == (1,)
+    assert wrong(one, other, (2, 3)) == []
