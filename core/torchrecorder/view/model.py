@@ -119,6 +119,8 @@ class Node:
     mark: Mark | None = None
     spans: tuple[Span, ...] = ()
     """The settings in which the calls that it is drawn for differ, those in repeats of boxes around it included."""
+    is_unsaid: bool = False
+    """Whether no words say its settings, since the proof of what they said failed."""
 
     @property
     def repeat(self) -> int:

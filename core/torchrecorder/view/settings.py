@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import pairwise
 from math import isclose
 
 from torchrecorder.view.op_families import names
@@ -78,22 +79,23 @@ def split(text: str) -> list[str]:
 
 
 def side_by_side(values: Sequence[str], mark: str = ", ", *, ends: bool = False) -> str:
-    """A few values; of a longer range the first ones and the last, or only its `ends`; of many others nothing."""
+    """A few values; of a longer range the first ones and the last, or only its `ends`; of many others nothing.
+
+    Sizes each of which begins with the last one's end are one way, `8→8→16→16`.
+    """
     if len(values) > (2 if ends else _LISTED) and is_range(values):
         return f"{', '.join(values[: 1 if ends else _BEGINNING])} … {values[-1]}"
+    rows = [value.split("→") for value in values]
+    if len(rows) > 2 and all(len(a) == len(b) == 2 and a[1] == b[0] for a, b in pairwise(rows)):
+        return "→".join((*rows[0], *(after for _, after in rows[1:])))
     return mark.join(values) if len(values) <= _LISTED else ""
 
 
 def is_range(values: Sequence[str]) -> bool:
-    """Whether values follow from the first and the last: by one step or factor, or each from the one before."""
+    """Whether values follow from the first and the last, by one step or factor."""
     rows = [[*map(float, _NUMBERS.findall(value))] for value in values]
-    if not rows or not rows[0] or len({_NUMBERS.sub("", value) for value in values}) > 1:
-        return False
-    if all(map(_is_even, zip(*rows, strict=True))):
-        return True
-    way = [rows[0][0], *(row[-1] for row in rows)]
-    is_way = "→" in values[0] and [row[0] for row in rows] == way[:-1]
-    return is_way and way in (sorted(way), sorted(way, reverse=True))
+    is_alike = len({_NUMBERS.sub("", value) for value in values}) == 1
+    return is_alike and bool(rows[0]) and all(map(_is_even, zip(*rows, strict=True)))
 
 
 def _is_even(numbers: Sequence[float]) -> bool:
