@@ -22,6 +22,8 @@ _PLACES = {
     "conv": {"stride": "3", "dilation": "5", "groups": "6"},
     "conv_transpose": {"stride": "3", "groups": "6", "dilation": "7"},
 }
+_FEW = 5
+"""Calls whose settings are written one by one."""
 _LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear)(?: |$))")
 _KERNEL = r"\d+(?:×\d+)*"
 _WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
@@ -92,10 +94,14 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
         true = [*dict.fromkeys(every)]
         known = {*true, *(work.get(name, "") for work in odd), "…"}
         is_so = {*said} <= known and ({*true} <= {*said} or "…" in said)
+        is_listed = "…" not in said and len(said) > 1 and len(every) <= _FEW and name != "channels"
+        is_way = name == "channels" and re.search(r"→\d+→", words) is not None
+        if (is_listed or is_way) and not odd:  # one after another
+            is_so = said == every
         if "…" in said and not odd and not _are_even(true):
             yield f"{name} {' '.join(said)} is not a range: it is {', '.join(true)}"
         elif not is_so and not (name == "channels" and not said and (len(true) > 1 or odd)):
-            yield f"{name} {', '.join(said) or 'unsaid'}, and it is {', '.join(true)}"
+            yield f"{name} {', '.join(said) or 'unsaid'}, and it is {', '.join(every[:_FEW] if is_listed else true)}"
 
 
 def _are_even(values: Sequence[str]) -> bool:

@@ -79,7 +79,7 @@ class Span:
     """As the layer's `extra_repr` names it, `dilation`; empty for the sizes before the named settings, `8, 16`, and for
     the names of ops; `class` and `params` for the classes of layers and their numbers of parameters."""
     values: tuple[str, ...]
-    """Each value once, in the order of the calls."""
+    """In the order of the calls: that of each, or what is in them, classes and numbers of parameters, each once."""
 
 
 @dataclass(frozen=True, slots=True)

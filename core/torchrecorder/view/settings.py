@@ -6,14 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import pairwise
 from math import isclose
 
 from torchrecorder.view.op_families import names
 
 MAX_READ = 2000
 """Longer texts are cut: a module may print a table."""
-_LISTED, _BEGINNING = 5, 3  # of more values that are a range, the first ones and the last are written
+LISTED = 5
+"""Values, or calls with one each, of which all are written."""
+_BEGINNING = 3  # of more values that are a range, so many and the last are written
 SIZES = ""
 """The name under which sizes are compared: those before the named settings, and those that torch names."""
 SIZE_NAMES = names(
@@ -79,16 +80,10 @@ def split(text: str) -> list[str]:
 
 
 def side_by_side(values: Sequence[str], mark: str = ", ", *, ends: bool = False) -> str:
-    """A few values; of a longer range the first ones and the last, or only its `ends`; of many others nothing.
-
-    Sizes each of which begins with the last one's end are one way, `8→8→16→16`.
-    """
-    if len(values) > (2 if ends else _LISTED) and is_range(values):
+    """A few values; of a longer range the first ones and the last, or only its `ends`; of many others nothing."""
+    if len(values) > (2 if ends else LISTED) and is_range(values):
         return f"{', '.join(values[: 1 if ends else _BEGINNING])} … {values[-1]}"
-    rows = [value.split("→") for value in values]
-    if len(rows) > 2 and all(len(a) == len(b) == 2 and a[1] == b[0] for a, b in pairwise(rows)):
-        return "→".join((*rows[0], *(after for _, after in rows[1:])))
-    return mark.join(values) if len(values) <= _LISTED else ""
+    return mark.join(values) if len(values) <= LISTED else ""
 
 
 def is_range(values: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from torch import nn
 from tests.core.labels.test_one_layer import CausalConv1d
 from tests.core.labels.test_runs import Stages
 from tests.core.recording.nets import record
+from torchrecorder.labels import summaries
 from torchrecorder.labels.labels import Labels, words
 from torchrecorder.proof import ProvedViews, Prover
 from torchrecorder.request import DrawingOptions
@@ -91,9 +92,11 @@ def lines(net: nn.Module) -> str:
         (chain((8, 8), (32, 16), (16, 8)), "8→8, 32→16, 16→8"),
         (chain((8, 8), (8, 16), (16, 16), (16, 32)), "8→8→16→16→32"),
         (chain((8, 4), (16, 8), (32, 16)), "8→4 … 32→16"),
-        (chain(*[(8, 8)] * 3, kernels=(3, 1, 5)), "3, 1, 5 · 8→8"),
+        (chain((8, 8), (8, 16), (8, 16), (16, 32)), "8→8, 8→16, 16→32"),
+        (chain(*[(8, 8)] * 4, kernels=(3, 1, 5, 5)), "3, 1, 5, 5 · 8→8"),
+        (chain(*[(8, 8)] * 6, kernels=(3, 1, 5)), "3, 1, 5 · 8→8"),
     ],
-    ids=["no range", "a way", "a factor", "kernels"],
+    ids=["no range", "a way", "a factor", "none", "kernels", "of many"],
 )
 def test_ends_stand_for_what_is_between_only_if_it_follows_from_them(net: nn.Module, said: str) -> None:
     assert said in lines(net)
@@ -109,7 +112,7 @@ def test_dilations_in_parallel_are_said_though_the_first_kernel_is_of_one_place(
         def forward(self, x: torch.Tensor) -> Any:
             return torch.cat([conv(x) for conv in self.convs], 1)
 
-    assert "Conv1d 1, 3 · 8→8 · dilation 1, 6, 12, 18 · 4 in parallel" in lines(Atrous())
+    assert "Conv1d 1, 3, 3, 3 · 8→8 · dilation 1, 6, 12, 18 · 4 in parallel" in lines(Atrous())
 
 
 def test_of_many_values_in_no_order_none_is_said() -> None:
@@ -132,3 +135,9 @@ def test_settings_whose_proof_fails_are_left_out(monkeypatch: pytest.MonkeyPatch
     assert "is not a range" in " ".join(view.weakened)
     (said,) = (word for node in view.nodes for word in Labels(view).node(node)[:2] if "Conv1d" in word)
     assert said == "Conv1d · tanh"
+
+
+def test_a_list_of_a_few_calls_is_that_of_each_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summaries, "_of_calls", lambda texts, sizes=False: summaries.among([*dict.fromkeys(texts)]))
+    view = make_view(record(chain(*[(8, 8)] * 4, kernels=(3, 1, 5, 5)), torch.zeros(1, 8, 64)))
+    assert "kernel 3, 1, 5, and it is 3, 1, 5, 5" in " ".join(untrue(view))
