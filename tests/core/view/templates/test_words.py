@@ -310,3 +310,14 @@ def test_a_row_of_other_layers_at_other_places_is_drawn_by_itself() -> None:
     up = nn.Sequential(*block(), nn.Tanh(), nn.ConvTranspose1d(8, 8, 4, stride=2, padding=1))
     view = ProvedViews(Views(capture(Stages(down, up).eval(), (torch.ones(2, 8, 16),)), DrawingOptions())).view()
     assert not [word for node in view.nodes for word in node.differs]
+
+
+def test_a_number_of_blocks_does_not_stand_for_one_that_the_other_list_has_nowhere() -> None:
+    def said(*expands: bool) -> list[str]:
+        long = Stage(0)
+        long.blocks = nn.ModuleList(Inverted(expands=it) for it in expands)
+        view = Views(capture(Stages(Stage(2), long).eval(), torch.ones(2, 8, 16)), DrawingOptions()).view()
+        return [word for node in view.nodes for word in node.differs]
+
+    assert said(True, True, True, True) == ["with 2 blocks"]
+    assert "with 2 blocks" not in said(True, True, False, True)
