@@ -141,3 +141,7 @@ def test_a_list_of_a_few_calls_is_that_of_each_in_order(monkeypatch: pytest.Monk
     monkeypatch.setattr(summaries, "_of_calls", lambda texts, sizes=False: summaries.among([*dict.fromkeys(texts)]))
     view = make_view(record(chain(*[(8, 8)] * 4, kernels=(3, 1, 5, 5)), torch.zeros(1, 8, 64)))
     assert "kernel 3, 1, 5, and it is 3, 1, 5, 5" in " ".join(untrue(view))
+
+
+def test_a_recording_without_sizes_has_nothing_to_prove() -> None:
+    assert untrue(make_view(record(resnet(), torch.zeros(1, 8, 64)).without_sizes())) == []
