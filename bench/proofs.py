@@ -21,11 +21,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "core")]
 
 from bench.figures import Figure, show  # noqa: E402
 from bench.picture_graphs import graphs  # noqa: E402
-from tests.core.labels.claims import untrue as untrue_settings  # noqa: E402
 from torchrecorder.drawing.draw import DrawJob, draw  # noqa: E402
 from torchrecorder.engine import find_engine  # noqa: E402
 from torchrecorder.graph import Graph, from_json  # noqa: E402
-from torchrecorder.proof import ProvedViews, Prover, faults  # noqa: E402
+from torchrecorder.labels.labels import words  # noqa: E402
+from torchrecorder.proof import ProvedViews, Prover  # noqa: E402
 from torchrecorder.request import DrawingOptions  # noqa: E402
 from torchrecorder.view import Views  # noqa: E402
 
@@ -85,21 +85,17 @@ def truth(name: str, of_set: Mapping[str, Graph]) -> Iterator[Figure | str]:
         for model, graph in of_set.items():
             options = ASKED.get(asked) or DrawingOptions(focus=first_block(graph) or "")
             try:
-                view = ProvedViews(Views(graph, options)).view()
-                left = faults(view)
+                view = ProvedViews(Views(graph, options), words).view()
+                left = Prover(view.graph, words).faults(view)
             except Exception as error:
                 count["raised"] += 1
                 yield f"{name}, {asked}, {model}: raised {error!r}"
                 continue
             count["faults"] += len(left)
-            untrue = untrue_settings(view)
-            count["untrue"] += len(untrue)
-            yield from (f"{name}, {asked}, {model}: {sentence}" for sentence in untrue)
             count["weakened"] += bool(view.weakened)
             if left or view.weakened:
                 yield f"{name}, {asked}, {model}: {left[0].words if left else 'weakened: ' + view.weakened[0]}"
         yield Figure(f"{name} ({len(of_set)}), {asked}: faults left in pictures", count["faults"], goal=0)
-        yield Figure(f"{name}, {asked}: settings in words that are not those of a call", count["untrue"], goal=0)
         yield Figure(f"{name}, {asked}: pictures that raise", count["raised"], goal=0)
         share = 100 * count["weakened"] / max(len(of_set), 1)
         yield Figure(f"{name}, {asked}: drawn with less merging", share, "%", 5)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 
 from torchrecorder.drawing.classic import to_classic_dot
@@ -20,7 +20,7 @@ from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, FailedInside, TorchRecorderError
 from torchrecorder.faults import failed_inside, unforeseen
 from torchrecorder.graph import Graph
-from torchrecorder.labels.labels import Labels
+from torchrecorder.labels.labels import Labels, words
 from torchrecorder.labels.names import class_name, clean, kind_name
 from torchrecorder.labels.sheet import lines
 from torchrecorder.layout.dot import to_dot
@@ -268,7 +268,8 @@ class _Picture:
 def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> ProvedViews:
     """The Views of a Graph, proved."""
     is_classic = graph.info.recorder == "classic"
-    return ProvedViews(Views(autograd_graph(graph) if is_classic else graph, options, marks=marks))
+    views = Views(autograd_graph(graph) if is_classic else graph, options, marks=marks)
+    return ProvedViews(views, partial(words, show=options.show))
 
 
 def _pictures(job: DrawJob, views: ProvedViews) -> Iterator[_Picture]:

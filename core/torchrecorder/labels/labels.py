@@ -171,6 +171,7 @@ class Labels:
             room = MAX_DIFFERING if is_whole else room
             said, like = (module.extra_repr, cls) if layer is None else (layer.said, layer.like)
             what = heads or summary(cls, said, node.spans, limit=room, like=like, whole=is_whole)
+            what = cls if node.is_unsaid else what
             parts, long = [*_repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
         else:
             long = node.inset or among(values_of(node.spans, "class")) or self._contents(call.id) or cls
@@ -245,7 +246,8 @@ class Labels:
                 continue
             layer = self.kinds.layers.get(part.calls[0]) if part.calls else None
             own = (layer.name if layer is not None else "") or ("" if module is None else class_name(module))
-            if module is not None and (layer or module.native) and self.kind(part) in _SIZED:
+            is_sized = self.kind(part) in _SIZED and not node.is_unsaid
+            if module is not None and (layer or module.native) and is_sized:
                 said, like = (module.extra_repr, own) if layer is None else (layer.said, layer.like)
                 classes_of_parts.append(summary(own, said, part.spans, limit=MAX_NAME, like=like))
                 continue
@@ -424,6 +426,12 @@ class Labels:
     def _module(self, call: int) -> Module | None:
         row = self.graph.calls[call]
         return self.graph.modules.get(row.module) if row.kind == "module" else None
+
+
+def words(view: View, show: Collection[str] = USUAL) -> Callable[[Node], str]:
+    """By node of a View all that its two lines say."""
+    labels = Labels(view, show=show)
+    return lambda node: " · ".join(filter(None, labels.node(node)[:2]))
 
 
 def _shortened(path: str) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 
 from torchrecorder.view import Span
 from torchrecorder.view.node_kinds import spoken
 from torchrecorder.view.op_families import names
-from torchrecorder.view.settings import SIZES, ReprArguments, read, side_by_side, split
+from torchrecorder.view.settings import LISTED, SIZES, ReprArguments, is_range, read, side_by_side, split
 
 MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
 _UNTOLD = names(
@@ -54,7 +54,8 @@ def summary(
     for span in spans:
         last = args
         for other in spans:  # a dilation is not said of the first, whose kernel is 1×1
-            last = last.changed(other.name, other.values[-1]) if other.name not in (span.name, "params") else last
+            if other.name not in (span.name, "params"):
+                last = last.changed(other.name, [*dict.fromkeys(other.values)][-1])
         facts = _with_span(facts, rule, last, span) if span.name != "params" else facts
     text = _joined(cls, facts)
     if limit is not None and len(text) > limit:
@@ -77,15 +78,27 @@ def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Spa
     changed = [*facts]
     if at is not None:
         is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
-        changed[at] = among([*dict.fromkeys(columns[at])], sizes=span.name == SIZES) if is_whole else setting(span)
+        changed[at] = _of_calls(columns[at], sizes=span.name == SIZES) if is_whole else setting(span)
     return changed
+
+
+def _of_calls(texts: Sequence[str], *, sizes: bool = False) -> str:
+    """What calls say, in order: `2, 4, 8, 8` of a few, `8→8→16→16` where each reads what the last one gives.
+
+    Of others each text once.
+    """
+    once = [*dict.fromkeys(texts)]
+    rows = [text.split("→") for text in texts]
+    if len(rows) > 2 and not is_range(once) and all(a[1:] == b[:1] for a, b in pairwise((*rows, rows[-1][1:]))):
+        return "→".join((rows[0][0], *(row[-1] for row in rows)))
+    return among(texts if len(texts) <= LISTED and not sizes else once, sizes=sizes)
 
 
 def setting(span: Span) -> str:
     """`dilation 1, 2, 4 … 128`."""
     values = [_common(value) for value in span.values]
     name = _WORDS.get(span.name) or spoken(span.name).replace("_", " ")
-    said = among([*dict.fromkeys(values)])
+    said = _of_calls(values)
     return f"{name} {said}" if said else ""
 
 

@@ -15,6 +15,7 @@ from torchrecorder.proof.facts import Fault, FaultKind, GraphFacts
 from torchrecorder.proof.flow import FlowProof
 from torchrecorder.proof.parts import PartsProof
 from torchrecorder.proof.sameness import Sameness
+from torchrecorder.proof.settings import SettingsProof, Words
 from torchrecorder.proof.variants import Variants
 from torchrecorder.proof.wiring import Wiring, of_entrances, of_results, of_turns
 from torchrecorder.view import View, Views
@@ -23,10 +24,13 @@ __all__ = ["Fault", "FaultKind", "ProvedViews", "Prover", "faults"]
 
 
 class ProvedViews:
-    """The views of one Graph, each proved before it is given away; where a proof fails, less is drawn as one."""
+    """The views of one Graph, each proved before it is given away; where a proof fails, less is drawn as one, or said.
 
-    def __init__(self, views: Views) -> None:
-        self._views, self._prover = views, Prover(views.graph)
+    `words` are those of its nodes.
+    """
+
+    def __init__(self, views: Views, words: Words | None = None) -> None:
+        self._views, self._prover, self._words = views, Prover(views.graph, words), words
         self.focus = views.options.focus
         """Path of the module that is shown alone."""
 
@@ -58,15 +62,24 @@ class ProvedViews:
         if views.graph.info.recorder == "classic":  # whose pictures are those of torchrecorder 1.0.3
             return view
         said: dict[str, None] = {}
+        unsaid = set[tuple[int, ...]]()
         while faults := self._prover.faults(view):
             said.update((fault.words, None) for fault in faults)
-            if not views.weaken(call for fault in faults for call in fault.calls):
+            unsaid.update(fault.calls for fault in faults if fault.kind == "settings")
+            others = [fault for fault in faults if fault.kind != "settings"]
+            if others and not views.weaken(call for fault in others for call in fault.calls):
                 plainer = views.plainer()
                 if plainer is None:
                     break
                 views = plainer
-            view = plan(views)
+            view = _without_settings(plan(views), unsaid)
         return replace(view, weakened=tuple(said)) if said else view
+
+
+def _without_settings(view: View, unsaid: Collection[tuple[int, ...]]) -> View:
+    nodes = tuple(replace(node, is_unsaid=node.calls in unsaid) for node in view.nodes)
+    insets = tuple(replace(inset, view=_without_settings(inset.view, unsaid)) for inset in view.insets)
+    return replace(view, nodes=nodes, insets=insets) if unsaid else view
 
 
 def faults(view: View) -> tuple[Fault, ...]:
@@ -75,13 +88,13 @@ def faults(view: View) -> tuple[Fault, ...]:
 
 
 class Prover:
-    """Proves Views of one Graph."""
+    """Proves Views of one Graph, and what words say of settings."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._facts = GraphFacts(graph)
+    def __init__(self, graph: Graph, words: Words | None = None) -> None:
+        self._facts, self._words = GraphFacts(graph), words
 
     def faults(self, view: View) -> tuple[Fault, ...]:
-        """Faults of coverage, of what is not drawn, of flow, counts, entrances and sameness, in this order."""
+        """Faults of coverage, of what is not drawn, flow, counts, entrances, sameness and settings, in this order."""
         faults: list[Fault] = []
         coverages = [Coverage(shown, self._facts) for shown in (view, *(inset.view for inset in view.insets))]
         for coverage in coverages:
@@ -92,6 +105,7 @@ class Prover:
             faults += of_entrances(coverage, inset.calls)
         sameness = Sameness(view, self._facts, coverages)
         faults += (*sameness.faults(), *Variants(sameness).faults())
+        faults += SettingsProof(sameness, self._words).faults() if self._words is not None else ()
         for coverage, calls in zip(coverages[1:], sameness.lettered.values(), strict=True):
             faults += Wiring(coverage).faults(calls)
         return tuple(dict.fromkeys(faults))

@@ -39,7 +39,7 @@ _NUMBERED = re.compile(r":\d+$")
 """The end of the name of a module that is not registered, where several of its class are."""
 
 
-FaultKind = Literal["coverage", "not drawn", "flow", "counts", "sameness"]
+FaultKind = Literal["coverage", "not drawn", "flow", "counts", "sameness", "settings"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,10 +163,11 @@ class _Differences:
                 yield Span("weight", weights)
 
     def _of_calls(self, calls: Sequence[int], by_turn: Sequence[Sequence[int]], *, is_shown: bool) -> Iterator[Span]:
-        own = [*_differing([self._own(call) for call in calls])]
+        own = [*_differing([self._own(call) for call in calls], by_call=True)]
         yield from own
         if not is_shown and not values_of(own, CLASS):
-            yield from dict.fromkeys(self._inside(calls))
+            known = {span.name for span in own}
+            yield from dict.fromkeys(span for span in self._inside(calls) if span.name not in known)
         params = tuple(dict.fromkeys(sum(map(self.tree.n_params, turn)) for turn in by_turn if turn))
         if len(params) > 1:
             yield Span(PARAMS, tuple(map(str, params)))
@@ -203,13 +204,14 @@ class _Differences:
         return self._settings[module.fqn]
 
 
-def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
+def _differing(settings: Sequence[Mapping[str, str]], *, by_call: bool = False) -> Iterator[Span]:
     """Spans of what is not the same in all; of several classes that alone, since their settings are others."""
     names = dict.fromkeys(name for own in settings for name in own)
     for name in names:
-        values = tuple(dict.fromkeys(own.get(name, _UNSAID.get(name, "none")) for own in settings))
+        every = tuple(own.get(name, _UNSAID.get(name, "none")) for own in settings)
+        values = tuple(dict.fromkeys(every))
         if len(values) > 1 and {*values} != {"none", "None"}:
-            yield Span(name, values)
+            yield Span(name, every if by_call and name != CLASS else values)
             if name == CLASS:
                 return
 

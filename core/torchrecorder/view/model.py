@@ -79,7 +79,7 @@ class Span:
     """As the layer's `extra_repr` names it, `dilation`; empty for the sizes before the named settings, `8, 16`, and for
     the names of ops; `class` and `params` for the classes of layers and their numbers of parameters."""
     values: tuple[str, ...]
-    """Each value once, in the order of the calls."""
+    """In the order of the calls: that of each, or what is in them, classes and numbers of parameters, each once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,8 @@ class Node:
     mark: Mark | None = None
     spans: tuple[Span, ...] = ()
     """The settings in which the calls that it is drawn for differ, those in repeats of boxes around it included."""
+    is_unsaid: bool = False
+    """Whether no words say its settings, since the proof of what they said failed."""
 
     @property
     def repeat(self) -> int:

@@ -240,6 +240,9 @@ class Views:
             checked = [path for path, value in hidden.items() if value in read]
             unused = [path for path in hidden if path not in checked]
             yield from self._unread(view)
+            caught = (row for row in self.graph.calls if not row.ok and row.id not in self.visible.failed)
+            if names := [*dict.fromkeys(row.module for row in caught if not self.visible.tree.n_ops[row.id])]:
+                yield f"raised before any operation, which the model caught: {listed(names, tuning.NAMED)}"
             if checked:
                 yield "the forward only checks " + ", ".join(checked)
             if unused:

@@ -12,7 +12,9 @@ from torchrecorder.view.op_families import names
 
 MAX_READ = 2000
 """Longer texts are cut: a module may print a table."""
-_LISTED, _BEGINNING = 5, 3  # of more values that are a range, the first ones and the last are written
+LISTED = 5
+"""Values, or calls with one each, of which all are written."""
+_BEGINNING = 3  # of more values that are a range, so many and the last are written
 SIZES = ""
 """The name under which sizes are compared: those before the named settings, and those that torch names."""
 SIZE_NAMES = names(
@@ -79,21 +81,16 @@ def split(text: str) -> list[str]:
 
 def side_by_side(values: Sequence[str], mark: str = ", ", *, ends: bool = False) -> str:
     """A few values; of a longer range the first ones and the last, or only its `ends`; of many others nothing."""
-    if len(values) > (2 if ends else _LISTED) and is_range(values):
+    if len(values) > (2 if ends else LISTED) and is_range(values):
         return f"{', '.join(values[: 1 if ends else _BEGINNING])} … {values[-1]}"
-    return mark.join(values) if len(values) <= _LISTED else ""
+    return mark.join(values) if len(values) <= LISTED else ""
 
 
 def is_range(values: Sequence[str]) -> bool:
-    """Whether values follow from the first and the last: by one step or factor, or each from the one before."""
+    """Whether values follow from the first and the last, by one step or factor."""
     rows = [[*map(float, _NUMBERS.findall(value))] for value in values]
-    if not rows or not rows[0] or len({_NUMBERS.sub("", value) for value in values}) > 1:
-        return False
-    if all(map(_is_even, zip(*rows, strict=True))):
-        return True
-    way = [rows[0][0], *(row[-1] for row in rows)]
-    is_way = "→" in values[0] and [row[0] for row in rows] == way[:-1]
-    return is_way and way in (sorted(way), sorted(way, reverse=True))
+    is_alike = len({_NUMBERS.sub("", value) for value in values}) == 1
+    return is_alike and bool(rows[0]) and all(map(_is_even, zip(*rows, strict=True)))
 
 
 def _is_even(numbers: Sequence[float]) -> bool:

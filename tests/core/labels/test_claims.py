@@ -9,12 +9,19 @@ import pytest
 import torch
 from torch import nn
 
-from tests.core.labels.claims import untrue
 from tests.core.labels.test_one_layer import CausalConv1d
 from tests.core.labels.test_runs import Stages
 from tests.core.recording.nets import record
-from torchrecorder.labels.labels import Labels
-from torchrecorder.view import Node, View, make_view, settings
+from torchrecorder.labels import summaries
+from torchrecorder.labels.labels import Labels, words
+from torchrecorder.proof import ProvedViews, Prover
+from torchrecorder.request import DrawingOptions
+from torchrecorder.view import Node, View, Views, make_view, settings
+
+
+def untrue(view: View) -> list[str]:
+    """Sentences of the proof on settings that some call has not, and on those that are not said."""
+    return [fault.words for fault in Prover(view.graph, words).faults(view) if fault.kind == "settings"]
 
 
 class Block(nn.Module):
@@ -83,11 +90,13 @@ def lines(net: nn.Module) -> str:
     ("net", "said"),
     [
         (chain((8, 8), (32, 16), (16, 8)), "8→8, 32→16, 16→8"),
-        (chain((8, 8), (8, 16), (16, 32)), "8→8 … 16→32"),
+        (chain((8, 8), (8, 16), (16, 16), (16, 32)), "8→8→16→16→32"),
         (chain((8, 4), (16, 8), (32, 16)), "8→4 … 32→16"),
-        (chain(*[(8, 8)] * 3, kernels=(3, 1, 5)), "3, 1, 5 · 8→8"),
+        (chain((8, 8), (8, 16), (8, 16), (16, 32)), "8→8, 8→16, 16→32"),
+        (chain(*[(8, 8)] * 4, kernels=(3, 1, 5, 5)), "3, 1, 5, 5 · 8→8"),
+        (chain(*[(8, 8)] * 6, kernels=(3, 1, 5)), "3, 1, 5 · 8→8"),
     ],
-    ids=["no range", "a chain", "a factor", "kernels"],
+    ids=["no range", "a way", "a factor", "none", "kernels", "of many"],
 )
 def test_ends_stand_for_what_is_between_only_if_it_follows_from_them(net: nn.Module, said: str) -> None:
     assert said in lines(net)
@@ -103,7 +112,7 @@ def test_dilations_in_parallel_are_said_though_the_first_kernel_is_of_one_place(
         def forward(self, x: torch.Tensor) -> Any:
             return torch.cat([conv(x) for conv in self.convs], 1)
 
-    assert "Conv1d 1, 3 · 8→8 · dilation 1, 6, 12, 18 · 4 in parallel" in lines(Atrous())
+    assert "Conv1d 1, 3, 3, 3 · 8→8 · dilation 1, 6, 12, 18 · 4 in parallel" in lines(Atrous())
 
 
 def test_of_many_values_in_no_order_none_is_said() -> None:
@@ -116,3 +125,23 @@ def test_a_range_that_is_not_one_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     view = make_view(record(chain((8, 8), (32, 16), (16, 8)), torch.zeros(1, 8, 64)))
     (fault,) = untrue(view)
     assert "8→8 … 16→8 is not a range: it is 8→8, 32→16, 16→8" in fault
+
+
+def test_settings_whose_proof_fails_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "is_range", lambda values: True)
+    graph = record(chain((8, 8), (32, 16), (16, 8)), torch.zeros(1, 8, 64))
+    view = ProvedViews(Views(graph, DrawingOptions()), words).view()
+    assert not untrue(view)
+    assert "is not a range" in " ".join(view.weakened)
+    (said,) = (word for node in view.nodes for word in Labels(view).node(node)[:2] if "Conv1d" in word)
+    assert said == "Conv1d · tanh"
+
+
+def test_a_list_of_a_few_calls_is_that_of_each_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summaries, "_of_calls", lambda texts, sizes=False: summaries.among([*dict.fromkeys(texts)]))
+    view = make_view(record(chain(*[(8, 8)] * 4, kernels=(3, 1, 5, 5)), torch.zeros(1, 8, 64)))
+    assert "kernel 3, 1, 5, and it is 3, 1, 5, 5" in " ".join(untrue(view))
+
+
+def test_a_recording_without_sizes_has_nothing_to_prove() -> None:
+    assert untrue(make_view(record(resnet(), torch.zeros(1, 8, 64)).without_sizes())) == []

@@ -74,7 +74,7 @@ def test_a_stack_of_equal_layers_says_nothing() -> None:
 def test_an_inset_speaks_of_all_that_have_its_letter_and_names_the_one_it_shows() -> None:
     view = make_view(dilated((1, 2, 4), again=3))
     (inset,) = view.insets
-    assert spans(view, "bs0.0.c1")["dilation"] == ("1", "(2,)", "(4,)")
+    assert spans(view, "bs0.0.c1")["dilation"] == ("1", "(2,)", "(4,)") * 3
     assert Labels(inset.view).inset(inset.view.boxes[0], "A") == "A\N{EN SPACE}Block · bs0.0 · 200 params"
 
 
@@ -98,7 +98,7 @@ def test_sizes_that_differ_are_a_span_and_params_that_differ_are_not_written() -
     assert [(box.repeat, box.period) for box in view.boxes] == [(1, 1), (3, 1)]
     assert [node.inset for node in view.nodes if node.kind == "call"] == ["A"]
     assert spans(view, "bs.0.c1")[""] == ("8, 8", "8, 16", "16, 32")
-    assert "c1 | Conv2d 3 · 8→8 … 16→32 · relu" in words(view)
+    assert "c1 | Conv2d 3 · 8→8→16→32 · relu" in words(view)
     assert spans(view, "bs.0.mlp")["params"] == ("800", "1600", "3200")
     assert "MLP" in words(view)
 

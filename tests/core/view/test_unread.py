@@ -33,3 +33,26 @@ def test_a_head_that_found_nothing_is_named() -> None:
 
 def test_a_head_that_found_something_is_not() -> None:
     assert "nothing reads" not in notes(n=2)
+
+
+def test_a_call_that_raised_and_was_caught_is_in_a_note_and_not_drawn() -> None:
+    class Asking(nn.Module):
+        """Offers lengths to each layer, and leaves them out for those that do not take any."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(5))
+
+        def forward(self, x: Tensor) -> Tensor:
+            for layer in self.layers:
+                try:
+                    x = layer(x, lengths=None)
+                except TypeError:
+                    x = layer(x).relu()
+            return x
+
+    view = make_view(capture(Asking(), (torch.randn(3, 8),)))
+    (layers,) = (node for node in view.nodes if node.kind == "call")
+    assert layers.repeat == 5
+    caught = "raised before any operation, which the model caught: layers.0, layers.1, layers.2 and 2 more"
+    assert caught in view.notes

@@ -116,10 +116,10 @@ class Plan:
         if run.period > 1:
             turn = run.calls[: run.period]
             return [Run(part.calls) for part in repeats.runs(turn)] if repeats else [Run((call,)) for call in turn]
-        call, rows = run.calls[0], self.tree.graph.calls
+        call = run.calls[0]
         items = [*self._items(call)]
         without_ops = (child for child in self.tree.children[call] if not self.tree.n_ops[child])
-        items += [Item(True, child) for child in without_ops if not rows[child].ok]
+        items += [Item(True, child) for child in without_ops if child in self.visible.failed]
         drawn = [*self._as_drawn(items)]
         if not self._item_limit or call in self.visible.asked:
             return drawn

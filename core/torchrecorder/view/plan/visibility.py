@@ -54,6 +54,9 @@ class Visibility:
         rows = (row for row in graph.calls if marked.get((row.module, row.index)) in ("added", "removed"))
         self._seen = {row.id for row in rows if row.id in ran}
         """Calls that are drawn though they do nothing, because they are new or gone."""
+        failure = graph.info.failure
+        self.failed = {row.id for row in graph.around(None if failure is None else failure.call)}
+        """The calls that the exception which ended the forward came through; one that the model caught gave nothing."""
         seen = self._seen if contract else range(len(graph.calls))
         self.handed = [None if op.call in seen else _handed_on(graph, op, is_all) for op in graph.ops]
         self.contracted = [value is not None for value in self.handed]
@@ -125,7 +128,7 @@ class Visibility:
         if module is None:
             inside = range(call + 1, self.tree.end[call])
             return not any(self.tree.module(inner) is not None and self.tree.n_ops[inner] for inner in inside)
-        if any(self.tree.n_ops[child] or not self.graph.calls[child].ok for child in self.tree.children[call]):
+        if any(self.tree.n_ops[child] or child in self.failed for child in self.tree.children[call]):
             return False
         if self.graph.info.recorder == "classic":  # whose pictures show the ops inside every layer
             return False
@@ -192,7 +195,7 @@ class Visibility:
         return readers
 
     def _is_gone(self, call: int, states: Sequence[State]) -> bool:
-        if not self.graph.calls[call].ok or call in self._seen:
+        if call in self._seen or call in self.failed:
             return False
         if not self.tree.n_ops[call]:
             return True

@@ -229,6 +229,10 @@ class _Compared:
             is_list = name.split(".")[-1] == "#" or n >= tuning.NAMED
             if n_here and n_there and is_list and len({cls for other, cls in (*here, *there) if other == name}) == 1:
                 counted.add(name)
+                # a number does not tell of one that what is drawn has nowhere
+                drawn = {self._structure[child] for child in self.tree.children[b]}
+                new = (child for child in alone[0] if self._structure[child] not in drawn)
+                self._is_untold |= any(self._entry(child, self.call)[0] == name for child in new)
                 home = name.rstrip("#").rstrip(".").rpartition(".")[2].removesuffix("s")  # `2 blocks` of `blocks`
                 cls = next(cls for other, cls in (*here, *there) if other == name)
                 home = home if len(home) > 1 else cls.rpartition(".")[2]

@@ -12,6 +12,8 @@ from torchrecorder import capture
 from torchrecorder.proof import ProvedViews
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Views
+from torchrecorder.view.plan.visibility import Visibility
+from torchrecorder.view.templates.kinds import Kinds
 
 
 class Stages(nn.Module):
@@ -310,3 +312,15 @@ def test_a_row_of_other_layers_at_other_places_is_drawn_by_itself() -> None:
     up = nn.Sequential(*block(), nn.Tanh(), nn.ConvTranspose1d(8, 8, 4, stride=2, padding=1))
     view = ProvedViews(Views(capture(Stages(down, up).eval(), (torch.ones(2, 8, 16),)), DrawingOptions())).view()
     assert not [word for node in view.nodes for word in node.differs]
+
+
+def test_a_number_of_blocks_does_not_stand_for_one_that_what_is_drawn_has_nowhere() -> None:
+    def said(*expands: bool) -> list[str] | None:
+        long = Stage(0)
+        long.blocks = nn.ModuleList(Inverted(expands=it) for it in expands)
+        graph = capture(Stages(Stage(2), long).eval(), torch.ones(2, 8, 16))
+        drawn, other = (row.id for row in graph.calls if row.module in ("stages.0", "stages.1"))
+        return Kinds(Visibility(graph, DrawingOptions())).in_words([other], drawn)
+
+    assert said(True, True, True, True) == ["with 4 blocks"]
+    assert said(True, True, False, True) is None

@@ -1,0 +1,137 @@
+"""Whether the settings that words write at a node are those of every call that it stands for.
+
+It reads the words, and what ran: the sizes of the weights and the arguments of the ops, not what layers say of
+themselves, from which the words were made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from torchrecorder.graph import Op
+from torchrecorder.proof.facts import Fault
+from torchrecorder.proof.sameness import Sameness
+from torchrecorder.view.model import Node, View
+
+Words = Callable[[View], Callable[[Node], str]]
+"""By View and node the line that says what the node is."""
+
+_PLACES = {
+    "conv": {"stride": "3", "dilation": "5", "groups": "6"},
+    "conv_transpose": {"stride": "3", "groups": "6", "dilation": "7"},
+}
+_FEW = 5
+"""Calls whose settings are written one by one."""
+_LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear)(?: |$))")
+_KERNEL = r"\d+(?:×\d+)*"
+_WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
+_CHANNELS = re.compile(r"\d+(?=(→\d+))")
+"""A number and what it leads to, also in `8→8→16`."""
+
+
+class SettingsProof:
+    """Convolutions and linear layers in words, each held against the ops of the calls that it is written for."""
+
+    def __init__(self, sameness: Sameness, words: Words) -> None:
+        self.sameness, self.facts, self.graph = sameness, sameness.facts, sameness.graph
+        self.words = words
+
+    def faults(self) -> Iterator[Fault]:
+        odd_calls, letters = self.sameness.odd, ("", *self.sameness.lettered)
+        # a letter may stand in a call that is odd among those of another
+        odd = [work for calls in odd_calls.values() for work in self._works(calls)]
+        for coverage, known, letter in zip(self.sameness.coverages, self.sameness.again, letters, strict=True):
+            words, again = self.words(coverage.view), {call: [*others] for call, others in known.items()}
+            base = len(self.graph.calls[coverage.root].module)
+            for call in odd_calls.get(letter, ()):
+                for other, first in self.facts.match(call, coverage.root).calls.items():
+                    # a number may stand for another layer in a container of other length
+                    if not any(part.isdigit() for part in self.graph.calls[first].module[base:].split(".")):
+                        again.setdefault(coverage.drawn_call(first), []).append(other)
+            for node in (node for node in coverage.view.nodes if node.kind == "call" and not node.is_unsaid):
+                said, layers = _LAYER.split(f" · {words(node)}")[1:], list[list[dict[str, str]]]()
+                for part in node.parts or (node,):
+                    calls = sorted({call for own in part.calls for call in (own, *again.get(own, ()))})
+                    works = [*self._works(calls)]
+                    layers += [works] if works and len(works) == len(calls) else []
+                is_closed = any("params" in text or re.search(r"\w or [A-Z]", text) for text in said)
+                for text, works in zip(said, layers, strict=False) if len(said) == len(layers) != is_closed else ():
+                    yield from (Fault("settings", f"“{text}”: {it}", node.calls) for it in _untrue(text, works, odd))
+
+    def _works(self, calls: Iterable[int]) -> Iterator[dict[str, str]]:
+        """What each convolution and linear op in calls did."""
+        for op in map(self.graph.ops.__getitem__, self.facts.ops_of(calls)):
+            shapes = [self.graph.values[value].shape for value in op.inputs[:2]]
+            # a recording may have no sizes, and a packed weight is not an input
+            is_known = len(shapes) == 2 and len(shapes[0]) >= len(shapes[1]) - 1 > 0
+            if is_known and re.fullmatch(r"linear|conv(_transpose)?\dd", op.name):
+                yield self._settings(op, *shapes)
+
+    def _settings(self, op: Op, data: Sequence[int | str], weight: Sequence[int | str]) -> dict[str, str]:
+        if op.name == "linear":
+            return {"channels": f"{weight[1]}→{weight[0]}"}
+        places = _PLACES[op.name[:-2]].items()
+        found = {name: _one(op.attrs.get(at, op.attrs.get(name, "1"))) for name, at in places}
+        n_in, n_out, window = data[-int(op.name[-2]) - 1], weight[0], weight[2:]
+        if "transpose" in op.name:
+            n_in, n_out = weight[0], int(weight[1]) * int(found["groups"])
+        found |= {"dilation": "1"} if {*window} == {1} else {}  # there is nothing to spread
+        found |= {"groups": "depthwise"} if int(found["groups"]) == n_in != 1 else {}
+        return found | {"kernel": "×".join(map(str, window)), "channels": f"{n_in}→{n_out}"}
+
+
+def _one(text: str) -> str:
+    parts = [part for part in re.split(r"[\[\](),\s]+", text) if part]
+    return parts[0] if len({*parts}) == 1 else "×".join(parts)
+
+
+def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str, str]]) -> Iterator[str]:
+    """`odd` are those in calls that have other layers, at places of their own: they may be said."""
+    if any(work.keys() != works[0].keys() for work in works):
+        return
+    for name in works[0]:
+        every, said = [work[name] for work in works], _said(words, name)
+        true = [*dict.fromkeys(every)]
+        known = {*true, *(work.get(name, "") for work in odd), "…"}
+        is_so = {*said} <= known and ({*true} <= {*said} or "…" in said)
+        is_listed = "…" not in said and len(said) > 1 and len(every) <= _FEW and name != "channels"
+        is_way = name == "channels" and re.search(r"→\d+→", words) is not None
+        if (is_listed or is_way) and not odd:  # one after another
+            is_so = said == every
+        if "…" in said and not odd and not _are_even(true):
+            yield f"{name} {' '.join(said)} is not a range: it is {', '.join(true)}"
+        elif not is_so and not (name == "channels" and not said and (len(true) > 1 or odd)):
+            yield f"{name} {', '.join(said) or 'unsaid'}, and it is {', '.join(every[:_FEW] if is_listed else true)}"
+
+
+def _are_even(values: Sequence[str]) -> bool:
+    """Whether all between the first and the last follows from these: each number grows by one step or factor."""
+    columns = zip(*([int(number) for number in re.findall(r"\d+", value)] for value in values), strict=False)
+    for column in columns:
+        pairs = [*pairwise(column)]
+        is_scaled = all(b * c == a * d for (a, b), (c, d) in pairwise(pairs))
+        if len({b - a for a, b in pairs}) > 1 and not is_scaled:
+            return False
+    return True
+
+
+def _said(words: str, name: str) -> list[str]:
+    words = re.split(r" ×\d+\b| · (?:[A-Z]|\d+ in parallel|called)", words)[0]
+    if name == "channels":
+        found = [match[0] + match[1] for match in _CHANNELS.finditer(words)]
+        return [found[0], "…", found[-1]] if " … " in words and len(found) > 1 else found
+    if name == "kernel":
+        match = _WINDOW.search(words)
+        return _values(match[1]) if match else []
+    if name == "stride" and (match := re.search(r"(?: | ·)/(\d+(?:×\d+)*)", words)):
+        return [match[1]]
+    if name == "groups" and (match := re.search(r"(\d+) groups|· (depthwise)", words)):
+        return [match[1] or match[2]]
+    match = re.search(rf"{name} ([^·]+?)(?: ×\d+)?(?: ·|$)", words)
+    return _values(match[1]) if match else ["1"]
+
+
+def _values(text: str) -> list[str]:
+    return re.split(r", | or | (?=…)|(?<=…) ", text)
