@@ -139,9 +139,8 @@ class _FormulaWriter:
     def _written(self, value: int, reader: Op) -> tuple[str, int]:
         row = self.graph.values[value]
         op = None if row.producer is None else self.graph.ops[row.producer]
-        is_taken = op is not None and op.name == "getitem" and len(op.inputs) == 1
+        is_taken = op is not None and op.name == "getitem" and len(op.inputs) == 1 and op.id not in self.ops
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_taken)
-        is_move &= not is_taken or row.producer not in self.ops
         if op is not None and op.id in self.ops and not is_move:
             return self.of_op(op)
         first = origin(self.graph, value)

@@ -122,7 +122,8 @@ def _arrives(view: View, head: Node, ways: Sequence[Sequence[int]], said: str) -
     """Whether shapes are of all things that go a way, or also of one that arrives, which views may have changed."""
     given, _, arriving = said.partition(" → ")
     if "," in given:
-        return {*given.split(", ")} == {_shape(view, way[-1]) for way in ways}
+        texts, known = {*given.split(", ")}, [{_shape(view, value) for value in way} for way in ways]
+        return len({way[-1] for way in ways}) >= len(texts) and not any(map(texts.isdisjoint, known))
 
     def is_end(value: int) -> bool:  # but for axes of one, and for a `kᵀ` in a formula
         texts = _shape(view, value).split("×"), (arriving or given).split("×")
@@ -131,7 +132,7 @@ def _arrives(view: View, head: Node, ways: Sequence[Sequence[int]], said: str) -
 
     ends = (*((view.graph.values[way[at]].shape for at in (0, -1)) for way in ways),)
     is_cut = all(len({math.prod(n for n in shape if isinstance(n, int)) for shape in pair}) > 1 for pair in ends)
-    within = head.kind == "function" and head.op is None  # views may be its own
+    within = head.op is None and (head.kind == "function" or bool(head.name))  # views may be its own
     is_told = any(any(map(is_end, way if within else way[:1])) for way in ways)
     return (is_told or is_cut) and all(given in (_shape(view, value) for value in way) for way in ways)
 

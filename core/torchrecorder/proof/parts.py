@@ -47,8 +47,8 @@ class PartsProof:
     def __init__(self, coverage: Coverage) -> None:
         self.coverage, self.facts = coverage, coverage.facts
         self.view, self.graph = coverage.view, coverage.graph
-        nodes, edges = self.view.nodes, self.view.edges
-        self._pairs = {(tail, edge.head) for edge in edges for tail in (edge.tail, *nodes[edge.tail].links)}
+        tails = ((edge.head, (edge.tail, *self.view.nodes[edge.tail].links)) for edge in self.view.edges)
+        self._pairs = {(tail, head) for head, ends in tails for tail in ends}
         self._origin = [*range(len(self.graph.values))]
         self._taken: dict[int, tuple[int, _Path] | None] = {}
         """By value that is not drawn the tensor it is of, and the steps to it; None if it is of several."""
@@ -124,11 +124,12 @@ class PartsProof:
         return False
 
     def _is_needed(self, tensor: int, head: int) -> bool:
-        """Whether a node gets less than all of a tensor, the same in each turn, and the rest is dropped or read by another node."""
+        """Whether a node gets less than all of a tensor, the same in each turn, and the rest is dropped or goes on."""
         if self.graph.values[tensor].kind in ("param", "buffer", "const"):
             return False
         parts = {node: self._part(by_turn) for node, by_turn in self._read[tensor].items()}
-        is_alone = len(parts) <= _MOST and [[*map(len, paths)] for paths in parts[head]] == [[1]]  # in a single step
+        ways = self._read[tensor][head].values()
+        is_alone = len(parts) <= _MOST and all([*map(len, paths)] == [1] for paths in ways)  # in a single step
         return len(parts[head]) == 1 and (is_alone or len({*parts.values()}) > 1)
 
     def _part(self, by_turn: Mapping[_Turn, Mapping[_Path, int]]) -> frozenset[object]:

@@ -88,8 +88,7 @@ class _Parts:
                 self._owner.update(dict.fromkeys(visible.facts.ops_of(part), node.id))
         inside = view.boxes[0].calls[0] if view.boxes else 0
         self._span = range(inside, visible.tree.end[inside])
-        ends = [node for node in view.nodes if node.kind != "output"]
-        self._given = {value: node.id for node in ends for value in node.values}
+        self._given = {value: node.id for node in view.nodes if node.kind != "output" for value in node.values}
         """By value the node that brings it from outside."""
         self._pairs = {(tail, edge.head) for edge in view.edges for tail in (edge.tail, *view.nodes[edge.tail].links)}
         self._taken: dict[int, dict[int, set[_Part]]] = {}
