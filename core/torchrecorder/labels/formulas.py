@@ -156,7 +156,7 @@ class _FormulaWriter:
             return f"{self._held((text, binds), _TIGHT)}ᵀ", _TIGHT
         if kind := self._rounded_to(op):
             return f"{kind}({text})", _TIGHT
-        shapes = (self.graph.values[at].shape for at in (*op.inputs, value))
+        shapes = (self.graph.values[at].shape for at in (op.inputs[0], value))
         n_read, n_taken = (prod(size for size in shape if isinstance(size, int)) for shape in shapes)
         alike = (row.attrs for row in self.graph.ops if (row.source, row.offset) == (op.source, op.offset))
         if is_taken and n_taken < n_read and all(attrs == op.attrs for attrs in alike):  # in each turn and layer

@@ -87,7 +87,8 @@ def test_a_line_of_several_tensors_says_the_sizes_of_all() -> None:
 
         def forward(self, x: Tensor) -> Tensor:
             fine, coarse = self.down(x)
-            return fine.mean() + self.weigh(fine, coarse)
+            out: Tensor = fine.mean() + self.weigh(fine, coarse)
+            return out
 
         def weigh(self, fine: Tensor, coarse: Tensor) -> Tensor:
             return (fine.flatten(1).sin().sum(1) * coarse.flatten(1).cos().sum(1)).exp()
