@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection
+from math import prod
 
 from torchrecorder.graph import Op
 from torchrecorder.labels.names import clean
@@ -138,7 +139,8 @@ class _FormulaWriter:
     def _written(self, value: int, reader: Op) -> tuple[str, int]:
         row = self.graph.values[value]
         op = None if row.producer is None else self.graph.ops[row.producer]
-        is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass")
+        is_taken = op is not None and op.name == "getitem" and len(op.inputs) == 1 and op.id not in self.ops
+        is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_taken)
         if op is not None and op.id in self.ops and not is_move:
             return self.of_op(op)
         first = origin(self.graph, value)
@@ -154,6 +156,11 @@ class _FormulaWriter:
             return f"{self._held((text, binds), _TIGHT)}ᵀ", _TIGHT
         if kind := self._rounded_to(op):
             return f"{kind}({text})", _TIGHT
+        shapes = (self.graph.values[at].shape for at in (op.inputs[0], value))
+        n_read, n_taken = (prod(size for size in shape if isinstance(size, int)) for shape in shapes)
+        alike = (row.attrs for row in self.graph.ops if (row.source, row.offset) == (op.source, op.offset))
+        if is_taken and n_taken < n_read and all(attrs == op.attrs for attrs in alike):  # in each turn and layer
+            return f"{self._held((text, binds), _TIGHT)}[{op.attrs.get('1', '').strip('()')}]", _TIGHT
         is_piece = op.name in PIECES and len(op.outputs) > 1
         return (f"{self._held((text, binds), _TIGHT)}[{row.index}]", _TIGHT) if is_piece else (text, binds)
 

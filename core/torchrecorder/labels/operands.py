@@ -33,6 +33,7 @@ _FILLING = names("eye ones ones_like rand rand_like randn randn_like zeros zeros
 _SIDED = names("sub div matmul bmm mm")
 """Signs that mind which side is which."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+_ENTRY = re.compile(r"\[\d+\]$")
 _MOST = 2
 """Tensors that are named at a node."""
 _Step = tuple[int, Op | None]
@@ -51,9 +52,12 @@ class Operands:
         if len(op.inputs) < 2 or op.name in SHAPED_LIKE or plain(op.name) in _OTHERS:
             return {}
         edges = self._edges.get(node.id, [])
-        away = [i for i in self._away(node, op, edges) if i not in {*self._carried(op, edges)}]
-        away = away[: max(len(op.inputs) - len({edge.tail for edge in edges}), 0)]
+        carried = {*self._carried(op, edges)}  # a line of its own, and perhaps another one into the first turn
+        away = [i for i in self._away(node, op, edges) if i not in carried]
+        away = away[: max(len(op.inputs) - max(len({edge.tail for edge in edges if not edge.back}), len(carried)), 0)]
         words = {i: clean(self.names.of(op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
+        if any(box.around and box.repetition == "loop" for box in boxes_around(self.view.boxes, node.box)):
+            words = {i: _ENTRY.sub("", word) for i, word in words.items()}  # that of the first turn
         if plain(op.name) in SYMBOLS:
             known = {i: word or self._computed(op.inputs[i], node) for i, word in words.items()}
             words = {i: word for i, word in known.items() if word}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -18,6 +18,8 @@ from torchrecorder.view.tree import call_tree
 
 _MOVING = SHAPING | PIECES | {"getitem", "select", "narrow"}
 
+_FEW = 2
+"""Shapes at most that a line of several tensors says."""
 _LONG_NAMES = 40
 """Characters of arguments from which on a line does not say which part each is."""
 
@@ -41,13 +43,15 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         if names := carried.names(edge):
             texts[edge.tail, edge.head] = ", ".join(names)
             continue
-        value = carried.value(edge)
-        shape = "" if value is None or value in carried.lost else _shape(view, value, show)
-        values = view.nodes[edge.tail].values
+        shapes, arriving, is_reshaped = carried.shapes(edge, show)
+        shape, (head, values) = ", ".join(shapes), (view.nodes[edge.head], view.nodes[edge.tail].values)
         known = [_shape(view, values[0], show)] if len(values) == 1 else got.get(edge.tail, [])
         is_known = edge.back or shape.isdigit() or _without_examples(shape) in map(_without_examples, known)
-        if is_known or not shape or view.nodes[edge.head].kind == "output" or _gives_several(view, edge.tail):
+        is_news = is_reshaped and head.kind == "call" and not edge.back
+        if (is_known and not is_news) or not shape or head.kind == "output":
             continue
+        if arriving:  # an input says its own
+            shape = arriving if len(values) == 1 else f"{shape} → {arriving}"
         news = {("tail", edge.tail, shape), ("head", edge.head, shape)}
         node = view.nodes[edge.tail]
         step: str | int = edge.tail  # what the node does: the name of its op, or the class of its layer
@@ -71,12 +75,52 @@ class _Carried:
         self._made: dict[int, set[int]] = {}
         self.lost = lost(view.graph)
 
-    def value(self, edge: Edge) -> int | None:
-        """The value whose shape is said: what the tail gives, or what the head gets, if that is it in fewer axes."""
+    def shapes(self, edge: Edge, show: Collection[str]) -> tuple[list[str], str, bool]:
+        """The shapes of what the tail gives; that of what arrives, if views make another one; whether they mix axes.
+
+        What is the same in fewer axes stands for both. Of more things than a few no shapes are known.
+        """
         given, read = self.ends(edge)
-        if given is None or len(self._graph.values[read].shape) >= len(self._graph.values[given].shape):
-            return given
-        return read if self._n_elements(given) == self._n_elements(read) else given
+        values = () if given is None else (given, *self._besides(edge, given))
+        several = [*dict.fromkeys(_shape(self._view, value, show) for value in values)]
+        is_doubtful = len(several) > _FEW or (
+            len(several) > 1 and not all(text.strip("0123456789") for text in several)
+        )
+        if given is None or is_doubtful or self._is_written(given) or not self.lost.isdisjoint((*values, read)):
+            return [], "", False
+        if len(several) > 1:
+            return several, "", False
+        head, made = self._view.nodes[edge.head], self._graph.values[read].producer
+        is_function = head.kind == "function" and head.op is None
+        while read != given and is_function and made in self._made_by(head):  # as the function gets it
+            read = self._graph.ops[made].inputs[0]
+            made = self._graph.values[read].producer
+        arriving = _shape(self._view, read, show)
+        sizes = [_without_examples(text) for text in (*several, arriving)]
+        if self._n_elements(given) != self._n_elements(read):
+            return several, "", False
+        if len(self._graph.values[read].shape) < len(self._graph.values[given].shape):
+            return [arriving], "", False
+        is_reshaped = len({*map(tuple, (sorted(it.split("×")) for it in sizes))}) > 1
+        is_written = head.kind == "function" and not is_function and not is_reshaped  # a formula has its `kᵀ`
+        return several, "" if is_written or sizes[0] == sizes[1] else arriving, is_reshaped
+
+    def _is_written(self, value: int) -> bool:
+        """Whether it was written into a part of something, which a recording has by the shape of the part."""
+        made = self._graph.values[value].producer
+        op = None if made is None else self._graph.ops[made]
+        into = self._graph.values[op.inputs[0]].producer if op is not None and value in op.mutates else None
+        return into is not None and self._graph.ops[into].name in PIECES | {"getitem"}
+
+    def _besides(self, edge: Edge, given: int) -> Iterator[int]:
+        """What else the head reads of what the tail gives."""
+        tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
+        if tail.kind in ("call", "op", "function", "gap") and head.kind != "output":
+            made, inside = self._made_by(tail), self._made_by(head)
+            for read in dict.fromkeys(value for op in sorted(inside) for value in self._graph.ops[op].inputs):
+                other, _ = self.ends(replace(edge, value=read))
+                if other not in (None, given) and self._graph.values[other].producer in made - inside:
+                    yield other
 
     def known(self, edge: Edge) -> list[int]:
         """The values that the head gets: one, and perhaps all of it with other axes."""
@@ -151,18 +195,6 @@ class _Carried:
                 ops.update(*(self._ops_of[at] for at in frames if self._graph.frames[at].short == node.name))
             self._made[node.id] = ops.union(*map(self._tree.all_ops_of, calls))
         return self._made[node.id]
-
-
-def _gives_several(view: View, node: int) -> bool:
-    """Whether columns that are drawn as one node give tensors of several shapes."""
-    row = view.nodes[node]
-    last = row.parts[-1] if row.parts else row
-    calls, ops = (view.graph.calls[call] for call in last.calls), (view.graph.ops[op] for op in last.ops)
-    given = [
-        *(value for call in calls for value in call.outputs.values()),
-        *(op.outputs[0] for op in ops if op.outputs),
-    ]
-    return row.repetition == "parallel" and len({view.graph.values[value].shape for value in given}) > 1
 
 
 def _without_examples(shape: str) -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.graph import Graph, Op, symbolic
 from torchrecorder.proof import words as names
+from torchrecorder.proof.coverage import Coverage
+from torchrecorder.proof.facts import GraphFacts
 
 if TYPE_CHECKING:
     from torchrecorder.layout.model import Layout
@@ -20,7 +22,7 @@ _PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
 _REST = re.compile(r"([\d.]+)(?: ([kMBT]))? not run\b")
 _THOUSANDS = "kMBT"
 _SIZE = r"(?:\d+|\d*N(?:/\d+)?)"
-_SHAPE = re.compile(rf"{_SIZE}(?:×{_SIZE})*(?= · |$)")
+_SHAPE = re.compile(rf"{_SIZE}(?:×{_SIZE})*(?:(?:, | → ){_SIZE}(?:×{_SIZE})*)*(?= · |$)")
 
 
 def faults(view: View, letter: str, layout: Layout) -> Iterator[str]:
@@ -94,48 +96,64 @@ def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
 
 
 def _shapes(view: View, letter: str, layout: Layout) -> Iterator[str]:
-    """Sentences on lines that say a shape which no value on their way has."""
+    """Sentences on lines that say a shape which nothing on their way has, or not that of what arrives."""
     edges: dict[tuple[str, str], list[Edge]] = {}
     for edge in view.edges:
         tail = view.nodes[edge.tail]
         for key in {tail.id, *(tail.links if tail.kind == "from" else ())}:
             edges.setdefault((f"{letter}{key}", f"{letter}{edge.head}"), []).append(edge)
+    coverage = Coverage(view, GraphFacts(view.graph))
     for line in layout.lines:
         said = _SHAPE.match(line.word)
         if said is None or said[0].isdigit() or line.ends not in edges:  # the number of an output
             continue
-        carried = {value for edge in edges[line.ends] for value in _carried(view, edge)}
-        metas = (symbolic(view.graph, value) for value in (*carried, *_of_other_turns(view.graph, carried)))
-        if said[0] not in {"×".join(map(str, meta.shape)) for meta in metas if meta is not None}:
-            yield f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of what it carries"
+        ways = [[*_ways(view, edge, coverage)] for edge in edges[line.ends] if not edge.back]
+        carried = {value for of_edge in ways for way in of_edge for value in way}
+        carried |= {edge.value for edge in edges[line.ends]}  # a later turn of what is drawn once
+        known = {_shape(view, value) for value in carried}
+        where = f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of"
+        if not known.issuperset(re.split(", | → ", said[0])):
+            yield f"{where} what it carries"
+        elif not all(_arrives(view, view.nodes[edges[line.ends][0].head], of_edge, said[0]) for of_edge in ways):
+            yield f"{where} what arrives"
 
 
-def _carried(view: View, edge: Edge) -> set[int]:
-    """The value that the head reads, and those that it is made of, up to the one that the tail gives."""
-    tails = [view.nodes[edge.tail], *(view.nodes[link] for link in view.nodes[edge.tail].links)]
-    parts = [part for tail in tails for part in (tail, *tail.parts)]
-    calls, ops = {call for part in parts for call in part.calls}, {op for part in parts for op in part.own_ops}
-    value, way = edge.value, {edge.value}
-    while (producer := view.graph.values[value].producer) is not None:
-        op = view.graph.ops[producer]
-        if producer in ops or not calls.isdisjoint(row.id for row in view.graph.around(op.call)):
-            return way
-        if not op.inputs:
-            break
-        value = op.inputs[0]
-        way.add(value)
-    is_end = any(value in part.values for part in parts)
-    return way if is_end else {edge.value}  # a later turn of what is drawn once
+def _arrives(view: View, head: Node, ways: Sequence[Sequence[int]], said: str) -> bool:
+    """Whether shapes are of all things that go a way, or also of one that arrives, which views may have changed."""
+    given, _, arriving = said.partition(" → ")
+    if "," in given:
+        texts, known = {*given.split(", ")}, [{_shape(view, value) for value in way} for way in ways]
+        return len({way[-1] for way in ways}) >= len(texts) and not any(map(texts.isdisjoint, known))
+
+    def is_end(value: int) -> bool:  # but for axes of one, and for a `kᵀ` in a formula
+        texts = _shape(view, value).split("×"), (arriving or given).split("×")
+        read, end = ([size for size in text if size not in ("1", "N")] for text in texts)
+        return read == end or (head.kind == "function" and head.op is not None and sorted(read) == sorted(end))
+
+    ends = (*((view.graph.values[way[at]].shape for at in (0, -1)) for way in ways),)
+    is_cut = all(len({math.prod(n for n in shape if isinstance(n, int)) for shape in pair}) > 1 for pair in ends)
+    within = head.op is None and (head.kind == "function" or bool(head.name))  # views may be its own
+    is_told = any(any(map(is_end, way if within else way[:1])) for way in ways)
+    return (is_told or is_cut) and all(given in (_shape(view, value) for value in way) for way in ways)
 
 
-def _of_other_turns(graph: Graph, carried: Iterable[int]) -> Iterator[int]:
-    """What the same line of code gives elsewhere, of as many elements on each axis."""
+def _shape(view: View, value: int) -> str:
+    meta = symbolic(view.graph, value)
+    return "×".join(map(str, meta.shape)) if meta is not None else ""
 
-    def place(op: Op) -> tuple[object, ...]:
-        return op.source, op.offset, graph.calls[op.call].module
 
-    makers = ((op, value) for value in carried if (op := graph.values[value].producer) is not None)
-    places = {place(graph.ops[op]): graph.values[value].shape for op, value in makers}
-    for row in graph.ops if places else ():
-        if shape := places.get(place(row)):
-            yield from (value for value in row.outputs if graph.values[value].shape == shape)
+def _ways(view: View, edge: Edge, coverage: Coverage) -> Iterator[list[int]]:
+    """From each value that the head reads those that it is made of, up to the one that the tail gives."""
+    values, nodes = view.graph.values, coverage.nodes
+    tails, heads = ({end, *view.nodes[end].links} for end in (edge.tail, edge.head))
+    given = {value for tail in tails for part in (view.nodes[tail], *view.nodes[tail].parts) for value in part.values}
+    first = (op for op in view.graph.ops if not any(coverage.turns.get(op.id, {}).values()))
+    read = (value for op in first if not heads.isdisjoint(nodes.get(op.id, ())) for value in op.inputs)
+    for value in dict.fromkeys((*read, *view.nodes[edge.head].values)):
+        way = [value]
+        while (made := values[way[-1]].producer) is not None and made not in nodes and way[-1] not in given:
+            if not view.graph.ops[made].inputs:
+                break
+            way.append(view.graph.ops[made].inputs[0])
+        if way[-1] in given or not tails.isdisjoint({*nodes.get(-1 if made is None else made, ())} - heads):
+            yield way

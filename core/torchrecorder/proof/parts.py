@@ -47,6 +47,8 @@ class PartsProof:
     def __init__(self, coverage: Coverage) -> None:
         self.coverage, self.facts = coverage, coverage.facts
         self.view, self.graph = coverage.view, coverage.graph
+        tails = ((edge.head, (edge.tail, *self.view.nodes[edge.tail].links)) for edge in self.view.edges)
+        self._pairs = {(tail, head) for head, ends in tails for tail in ends}
         self._origin = [*range(len(self.graph.values))]
         self._taken: dict[int, tuple[int, _Path] | None] = {}
         """By value that is not drawn the tensor it is of, and the steps to it; None if it is of several."""
@@ -59,9 +61,8 @@ class PartsProof:
             if not nodes:
                 self._pass_by(op)
             for value in self.facts.data_of(op) if nodes else ():
-                if not self.facts.is_side[value]:
-                    turn = tuple(sorted(self.coverage.turns.get(id_, {}).items()))
-                    self._note(value, nodes, turn)
+                turn = tuple(sorted(self.coverage.turns.get(id_, {}).items()))
+                self._note(value, nodes, turn)
         for node in self.view.nodes:
             for value in node.values if node.kind == "output" else ():
                 self._note(value, (node.id,), ())
@@ -123,11 +124,13 @@ class PartsProof:
         return False
 
     def _is_needed(self, tensor: int, head: int) -> bool:
-        """Whether a node gets less than all of a tensor, the same in each turn, and another node something else."""
+        """Whether a node gets less than all of a tensor, the same in each turn, and the rest is dropped or goes on."""
         if self.graph.values[tensor].kind in ("param", "buffer", "const"):
             return False
         parts = {node: self._part(by_turn) for node, by_turn in self._read[tensor].items()}
-        return len(parts[head]) == 1 and len({*parts.values()}) > 1
+        ways = self._read[tensor][head].values()
+        is_alone = len(parts) <= _MOST and all([*map(len, paths)] == [1] for paths in ways)  # in a single step
+        return len(parts[head]) == 1 and (is_alone or len({*parts.values()}) > 1)
 
     def _part(self, by_turn: Mapping[_Turn, Mapping[_Path, int]]) -> frozenset[object]:
         """What is read in some turn; empty for a whole tensor."""
@@ -151,7 +154,8 @@ class PartsProof:
             return
         made = self.graph.values[way[0]].producer
         for node in nodes:
-            if node not in self.coverage.nodes.get(-1 if made is None else made, ()):
+            is_seen = not self.facts.is_side[value] or (self._tail(way[0]), node) in self._pairs  # it may flow unseen
+            if is_seen and node not in self.coverage.nodes.get(-1 if made is None else made, ()):
                 self._read.setdefault(way[0], {}).setdefault(node, {}).setdefault(turn, {})[way[1]] = value
 
     def _tail(self, tensor: int) -> int:

@@ -1,8 +1,8 @@
 """Which part of a tensor an edge carries, where ops that take parts of it are drawn as edges.
 
 A half that goes by and a half that is worked on leave one node on two edges, so each says at its reader which one it
-is: `2nd half`, `3 of 6`, `[:, 1:]`, as the code has it. Where all readers take the same, they say so
-if the others are dropped, but not if an image only gets smaller. Nothing is said of one reader that takes all parts.
+is: `2nd half`, `3 of 6`, `[:, 1:]`, as the code has it. Where all readers take the same, they say so.
+Nothing is said of one reader that takes all parts.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ _NUMBER = re.compile(r"\d+")
 _SHRINKING = re.compile(r"[\[(]?:\d")
 """Beginning of an index whose first number may be another one in each turn, `n`: fewer and fewer of a batch."""
 _ORDINALS = ("1st", "2nd")
-_THINGS = (0, 1)
-"""Axes of tokens and channels."""
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _LOOSE = ("param", "buffer", "const")
@@ -90,16 +88,20 @@ class _Parts:
                 self._owner.update(dict.fromkeys(visible.facts.ops_of(part), node.id))
         inside = view.boxes[0].calls[0] if view.boxes else 0
         self._span = range(inside, visible.tree.end[inside])
-        self._given = {value for node in view.nodes if node.kind != "output" for value in node.values}
+        self._given = {value: node.id for node in view.nodes if node.kind != "output" for value in node.values}
+        """By value the node that brings it from outside."""
+        self._pairs = {(tail, edge.head) for edge in view.edges for tail in (edge.tail, *view.nodes[edge.tail].links)}
         self._taken: dict[int, dict[int, set[_Part]]] = {}
         """By value and node that reads it, what that takes."""
         self._others: dict[_Read, dict[str, None]] = {}
         """The words of what it takes in other turns, where these are others."""
 
     def edges(self, alike: _Alike) -> tuple[Edge, ...]:
+        aside = self._visible.facts.aside
         for node, value, op in self._reads():
             origin, part = self._traced(value)
-            if self._graph.values[origin].kind in _LOOSE or self._tail(origin) == node.id:
+            is_unseen = value in aside and (self._given.get(origin, self._tail(origin)), node.id) not in self._pairs
+            if self._graph.values[origin].kind in _LOOSE or self._tail(origin) == node.id or is_unseen:
                 continue
             self._taken.setdefault(origin, {}).setdefault(node.id, set()).add(part)
             if op is None or not part:
@@ -117,11 +119,10 @@ class _Parts:
         return tuple(self._with_part(edge, words, into.get(edge.head, ())) for edge in self._view.edges)
 
     def _reads(self) -> Iterator[tuple[Node, int, Op | None]]:
-        aside = self._visible.facts.aside
         for id_, node in self._owner.items():
             op = self._graph.ops[id_]
             if op.name not in SHAPED_LIKE:
-                yield from ((self._view.nodes[node], value, op) for value in op.inputs if value not in aside)
+                yield from ((self._view.nodes[node], value, op) for value in op.inputs)
         for output in (node for node in self._view.nodes if node.kind == "output"):
             yield from ((output, value, None) for value in output.values)
 
@@ -132,7 +133,7 @@ class _Parts:
             turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
             # what other turns differ in, a loop goes through
             is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
-            is_told = is_same and len(by_node) <= _MOST and _is_told(next(iter(by_node.values())))
+            is_told = is_same and len(by_node) <= _MOST and [*map(len, next(iter(by_node.values())))] == [1]
             if len({*texts.values()}) > 1 or is_told:
                 for node, own in turns.items():
                     yield (origin, node), counting(own, self._view.boxes, nodes[node].box) or _span(own)
@@ -336,12 +337,6 @@ def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:
             start = begin
         stop = max(stop, end)
     yield start, stop
-
-
-def _is_told(parts: set[_Part]) -> bool:
-    """Whether a part is said though nothing takes another one: fewer channels or tokens, but not a smaller image."""
-    cuts = [cut for part in parts for cut in part]
-    return len(parts) == len(cuts) == 1 and (bool(cuts[0].pieces) or cuts[0].axis in _THINGS)
 
 
 def _bracket(axis: int, whole: Sequence[int], start: int, stop: int) -> str:

@@ -55,6 +55,26 @@ def test_a_formula_is_written_as_a_reader_would(written: str) -> None:
     assert formula(Names(graph), ops, ops[-1], 160) == written
 
 
+def test_what_is_taken_of_a_tensor_is_written_though_no_node_shows_it() -> None:
+    """As of a place before a camera, of which two coordinates are divided by the third one."""
+
+    def drawn(function: Callable[..., Tensor]) -> str:
+        graph = capture(Computing(function).eval(), (torch.ones(1, 3, 4),))
+        ops = [op.id for op in graph.ops if op.call == 0 and op.name != "getitem"]
+        return formula(Names(graph), ops, ops[-1], 160)
+
+    assert drawn(lambda q, k, v: -q[..., :2] / q[..., 2:3]) == "neg(q[..., :2]) / q[..., 2:3]"
+    assert drawn(lambda q, k, v: q[:, None] + k[:, 0:]) == "q + k"  # all of it
+    assert drawn(lambda q, k, v: q.view_as(k) + k) == "q + k"
+
+    def often(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        for i in range(3):
+            k = k + q[:, i]
+        return k + q[:, 1]
+
+    assert drawn(often).count("q[:, 1]") == 1  # another one in each turn has no index
+
+
 def test_a_formula_that_is_too_long_is_not_written() -> None:
     graph = capture(Computing(lambda q, k, v: q + k).eval(), (torch.ones(1, 3, 4),))
     ops = [op.id for op in graph.ops if op.call == 0]

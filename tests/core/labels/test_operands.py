@@ -329,3 +329,24 @@ def test_a_function_names_what_it_reads_besides() -> None:
     assert faults(view, layout) == ()
     (wrong,) = faults(view, written(layout, r"\bmask\b", "biases"))
     assert "names biases, which" in wrong
+
+
+class Resetting(nn.Module):
+    """A state that is nothing again where an episode has ended, as in IMPALA."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(8, 8)
+
+    def forward(self, x: Tensor, done: Tensor, state: Tensor) -> Tensor:
+        notdone = (~done).float()
+        for seen, on in zip(x.unbind(), notdone.unbind(), strict=True):
+            state = self.cell(seen, on.view(-1, 1) * state)
+        return state
+
+
+def test_a_factor_of_a_state_has_its_name_though_two_lines_bring_the_state() -> None:
+    view = make_view(record(Resetting(), torch.zeros(4, 2, 8), torch.zeros(4, 2, dtype=torch.bool), torch.zeros(2, 8)))
+    (product,) = (node for node in view.nodes if node.op is not None and view.graph.ops[node.op].name == "mul")
+    assert sum(edge.head == product.id for edge in view.edges) == 2
+    assert Labels(view).node(product).name == "× notdone"

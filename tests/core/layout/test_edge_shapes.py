@@ -41,6 +41,63 @@ def shapes(model: nn.Module, *inputs: Tensor) -> list[str]:
     return [*edge_shapes(view).values()]
 
 
+def test_a_line_says_what_arrives_behind_views_that_are_not_drawn() -> None:
+    class Wave(nn.Module):
+        """A signal whose channels become channels and bands, as the wavegram of a tagger of sounds."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.signal, self.image = nn.Conv1d(1, 32, 3, padding=1), nn.Conv2d(4, 8, 3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = self.signal(x)
+            out: Tensor = self.image(y.reshape(y.shape[0], 4, -1, y.shape[-1]).transpose(2, 3))
+            return out
+
+    class Frames(nn.Module):
+        """Frames that are a batch for one layer, and a depth for the next one."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.each, self.together = nn.Conv2d(4, 4, 1), nn.MaxPool3d((3, 2, 2))
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = self.each(x.flatten(0, 1))
+            out: Tensor = self.together(y.view(-1, 3, *y.shape[1:]).transpose(1, 2))
+            return out
+
+    assert shapes(Wave(), torch.ones(2, 1, 20))[0] == "N×32×20 → N×4×20×8"
+    assert shapes(Frames(), torch.ones(2, 3, 4, 8, 8)) == ["3N×4×8×8", "3N×4×8×8 → N×4×3×8×8"]
+
+
+def test_a_line_of_several_tensors_says_the_sizes_of_all() -> None:
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Conv2d(2, 4, 1), nn.Conv2d(4, 8, 3, stride=2)
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            y = self.first(x)
+            return y, self.second(y)
+
+    class Both(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.down = Two()
+
+        def forward(self, x: Tensor) -> Tensor:
+            fine, coarse = self.down(x)
+            out: Tensor = fine.mean() + self.weigh(fine, coarse)
+            return out
+
+        def weigh(self, fine: Tensor, coarse: Tensor) -> Tensor:
+            return (fine.flatten(1).sin().sum(1) * coarse.flatten(1).cos().sum(1)).exp()
+
+    with torch.no_grad():
+        view = make_view(capture(Both(), (torch.ones(2, 2, 9, 9),)), DrawingOptions(collapse=("down",)))
+    assert "N×4×9×9, N×8×4×4" in edge_shapes(view).values()
+
+
 @pytest.mark.parametrize(
     ("middle", "width", "said"),
     [
@@ -124,3 +181,21 @@ def test_the_inside_of_a_layer_begins_with_the_part_that_it_gets() -> None:
         views = views_of(capture(Halves(), (torch.zeros(2, 3, 8),)), DrawingOptions(depth=3))
     inside = views.inside(next(call.id for call in views.view().graph.calls if call.module == "first"))
     assert "N×3×8" not in edge_shapes(inside).values()
+
+
+def test_no_shape_is_said_of_what_was_written_into_a_part_of_something() -> None:
+    """A batch into which images were copied had the shape of the last image."""
+
+    class Batch(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(3, 4, 1)
+
+        def forward(self, a: Tensor, b: Tensor) -> Tensor:
+            images = a.new_full((2, 3, 8, 8), 0.0)
+            for i, image in enumerate((a.sin(), b.cos())):
+                images[i, :, : image.shape[1]].copy_(image)
+            out: Tensor = self.conv(images)
+            return out
+
+    assert "3×6×8" not in str(shapes(Batch(), torch.ones(3, 4, 8), torch.ones(3, 6, 8)))

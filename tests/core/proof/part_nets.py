@@ -201,17 +201,42 @@ class Adas(nn.Module):
 
 
 class AllOfIt(nn.Module):
-    """Parts that need no word: all of them for one reader, new axes, a smaller image, all turns of a loop."""
+    """Parts that need no word: all of them for one reader, new axes, all turns of a loop."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.up, self.conv, self.down = nn.Linear(4, 8), nn.Conv2d(1, 1, 3, padding=2), nn.Linear(4, 4)
+        self.up, self.conv, self.down = nn.Linear(4, 8), nn.Conv2d(1, 1, 3, padding=1), nn.Linear(4, 4)
 
     def forward(self, x: Tensor) -> Tensor:
         a, b = self.up(x).chunk(2, -1)
-        y = self.conv(torch.maximum(a, b)[:, None])[..., :-2, :-2]
-        found: Tensor = self.down(y[:, 0:].flatten(1, 2))
+        y = self.conv(torch.maximum(a, b)[:, None])
+        found: Tensor = self.down(y[:, 0:].flatten(1, 2)[..., 0:])
         return found
+
+
+class Trimmed(nn.Module):
+    """What padding added is cut off behind a convolution, and half of the features of a text are put aside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.text, self.down = nn.Conv2d(1, 1, 3, padding=2), nn.Linear(4, 8), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.conv(x[:, None])[..., :-2, :-2].sum(1)
+        found: Tensor = self.down(torch.cat((self.text(x)[:, :, :4], y), dim=-1))
+        return found
+
+
+class Shifted(nn.Module):
+    """A text whose each token is guessed from those before it: numbers are read in two parts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.logits = nn.Embedding(5, 8), nn.Linear(8, 5)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        guessed = self.logits(self.embed(ids[:, :-1]))
+        return nn.functional.cross_entropy(guessed.transpose(1, 2), ids[:, 1:])
 
 
 PARTS = [
@@ -226,6 +251,8 @@ PARTS = [
     Entry("halves", Halves, given(numbers(2, 4))),
     Entry("carried", Carried, given(numbers(2, 6, 4))),
     Entry("adas", Adas, given(numbers(2, 3, 4), numbers(2, 4))),
+    Entry("trimmed", Trimmed, given(numbers(2, 3, 4))),
+    Entry("shifted", Shifted, given(lambda: torch.zeros(2, 6, dtype=torch.int64))),
     Entry("all_of_it", AllOfIt, given(numbers(2, 3, 4))),
 ]
 """Each net with what it is called with."""

@@ -274,7 +274,7 @@ def test_sizes_on_a_line_are_those_of_what_it_carries(word: str, is_true: bool, 
     assert [fault.partition("” ")[0] for fault in faults(view, said)] == ([] if is_true else [f"“{word}"])
 
 
-def test_sizes_on_a_line_may_be_those_before_or_behind_a_change_of_axes() -> None:
+def test_sizes_on_a_line_are_also_those_behind_a_change_of_axes() -> None:
     net = Net("Heads")
     x = net.layer("enter", "Linear", net.input("x", 1, 6), shape=(1, 8), params=8)
     heads = net.op("view", x, shape=(1, 2, 4))
@@ -285,7 +285,8 @@ def test_sizes_on_a_line_may_be_those_before_or_behind_a_change_of_axes() -> Non
         for i, it in enumerate(layout.lines)
         if it.ends == tuple(f"{e}" for e in (view.edges[1].tail, view.edges[1].head))
     ]
-    for word, n in (("1×8", 0), ("1×2×4", 0), ("1×6", 1)):
+    said = {"1×8 → 1×2×4": 0, "1×2×4": 0, "1×8": 1, "1×6": 1, "1×8 → 1×4×2": 1, "1×2×4 → 1×8": 1, "1×8, 1×2×4": 1}
+    for word, n in said.items():
         lines = [it._replace(word=word) if i == at else it for i, it in enumerate(layout.lines)]
         assert len(faults(view, replace(layout, lines=lines))) == n, word
 

@@ -43,6 +43,8 @@ SAID = {
         *(f"{layer} > {head}" for layer in ("first.0", "first.1", "second.0", "second.1") for head in ENDS),
         *("cos > first.1: x", "cos > second.1: x", "sin > second.0: x"),  # the other is `c`, as the input says itself
     },
+    "trimmed": {"conv > sum: [..., :-2, :-2]", "text > cat: [:, :, :4]"},
+    "shifted": {"input:ids > embed: [:, :-1]", "input:ids > cross_entropy: [:, 1:]"},
     "all_of_it": set[str](),
 }
 
