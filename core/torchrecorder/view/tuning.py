@@ -38,6 +38,8 @@ LINE = 4
 """Layers and ops in a row that the node of the layer around them says, at most. Transitions of a DenseNet at 3."""
 LARGE_PATCH = 5
 """Ops without parameters up to which a connected patch of them is drawn op by op."""
+LARGE_FUNCTION = 16
+"""Ops of a function that weighs, gates or gathers up to which its lines are drawn where there is room. ArcFace."""
 SMALL_PATCH = 2
 """The same where a layer of the model's own has to stay closed for them."""
 LEAST_CHANGING = 3
