@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 from math import prod
 
-from torchrecorder.graph import Op
+from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
 from torchrecorder.labels.operands import Names, origin
 from torchrecorder.view import Node
@@ -23,10 +23,12 @@ _TURNED = names("T mT t adjoint H")
 _EXCHANGES = names("transpose swapaxes swapdims")
 _OF_LAST_AXIS = names("softmax log_softmax")
 """Ops whose axis is not written where it is the last."""
-_UNSAID = names("keepdim dtype device layout inplace training requires_grad memory_format _stacklevel")
+_UNSAID = names("eps keepdim dtype device layout inplace training requires_grad memory_format _stacklevel")
 _SWITCHES = names("True False None")
+_LESS = names("dim mode p reduction")
+"""Settings that a formula leaves out if it is too long with them."""
 _INTEGER = re.compile(r"-?\d+")
-_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
 _NAMES = {"scaled_dot_product_attention": "attention"}
 _NAMELESS = "(·)"
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
@@ -37,9 +39,10 @@ _ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
 
 
 def in_short(known: Names, node: Node, limit: int, base: int = 0) -> str:
-    """Formula of ops that are drawn as one; without words for it, `10 operations: softmax ×2, bmm ×2, max`."""
+    """Formula of ops that are drawn as one; without it, of a patch, `10 operations: softmax ×2, bmm ×2, max`."""
     graph, ops = known.graph, node.ops
-    written = formula(known, ops, node.op or 0, limit, base)
+    last = _end(graph, ops) if node.op is None else node.op
+    written = "" if last is None else formula(known, ops, last, limit, base)
     reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
@@ -48,9 +51,9 @@ def in_short(known: Names, node: Node, limit: int, base: int = 0) -> str:
     for said, here in index:
         written = written.replace(f"[{here.strip('()')}]", f"[{said.strip('()')}]")
     own = {graph.ops[op].name for op in ops}
-    if (is_turn and not index) or any(span.name in own for span in node.spans):
-        written = ""  # another one in each turn
-    if written and "…" not in written:
+    if (is_turn and not index) or any(span.name in own for span in node.spans) or "…" in written:
+        written = ""  # another one in each turn, or not all of it
+    if written or node.op is None:
         return written
     counted = Counter(plain(graph.ops[op].name) for op in sorted(ops))
     telling = [f"{name} ×{n}" if n > 1 else name for name, n in counted.items() if name not in _ARITHMETIC]
@@ -70,14 +73,27 @@ def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int
 
     `(·)` is what has no name, and a `…` what is more than one such thing, or has the name of another.
     """
-    if len(ops) > limit:  # each takes a character at least, and the writer follows them from one to the next
-        return ""
-    text, _ = _FormulaWriter(known, ops, limit, base).of_op(known.graph.ops[last])
-    return text if len(text) <= limit else ""
+    op, text = known.graph.ops[last], ""
+    # each op takes a character at least, and the writer follows them from one to the next
+    for bare in (False, True) if len(ops) <= limit else ():
+        text, _ = _FormulaWriter(known, ops, limit, base, bare=bare).of_value(op.outputs[0], op)
+        if "…" not in text:
+            return text
+    return "" if text == "…" else text
+
+
+def _end(graph: Graph, ops: Collection[int]) -> int | None:
+    """The op that gives the one tensor which others read; None if they read more, or nothing is computed."""
+    read = {value for op in graph.ops if op.id not in ops for value in op.inputs}.union(*graph.outputs.values())
+    rows = [graph.ops[op] for op in ops]
+    ends = [(op, value) for op in rows for value in op.outputs if value in read]
+    is_moved = all(op.name in SHAPING | PIECES or op.kind == "pass" for op in rows)
+    return ends[0][0].id if len(ends) == 1 and ends[0][0].outputs[0] == ends[0][1] and not is_moved else None
 
 
 class _FormulaWriter:
-    def __init__(self, known: Names, ops: Collection[int], limit: int, base: int) -> None:
+    def __init__(self, known: Names, ops: Collection[int], limit: int, base: int, *, bare: bool = False) -> None:
+        self.unsaid = _UNSAID | _LESS if bare else _UNSAID
         self.names, self.graph, self.ops, self.limit, self.base = known, known.graph, frozenset(ops), limit, base
         self._known: dict[int, tuple[str, int]] = {}
         """By value its text, and how strongly that holds together."""
@@ -109,8 +125,8 @@ class _FormulaWriter:
 
     def _arguments(self, op: Op) -> tuple[list[tuple[str, int]], dict[str, str]]:
         """The arguments in their order, numbers in their places among the tensors, and those that are named."""
-        name, tensors = plain(op.name), [self._of_value(value, op) for value in op.inputs]
-        said = {key: value for key, value in op.attrs.items() if key not in _UNSAID and value not in _SWITCHES}
+        name, tensors = plain(op.name), [self.of_value(value, op) for value in op.inputs]
+        said = {key: value for key, value in op.attrs.items() if key not in self.unsaid and value not in _SWITCHES}
         if name in JOINS or name in WEIGHTED:
             return tensors, {}
         if name in _OF_LAST_AXIS:
@@ -129,7 +145,7 @@ class _FormulaWriter:
         text, own = side
         return text if own >= binds else f"({text})"
 
-    def _of_value(self, value: int, reader: Op) -> tuple[str, int]:
+    def of_value(self, value: int, reader: Op) -> tuple[str, int]:
         if value not in self._known:
             self._known[value] = "…", _TIGHT  # for what is too long, and in place of a circle
             text, binds = self._written(value, reader)
@@ -150,8 +166,8 @@ class _FormulaWriter:
         if name or op is None or not is_move:
             name = name or self.names.of(value, reader, self.base) or _NAMELESS
             is_free = self._values.setdefault(name, first) == first
-            return name if is_free else "…", _TIGHT
-        text, binds = self._of_value(op.inputs[0], reader)
+            return name if is_free else "…", _TIGHT if " " not in name else 0  # `mask ≠ 0`
+        text, binds = self.of_value(op.inputs[0], reader)
         if self._is_turned(op):
             return f"{self._held((text, binds), _TIGHT)}ᵀ", _TIGHT
         if kind := self._rounded_to(op):

@@ -40,6 +40,7 @@ from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
 
 MAX_DIFFERING = 90  # cap on a second line that says in what layers differ, since no other place does
+MAX_FORMULA = 72  # on a second line, too, since nothing else says what is computed
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
@@ -104,19 +105,18 @@ class Labels:
         if node.kind in ("op", "function") and node.parts:
             differ = [fact for part in (node, *node.parts) for fact in settings(part.spans)]
             differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
-            return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
+            text = self._formula(node) if node.kind == "function" and node.op is None else ""
+            line = " · ".join(filter(None, (text, *dict.fromkeys(differ))))
+            return Label(clean(self._parts_of_op(node), MAX_NAME), clean(line, MAX_FORMULA if text else MAX_LINE))
         if node.kind == "function":
             if node.op is None:
-                facts = filter(None, (self._operands.read(node), *settings(node.spans)))
-                return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(facts), MAX_LINE))
-            text, own = (
-                in_short(self._operands.names, node, MAX_LINE, self._operands.base(node)),
-                {self.graph.ops[op].name for op in node.ops},
-            )
+                facts = filter(None, (self._formula(node) or self._operands.read(node), *settings(node.spans)))
+                return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(facts), MAX_FORMULA))
+            text, own = self._formula(node), {self.graph.ops[op].name for op in node.ops}
             spans = [span for span in node.spans if span.name not in {INDEX, *own}]
             is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
             name = node.name if is_sign else spoken(node.name)
-            return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_LINE))
+            return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_FORMULA))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self._operands.names, op, node.spans, self._operands.said(whole or node, op))
@@ -162,7 +162,7 @@ class Labels:
         layer = self.kinds.layers.get(call.id)
         name, kind = _shortened(name), self.kind(node)
         cls = kind_name(module) if layer is None else layer.name or kind_name(module)
-        before, behind = self._lights(node)
+        computed, (before, behind) = self._computed(node), self._lights(node)
         lights = [*(() if layer is None else layer.made), *self._tied(node), *behind]
         if (module.native and kind != "block") or layer is not None:
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
@@ -175,10 +175,10 @@ class Labels:
             parts, long = [*_repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
         else:
             long = node.inset or among(values_of(node.spans, "class")) or self._contents(call.id) or cls
-            facts = (*settings(node.spans), self._params(module, node))
+            facts = (computed, *settings(node.spans), self._params(module, node))
             words = filter(None, (*before, long, *lights))
             parts = [*_repeated(" · ".join(words), node), *facts]
-        is_long = bool(node.spans or node.parts or node.differs) or "settings" in self.show or " · " in long
+        is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
         limit = MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
@@ -192,6 +192,22 @@ class Labels:
         if kind in _LIGHT and len(line) < MAX_NAME and _letters(line).startswith(_letters(name)):
             return Label(line)  # `maxpool · MaxPool2d 3×3 /2`
         return Label(clean(name, MAX_NAME), clean(line, limit))
+
+    def _formula(self, node: Node) -> str:
+        return in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node))
+
+    def _computed(self, node: Node) -> str:
+        """The formula of a closed layer of the user's that calls none, if all of its class compute the same."""
+        first, tree = node.calls[0], self._tree
+        is_said = node.inset or tree.is_leaf(first) or first in self.kinds.layers or self.kind(node) == "norm"
+        if is_said or first in self.kinds.calling:
+            return ""
+        alike = (tree.all_ops_of(row.id) for row in self.graph.calls if tree.cls(row.id) == tree.cls(first))
+        rows = ([self.graph.ops[op] for op in ops] for ops in alike)
+        acts = [[(op.name, op.attrs) for op in ops if op.name not in SHAPING] for ops in rows]
+        whole = replace(node, kind="function", ops=tuple(tree.all_ops_of(first)))
+        text = "" if acts != acts[:1] * len(acts) else in_short(self._operands.names, whole, MAX_FORMULA, first)
+        return "" if _letters(tree.cls(first)).endswith(_letters(text.partition("(")[0])) else text  # `exp(x)` of Exp
 
     def _contents(self, call: int) -> str:
         """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`, or their number."""

@@ -136,22 +136,23 @@ def _wrong(
     known |= {word for op in ops for text in op.attrs.values() for word in _PARTS.split(text)}
     known |= {*_names_of_layers(graph, layers, inner)}
     known |= {name for part in parts for value in part.values for name in _path(graph.values[value].name)}
+    acting = [*ops, *(inner if is_layer else ())]
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
     done |= {graph.frames[at].short for op in ops for at in _frames(graph, op)}
-    made = {value for op in own for value in op.outputs}  # what it makes itself is not to be seen
-    far = [*own, *behind]
+    made = {value for op in acting for value in op.outputs}  # what it makes itself is not to be seen
+    far = [*acting, *behind]
     read = ((value, op) for op in far for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
     values = known | {name for value, op in read for name in names(graph, given, value, op)}
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
-    keys = {key for op in (*ops, *behind) for key in op.attrs}
-    computed = {op.name.strip("_") for op in behind}
+    keys = {key for op in (*acting, *behind) for key in op.attrs}
+    computed = {op.name.strip("_") for op in (*acting, *behind)}
     text = _NO_WORDS.sub(" ", _LACKING.sub("", words) if drawn else words)
     for match in _TOKEN.finditer(text):
         name, before = match[1], text[: match.start()].rstrip()
         is_head = not before or before.endswith(("·", ":", "/")) or ("operations: " in text and before.endswith(","))
         is_head |= is_layer or (match[3] or "(") not in "(="
-        allowed = {"(": done | values | computed, "=": heads if is_layer else keys}.get(match[3]) or (
+        allowed = {"(": done | values | computed, "=": heads | keys if is_layer else keys}.get(match[3]) or (
             heads if is_head else values
         )
         is_known = _is_in(match, allowed) or bool(_TYPE.fullmatch(name)) or (is_layer and name.lower() in allowed)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from functools import cached_property
 
 from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view import tuning
 from torchrecorder.view.model import Node
-from torchrecorder.view.node_kinds import NodeKinds
-from torchrecorder.view.op_families import JOINS, RANDOM, SHAPED_LIKE, SHAPING
+from torchrecorder.view.node_kinds import NodeKinds, plain
+from torchrecorder.view.op_families import IDEAS, JOINS, RANDOM, SHAPED_LIKE, SHAPING
 from torchrecorder.view.tree import CallTree
 
 _NO_FEATURES = ("int", "uint", "bool")
@@ -68,6 +69,13 @@ class Facts:
     def opaque(self) -> set[int]:
         """The frames in which no layer with parameters is called."""
         return self._frames_without(self.tree.n_params)
+
+    @cached_property
+    def telling(self) -> set[int]:
+        """The frames of some ops that weigh, gate or gather; of fewer a node says the formula."""
+        sizes, rows = range(tuning.LARGE_PATCH + 1, tuning.LARGE_FUNCTION + 1), self.graph.ops
+        few = {frame: ops for frame, ops in self.ran_in.items() if len(ops) in sizes}
+        return {frame for frame, ops in few.items() if any(plain(rows[op].name) in IDEAS for op in ops)}
 
     @cached_property
     def light(self) -> set[int]:

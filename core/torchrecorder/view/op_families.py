@@ -49,7 +49,7 @@ ACTIVATIONS = names(
 )
 """Activation functions."""
 
-IDEAS = ACTIVATIONS | names("matmul bmm einsum baddbmm index_add scatter_add scatter_reduce")
+IDEAS = ACTIVATIONS | names("matmul mm bmm einsum baddbmm index_add scatter_add scatter_reduce setitem where")
 """Ops that a formula is there for: what they weigh, gate or gather is the idea of a layer."""
 
 SUMS = frozenset(("add", "add_", "sub", "sub_"))

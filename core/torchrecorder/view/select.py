@@ -151,11 +151,12 @@ class Views:
             self._has_opened = is_left
         if fewer:
             return chosen.view()
-        nodes = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
-        n_more = sum(len(node.ops) - 1 for node in nodes if node.kind == "function" and node.op is not None)
-        if not usual.hides_own and n_more and view_size(view) + n_more <= tuning.AUTO_NODES:
-            roomy = self._choice(call, "roomy", beside=beside).view()
-            view = roomy if view_size(roomy) <= tuning.AUTO_NODES else view
+        shown = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
+        has_more = bool(self.visible.facts.telling) or any(node.kind == "function" for node in shown)
+        if not usual.hides_own and has_more and view_size(view) < tuning.AUTO_NODES:
+            roomy = self._choice(call, "roomy", beside=beside)
+            drawn = roomy.view()
+            view = drawn if view_size(drawn) <= tuning.AUTO_NODES and roomy.score >= chosen.score else view
         return view
 
     def _choice(self, call: int, folding: Folding, *, beside: bool) -> Choice:

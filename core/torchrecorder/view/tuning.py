@@ -38,6 +38,8 @@ LINE = 4
 """Layers and ops in a row that the node of the layer around them says, at most. Transitions of a DenseNet at 3."""
 LARGE_PATCH = 5
 """Ops without parameters up to which a connected patch of them is drawn op by op."""
+LARGE_FUNCTION = 16
+"""Ops of a function that weighs, gates or gathers up to which its lines are drawn where there is room. ArcFace."""
 SMALL_PATCH = 2
 """The same where a layer of the model's own has to stay closed for them."""
 LEAST_CHANGING = 3
@@ -72,6 +74,8 @@ to `AUTO_NODES`."""
 BEYOND = 24
 """Nodes that it may have beyond `AUTO_NODES`, times the score, for what the model may be known for: a quantizer and
 attention that pools missed them by four."""
+SMALL_INSIDE = 12
+"""Nodes in such a layer up to which it is opened in a picture of `AUTO_NODES` whatever its score. MedNeXt."""
 OWN = 2.0
 """Factor on the score of a layer whose class is defined where the model's is: it is what the model is named for, and
 blocks of a library, encoders and heads are known."""

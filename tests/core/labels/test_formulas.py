@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from torchrecorder.labels.formulas import formula, in_short
+from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.operands import Names
 from torchrecorder.recording.run import capture
-from torchrecorder.view import Node, Span
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import Node, Span, make_view
 
 
 class Computing(nn.Module):
@@ -233,3 +235,44 @@ def test_a_tensor_without_a_name_has_none_in_a_formula() -> None:
     assert formula(Names(graph), [product], product, 60) == "(·) × v"
     assert made is not None
     assert "…" in formula(Names(graph), [product, made], product, 60)
+
+
+def merged(branch: Tensor, trunk: Tensor, bias: Tensor) -> Tensor:
+    return torch.einsum("bi,ni->bn", branch, trunk) + bias
+
+
+def halves(x: Tensor) -> tuple[Tensor, Tensor]:
+    return x.exp() + 1, x.tanh() * 2
+
+
+class Snake(nn.Module):
+    def __init__(self, power: int) -> None:
+        super().__init__()
+        self.alpha, self.power = nn.Parameter(torch.ones(4)), power
+
+    def forward(self, x: Tensor) -> Any:
+        return (x + torch.sin(self.alpha * x).pow(self.power) / self.alpha).view(-1, 4)
+
+
+class Closed(nn.Module):
+    """Functions and layers that are closed in a picture of depth 1, and compute what a line has room to say."""
+
+    def __init__(self, power: int) -> None:
+        super().__init__()
+        self.first, self.branch, self.trunk = (nn.Linear(4, 4) for _ in range(3))
+        self.bias = nn.Parameter(torch.zeros(3))
+        self.act, self.later = Snake(2), Snake(power)
+
+    def forward(self, x: Tensor) -> Any:
+        x, y = halves(self.act(self.first(self.later(x))))
+        return merged(self.branch(x), self.trunk(y), self.bias)
+
+
+@pytest.mark.parametrize("power", [2, 3])
+def test_what_is_closed_says_its_formula(power: int) -> None:
+    view = make_view(capture(Closed(power).eval(), (torch.ones(3, 4),)), DrawingOptions(depth=1))
+    said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
+    assert said["merged() bias"] == "einsum('bi,ni->bn', branch, trunk) + bias"
+    assert said["halves()"] == ""  # it gives two tensors
+    of_all = "x + sin(alpha × x)² / alpha · " if power == 2 else ""  # no layer of the class computes anything else
+    assert said["act"] == f"Snake · {of_all}4 params"

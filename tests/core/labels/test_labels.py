@@ -108,7 +108,7 @@ def test_a_module_called_again_shares_its_parameters() -> None:
         with net.call("cell", "Cell", params=20):
             x = net.op("tanh", net.op("matmul", x, x))
     graph = net.graph(x)
-    assert labels(graph, depth=1)["cell"] == "Cell · called 3 times · shared · loop · 20 params"
+    assert labels(graph, depth=1)["cell"] == "Cell · called 3 times · shared · loop · tanh(x @ x) · 20 params"
 
 
 def test_parameters_can_be_left_out() -> None:

@@ -309,7 +309,9 @@ def test_a_comparison_has_the_name_of_its_variable() -> None:
 def softened(x: Tensor, mask: Tensor) -> Tensor:
     rows = torch.zeros(2, 6, 8)
     rows[:, torch.arange(6)] = x * mask
-    return rows.cumsum(1) * mask
+    for _ in range(16):  # too long for a formula, and for lines of their own
+        rows = rows.cumsum(1)
+    return rows * mask
 
 
 class Softening(nn.Module):

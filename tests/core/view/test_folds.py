@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
 from tests.core.graph.building import Net
 from tests.core.proof.test_proof import proved, recorded
+from tests.core.recording.nets import record
 from tests.core.view.seeing import boxes, edges, shown
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
@@ -96,6 +100,39 @@ def test_a_patch_is_called_by_the_variable_that_gets_it() -> None:
     said = words(proved(recorded("fields")))
     assert f"pairs | {pairs}" in said or f"add | one + {pairs}" in said
     assert words(proved(recorded("neighbours"))).count("mixed | 8 operations: clamp, exp, sum") == 1
+
+
+class Margin(nn.Module):
+    """Arithmetic that weighs, over several lines, and in a function of several."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.kernel = nn.Parameter(torch.randn(8, 8))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        cosine = torch.mm(self.first(x), self.kernel)
+        sine = torch.sqrt(1 - cosine.clamp(-1, 1).pow(2))
+        turned = cosine * 0.9 - sine * 0.4
+        kept = torch.where(cosine > 0, turned, cosine - 0.2)
+        return self.last(shifted(kept * 64))
+
+
+def shifted(x: torch.Tensor) -> torch.Tensor:
+    out = torch.zeros_like(x)
+    out[:, 1:] = x[:, :-1].exp().log1p().sin()
+    out[:, :1] = x[:, -1:].cos()
+    return out * 0.5
+
+
+def test_lines_of_the_code_are_drawn_of_what_weighs_if_there_is_room() -> None:
+    view = proved(record(Margin(), torch.ones(2, 8)))
+    said = words(view)
+    assert "sine | sqrt(1 − clamp(cosine, −1, 1)²)" in said
+    assert "turned | cosine × 0.9 − sine × 0.4" in said
+    assert not any("operations" in text or "shifted()" in text for text in said)
+    assert "write [:, :1]" in said
+    assert faults(view) == ()
 
 
 # --- columns

@@ -561,6 +561,8 @@ class Passing(nn.Module):
 
     def propagate(self, x: Tensor, edges: Tensor) -> Any:
         near = x[edges[0]].sin() * 2
+        for _ in range(12):  # more ops than are drawn line by line
+            near = near.tan()
         return self.summed(near + near.cos(), edges[1])
 
     def forward(self, x: Tensor, edges: Tensor) -> Any:

@@ -35,7 +35,8 @@ def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset(),
     if options.depth == "all" or not visible.contract or info.recorder == "classic" or info.failure is not None:
         return draft
     draft = _without_asides(draft, facts)
-    merge_functions(draft, visible, asked, facts.light if folding == "tight" else facts.opaque)
+    closed = {"tight": facts.light, "usual": facts.opaque, "roomy": facts.opaque - facts.telling}[folding]
+    merge_functions(draft, visible, asked, closed)
     draft.settle()
     if "weights" not in options.show:
         _name_in_readers(draft)

@@ -16,7 +16,8 @@ from torchrecorder.view.node_kinds import op_kind, plain
 from torchrecorder.view.op_families import IDEAS, JOINS
 
 Folding = Literal["roomy", "usual", "tight"]
-"""Which patches of arithmetic are one node: none that weighs, gates or gathers; large ones; small ones as well."""
+"""Which patches of arithmetic are one node: large ones, but line by line those that weigh, gate or gather; large ones;
+small ones as well."""
 _LAYERS = ("conv", "linear", "pool", "attention")
 """Kinds of ops that stand for layers."""
 
@@ -32,20 +33,17 @@ def merge_patches(draft: Draft, facts: Facts, how: Folding, *, shows_weights: bo
         return
     steps = (node.box for node in draft.nodes.values() if node.kind in ("call", "op", "function"))
     size = Counter([*steps, *(box.parent for box in draft.boxes.values())])
-    patches = (group for patch in _Patches(draft, facts).all() for group in _cut(draft, patch, how))
-    for group in [*patches]:
+    for group in [*_groups(draft, facts, how)]:
         nodes = [draft.nodes[id_] for id_ in sorted(group)]
         if len(nodes) == size[nodes[0].box]:  # a reader who opens a box of arithmetic wants to see it
             continue
         ops = tuple(sorted(op for node in nodes for part in (node.parts or (node,)) for op in facts.ops_of(part)))
-        if how == "roomy" and any(plain(draft.graph.ops[op].name) in IDEAS for op in ops):
-            continue
         end = next(node for node in nodes if group.isdisjoint(draft.heads[node.id]))
-        op = draft.graph.ops[facts.ops_of((end.parts or (end,))[-1])[-1]]
+        op = draft.graph.ops[max(op for part in (end.parts or (end,)) for op in facts.ops_of(part))]
         # the function without layers that it ran in, the variable that gets it, unless that is a letter, or its own
         function = "" if op.frame is None else draft.graph.frames[op.frame].short
         variable = draft.graph.variable(op) if len(draft.graph.variable(op)) > 1 else ""
-        names = (function, variable) if op.frame in facts.opaque else (variable, function)
+        names = (function, variable) if op.frame in facts.opaque and how != "roomy" else (variable, function)
         name = next(filter(None, names), plain(op.name))
         whole = replace(nodes[0], kind="function", op=op.id, ops=ops, parts=(), name=name)
         draft.merge([node.id for node in nodes], replace(whole, decides=any(node.decides for node in nodes)))
@@ -55,9 +53,19 @@ def merge_patches(draft: Draft, facts: Facts, how: Folding, *, shows_weights: bo
                 draft.drop(tail)
 
 
-def _cut(draft: Draft, patch: set[int], how: Folding) -> Iterator[set[int]]:
+def _groups(draft: Draft, facts: Facts, how: Folding) -> Iterator[set[int]]:
+    """The patches that are one node, or the lines of the code in them."""
+    lines = [*_Patches(draft, facts, by_line=True).all()] if how == "roomy" else []
+    for patch in _Patches(draft, facts).all():
+        drawn = (part for id_ in patch for part in (draft.nodes[id_].parts or (draft.nodes[id_],)))
+        ran = {plain(draft.graph.ops[op].name) for part in drawn for op in facts.ops_of(part)}
+        tells = how == "roomy" and not ran.isdisjoint(IDEAS)
+        for part in (line for line in lines if line <= patch) if tells else (patch,):
+            yield from _cut(draft, part, tuning.SMALL_PATCH if tells or how == "tight" else tuning.LARGE_PATCH)
+
+
+def _cut(draft: Draft, patch: set[int], least: int) -> Iterator[set[int]]:
     """The patch if it can be one node, or its parts that can."""
-    least = tuning.SMALL_PATCH if how == "tight" else tuning.LARGE_PATCH
     if len(patch) <= least:
         return
     read = {node for node in patch if not patch.issuperset(draft.heads[node])}
@@ -69,12 +77,12 @@ def _cut(draft: Draft, patch: set[int], how: Folding) -> Iterator[set[int]]:
             below = (leads_to[head] for head in draft.heads[node] if head in patch)
             leads_to[node] = frozenset((node,) if node in read else ()).union(*below)
         for ends in {*leads_to.values()}:
-            yield from _cut(draft, {node for node in patch if leads_to[node] == ends}, how)
+            yield from _cut(draft, {node for node in patch if leads_to[node] == ends}, least)
 
 
 class _Patches:
-    def __init__(self, draft: Draft, facts: Facts) -> None:
-        self.draft, self.graph = draft, draft.graph
+    def __init__(self, draft: Draft, facts: Facts, *, by_line: bool = False) -> None:
+        self.draft, self.graph, self._by_line = draft, draft.graph, by_line
         calls = (call for node in draft.nodes.values() for part in (node, *node.parts) for call in part.calls)
         self._layers = sorted(facts.tree.first_op[call] for call in calls)
         """The first ops of the layers that are drawn."""
@@ -93,6 +101,8 @@ class _Patches:
         group, other = self._patch[node.id], self._patch.get(tail.id)
         x, y = self.graph.ops[node.op or 0], self.graph.ops[tail.op or 0]
         if other is None or other is group or node.box != tail.box or (x.call, x.frame) != (y.call, y.frame):
+            return
+        if self._by_line and (x.source is None or x.source != y.source):
             return
         if bisect(self._layers, x.id) != bisect(self._layers, y.id):  # a layer ran between them
             return

@@ -53,6 +53,8 @@ class Choice:
         while (best := max(self._scored(), key=lambda scored: scored[0], default=None)) is not None:
             score, kind, interior, is_known_for = best
             wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_known_for else 1)
+            if is_known_for and interiors.flops[interior.call] and len(interior.nodes) <= tuning.SMALL_INSIDE:
+                wanted = max(wanted, tuning.AUTO_NODES)
             most = min(tuning.AUTO_NODES + score * tuning.BEYOND * is_known_for, tuning.WHOLE)
             self.opened[kind], self._scores[kind], self._most[kind] = interior, score, most
             if self._count() > min(most, wanted):

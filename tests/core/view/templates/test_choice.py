@@ -509,6 +509,24 @@ def test_a_product_of_the_models_own_code_is_opened_without_parameters(cls: str,
     assert ("core" in boxes(view)) == is_open
 
 
+@pytest.mark.parametrize(("cls", "is_open"), [("pkg.layers.Mixer", True), ("other.layers.Mixer", False)])
+def test_a_small_layer_of_the_package_with_products_is_opened_whatever_its_share(cls: str, is_open: bool) -> None:
+    net = Net(params=30000)
+    x = net.input("x", 1, 8)
+    for i in range(16):
+        x = net.layer(f"part{'abcdefghijklmnop'[i]}", f"Part{i}", x, params=1000 + i)
+    net.ops[-1] = replace(net.ops[-1], flops=6400)
+    with net.call("core", "Mixer", params=9):
+        mixed = [net.layer(f"core.mix{i}", "Conv2d", x, params=3) for i in range(3)]
+        net.ops[-1] = replace(net.ops[-1], flops=64)
+        out = net.op("cat", x, *mixed)
+    net.modules["core"] = replace(net.modules["core"], cls=cls)
+    graph = net.graph(net.layer("head", "Linear", out, params=8))
+    whole = replace(graph.modules[""], cls="pkg.models.net.Net")
+    view = make_view(replace(graph, modules={**graph.modules, "": whole}))
+    assert ("core" in boxes(view)) == is_open
+
+
 def rows_of_three(cls: str) -> View:
     """Blocks of three layers in a row, of which the middle one is another, at two places."""
     net = Net(params=3000)
