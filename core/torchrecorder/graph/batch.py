@@ -15,9 +15,9 @@ NUMBER = re.compile(r"\d*N")
 def batch_size(graph: Graph) -> int | None:
     """The size of the batch that the forward ran with; None if it is not known which axes are the batch."""
     for value in graph.inputs.values():
-        meta = graph.values[value].meta
-        for axis in graph.batch.get(value, ()) if meta is not None else ():
-            if axis < len(meta.shape) and isinstance(size := meta.shape[axis], int):
+        sizes = graph.values[value].shape
+        for axis in graph.batch.get(value, ()):
+            if axis < len(sizes) and isinstance(size := sizes[axis], int):
                 return size
     return None
 

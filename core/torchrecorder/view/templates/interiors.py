@@ -51,19 +51,24 @@ class Interiors:
         self._folding: Folding = folding
         self.kinds = kinds or Kinds(visible)
         self._made: dict[object, Interior] = {}
+        self._making: set[object] = set()
         self._states: list[State] = visible.states(0)
         for call in sorted(range(len(self._states)), key=lambda call: -self.tree.level[call]):  # those in a call first
             self._states[call] = self._state(call)
 
     def of(self, call: int) -> Interior:
         """The interior of a call, or of another of the same structure."""
+        if (key := self._key(call)) not in self._made:
+            self._making.add(key)
+            self._made[key] = self._interior(call)
+            self._making.discard(key)
+        return self._made[key]
+
+    def _key(self, call: int) -> object:
         inside = range(call, self.tree.end[call])
         asked = (self.visible.opened, self.visible.collapsed, self.visible.strict)
         is_asked = any(other in inside for calls in asked for other in calls)
-        key = call if is_asked else (self.kinds.structure[call], self.kinds.of[call])
-        if key not in self._made:
-            self._made[key] = self._interior(call)
-        return self._made[key]
+        return call if is_asked else (self.kinds.structure[call], self.kinds.of[call])
 
     def exactly(self, call: int) -> Interior:
         interior = self.of(call)
@@ -97,8 +102,8 @@ class Interiors:
         kinds = {(self.kinds.structure[call], tree.end[call] - call, tree.is_solid(call)) for call in node.calls}
         is_closed = self.is_block(node) and self.visible.marks is None and len(kinds) == 1 and tree.is_solid(first)
         model = self.kinds.models[self.kinds.of[first]]
-        # blocks in a model may be of its kind: then each would ask for the other, and it is not a line anyway
-        if not is_closed or any(map(self.visible.is_block, range(model + 1, tree.end[model]))):
+        # a model may hold a call of its kind, also one by way of another kind: neither is a line
+        if not is_closed or self._key(model) in self._making:
             return node
         if not (self.of(model).is_line and self.of(first).is_line):
             return node

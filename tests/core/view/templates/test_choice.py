@@ -12,6 +12,7 @@ from tests.core.graph.building import Net, chain, mlp, nested, transformer
 from tests.core.view.seeing import boxes, edges, reaches, shown
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
+from torchrecorder.proof import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import AUTO_NODES, View, make_view
 
@@ -544,3 +545,20 @@ def rows_of_three(cls: str) -> View:
 def test_a_row_of_three_different_layers_tells_something() -> None:
     assert [inset.letter for inset in rows_of_three("pkg.Attention").insets] == ["A"]
     assert rows_of_three("other.Attention").insets == ()
+
+
+@pytest.mark.parametrize("levels", [2, 6, 12])
+def test_blocks_of_one_kind_in_each_other_come_to_an_end(levels: int) -> None:
+    net = Net(params=1000)
+
+    def block(path: str, left: int, x: int) -> int:
+        with net.call(path, "Block", params=100):
+            out = net.layer(f"{path}.fc", "Linear", x, params=72)
+            out = block(f"{path}.inner", left - 1, out) if left > 1 else out
+        net.give(x, out)
+        return out
+
+    x = block("block", levels, net.input("x", 1, 8))
+    view = make_view(net.graph(net.layer("head", "Linear", x, params=72)))
+    assert faults(view) == ()
+    assert len(view.nodes) > 2
