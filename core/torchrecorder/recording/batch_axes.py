@@ -116,11 +116,11 @@ class BatchAxes:
 
     def answered(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], answer: Any) -> Any:
         """The answer that the model's code is given to a question about a tensor."""
-        tensor, is_shape = args[0], type(answer) is torch.Size
+        tensor = args[0]
         if (
             not self._trials
             or running_transform() is not None
-            or not (is_shape or name in _COUNTS or type(answer) is int)
+            or not (type(answer) in (int, torch.Size) or name in _COUNTS)
             or not isinstance(tensor, Tensor)
             or (value := self._values.own(tensor)) is None
         ):
@@ -131,8 +131,8 @@ class BatchAxes:
             for trial in known:
                 trial.has_leaked = True
         elif not known or _is_pickled():
-            return answer
-        elif is_shape:
+            pass
+        elif isinstance(answer, torch.Size):
             return torch.Size([self._size(n, axis, known) for axis, n in enumerate(answer)])
         elif name == "size" and isinstance(answer, int):
             return self._size(answer, kwargs.get("dim", args[-1]) % tensor.ndim, known)
