@@ -109,8 +109,9 @@ class _Carried:
         """Whether it was written into a part of something, which a recording has by the shape of the part."""
         made = self._graph.values[value].producer
         op = None if made is None else self._graph.ops[made]
-        into = self._graph.values[op.inputs[0]].producer if op is not None and value in op.mutates else None
-        return into is not None and self._graph.ops[into].name in PIECES | {"getitem"}
+        read = op.inputs[:1] if op is not None and value in op.mutates else ()
+        into = (self._graph.values[value].producer for value in read)
+        return any(it is not None and self._graph.ops[it].name in PIECES | {"getitem"} for it in into)
 
     def _besides(self, edge: Edge, given: int) -> Iterator[int]:
         """What else the head reads of what the tail gives."""
