@@ -416,9 +416,10 @@ class Labels:
         shown = dict.fromkeys(value for value in node.values if "shapes" in self.show and value not in self._lost)
         shapes = [*dict.fromkeys(tensor(symbolic(self.graph, value), self.show) for value in shown)]
         shape = ", ".join(shapes) if len(shapes) <= _NAMED else ""
-        several = (count := len(node.values)) > 1
-        facts = (f"{count} tensors", shape) if several else (shape, *node.differs)
-        return Label(clean(name or default + "s" * several, MAX_NAME), clean(" · ".join(filter(None, facts)), MAX_LINE))
+        facts = [shape, *node.differs]
+        if len(node.values) > 1:
+            default, facts = f"{default}s", [f"{len(node.values)} tensors", shape]
+        return Label(clean(name or default, MAX_NAME), clean(" · ".join(filter(None, facts)), MAX_LINE))
 
     def _run_name(self, calls: tuple[int, ...], box: int | None, parts: Collection[str] = ()) -> str:
         paths = [self.graph.calls[call].module for call in calls]

@@ -83,7 +83,7 @@ def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Spa
 
 
 def _of_calls(texts: Sequence[str], *, sizes: bool = False) -> str:
-    """What calls say, in order: `2, 4, 8, 8` of a few, `8→8→16→16` where each reads what the last one gives.
+    """The settings of calls in order: `2, 4, 8, 8` of a few, `8→8→16→16` where each reads what the last one gives.
 
     Of others each text once.
     """

@@ -19,7 +19,7 @@ from torchrecorder.view.tree import call_tree
 _MOVING = SHAPING | PIECES | {"getitem", "select", "narrow"}
 
 _FEW = 2
-"""Shapes at most that a line of several tensors says."""
+"""Shapes at most that a line of several tensors says: a third has no room beside it."""
 _LONG_NAMES = 40
 """Characters of arguments from which on a line does not say which part each is."""
 
@@ -114,7 +114,7 @@ class _Carried:
         return any(it is not None and self._graph.ops[it].name in PIECES | {"getitem"} for it in into)
 
     def _besides(self, edge: Edge, given: int) -> Iterator[int]:
-        """What else the head reads of what the tail gives."""
+        """The other values of the tail that the head reads."""
         tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
         if tail.kind in ("call", "op", "function", "gap") and head.kind != "output":
             made, inside = self._made_by(tail), self._made_by(head)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchrecorder.graph import Graph, Op, symbolic
@@ -25,7 +25,7 @@ _SIZE = r"(?:\d+|\d*N(?:/\d+)?)"
 _SHAPE = re.compile(rf"{_SIZE}(?:×{_SIZE})*(?:(?:, | → ){_SIZE}(?:×{_SIZE})*)*(?= · |$)")
 
 
-def faults(view: View, letter: str, layout: Layout) -> Iterator[str]:
+def faults(view: View, letter: str, layout: Layout, facts: GraphFacts) -> Iterator[str]:
     """Sentences on words in a picture, or in an inset with a letter, that are not true of its Graph."""
     said = _words_of(layout)
     for box in view.boxes:
@@ -33,7 +33,7 @@ def faults(view: View, letter: str, layout: Layout) -> Iterator[str]:
     for node in view.nodes:
         if node.kind == "call":
             yield from _numbers(view.graph, node, said.get(f"{letter}{node.id}", ""))
-    yield from _shapes(view, letter, layout)
+    yield from _shapes(view, letter, layout, facts)
     yield from names.faults(view, letter, _words_of(layout, " · "))
 
 
@@ -95,19 +95,24 @@ def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
     return [sum(sizes.values()) for sizes in read.values()] if len(names) == len({*names}) else []
 
 
-def _shapes(view: View, letter: str, layout: Layout) -> Iterator[str]:
+def _shapes(view: View, letter: str, layout: Layout, facts: GraphFacts) -> Iterator[str]:
     """Sentences on lines that say a shape which nothing on their way has, or not that of what arrives."""
     edges: dict[tuple[str, str], list[Edge]] = {}
     for edge in view.edges:
         tail = view.nodes[edge.tail]
         for key in {tail.id, *(tail.links if tail.kind == "from" else ())}:
             edges.setdefault((f"{letter}{key}", f"{letter}{edge.head}"), []).append(edge)
-    coverage = Coverage(view, GraphFacts(view.graph))
+    coverage = Coverage(view, facts)
+    reads: dict[int, list[int]] = {}
+    """By node the values that its ops read, of what is drawn once in the first turn."""
+    for op in view.graph.ops:
+        for node in coverage.nodes.get(op.id, ()) if not any(coverage.turns.get(op.id, {}).values()) else ():
+            reads.setdefault(node, []).extend(op.inputs)
     for line in layout.lines:
         said = _SHAPE.match(line.word)
         if said is None or said[0].isdigit() or line.ends not in edges:  # the number of an output
             continue
-        ways = [[*_ways(view, edge, coverage)] for edge in edges[line.ends] if not edge.back]
+        ways = [[*_ways(view, edge, coverage, reads)] for edge in edges[line.ends] if not edge.back]
         carried = {value for of_edge in ways for way in of_edge for value in way}
         carried |= {edge.value for edge in edges[line.ends]}  # a later turn of what is drawn once
         known = {_shape(view, value) for value in carried}
@@ -142,13 +147,12 @@ def _shape(view: View, value: int) -> str:
     return "×".join(map(str, meta.shape)) if meta is not None else ""
 
 
-def _ways(view: View, edge: Edge, coverage: Coverage) -> Iterator[list[int]]:
+def _ways(view: View, edge: Edge, coverage: Coverage, reads: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
     """From each value that the head reads those that it is made of, up to the one that the tail gives."""
     values, nodes = view.graph.values, coverage.nodes
     tails, heads = ({end, *view.nodes[end].links} for end in (edge.tail, edge.head))
     given = {value for tail in tails for part in (view.nodes[tail], *view.nodes[tail].parts) for value in part.values}
-    first = (op for op in view.graph.ops if not any(coverage.turns.get(op.id, {}).values()))
-    read = (value for op in first if not heads.isdisjoint(nodes.get(op.id, ())) for value in op.inputs)
+    read = (value for head in heads for value in reads.get(head, ()))
     for value in dict.fromkeys((*read, *view.nodes[edge.head].values)):
         way = [value]
         while (made := values[way[-1]].producer) is not None and made not in nodes and way[-1] not in given:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchrecorder.proof import claims
+from torchrecorder.proof.facts import GraphFacts
 
 if TYPE_CHECKING:
     from torchrecorder.layout.model import Figure, Layout, Line
@@ -36,14 +37,14 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
         if figure.key:
             figures[figure.key] = figure
     edges: dict[_Edge, dict[bool, str]] = {}
-    known: set[str] = set()
+    known, facts = set[str](), GraphFacts(view.graph)
     for shown, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
         sentences += _misplaced(shown, letter, figures)
         known |= {f"{letter}{node.id}" for node in shown.nodes} | {f"{letter}b{box.id}" for box in shown.boxes}
         for ends, edge in _edges(shown, letter, figures, {line.ends for line in layout.lines}):
             ways = edges.setdefault(ends, {})
             ways[edge.back] = ways.get(edge.back) or edge.part
-        sentences += claims.faults(shown, letter, layout)
+        sentences += claims.faults(shown, letter, layout, facts)
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
     return (*sentences, *_Lines(layout, figures, edges).faults())
 
@@ -119,7 +120,7 @@ class _Lines:
         self.tags = [figure for figure in layout.nodes if not figure.key]
         self.names = [(_letter(node.key), node.words[0].text) for node in layout.nodes if node.key and node.words]
         self.named: dict[tuple[str, str], str] = {}
-        """What each word on a tag stands for, in the picture or in an inset."""
+        """By inset and word on a tag the key of the node that it stands for."""
         starts = [self._at(line.curve[0], line.ends[0]) for line in self.lines]
         self.leading = {
             i for i, line in enumerate(self.lines) if starts[i] and self._at_tag(line, line.tip, line.ends[1], "to ")

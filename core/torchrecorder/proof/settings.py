@@ -23,7 +23,7 @@ _PLACES = {
     "conv_transpose": {"stride": "3", "groups": "6", "dilation": "7"},
 }
 _FEW = 5
-"""Calls whose settings are written one by one."""
+"""Calls whose settings are written one by one, as the labels have it, which a proof does not ask."""
 _LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear)(?: |$))")
 _KERNEL = r"\d+(?:×\d+)*"
 _WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
@@ -61,7 +61,7 @@ class SettingsProof:
                     yield from (Fault("settings", f"“{text}”: {it}", node.calls) for it in _untrue(text, works, odd))
 
     def _works(self, calls: Iterable[int]) -> Iterator[dict[str, str]]:
-        """What each convolution and linear op in calls did."""
+        """The settings of each convolution and linear op in calls."""
         for op in map(self.graph.ops.__getitem__, self.facts.ops_of(calls)):
             shapes = [self.graph.values[value].shape for value in op.inputs[:2]]
             # a recording may have no sizes, and a packed weight is not an input

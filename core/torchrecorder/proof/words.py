@@ -100,8 +100,8 @@ def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator
         name, key = said.get(f"{letter}{node.id}", "").partition(" · ")[0].removeprefix("output "), f"{letter}{node.id}"
         paths = {path for path, values in ends.items() if not {*values}.isdisjoint(node.values)}
         named = [paths, *({graph.part(module, path) for path in paths} for module in alike)]
-        whole = {""} if paths == ends.keys() else set[str]()
-        paths = paths | {path.partition(".")[0] for path in paths} | whole
+        whole = [""] if paths == ends.keys() else []
+        paths = {*paths, *(path.partition(".")[0] for path in paths), *whole}
         known = {"output", "outputs", *paths, *(graph.part(module, path) for module in alike for path in paths)}
         is_cut = name.endswith("…") and any(it.startswith(name[:-1]) for it in known)
         if node.kind == "output" and name and name not in known and not (is_cut or any(_are(name, it) for it in named)):

@@ -21,7 +21,7 @@ from torchrecorder.running.nested import tensors_in
 
 
 class Origin:
-    """What may be the batch of a recording, whose code is given sizes that depend on it."""
+    """A size that may be the batch of a recording, whose code is given sizes that depend on it."""
 
     def __init__(self, batch: int) -> None:
         self.batch = batch
@@ -307,7 +307,7 @@ def _item(call: Called) -> Sequence[Axes]:
 
 
 def _picked(call: Called, along: Iterable[tuple[int, Tensor]]) -> Sequence[Axes]:
-    """What is left of the first tensor. Nodes of a graph, along which its edges are looked up, are not a batch."""
+    """The axes that are left of the first tensor. Nodes of a graph that edges look up are not a batch."""
     own = call.of(call.args[0])
     if call.is_guess and any(axis in own.batch and not call.of(index).batch for axis, index in along):
         raise NoBatch

@@ -53,14 +53,14 @@ _OURS = str(Path(__file__).parent)
 _TENSOR: str = Tensor.__reduce_ex__.__code__.co_filename
 _FIXED_IDS = {id(None), id(FIXED)}
 _MOST = 4
-"""First axes of inputs that are tried."""
+"""First axes of inputs that are tried: each is followed through all of the forward, which takes time."""
 _TIMES, _OTHERWISE = 1009, 1013
 """How many batches the larger one holds, and how much larger are sizes that may depend on it: primes, so that no size
 is a multiple of them by chance, and more than the numbers at which code cuts a batch."""
 
 
 class BatchAxes:
-    """What may be the batch of one recording. Nothing is known until `begin`."""
+    """The axes that may be the batch of one recording. Nothing is known until `begin`."""
 
     def __init__(self, values: Values) -> None:
         self._values = values
@@ -88,9 +88,10 @@ class BatchAxes:
             places = ((value, axis) for value, shape in shapes.items() for axis in order if shape[axis:][:1] == (size,))
             begun = dict(reversed([*places]))  # the first place of each
             if type(size) is int and size > 0:
-                trial = _Trial(self._values, begun, size, self._trials)
-                trial.is_guess, trial.is_to_confirm = first == 1 or len(sizes) > 1, first == 1
-                self._trials.append(trial)
+                is_guess = first == 1 or len(sizes) > 1
+                self._trials.append(
+                    _Trial(self._values, begun, size, self._trials, is_guess=is_guess, is_to_confirm=first == 1)
+                )
 
     def axes(self, outputs: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """The axes of each value that are the batch; none if an output may have it and it is not known where."""
@@ -184,9 +185,18 @@ class BatchAxes:
 class _Trial(Origin):
     """Axes of inputs that may be the batch, followed until they are refuted."""
 
-    def __init__(self, values: Values, begun: Mapping[int, int], size: int, trials: list[_Trial]) -> None:
+    def __init__(
+        self,
+        values: Values,
+        begun: Mapping[int, int],
+        size: int,
+        trials: list[_Trial],
+        *,
+        is_guess: bool,
+        is_to_confirm: bool,
+    ) -> None:
         super().__init__(size)
-        self.is_guess = self.is_to_confirm = False
+        self.is_guess, self.is_to_confirm = is_guess, is_to_confirm
         """Whether it is believed only if an output has it, and only if a layer that has to know it agrees."""
         self.is_enlarging = False
         self.numbers: list[tuple[dict[str, str], str, str]] = []
