@@ -201,10 +201,10 @@ class _Turns:
         best = 1, 1
         if nodes[at].kind not in ("call", "op", "function"):
             return best
-        for period in range(2, min(tuning.MAX_PERIOD_OF_TURNS, (len(nodes) - at) // 2) + 1):
+        longest = min(tuning.MAX_PERIOD_OF_TURNS, (len(nodes) - at) // 2)
+        to_call = next((n for n, node in enumerate(nodes[at : at + longest], start=1) if node.calls), longest + 1)
+        for period in range(max(2, to_call), longest + 1):
             stop = at + period
-            if not any(node.calls for node in nodes[at:stop]):
-                continue
             while stop < len(nodes) and self._alike(nodes[stop - period], nodes[stop]):
                 stop += 1
             times, n_behind = divmod(stop - at, period)
