@@ -27,6 +27,17 @@ _NEEDED = {
 }
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
+_COMPLETE = """() => new Promise((resolve) => {
+  let before = -1;
+  const look = () => {
+    const loaded = performance.getEntriesByType("resource").length;
+    if (document.readyState == "complete" && loaded == before) return resolve();
+    before = loaded;
+    setTimeout(look, 500);
+  };
+  look();
+})"""
+
 Open = Callable[..., Any]
 
 
@@ -74,9 +85,11 @@ def browser() -> Iterator[Any]:
 
     program = next(filter(None, map(shutil.which, _PROGRAMS)))
     with sync_playwright() as playwright:
-        # Docker gives no sandbox to root, and little of /dev/shm.
+        # Docker gives no sandbox to root, and little of /dev/shm. What themes fetch from other hosts fails at once:
+        # without a network it may as well wait for a minute.
+        only_here = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
         started = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+            executable_path=program, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", only_here]
         )
         yield started
         started.close()
@@ -108,10 +121,18 @@ def open_page(browser: Any, builder: Builder, address: str) -> Iterator[Open]:
     yield open_
     of_themes: set[tuple[str, str]] = set()
     for theme in sorted({theme for theme, _ in errors}):
-        start(theme, "index", of_themes).wait_for_load_state("networkidle")
+        settle(start(theme, "index", of_themes))
     for context in contexts:
         context.close()
     assert errors <= of_themes
+
+
+def settle(page: Any) -> None:
+    """A wait until the page is complete and nothing more has arrived for half a second.
+
+    The browser's own "networkidle" also waits for requests that never end.
+    """
+    page.evaluate(_COMPLETE)
 
 
 def _is_dark(page: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, settle
 from tests.browser.test_inside import seen
 
 pytestmark = pytest.mark.browser
@@ -118,7 +118,7 @@ def test_a_click_keeps_the_details_until_the_next(open_page: Open, theme: str) -
 @pytest.mark.parametrize("theme", ["furo", "material", "readthedocs"])
 def test_details_by_keyboard(open_page: Open, theme: str) -> None:
     page = open_page(theme)
-    page.wait_for_load_state("networkidle")
+    settle(page)
     page.locator(f"{FIGURE} button[title='About this picture']").focus()
     page.keyboard.press("Tab")
     first = page.evaluate("document.activeElement.closest('[data-n], a').textContent")
@@ -142,7 +142,7 @@ def test_details_by_keyboard(open_page: Open, theme: str) -> None:
 @pytest.mark.parametrize("theme", ["furo", "material"])
 def test_a_tap_shows_details_and_the_second_follows_the_link(open_page: Open, theme: str) -> None:
     page = open_page(theme, width=360, has_touch=True, is_mobile=True)
-    page.wait_for_load_state("networkidle")
+    settle(page)
     (whole,) = seen(page, "#fig-closed")
     layer = page.locator("#fig-closed a.door:visible", has_text="layer2")
     layer.tap()
@@ -164,7 +164,7 @@ def test_a_tap_shows_details_and_the_second_follows_the_link(open_page: Open, th
 @pytest.mark.parametrize("theme", ["furo", "material"])
 def test_what_a_telephone_finds_is_above_the_panel(open_page: Open, theme: str) -> None:
     page = open_page(theme, width=360, has_touch=True, is_mobile=True)
-    page.wait_for_load_state("networkidle")
+    settle(page)
     field = page.locator(f"{FIGURE} input")
     field.fill("bottom")
     field.press("Enter")
@@ -185,7 +185,7 @@ def test_what_a_telephone_finds_is_above_the_panel(open_page: Open, theme: str) 
 @pytest.mark.parametrize("theme", ["furo", "material"])
 def test_search_goes_from_one_match_to_the_next(open_page: Open, theme: str) -> None:
     page = open_page(theme)
-    page.wait_for_load_state("networkidle")
+    settle(page)
     field = page.locator("#fig-closed input")
     field.fill("conv1")
     found = int(page.locator("#fig-closed output").text_content().split()[0])

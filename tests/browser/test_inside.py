@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, settle
 from tests.browser.sites import THEMES
 
 pytestmark = pytest.mark.browser
@@ -84,7 +84,7 @@ def test_an_address_that_is_not_encoded_well_disables_nothing(open_page: Open, f
     address = page.url.partition("#")[0]
     page.goto("about:blank")
     page.goto(address + fragment)
-    page.wait_for_load_state("networkidle")
+    settle(page)
     assert page.locator(".torchrecorder-tools").count() == tools
     door(page, "layer2").click()
     page.wait_for_function("location.hash == '#fig-closed:layer2/'")
@@ -93,7 +93,7 @@ def test_an_address_that_is_not_encoded_well_disables_nothing(open_page: Open, f
 @pytest.mark.parametrize("theme", ["furo", "material", "mkdocs"])
 def test_a_closed_layer_by_keyboard(open_page: Open, theme: str) -> None:
     page = open_page(theme)
-    page.wait_for_load_state("networkidle")  # themes take the address into their hands when they start
+    settle(page)  # themes take the address into their hands when they start
     (whole,) = seen(page, "#fig-closed")
     door(page, "layer3").focus()
     page.keyboard.press("Enter")
@@ -111,7 +111,7 @@ def test_a_closed_layer_by_keyboard(open_page: Open, theme: str) -> None:
 @pytest.mark.parametrize("theme", ["furo", "sphinx_rtd_theme", "material"])
 def test_a_layer_opens_where_the_picture_stands(open_page: Open, theme: str) -> None:
     page = open_page(theme)
-    page.wait_for_load_state("networkidle")
+    settle(page)
     page.evaluate("document.querySelector('#fig-closed').dataset.isSame = ''")
     door(page, "layer2").evaluate("(it) => it.scrollIntoView({block: 'center', behavior: 'instant'})")
     page.evaluate("window.scrollBy({top: -300, behavior: 'instant'})")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, settle
 from tests.browser.sites import GALLERY, MANY, SITE_URL, THEMES
 from tests.browser.test_inside import seen
 
@@ -31,7 +31,7 @@ def test_a_page_of_many_figures_does_not_move_while_it_loads(open_page: Open, th
     heights = "[...document.querySelectorAll('figure.torchrecorder')].map((it) => it.offsetHeight)"
     before = page.evaluate(heights)
     page.evaluate("window.scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
-    page.wait_for_load_state("networkidle")
+    settle(page)
     assert page.locator(".torchrecorder-tools").count() >= MANY
     assert page.evaluate(heights) == before
     moved = sum(page.evaluate("shifts"))
@@ -44,7 +44,7 @@ def _moved_by_the_theme(page: Any) -> float:
     address = page.url
     page.goto("about:blank")
     page.goto(address)
-    page.wait_for_load_state("networkidle")
+    settle(page)
     assert page.locator(".torchrecorder-tools :visible").count() == 0
     return float(sum(page.evaluate("shifts")))
 
@@ -113,7 +113,7 @@ def test_a_page_that_material_puts_in_place_of_another_can_be_zoomed(open_page: 
     page.route("**/sitemap.xml", put_port)
     page.reload()
     page.evaluate("window.still = true")
-    page.wait_for_load_state("networkidle")
+    settle(page)
     page.get_by_role("link", name="gallery", exact=True).click()
     page.wait_for_selector("#fig-all .torchrecorder-tools", state="attached")
     assert page.evaluate("window.still")  # nothing was loaded anew
