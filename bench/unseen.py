@@ -35,6 +35,8 @@ from bench import (  # noqa: E402
     held_251_vision,
     held_283_sequences,
     held_283_vision,
+    held_317_sequences,
+    held_317_vision,
     held_sequences,
     held_vision,
 )
@@ -201,6 +203,8 @@ NETS = [
     *held_251_sequences.NETS,
     *held_283_vision.NETS,
     *held_283_sequences.NETS,
+    *held_317_vision.NETS,
+    *held_317_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
