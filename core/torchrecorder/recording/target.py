@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError
 from itertools import islice
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -206,7 +207,7 @@ def import_module(text: str, name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and error.name == name:
+        if isinstance(error, ModuleNotFoundError) and not isinstance(error, PackageNotFoundError) and error.name == name:
             return None
         raise _import_failed(text, name, error) from error
 
@@ -338,6 +339,8 @@ def on_import(error: BaseException) -> str:
             f"the installed {package} was built for another torch than {torch.__version__}:"
             f" install the {package} build that matches it"
         )
+    if isinstance(error, PackageNotFoundError):
+        return f"it asks for the metadata of {error.name}: install it where the recording runs (pip install -e .)"
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"is the distribution that provides {error.name.split('.')[0]!r} installed where the recording runs?"
     return ""

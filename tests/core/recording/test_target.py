@@ -68,6 +68,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "tgt_pkg/raises.py": "import torch\n\nraise RuntimeError('no GPU here')",
         "tgt_pkg/needs.py": "import not_installed_anywhere",
         "tgt_pkg/vision.py": "raise RuntimeError('operator torchvision::nms does not exist')",
+        "tgt_pkg/version.py": "import importlib.metadata\nimportlib.metadata.version(__name__)",
         "tgt_pkg/typo.py": "def f(:\n    pass",
         "tgt_pkg/sub/__init__.py": "",
         "tgt_pkg/sub/deep.py": "from tgt_pkg.nets import Net",
@@ -145,6 +146,7 @@ def test_a_missing_part_is_named_with_the_near_miss(target: str, parent: str, mi
     [
         ("tgt_pkg.raises.Net", "tgt_pkg.raises", "RuntimeError: no GPU here", "tgt_pkg/raises.py:3"),
         ("tgt_pkg.needs.Net", "tgt_pkg.needs", "No module named 'not_installed_anywhere'", "tgt_pkg/needs.py:1"),
+        ("tgt_pkg.version.Net", "tgt_pkg.version", "No package metadata was found", "tgt_pkg/version.py:2"),
         ("tgt_pkg.typo.Net", "tgt_pkg.typo", "SyntaxError", "typo.py:1"),
         ("tgt_pkg.lazy.Net", "tgt_pkg.lazy", "RuntimeError: lazily broken", "tgt_pkg/lazy.py:2"),
     ],
