@@ -408,17 +408,15 @@ class Unit3D(nn.Module):
     """A convolution that pads as TensorFlow does, a norm and an activation."""
 
     def __init__(
-        self, in_channels: int, output_channels: int, kernel_shape: Sequence[int] = (1, 1, 1),
-        stride: Sequence[int] = (1, 1, 1), activation_fn: Callable[[Tensor], Tensor] | None = F.relu,
+        self, in_channels: int, output_channels: int, kernel_shape: tuple[int, int, int] = (1, 1, 1),
+        stride: tuple[int, int, int] = (1, 1, 1), activation_fn: Callable[[Tensor], Tensor] | None = F.relu,
         use_batch_norm: bool = True, use_bias: bool = False, name: str = "unit_3d",
     ) -> None:  # fmt: skip
         super().__init__()
         self._kernel_shape, self._stride, self._use_batch_norm = kernel_shape, stride, use_batch_norm
         self._activation_fn, self.name = activation_fn, name
         # always pad with 0 here, the padding depends on the size of the input
-        self.conv3d = nn.Conv3d(
-            in_channels, output_channels, tuple(kernel_shape), stride=tuple(stride), padding=0, bias=use_bias
-        )
+        self.conv3d = nn.Conv3d(in_channels, output_channels, kernel_shape, stride=stride, padding=0, bias=use_bias)
         if self._use_batch_norm:
             self.bn = nn.BatchNorm3d(output_channels, eps=0.001, momentum=0.01)
 
@@ -450,9 +448,9 @@ class InceptionModule(nn.Module):
         super().__init__()
         self.b0 = Unit3D(in_channels, out_channels[0], name=name + "/Branch_0/Conv3d_0a_1x1")
         self.b1a = Unit3D(in_channels, out_channels[1], name=name + "/Branch_1/Conv3d_0a_1x1")
-        self.b1b = Unit3D(out_channels[1], out_channels[2], [3, 3, 3], name=name + "/Branch_1/Conv3d_0b_3x3")
+        self.b1b = Unit3D(out_channels[1], out_channels[2], (3, 3, 3), name=name + "/Branch_1/Conv3d_0b_3x3")
         self.b2a = Unit3D(in_channels, out_channels[3], name=name + "/Branch_2/Conv3d_0a_1x1")
-        self.b2b = Unit3D(out_channels[3], out_channels[4], [3, 3, 3], name=name + "/Branch_2/Conv3d_0b_3x3")
+        self.b2b = Unit3D(out_channels[3], out_channels[4], (3, 3, 3), name=name + "/Branch_2/Conv3d_0b_3x3")
         self.b3a = MaxPool3dSamePadding(kernel_size=(3, 3, 3), stride=(1, 1, 1), padding=0)
         self.b3b = Unit3D(in_channels, out_channels[5], name=name + "/Branch_3/Conv3d_0b_1x1")
         self.name = name
@@ -532,6 +530,9 @@ class InceptionI3d(nn.Module):
         return logits
 
 
+VggOutputs = namedtuple("VggOutputs", ["fc7", "relu5_3", "relu4_3", "relu3_2", "relu2_2"])
+
+
 class vgg16_bn(nn.Module):  # noqa: N801 - its name in the repository
     """Features of five depths of VGG-16, the last of dilated convolutions."""
 
@@ -569,8 +570,7 @@ class vgg16_bn(nn.Module):  # noqa: N801 - its name in the repository
         h_relu5_3 = h
         h = self.slice5(h)
         h_fc7 = h
-        vgg_outputs = namedtuple("VggOutputs", ["fc7", "relu5_3", "relu4_3", "relu3_2", "relu2_2"])
-        return vgg_outputs(h_fc7, h_relu5_3, h_relu4_3, h_relu3_2, h_relu2_2)
+        return VggOutputs(h_fc7, h_relu5_3, h_relu4_3, h_relu3_2, h_relu2_2)
 
 
 class double_conv(nn.Module):  # noqa: N801 - its name in the repository
@@ -631,6 +631,11 @@ class CRAFT(nn.Module):
 
 class LinkRefiner(nn.Module):
     """A better map of links, from both maps and the features."""
+
+    aspp1: nn.Module
+    aspp2: nn.Module
+    aspp3: nn.Module
+    aspp4: nn.Module
 
     def __init__(self, channels: int = 8, width: int = 16) -> None:
         super().__init__()
