@@ -24,7 +24,11 @@ _Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _IMPORT_SYSTEM = "<frozen importlib"
 _CODE = (".py", ".pyc", ".so", ".pyd")
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"}
-_EVENTS = ("open", "os.", "subprocess.", "socket.", "ctypes.", "sqlite3.")
+_EVENTS = {
+    *("open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.link", "os.symlink", "os.fork", "os.forkpty"),
+    *("ctypes.dlopen", "sqlite3.connect", "socket.connect", "socket.getaddrinfo", *_PROCESSES),
+}
+"""Python reports far more, and each look at the code of a frame."""
 _PRINTERS = ("warnings.py", "traceback.py")
 """They read source to print a line of it."""
 _METADATA = f"importlib{os.sep}metadata{os.sep}"
@@ -132,7 +136,7 @@ class Files:
         return found
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
-        if not self._is_on or is_searching() or not event.startswith(_EVENTS):
+        if event not in _EVENTS or not self._is_on or is_searching():
             return
         with contextlib.suppress(Exception):  # an exception of ours would be raised in the user's code
             frame = sys._getframe(1)

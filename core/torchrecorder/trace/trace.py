@@ -215,6 +215,8 @@ class Executed:
         self.not_found: set[str] = set()
         """The same for all code."""
         self._tool: int | None = None
+        self._known: dict[int, CodeType] = {}
+        """Code that was noted, by id, before 3.12: what a code object is equal to takes longer to find than to run."""
         self._on_source = on_source
         self._on_import = on_import
 
@@ -272,7 +274,10 @@ class Executed:
         return None if found == self._on_event else found
 
     def _on_event(self, frame: FrameType, event: str, argument: object) -> None:
-        self._note(frame.f_code)
+        code = frame.f_code
+        if id(code) not in self._known:
+            self._known[id(code)] = code
+            self._note(code)
 
     def _note(self, code: CodeType) -> None:
         if is_user_code(code.co_filename):
@@ -307,8 +312,10 @@ class Executed:
                 self._pause(was_on)
                 importing.depth -= 1
                 # Functions that ran while modules were imported are reported anew, because now it means more.
-                if sys.version_info >= (3, 12) and self._tool is not None and not importing.depth:
-                    sys.monitoring.restart_events()
+                if not importing.depth:
+                    self._known.clear()
+                    if sys.version_info >= (3, 12) and self._tool is not None:
+                        sys.monitoring.restart_events()
 
         # Python leaves the frames of its import system out of tracebacks, if nothing stands between them.
         watched.__code__ = watched.__code__.replace(co_filename=_IMPORT_SYSTEM)
