@@ -51,11 +51,14 @@ class SettingsProof:
                     if not any(part.isdigit() for part in self.graph.calls[first].module[base:].split(".")):
                         again.setdefault(coverage.drawn_call(first), []).append(other)
             for node in (node for node in coverage.view.nodes if node.kind == "call" and not node.is_unsaid):
-                said, layers = _LAYER.split(f" · {words(node)}")[1:], list[list[dict[str, str]]]()
+                layers = list[list[dict[str, str]]]()
                 for part in node.parts or (node,):
                     calls = sorted({call for own in part.calls for call in (own, *again.get(own, ()))})
                     works = [*self._works(calls)]
                     layers += [works] if works and len(works) == len(calls) else []
+                if not layers:
+                    continue
+                said = _LAYER.split(f" · {words(node)}")[1:]
                 is_closed = any("params" in text or re.search(r"\w or [A-Z]", text) for text in said)
                 for text, works in zip(said, layers, strict=False) if len(said) == len(layers) != is_closed else ():
                     yield from (Fault("settings", f"“{text}”: {it}", node.calls) for it in _untrue(text, works, odd))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
-from functools import cached_property
 
 from torchrecorder.errors import OptionError, listed
 from torchrecorder.graph.model import Graph
@@ -56,6 +55,7 @@ class Views:
         self.visible = Visibility(self.graph, options, contract=contract, marks=marks)
         self.max_depth = self.visible.max_depth
         self._fewer, self._has_opened = 0, False
+        self._interiors: dict[Folding, Interiors] = {}
 
     def view(self, *, beside: bool = True) -> View:
         """As `make_view`; without insets if nothing can stand beside the picture."""
@@ -67,7 +67,7 @@ class Views:
 
     def weaken(self, calls: Iterable[int]) -> bool:
         """Draw less as one in some calls from now on; False if nothing is left to weaken."""
-        self.__dict__.pop("_interiors", None)
+        self._interiors.clear()
         return self.visible.weaken(calls)
 
     def open_fewer(self) -> bool:
@@ -118,10 +118,6 @@ class Views:
         view = _with_remainder(replace(view, insets=insets), self.visible)
         return with_spans(view, self.visible)
 
-    @cached_property
-    def _interiors(self) -> Interiors:
-        return Interiors(self.visible)
-
     def _chosen(self, call: int, *, beside: bool = True, fewer: int = 0) -> View | None:
         """The view of a call that opens each kind of layer once; None if none is right for it."""
         is_modern = self.graph.info.recorder != "classic"
@@ -139,7 +135,7 @@ class Views:
 
     def _folded(self, call: int, *, beside: bool, fewer: int) -> View:
         """The view that opens most of what is the model's own, with arithmetic op by op as far as there is room."""
-        usual = Choice(self._interiors, call, beside=beside)
+        usual = self._choice(call, "usual", beside=beside)
         view, chosen = usual.view(), usual
         if usual.hides_own or view_size(view) > (tuning.AUTO_NODES if usual.opened else tuning.WHOLE):
             tight = self._choice(call, "tight", beside=beside)
@@ -160,7 +156,10 @@ class Views:
         return view
 
     def _choice(self, call: int, folding: Folding, *, beside: bool) -> Choice:
-        return Choice(Interiors(self.visible, folding, self._interiors.kinds), call, beside=beside)
+        if folding not in self._interiors:
+            kinds = next((other.kinds for other in self._interiors.values()), None)
+            self._interiors[folding] = Interiors(self.visible, folding, kinds)
+        return Choice(self._interiors[folding], call, beside=beside)
 
     def _uniform(self) -> View:
         """The deepest view that shows few enough nodes; where none does, one with gaps."""
