@@ -69,7 +69,7 @@ def inputs(n: int) -> Graph:
 ABSURD: dict[str, Callable[[], Graph]] = {
     "no op": lambda: Net().graph(),
     "each with each": lambda: complete(60),
-    "20,000 ops": functools.cache(lambda: chain(20_000)),  # half a second, which only the process that draws it spends
+    "20,000 ops": functools.cache(lambda: chain(20_000)),
     "400 inputs": lambda: inputs(400),
 }
 
@@ -85,7 +85,7 @@ def test_absurd_models_are_drawn_or_refused(name: str, depth: Depth) -> None:
     else:
         assert isinstance(drawing, EngineError)
         assert str(drawing)
-    assert time.process_time() - begun < 20  # a hang, not a reading
+    assert time.process_time() - begun < 60  # a hang, not a reading: it takes 13 s here, and more on slower machines
 
 
 def test_what_is_too_much_says_what_helps() -> None:
