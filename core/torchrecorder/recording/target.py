@@ -207,7 +207,7 @@ def import_module(text: str, name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and not isinstance(error, PackageNotFoundError) and error.name == name:
+        if type(error) is ModuleNotFoundError and error.name == name:  # another is that of missing metadata
             return None
         raise _import_failed(text, name, error) from error
 
