@@ -7,6 +7,7 @@ of the picture first, then those that are closed in them.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -143,7 +144,8 @@ class _Sheet:
         self._error: TorchRecorderError | None = None
         self.pictures: list[_Picture] = []
         self.tried: list[_Picture] = []
-        self._waiting: Iterator[_Picture] = iter(())
+        self._waiting: Iterator[_Picture] = iter(())  # what is closed in the picture that is tried
+        self._left_of_taken: Iterator[_Picture] = iter(())
 
     def begin(self) -> None:
         job = self._job
@@ -156,9 +158,9 @@ class _Sheet:
             self._error, self.tried = _error(job, error), []
 
     def begin_waiting(self) -> None:
-        """Begins what is closed in the picture that was taken, if that waits."""
+        """Begins what is closed in the picture that was taken and waits."""
         try:
-            self.tried = [*self._waiting] if self.pictures is self.tried else []
+            self.tried = [*self._left_of_taken]
         except Exception as error:
             self._error, self.tried = _error(self._job, error), []
 
@@ -171,8 +173,8 @@ class _Sheet:
 
     def gives_up(self) -> bool:
         """Whether another try, with less opened, may be easier to read than what is there."""
-        if self.tried and (not self.pictures or not self.tried[0].is_poor):
-            self.pictures = self.tried
+        if self.tried and (not self.pictures or self.tried[0].is_clearer(self.pictures[0])):
+            self.pictures, self._left_of_taken = self.tried, self._waiting
         self._left -= 1
         is_poor = bool(self.tried) and self.pictures[0].is_poor
         return is_poor and self._left >= 0 and self._views is not None and self._views.open_fewer()
@@ -258,6 +260,18 @@ class _Picture:
         if self.paper is None or not isinstance(self.layout, Layout):
             return self.layout is None
         return self.paper.is_hard_to_read(self.layout)
+
+    def is_clearer(self, other: _Picture) -> bool:
+        """Whether it is worth showing less than another poor picture: its width and crossings cost less than half."""
+        return not self.is_poor or 2 * self._hardship < other._hardship
+
+    @property
+    def _hardship(self) -> float:
+        """What its width and its crossings cost a reader, in points; endless without a layout of a paper."""
+        layout = None if self.paper is None else self.paper.doubtful or self.layout
+        if self.paper is None or not isinstance(layout, Layout):
+            return math.inf
+        return self.paper.hardship(layout)
 
     def _has_faults(self, layout: Layout, said: str) -> bool:
         wrong = faults(self.view, layout)

@@ -39,7 +39,7 @@ from torchrecorder.view.settings import is_range
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
 
-MAX_DIFFERING = 90  # cap on a second line that says in what layers differ, since no other place does
+MAX_DIFFERING = 96  # cap on a second line that says in what layers differ, since no other place does: DeepLab
 MAX_FORMULA = 72  # on a second line, too, since nothing else says what is computed
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
@@ -47,6 +47,7 @@ EN_SPACE = "\N{EN SPACE}"
 _LONG_PATH, _LAST_PARTS = MAX_NAME, 2  # of a longer path the first parts are left out, but for so many
 _NAMED = 3  # more far ends than this are counted instead of named; of more shapes none is said
 _NUMBERS = re.compile(r"[\d.–]+")
+_REPEATS = ("in parallel", "shared", "loop")  # how `times` ends where it is a part of its own
 _LEAST_CLASS = 20  # characters of the name of a class that are kept however little room there is
 _LEAST_NOT_RUN = 0.05  # share of the parameters above which a title says that they are not read
 _MAX_CONTENTS = 36  # characters of the layers in a Sequential, of which otherwise the number is said
@@ -470,14 +471,20 @@ def _repeated(text: str, thing: Box | Node) -> list[str]:
 
 
 def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
-    """The parts of a line with less of the class where it is too long, and at last without the last one."""
+    """The parts of a line with less of the class where it is too long, and at last without the last one.
+
+    How often a thing is there is said in any case: instead the first part has less.
+    """
     kept = [*filter(None, parts)]
     over = len(" · ".join(kept)) - limit
     if over > 0 and len(cls) > _LEAST_CLASS:
         short = f"{cls[: max(len(cls) - over, _LEAST_CLASS) - 1]}…"
         kept[0] = kept[0].replace(cls, short, 1)
-    if over > max(len(cls) - _LEAST_CLASS, 0) and len(kept) > 1:
+    if over > max(len(cls) - _LEAST_CLASS, 0) and len(kept) > 1 and not kept[-1].endswith(_REPEATS):
         kept.pop()
+    over = len(" · ".join(kept)) - limit
+    if over > 0 and any(part.endswith(_REPEATS) for part in kept[1:]):
+        kept[0] = clean(kept[0], len(kept[0]) - over)
     return kept
 
 

@@ -201,10 +201,14 @@ class _Lines:
         return {*first}
 
     def _at(self, point: _Point, key: str) -> bool:
-        """Whether a line begins or ends at the border of a node, or in the open if the node is the end of lines."""
+        """Whether a line begins or ends at the border of a node, or in the open if the node is the end of lines.
+
+        A name of such an end is not the open.
+        """
         figure = self.figures.get(key)
         if figure is None:
-            return not any(_is_at(point, other) for k, other in self.figures.items() if "b" not in k)
+            nodes = (other for k, other in self.figures.items() if "b" not in k)
+            return not any(_is_at(point, other) for other in (*nodes, *self.tags))
         return _is_at(point, figure)
 
     def _at_tag(self, line: Line, point: _Point | None, key: str, before: str = "") -> bool:

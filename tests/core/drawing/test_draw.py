@@ -73,10 +73,11 @@ def test_one_more_run_for_all_that_fall_back(engine: Asked) -> None:
     assert layered[1].dot == usual.dot
 
 
-def mixer(n: int) -> Graph:
+def mixer(n: int, *, n_read: int = 1) -> Graph:
     """A block of so many different branches, which is most of the model, between two layers."""
     net = Net("Mixed", params=150_000)
-    x = net.layer("stem", "Linear", net.input("x", 1, 8), (1, 8), "in_features=8, out_features=8", 72)
+    read = [net.input(f"measured_{i}", 1, 8 + i) for i in range(n_read)]
+    x = net.layer("stem", "Linear", net.op("cat", *read), (1, 8), "in_features=8, out_features=8", 72)
     with net.call("mixer", "Mixer", params=90_000):
         classes = ("Linear", "Conv1d", "GRUCell", "RNNCell", "PReLU", "LayerNorm", "LSTMCell", "Bilinear")
         ways = [net.layer(f"mixer.way{i}", name, x, (1, i + 2), params=9000) for i, name in enumerate(classes[:n])]
@@ -91,6 +92,13 @@ def test_what_was_opened_last_is_closed_where_that_makes_a_wide_picture_narrow(e
     assert [one.path for one in wide.nested] == ["mixer"]  # where a reader opens it
     (asked,) = drawn(engine, mixer(8), options=DrawingOptions(expand=("mixer",)))
     assert "way0" in asked.svg
+
+
+def test_what_was_opened_last_is_closed_where_the_picture_stays_wide_but_less_so(engine: Asked) -> None:
+    (wide,) = drawn(engine, mixer(8, n_read=7), options=DrawingOptions())
+    assert wide.layout.width > 540  # points, of the inputs
+    assert "way0" not in wide.svg
+    assert [one.path for one in wide.nested] == ["mixer"]
 
 
 def test_layered_pictures_need_one_run(engine: Asked) -> None:

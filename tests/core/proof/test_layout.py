@@ -203,6 +203,22 @@ def test_a_tag_names_a_node_of_its_own_inset() -> None:
     assert faults(view, layout) == ()
 
 
+def test_no_tag_names_what_an_inset_gets() -> None:
+    net = Net("Block")
+    x = y = net.input("x", 1, 8)
+    for i in range(3):
+        y = net.op("add", net.layer(f"fc{i}", "Linear", y), x)
+    inside = view_of(net.graph(y))
+    view = replace(inside, insets=(Inset("A", (0,), inside),))
+    layout = paper(view)
+    assert len([figure for figure in layout.nodes if not figure.key]) == 3  # those of the picture, which shows the name
+    assert faults(view, layout) == ()
+    left, top = next(line.curve[0] for line in layout.lines if line.ends[0] == "A0")
+    tag = next(figure for figure in layout.nodes if not figure.key)
+    at = tag._replace(rect=Rect(left - 20.0, top - 6.0, left, top + 6.0))
+    assert faults(view, replace(layout, nodes=[*layout.nodes, at]))
+
+
 def half(layout: Layout, start: str) -> int:
     """A line that leads to a name that begins so, or comes from one."""
     (tag, *_) = [figure for figure in layout.nodes if not figure.key and figure.words[0].text.startswith(start)]

@@ -226,6 +226,15 @@ def test_what_runs_on_beside_layers_in_a_row_is_an_edge_back() -> None:
     assert not view.weakened
 
 
+def test_a_step_that_leads_forwards_in_the_next_turn_is_no_loop() -> None:
+    net = Net()
+    first = net.layer("0", "Linear", net.input("x", 1, 4), params=4)
+    second = net.layer("1", "Linear", net.op("add", first), params=4)
+    view = make_view(net.graph(net.op("add", second, first)))
+    assert shown(view).count("add") == 2
+    assert not any(edge.back for edge in view.edges)
+
+
 # --- layers that are given to others
 
 

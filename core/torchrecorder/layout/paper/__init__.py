@@ -104,6 +104,10 @@ class PaperLayout:
         ours, others = (price(way, n_crossings(way), self._width) for way in (layout, other))
         return ours < others
 
+    def hardship(self, layout: Layout) -> float:
+        """What the width and the crossings of a layout cost its reader, in points."""
+        return price(Layout(layout.width, 0.0), n_crossings(layout), self._width)
+
     def is_hard_to_read(self, layout: Layout) -> bool:
         """Whether less is better shown than so wide a layout or one with so many crossings."""
         is_wide = self._width >= tuning.PHONE and layout.width > tuning.LESS_FROM * self._width

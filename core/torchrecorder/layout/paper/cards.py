@@ -76,7 +76,6 @@ class Cards:
         styles: Styles | None,
         shapes: Mapping[tuple[int, int], str],
         *,
-        are_ends_bare: bool = False,
         is_narrow: bool = False,
         is_sideways: bool = False,
         text: Callable[[int | None], float] | None = None,
@@ -88,10 +87,6 @@ class Cards:
         self._parts = {ends: edge.part for ends, edge in zip(flows, self._view.edges, strict=True) if edge.part}
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
         self._long = tuning.SIDEWAYS_LINES if is_sideways else tuning.NARROW_LINES if is_narrow else tuning.USUAL_LINES
-        self._bare: set[int] = set()  # inputs and outputs that are only the ends of lines
-        for kind in ("input", "output") if are_ends_bare else ():
-            ends = [node.id for node in panels.view.nodes if node.kind == kind]
-            self._bare.update(ends if len(ends) == 1 else ())
 
     def in_rows(self, rows: Mapping[int | None, Rows]) -> dict[int, Card]:
         """The cards of all nodes; a single one of a row says all in one line, if that makes no row wider."""
@@ -131,7 +126,7 @@ class Cards:
         return card
 
     def _card(self, node: Node, one_line: float = 0.0, part: str = "") -> Card:
-        if node.id in self._bare:
+        if node.id in self._panels.bare:
             return Card(Figure(frozenset(), Rect(0.0, 0.0, 0.0, 0.0), False, ()), is_bare=True)
         style = self._styles.nodes[node.id] if self._styles else NodeStyle()
         label = self._label(node)

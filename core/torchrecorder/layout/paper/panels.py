@@ -89,8 +89,12 @@ class _Flow(NamedTuple):
 class Panels:
     """The panels of a View by their box, that of the whole by None."""
 
-    def __init__(self, view: View, named: Collection[int] = ()) -> None:
+    def __init__(self, view: View, named: Collection[int] = (), *, is_inset: bool = False) -> None:
         self.view = view
+        self.bare: set[int] = set()  # inputs and outputs that are only the ends of lines
+        for kind in ("input", "output") if is_inset else ():
+            ends = [node.id for node in view.nodes if node.kind == kind]
+            self.bare.update(ends if len(ends) == 1 else ())
         self._parents = {box.id: box.parent for box in view.boxes}
         self._around: dict[int | None, tuple[int | None, ...]] = {None: (None,)}
         self.first: dict[int, int] = {}
@@ -246,7 +250,7 @@ class Panels:
             readers[flow.tail].append(flow.head)
         hubs = set()
         for source, heads in [*readers.items()]:
-            if len(set(heads)) >= tuning.HUB:
+            if len(set(heads)) >= tuning.HUB and source not in self.bare:  # its name is not seen elsewhere
                 after = reached(min(heads), readers)
                 is_series = sum(head in after for head in set(heads)) >= tuning.HUB - 1  # not a fork
                 if is_series and not self._is_stage(flows, source):

@@ -52,7 +52,7 @@ class Sketch:
         self._text: Callable[[int | None], float] | None = None  # as `Cards` has it
         self._has_u = False
         self._has_ladder = False
-        self._panels = Panels(view, named)
+        self._panels = Panels(view, named, is_inset=bool(letter))
         self._orders = Orders() if orders is None else orders
         self.ranking = Ranking(self._panels)
         self._labels = Labels(view, show=show)
@@ -220,13 +220,11 @@ class Sketch:
 
     @cached_property
     def _cards(self) -> dict[int, Card]:
-        is_inset = bool(self._letter)
         cards = Cards(
             self._panels,
             self._labels,
             self._styles,
             self._shapes,
-            are_ends_bare=is_inset,
             is_narrow=self._is_narrow,
             is_sideways=self.is_sideways,
             text=self._towers.text if self._towers is not None else self._text,

@@ -276,6 +276,7 @@ class _Turns:
                 return False
         same_inside = all(edges == inner[0] for edges in inner)
         same_steps = all(steps == across[1] for steps in across[1:]) and {step for step, _, _ in across[1]} == {1}
+        same_steps &= all(tail >= head for _, tail, head in across[1])  # an edge back that leads forwards is none
         return same_inside and same_steps and all(reads == around[1] and reads <= around[0] for reads in around[1:])
 
     def are_beside(self, stretch: Sequence[Node], period: int) -> bool:
