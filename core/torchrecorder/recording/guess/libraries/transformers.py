@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -35,7 +37,9 @@ def inputs(model: nn.Module, batch: int) -> Iterator[Guess]:
     state = InputSpec((batch, _TOKENS, config.get("d_model", "hidden_size", default=32)))
     why = f"from the config of {type(model).__name__}"
     said = {name: spec for name, spec in documented(model, batch).items() if name == "input_values"}
-    for wanted in ([main, *decoder], [*needed], [*needed, *decoder], [*both, *decoder], [*needed, *both], [main]):
+    sees = len(both) == 2 and "image" in getattr(model, "input_modalities", ())  # and no word stands for what it sees
+    first = [[*both, *decoder]] if sees else []
+    for wanted in (*first, [main, *decoder], [*needed], [*needed, *decoder], [*both, *decoder], [*needed, *both], [main]):
         for size in (0, 1, 2) if said else (0, 1):
             found = {
                 name: (said.get(name) if size == 2 else None)
@@ -129,10 +133,20 @@ class _Config:
         return next((value for value in values if value is not None), default)
 
     def square(self) -> tuple[int, int]:
-        size = self.get("image_size", "img_size", "input_size", default=224)
+        size = self.get("image_size", "img_size", "input_size", default=None) or self._processed()
         if isinstance(size, dict):
             size = (size.get("height", 224), size.get("width", 224))
         return (size, size) if isinstance(size, int) else (int(size[0]), int(size[-1]))
+
+
+    def _processed(self) -> Any:
+        """The size that the image processor of this type of model gives all pictures, such as lines of text."""
+        with suppress(Exception):
+            auto = import_module("transformers.models.auto.image_processing_auto")
+            kinds = auto.IMAGE_PROCESSOR_MAPPING_NAMES[self.get("model_type", default="")]
+            size = auto.get_image_processor_class_from_name(next(filter(None, kinds.values()))).size
+            return size["height"], size["width"]
+        return 224
 
 
 def _input(name: str, config: _Config, batch: int, size: int, heard: int = 100) -> InputSpec | None:
