@@ -256,13 +256,31 @@ class Captions(nn.Module):
         return words if pixel_values is None else torch.cat([self.conv(pixel_values).flatten(2).mT, words], 1)
 
 
-Captions.__module__ = Speaks.__module__ = Sized.__module__ = Packed.__module__ = "transformers.models.some"
+class Placed(Sized):
+    """Takes flattened patches, each with its row and column."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch, self.rows = nn.Linear(3 * 16 * 16, 8), nn.Embedding(16, 8)
+
+    def forward(self, pixel_values: Tensor, pixel_position_ids: torch.LongTensor) -> Any:  # type: ignore[override]
+        """
+        Args:
+            pixel_position_ids (`torch.LongTensor` of shape `(batch_size, max_patches, 2)`): Where they lie.
+        """
+        return self.patch(pixel_values) + self.rows(pixel_position_ids).sum(-2)
+
+
+Placed.__module__ = Captions.__module__ = Speaks.__module__ = Sized.__module__ = Packed.__module__ = (
+    "transformers.models.some"
+)
 
 
 @pytest.mark.parametrize(
     ("model", "said"),
     [
         (Speaks(), "input_values=1,16000; decoder_input_ids=int64[1,16]<50, from the config of Speaks"),
+        (Placed(), "pixel_values=1,16,768; pixel_position_ids=int64[1,16,2]<16, from"),
         (Captions(), "input_ids=int64[1,16]<50; pixel_values=1,3,224,224, from the config of Captions"),
         (Sized(), "pixel_values=1,3,48,48; target_sizes=[1, 2], from"),
         (Packed(), "pixel_values=1,16,768; spatial_shapes=[1, 2], from"),

@@ -36,14 +36,17 @@ def inputs(model: nn.Module, batch: int) -> Iterator[Guess]:
     both = [name for name in ("input_ids", "pixel_values") if name in named]
     state = InputSpec((batch, _TOKENS, config.get("d_model", "hidden_size", default=32)))
     why = f"from the config of {type(model).__name__}"
-    said = {name: spec for name, spec in documented(model, batch).items() if name == "input_values"}
-    sees = len(both) == 2 and "image" in getattr(model, "input_modalities", ())  # and no word stands for what it sees
-    first = [[*both, *decoder]] if sees else []
-    for wanted in (*first, [main, *decoder], [*needed], [*needed, *decoder], [*both, *decoder], [*needed, *both], [main]):
+    shown = documented(model, batch)
+    said = {name: spec for name, spec in shown.items() if name == "input_values"}
+    orders = [[main, *decoder], [*needed], [*needed, *decoder], [*both, *decoder], [*needed, *both], [main]]
+    if len(both) == 2 and "image" in getattr(model, "input_modalities", ()):  # no token need stand for what it sees
+        orders.insert(0, [*both, *decoder])
+    for wanted in orders:
         for size in (0, 1, 2) if said else (0, 1):
             found = {
                 name: (said.get(name) if size == 2 else None)
                 or _input(name, config, batch, size)
+                or shown.get(name)
                 or input_for(named[name], model, state, batch)
                 for name in dict.fromkeys(wanted)
                 if name in named
@@ -137,7 +140,6 @@ class _Config:
         if isinstance(size, dict):
             size = (size.get("height", 224), size.get("width", 224))
         return (size, size) if isinstance(size, int) else (int(size[0]), int(size[-1]))
-
 
     def _processed(self) -> Any:
         """The size that the image processor of this type of model gives all pictures, such as lines of text."""
