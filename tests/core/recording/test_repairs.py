@@ -375,9 +375,26 @@ class Asks(nn.Module):
         return self.fc(x) * scale.shape[0]
 
 
+class Plays(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.see, self.act, self.when = nn.Linear(6, 4), nn.Linear(3, 4), nn.Embedding(50, 4)
+
+    def forward(self, states: Tensor, actions: Tensor | None = None, timesteps: Tensor | None = None) -> Any:
+        """
+        Args:
+            states: What is seen.
+            actions (`torch.Tensor` of shape `(batch_size, num_moves, 3)`): What is done.
+            timesteps (`torch.LongTensor` of shape `(batch_size, num_moves)`): When.
+        """
+        seen = self.see(states)
+        return seen + self.act(actions) + self.when(timesteps)
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (Plays(), r"states=1,(16,)?6; actions=1,16,3; timesteps=int64\[1,16\], from"),
         (Splits(), r"x=1,12, from first"),
         (Transposes(), r"x=1,4,16, from norm"),
         (Overlays(), r"left=1,1,\d+,\d+; right=1,1,\d+,\d+, from conv"),

@@ -128,6 +128,18 @@ def test_integers_are_known_though_the_model_has_no_numbers() -> None:
     assert op_names(graph) == op_names(record(Packs(), torch.ones(2, 5, 3), lengths))
 
 
+def test_integers_in_a_list_are_known_though_the_model_has_no_numbers() -> None:
+    class Lists(Packs):
+        def forward(self, x: Tensor, lengths: Tensor) -> Any:
+            longest = torch.tensor([[length.max() + 1] for length in lengths]).max()
+            return self.fc(x)[:, : int(longest)]
+
+    graph = record(Lists().to("meta"), torch.ones(2, 5, 3), torch.tensor([2, 1]), run="fake")
+    metas = [graph.values[value].meta for value in graph.ops[-1].outputs]
+    assert [meta and meta.shape for meta in metas] == [(2, 3, 2)]
+    assert op_names(graph) == op_names(record(Lists(), torch.ones(2, 5, 3), torch.tensor([2, 1])))
+
+
 def test_integers_that_a_weight_made_are_not_known() -> None:
     class Counts(Packs):
         def forward(self, x: Tensor, lengths: Tensor) -> Any:

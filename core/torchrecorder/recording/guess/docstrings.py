@@ -32,7 +32,7 @@ _SIZES = {
     r"[hw](_?\{\w+\}|\d)?|(\w+_)?(height|width)": 32,
     r"c(_?\{?in\}?)?|(num_|in_)?channels?": 0,
     r".*(text|prompt|caption).*(len|length|tokens|seq)": 8,
-    r"n|[ls](_?\{?in\}?)?|.*(len|length|tokens|seq|time|samples)": 16,
+    r"n|[ls](_?\{?in\}?)?|(num|max|n)_\w+|.*(len|length|tokens|seq|time|samples)": 16,
 }
 """Axes by name, where no attribute of the model says their size; of 0 channels there are as many as a layer takes."""
 _LONGEST = 1 << 13

@@ -19,6 +19,7 @@ from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Call
 from torchrecorder.recording.blame import Blame, all_said, computed_from, says
 from torchrecorder.recording.guess import layers, rules
+from torchrecorder.recording.guess.docstrings import documented
 from torchrecorder.recording.guess.guess import Guess, configured, is_flag, leaf_at, leaves, parameters, placed
 from torchrecorder.recording.guess.roles import following, input_for, masked
 from torchrecorder.recording.shared_names import ROLES, role_of
@@ -251,9 +252,10 @@ def _added(model: nn.Module, values: Values, said: str, batch: int, absent: Coll
     # A mask that is added comes further, though nothing is better: it is asked for, or left out.
     masks = [p for p in like if role_of(p.name, (ROLES,)) == "mask"]
     like = [p for p in like if p not in masks] + (masks if says("left out", said) else [])
+    shown = documented(model, batch)
     for chosen in (needed, *([p] for p in needed), *([p] for p in named), named, *([p] for p in like[:4]), like):
         if chosen:
-            added = {p.name: input_for(p, model, main, batch) for p in chosen}
+            added = {p.name: shown.get(p.name) or input_for(p, model, main, batch) for p in chosen}
             all_values = {**values, **added}
             known = [p.name for p in taken if p.name in all_values]
             found = masked({name: all_values[name] for name in [*known, *all_values]})

@@ -13,11 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from torch.overrides import TorchFunctionMode
 
 from torchrecorder.recording.machine.devices import is_there
 from torchrecorder.recording.values import storage_address
 from torchrecorder.running import torch_private
-from torchrecorder.running.nested import answer, named_tensors
+from torchrecorder.running.nested import answer, map_tensors, named_tensors
 
 Substitute = Callable[[Tensor], Tensor]
 """Gives what takes the place of a tensor."""
@@ -71,6 +72,15 @@ def _may_be_known(tensor: Tensor) -> bool:
     is_whole = not (tensor.is_floating_point() or tensor.is_complex() or tensor.is_quantized or tensor.is_nested)
     is_there = tensor.layout is torch.strided and tensor.device.type == "cpu"
     return is_whole and is_there and tensor.numel() <= _KNOWN
+
+
+class _Listed(TorchFunctionMode):
+    """Gives `torch.tensor` the values of those in a list that are known: it reads the data without asking a mode."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (torch.tensor, torch.as_tensor) and args and isinstance(args[0], (list, tuple)):
+            args = map_tensors(args, lambda it: it if getattr(it, "constant", None) is None else it.constant)
+        return func(*args, **(kwargs or {}))
 
 
 def _addresses(args: Sequence[object], kwargs: Mapping[str, object]) -> Counter[int | None]:
@@ -160,6 +170,7 @@ class FakeTensors:
                 stack.enter_context(warnings.catch_warnings())
                 warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor", UserWarning)
                 stack.enter_context(self._mode)
+                stack.enter_context(_Listed())
                 yield
         finally:
             logger.disabled = was_disabled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -239,13 +240,48 @@ class Packed(Sized):
         return embedded.view(1, rows, columns, 8)
 
 
-Speaks.__module__ = Sized.__module__ = Packed.__module__ = "transformers.models.some"
+class Captions(nn.Module):
+    """Puts what it sees before the words, for which none of these stands; takes words alone, too."""
+
+    main_input_name = "input_ids"
+    input_modalities = ("image", "text")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(vocab_size=50, model_type="captions")
+        self.words, self.conv = nn.Embedding(50, 8), nn.Conv2d(3, 8, 16, 16)
+
+    def forward(self, input_ids: Tensor, pixel_values: Tensor | None = None) -> Any:
+        words = self.words(input_ids)
+        return words if pixel_values is None else torch.cat([self.conv(pixel_values).flatten(2).mT, words], 1)
+
+
+class Placed(Sized):
+    """Takes flattened patches, each with its row and column."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch, self.rows = nn.Linear(3 * 16 * 16, 8), nn.Embedding(16, 8)
+
+    def forward(self, pixel_values: Tensor, pixel_position_ids: torch.LongTensor) -> Any:  # type: ignore[override]
+        """
+        Args:
+            pixel_position_ids (`torch.LongTensor` of shape `(batch_size, max_patches, 2)`): Where they lie.
+        """
+        return self.patch(pixel_values) + self.rows(pixel_position_ids).sum(-2)
+
+
+Placed.__module__ = Captions.__module__ = Speaks.__module__ = Sized.__module__ = Packed.__module__ = (
+    "transformers.models.some"
+)
 
 
 @pytest.mark.parametrize(
     ("model", "said"),
     [
         (Speaks(), "input_values=1,16000; decoder_input_ids=int64[1,16]<50, from the config of Speaks"),
+        (Placed(), "pixel_values=1,16,768; pixel_position_ids=int64[1,16,2]<16, from"),
+        (Captions(), "input_ids=int64[1,16]<50; pixel_values=1,3,224,224, from the config of Captions"),
         (Sized(), "pixel_values=1,3,48,48; target_sizes=[1, 2], from"),
         (Packed(), "pixel_values=1,16,768; spatial_shapes=[1, 2], from"),
     ],
@@ -253,3 +289,12 @@ Speaks.__module__ = Sized.__module__ = Packed.__module__ = "transformers.models.
 )
 def test_parts_and_patches_say_what_a_model_takes(model: nn.Module, said: str) -> None:
     assert guess(model).guessed.startswith(said)
+
+
+def test_pictures_are_as_large_as_their_processor_makes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = SimpleNamespace(
+        IMAGE_PROCESSOR_MAPPING_NAMES={"captions": {"pil": None, "torchvision": "Lines"}},
+        get_image_processor_class_from_name=lambda name: SimpleNamespace(size={"height": 48, "width": 320}),
+    )
+    monkeypatch.setitem(sys.modules, "transformers.models.auto.image_processing_auto", made)
+    assert "pixel_values=1,3,48,320, from" in guess(Captions()).guessed

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -34,12 +36,17 @@ def inputs(model: nn.Module, batch: int) -> Iterator[Guess]:
     both = [name for name in ("input_ids", "pixel_values") if name in named]
     state = InputSpec((batch, _TOKENS, config.get("d_model", "hidden_size", default=32)))
     why = f"from the config of {type(model).__name__}"
-    said = {name: spec for name, spec in documented(model, batch).items() if name == "input_values"}
-    for wanted in ([main, *decoder], [*needed], [*needed, *decoder], [*both, *decoder], [*needed, *both], [main]):
+    shown = documented(model, batch)
+    said = {name: spec for name, spec in shown.items() if name == "input_values"}
+    orders = [[main, *decoder], [*needed], [*needed, *decoder], [*both, *decoder], [*needed, *both], [main]]
+    if len(both) == 2 and "image" in getattr(model, "input_modalities", ()):  # no token need stand for what it sees
+        orders.insert(0, [*both, *decoder])
+    for wanted in orders:
         for size in (0, 1, 2) if said else (0, 1):
             found = {
                 name: (said.get(name) if size == 2 else None)
                 or _input(name, config, batch, size)
+                or shown.get(name)
                 or input_for(named[name], model, state, batch)
                 for name in dict.fromkeys(wanted)
                 if name in named
@@ -129,10 +136,19 @@ class _Config:
         return next((value for value in values if value is not None), default)
 
     def square(self) -> tuple[int, int]:
-        size = self.get("image_size", "img_size", "input_size", default=224)
+        size = self.get("image_size", "img_size", "input_size", default=None) or self._processed()
         if isinstance(size, dict):
             size = (size.get("height", 224), size.get("width", 224))
         return (size, size) if isinstance(size, int) else (int(size[0]), int(size[-1]))
+
+    def _processed(self) -> Any:
+        """The size that the image processor of this type of model gives all pictures, such as lines of text."""
+        with suppress(Exception):
+            auto = import_module("transformers.models.auto.image_processing_auto")
+            kinds = auto.IMAGE_PROCESSOR_MAPPING_NAMES[self.get("model_type", default="")]
+            size = auto.get_image_processor_class_from_name(next(filter(None, kinds.values()))).size
+            return size["height"], size["width"]
+        return 224
 
 
 def _input(name: str, config: _Config, batch: int, size: int, heard: int = 100) -> InputSpec | None:
