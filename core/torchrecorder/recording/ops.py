@@ -148,6 +148,7 @@ class OpLog:
                 yield
         finally:
             del self._values.on_constant, self.switched_on
+            self._values.forget_memory()
 
     @contextlib.contextmanager
     def unlogged(self) -> Iterator[None]:
