@@ -228,7 +228,7 @@ class _Trial(Origin):
 
         def larger(tensor: Tensor) -> Tensor:
             met.append(tensor)
-            axes, shape = self.of(tensor), [*tensor.shape]
+            axes, shape = call.of(tensor), [*tensor.shape]
             if not shape and axes == FIXED and not tensor.dtype.is_floating_point:  # a size, perhaps
                 return tensor
             for axis, n in enumerate(shape):
@@ -296,10 +296,15 @@ class _Trial(Origin):
         ruled = self._ruled.get(key)
         if ruled is None:
             has_leaked = self.has_leaked or name.target.startswith("torch.ops.")  # the code of TorchScript
-            call = Called(*called, has_leaked, self.is_guess, self.of, self._enlarge)
+            of_given = {id(x): of or FIXED for x, of in zip(given, axes, strict=True)}
+
+            def of(tensor: Tensor) -> Axes:
+                return of_given.get(id(tensor)) or self.of(tensor)
+
+            call = Called(*called, has_leaked, self.is_guess, of, self._enlarge)
             ruled = self._ruled[key] = self._by_rule(rule, call, are_multiples)
-            for value, of in zip(made_as, ruled, strict=True):
-                self.learn(value, of)
+            for value, made in zip(made_as, ruled, strict=True):
+                self.learn(value, made)
         else:
             known.update(zip(made_as, ruled, strict=True))
 
@@ -312,7 +317,7 @@ class _Trial(Origin):
             ):
                 for tensor, axis in rule.related(*call.args, **call.kwargs):
                     is_merged = "attention" in call.func.__name__ and tensor.shape[axis] > self.batch
-                    if axis in self.of(tensor).batch and not is_merged:
+                    if axis in call.of(tensor).batch and not is_merged:
                         raise NoBatch
                 ruled = rule.way(call)
         except NoBatch:
