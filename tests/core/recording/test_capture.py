@@ -274,7 +274,11 @@ def test_a_model_is_not_held_after_its_recording() -> None:
 
 def test_a_recording_leaves_nothing_to_the_garbage_collector() -> None:
     """Else it takes apart all that is known of tensors, before `capture` has come to its end."""
-    model = Net(lambda self, x: self.fc(x.view(x.shape[0], -1)), fc=nn.Linear(6, 3))
+
+    def half(x: Tensor) -> Tensor:
+        return x / 2
+
+    model = Net(lambda self, x: half(self.fc(x.view(x.shape[0], -1))), fc=nn.Linear(6, 3))
     capture(model, (torch.ones(2, 2, 3),))  # what is kept for the next recordings
     gc.collect()
     gc.disable()
