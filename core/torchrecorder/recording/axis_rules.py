@@ -298,12 +298,28 @@ def _unflattened(call: Called) -> Axes | Sequence[Axes]:
     return _larger(call) if is_told else UNSURE
 
 
-def _item(call: Called) -> Sequence[Axes]:
+def _item(call: Called) -> Axes | Sequence[Axes]:
     x, index = call.args
-    ends = [item.stop for item in (index if type(index) is tuple else (index,)) if type(item) is slice]
-    if any(type(end) is BatchSize and end.is_multiple for end in ends) and call.of(x) == FIXED:
+    items = index if type(index) is tuple else (index,)
+    parts = [part for it in items for part in ((it.start, it.stop, it.step) if type(it) is slice else (it,))]
+    own, ends = call.of(x), [item.stop for item in items if type(item) is slice]
+    if own == FIXED and any(type(end) is BatchSize and end.is_multiple for end in ends):
         raise NoBatch  # a table that is cut to a length
-    return _picked(call, [(axis, item) for axis, item in _along(index) if isinstance(item, Tensor)])
+    if call.sizes or not _PLACES.issuperset(map(type, parts)):
+        return _picked(call, [(axis, item) for axis, item in _along(index) if isinstance(item, Tensor)])
+    kept, axis = list[int | None](), 0
+    place = items.index(...) if ... in items else len(items)
+    left = x.ndim - sum(item is not None and item is not ... for item in items)
+    for item in (*items[:place], *[slice(None)] * left, *items[place + 1 :]):
+        if type(item) is slice and item != slice(None) and axis in own.batch | own.unsure:
+            return _larger(call)
+        kept += (None,) if item is None else (axis,) * (type(item) is slice)
+        axis += item is not None
+    return Axes(*(frozenset(new for new, old in enumerate(kept) if old in axes) for axes in own))
+
+
+_PLACES = {int, type(None), type(...)}
+"""Types of indices of which no tensor and no size says what they take."""
 
 
 def _picked(call: Called, along: Iterable[tuple[int, Tensor]]) -> Sequence[Axes]:

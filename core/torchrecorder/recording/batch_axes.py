@@ -89,9 +89,7 @@ class BatchAxes:
             begun = dict(reversed([*places]))  # the first place of each
             if type(size) is int and size > 0:
                 is_guess = first == 1 or len(sizes) > 1
-                self._trials.append(
-                    _Trial(self._values, begun, size, self._trials, is_guess=is_guess, is_to_confirm=first == 1)
-                )
+                self._trials.append(_Trial(self._values, begun, size, is_guess=is_guess, is_to_confirm=first == 1))
 
     def axes(self, outputs: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """The axes of each value that are the batch; none if an output may have it and it is not known where."""
@@ -179,7 +177,8 @@ class BatchAxes:
             constants.clear()
         for trial in self._trials:
             if not trial.is_refuted:
-                trial.follow(name, called, attrs, given, read, made_as, is_wrapped)
+                seen = trial.seen(called, self._trials) if called[-1] else called
+                trial.follow(name, seen, attrs, given, read, made_as, is_wrapped)
 
 
 class _Trial(Origin):
@@ -190,7 +189,6 @@ class _Trial(Origin):
         values: Values,
         begun: Mapping[int, int],
         size: int,
-        trials: list[_Trial],
         *,
         is_guess: bool,
         is_to_confirm: bool,
@@ -201,7 +199,7 @@ class _Trial(Origin):
         self.is_enlarging = False
         self.numbers: list[tuple[dict[str, str], str, str]] = []
         """Texts of arguments, the one that is computed with and is the batch, and the letter for it."""
-        self._values, self._seen = values, functools.partial(BatchSize.seen, origin=self, all_of_it=trials)
+        self._values = values
         self._once: dict[Axes, Axes] = {FIXED: FIXED, UNSURE: UNSURE}
         of = [self._once.setdefault(axes, axes) for axes in (Axes(frozenset((n,)), frozenset()) for n in (0, 1))]
         self.known = {value: of[axis] for value, axis in begun.items()}
@@ -230,7 +228,7 @@ class _Trial(Origin):
 
         def larger(tensor: Tensor) -> Tensor:
             met.append(tensor)
-            axes, shape = self.of(tensor), [*tensor.shape]
+            axes, shape = call.of(tensor), [*tensor.shape]
             if not shape and axes == FIXED and not tensor.dtype.is_floating_point:  # a size, perhaps
                 return tensor
             for axis, n in enumerate(shape):
@@ -257,6 +255,13 @@ class _Trial(Origin):
     def _is_multiple(self, size: object) -> bool:
         return type(size) is int and size > 0 and size % self.batch == 0
 
+    def seen(self, called: _Called, trials: Sequence[_Trial]) -> _Called:
+        """A call with what its sizes say of this one; it keeps none of the others, which would be a circle."""
+        func, args, kwargs, made, _ = called
+        number = functools.partial(BatchSize.seen, origin=self, all_of_it=trials)
+        args, kwargs = mapped((*args,), number), {name: mapped(item, number) for name, item in kwargs.items()}
+        return func, args, kwargs, made, sizes_in((*args, *kwargs.values()), [])
+
     def learn(self, value: int, axes: Axes) -> None:
         meta = self._values.rows[value].meta
         if axes != FIXED and meta is not None:
@@ -269,11 +274,6 @@ class _Trial(Origin):
         made_as: Sequence[int], is_wrapped: bool,
     ) -> None:  # fmt: skip
         values, known = self._values, self.known
-        if called[-1]:
-            func, args, kwargs, made, _ = called
-            args = mapped((*args,), self._seen)
-            kwargs = {name: mapped(item, self._seen) for name, item in kwargs.items()}
-            called = func, args, kwargs, made, sizes_in((*args, *kwargs.values()), [])
         is_own = values.reads_are_own and len(read) == len(given)
         axes = [*map(known.get, read)] if is_own else [self.of(tensor) for tensor in given]
         rule = axis_rule(name)
@@ -296,10 +296,15 @@ class _Trial(Origin):
         ruled = self._ruled.get(key)
         if ruled is None:
             has_leaked = self.has_leaked or name.target.startswith("torch.ops.")  # the code of TorchScript
-            call = Called(*called, has_leaked, self.is_guess, self.of, self._enlarge)
+            of_given = {id(x): of or FIXED for x, of in zip(given, axes, strict=True)}
+
+            def of(tensor: Tensor) -> Axes:
+                return of_given.get(id(tensor)) or self.of(tensor)
+
+            call = Called(*called, has_leaked, self.is_guess, of, self._enlarge)
             ruled = self._ruled[key] = self._by_rule(rule, call, are_multiples)
-            for value, of in zip(made_as, ruled, strict=True):
-                self.learn(value, of)
+            for value, made in zip(made_as, ruled, strict=True):
+                self.learn(value, made)
         else:
             known.update(zip(made_as, ruled, strict=True))
 
@@ -312,7 +317,7 @@ class _Trial(Origin):
             ):
                 for tensor, axis in rule.related(*call.args, **call.kwargs):
                     is_merged = "attention" in call.func.__name__ and tensor.shape[axis] > self.batch
-                    if axis in self.of(tensor).batch and not is_merged:
+                    if axis in call.of(tensor).batch and not is_merged:
                         raise NoBatch
                 ruled = rule.way(call)
         except NoBatch:

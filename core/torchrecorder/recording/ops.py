@@ -148,6 +148,9 @@ class OpLog:
                 yield
         finally:
             del self._values.on_constant, self.switched_on
+            self._values.forget_memory()
+            for call in self._scopes.stack:
+                call.frames, call.applied = [], []  # behind these frames are those that run the recording
 
     @contextlib.contextmanager
     def unlogged(self) -> Iterator[None]:

@@ -180,6 +180,11 @@ class Values:
             if (address := storage_address(tensor)) is not None:
                 self._aside[address] = _until_gone(tensor.untyped_storage(), address, self._aside)
 
+    def forget_memory(self) -> None:
+        """Forget all memory, at the end: the table and what takes memory out of it keep each other in a circle."""
+        self._storages.clear()
+        self._aside.clear()
+
     def is_aside(self, tensor: Tensor) -> bool:
         """Whether its memory was made in this recording, but is not in the picture."""
         return storage_address(tensor) in self._aside

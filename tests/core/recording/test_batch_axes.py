@@ -208,6 +208,23 @@ class TestSomeInputs:
         expected = ["N×7×4" if first else "7×N×4", "N", "1×N×4"]
         assert ["×".join(map(str, meta.shape)) for meta in metas if meta is not None] == expected
 
+    @pytest.mark.parametrize(
+        ("index", "expected"),
+        [
+            ((slice(None), 0), "N×3×4"),
+            ((..., 0), "N×5×3"),
+            ((slice(None), None, slice(1, 3), ..., slice(None, -1)), "N×1×2×3×3"),
+            ((None, ..., 2, slice(None, None, 2)), "1×N×5×2"),
+            (0, "5×3×4"),
+        ],
+    )
+    def test_places_in_a_row_leave_the_other_axes(self, index: Any, expected: str) -> None:
+        graph = record(Net(lambda self, x: (x + 1, x[index])), torch.ones(2, 5, 3, 4))
+        (value,) = graph.outputs["1"]
+        meta = symbolic(graph, value)
+        assert meta is not None
+        assert "×".join(map(str, meta.shape)) == expected
+
     @pytest.mark.parametrize("way", [lambda x, at: x[at], lambda x, at: x.index_select(0, at)])
     def test_nodes_of_a_graph_are_none(self, way: Callable[..., Any]) -> None:
         def body(self: Any, x: Tensor, edges: Tensor) -> Any:

@@ -270,3 +270,22 @@ def test_a_model_is_not_held_after_its_recording() -> None:
         assert weight() is None
     finally:
         gc.enable()
+
+
+def test_a_recording_leaves_nothing_to_the_garbage_collector() -> None:
+    """Else it takes apart all that is known of tensors, before `capture` has come to its end."""
+
+    def half(x: Tensor) -> Tensor:
+        return x / 2
+
+    model = Net(lambda self, x: half(self.fc(x.view(x.shape[0], -1))), fc=nn.Linear(6, 3))
+    capture(model, (torch.ones(2, 2, 3),))  # what is kept for the next recordings
+    gc.collect()
+    gc.disable()
+    try:
+        graph = capture(model, (torch.ones(2, 2, 3),))
+        kinds = {type(item) for item in gc.get_objects(generation=0)}
+        assert {kind.__name__ for kind in kinds if kind.__module__.startswith("torchrecorder.recording")} == set()
+    finally:
+        gc.enable()
+    assert graph.batch
