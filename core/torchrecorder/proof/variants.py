@@ -66,6 +66,11 @@ class Variants:
                 if missing := next(self._between(thing), ""):
                     words = f"{missing} is in the range of {self._path(thing.calls[0], 0)} and drawn elsewhere"
                     yield Fault("counts", words, thing.calls)
+                for letter in getattr(thing, "unlike", ()):
+                    roots = [insets[letter].root] if letter in insets else []
+                    if not roots or not all(self._are_unlike(call, *roots) for call in thing.calls):
+                        words = f"{self._path(thing.calls[0], 0)} is said to be unlike {letter}"
+                        yield Fault("sameness", words, thing.calls)
                 said = [*filter(None, map(_sentence, thing.differs))]
                 if not said or not thing.calls or (isinstance(thing, Box) and thing.period > 1):
                     continue
@@ -80,6 +85,16 @@ class Variants:
                     if not all(ways) or not (least <= n <= most or n == 0 < most):
                         words = f"“{sentence.text}” is not so of {self.graph.calls[thing.calls[0]].module}"
                         yield Fault("sameness", words, thing.calls)
+
+    def _are_unlike(self, call: int, other: int) -> bool:
+        """Whether other ops run in a layer than in another one of its class, or read other things."""
+        ran = list[object]()
+        for ops in (self.facts.ops_of([call]), self.facts.ops_of([other])):
+            made = {value: i for i, op in enumerate(ops) for value in self.graph.ops[op].outputs}
+            rows = map(self.graph.ops.__getitem__, ops)
+            ran.append([(op.name, [made.get(value) for value in op.inputs]) for op in rows])
+        classes = {self.sameness.settings(at)["class"] for at in (call, other)}
+        return ran[0] != ran[1] and len(classes) == 1
 
     def _between(self, thing: Node | Box) -> Iterator[str]:
         """The layers between those of a thing that are drawn elsewhere: `blocks.2` of `blocks.1–3`."""

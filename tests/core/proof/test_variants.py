@@ -73,6 +73,13 @@ def test_a_false_sentence_is_found(net: Callable[[], nn.Module], true: str, fals
     assert [text for text in false if not any(text in fault.words for fault in faults(lied(view, text)))] == []
 
 
+def test_an_inset_that_a_layer_is_said_to_be_unlike_is_not_its_own() -> None:
+    view = planned(plain()).view()
+    assert any(node.inset for node in view.nodes)
+    nodes = tuple(replace(node, inset="", unlike=(node.inset,)) if node.inset else node for node in view.nodes)
+    assert any("unlike A" in fault.words for fault in faults(replace(view, nodes=nodes)))
+
+
 def test_a_setting_that_no_span_says_is_found() -> None:
     class Wide(Excited):
         def __init__(self, kernel: int, *, squeezes: bool) -> None:

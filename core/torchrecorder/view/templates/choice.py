@@ -226,7 +226,10 @@ class Choice:
         return replace(view, nodes=nodes, boxes=tuple(marked))
 
     def _lettered(self, node: Node, letters: dict[int, str], boxes: Sequence[Box]) -> Node:
-        """A node with the letter of its kind, unless too much is different in it, and what differs."""
+        """A node with the letter of its kind, unless too much is different in it, and what differs.
+
+        A reader would take a closed one for what an inset of its class shows, so that it is said to be unlike that.
+        """
         if not self.interiors.is_block(node):
             return node
         kind = self.kinds.of[node.calls[0]]
@@ -237,7 +240,10 @@ class Choice:
             words = self.kinds.in_words(calls, inside.call, self._shown_in(inside))
         if words is None:
             letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
-        return replace(node, inset=letter, differs=(*words, *node.differs))
+        module, cls = self.interiors.tree.module(node.calls[0]), self.interiors.tree.cls
+        like = () if letter or module is None or module.native else letters
+        others = tuple(letters[it] for it in like if cls(self.opened[it].call) == module.cls)
+        return replace(node, inset=letter, unlike=others, differs=(*words, *node.differs))
 
     def _shown_in(self, inside: Interior) -> Shown:
         """The layers that an inset shows closed, and those that it shows at others."""
