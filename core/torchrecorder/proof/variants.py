@@ -145,12 +145,13 @@ class Variants:
         return [*Counter(row.parent for row in rows if word in self._entry(row.id, call)).values()]
 
     def _items(self, root: int) -> list[_Ran]:
-        facts, items, origin = self.facts, dict[object, _Ran](), dict[int, int]()
+        facts, items, origin, pieces = self.facts, dict[object, _Ran](), dict[int, int](), set[int]()
         for op in map(self.graph.ops.__getitem__, sorted(facts.ops_of([root])) if root not in self._known else ()):
             is_side = all(facts.is_side[value] for value in op.outputs) or "dropout" in op.name
             if is_side or facts.is_move(op, self.sameness.itself):
                 moved = [value for value in op.inputs if not facts.is_side[value]] or op.inputs
                 origin.update((value, origin.get(moved[0], moved[0])) for value in op.outputs if moved)
+                pieces.update(op.outputs if len(op.outputs) > 1 or not pieces.isdisjoint(moved) else ())
                 continue
             module = self.graph.modules.get(self.graph.calls[op.call].module)
             reads = [origin.get(value, value) for value in op.inputs]
@@ -162,7 +163,8 @@ class Variants:
             kind = (own.get("groups") == "depthwise", is_point) if is_conv else ()
             is_heavy = op.name in _HEAVY or any(row.kind == "param" and len(row.shape) > 1 for row in rows)
             words, near = frozenset(self._words(op, reads, root)), frozenset((*reads, *op.outputs))
-            item = _Ran(op.id, (own["class"], kind) if is_leaf else sign, words, is_heavy, near)
+            leaf = own.get("class"), kind, pieces.isdisjoint(op.inputs)  # a half is not all of it
+            item = _Ran(op.id, leaf if is_leaf else sign, words, is_heavy, near)
             items.setdefault((is_leaf, op.call if is_leaf else op.id), item)
         return self._known.setdefault(root, [*items.values()])
 
