@@ -241,8 +241,9 @@ class Choice:
         if words is None:
             letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
         module, cls = self.interiors.tree.module(node.calls[0]), self.interiors.tree.cls
-        like = () if letter or module is None or module.native else letters
-        others = tuple(letters[it] for it in like if cls(self.opened[it].call) == module.cls)
+        is_own_kind = not letter and self.interiors.visible.strict.isdisjoint(node.calls)  # and not for want of a proof
+        like = letters if is_own_kind and module is not None and not module.native else {}
+        others = tuple(letters[it] for it in like if cls(self.opened[it].call) == cls(node.calls[0]))
         return replace(node, inset=letter, unlike=others, differs=(*words, *node.differs))
 
     def _shown_in(self, inside: Interior) -> Shown:
