@@ -240,11 +240,17 @@ class Choice:
             words = self.kinds.in_words(calls, inside.call, self._shown_in(inside))
         if words is None:
             letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
-        module, cls = self.interiors.tree.module(node.calls[0]), self.interiors.tree.cls
-        is_own_kind = not letter and self.interiors.visible.strict.isdisjoint(node.calls)  # and not for want of a proof
-        like = letters if is_own_kind and module is not None and not module.native else {}
-        others = tuple(letters[it] for it in like if cls(self.opened[it].call) == cls(node.calls[0]))
+        others = () if letter else tuple(letters[it] for it in letters if self._is_unlike(node, self.opened[it].call))
         return replace(node, inset=letter, unlike=others, differs=(*words, *node.differs))
+
+    def _is_unlike(self, node: Node, call: int) -> bool:
+        """Whether other ops run in a node than in a call of its class; else it is apart for want of a proof alone."""
+        tree, rows = self.interiors.tree, self.interiors.graph.ops
+        module, (ran, *others) = (
+            tree.module(call),
+            ([rows[op].name for op in tree.all_ops_of(at)] for at in (call, *node.calls)),
+        )
+        return module is not None and not module.native and tree.cls(node.calls[0]) == module.cls and ran not in others
 
     def _shown_in(self, inside: Interior) -> Shown:
         """The layers that an inset shows closed, and those that it shows at others."""
