@@ -177,7 +177,7 @@ class Labels:
         else:
             long = node.inset or among(values_of(node.spans, "class")) or self._contents(call.id) or cls
             facts = (computed, *settings(node.spans), self._params(module, node))
-            words = filter(None, (*before, long, *lights))
+            words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
             parts = [*_repeated(" · ".join(words), node), *facts]
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
         limit = MAX_DIFFERING if is_long else MAX_LINE

@@ -21,6 +21,7 @@ MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wid
 _MAX_INDEX, _NAMED = 26, 3  # characters of an index; parts of several indices at one place
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _TENSOR = re.compile(r"\b(tensor)\b")
+_OPPOSITE = {"+": "−", "−": "+"}
 
 
 class Label(NamedTuple):
@@ -56,8 +57,10 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
         if len(op.inputs) > 1 or not (is_batch or _NUMBER.fullmatch(number)):
             return Label(clean(called, MAX_NAME), is_sign=called == sign)
         text = number if is_batch else f"{float(number):.4g}"
-        is_turned = name in ("sub", "div") and is_reflected(op)  # `1 - x`
-        return Label(f"{text} {sign}" if "0" in op.attrs or is_turned else f"{sign} {text}")
+        if "0" in op.attrs or (name in ("sub", "div") and is_reflected(op)):  # `1 - x`
+            return Label(f"{text} {sign}")
+        is_less = text.startswith("-") and sign in _OPPOSITE  # `x - -2`
+        return Label(f"{_OPPOSITE[sign]} {text[1:]}" if is_less else f"{sign} {text}")
     if name in COMPARED and len(op.inputs) == 1:  # `padding`, `= 0`
         how = f"{COMPARED[name]} {op.attrs.get('1') or op.attrs.get('other', '')}".strip()
         variable = known.graph.variable(op)

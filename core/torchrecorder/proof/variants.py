@@ -66,6 +66,11 @@ class Variants:
                 if missing := next(self._between(thing), ""):
                     words = f"{missing} is in the range of {self._path(thing.calls[0], 0)} and drawn elsewhere"
                     yield Fault("counts", words, thing.calls)
+                for letter in getattr(thing, "unlike", ()):
+                    roots = [insets[letter].root] if letter in insets else []
+                    if not roots or not all(self._are_unlike(call, *roots) for call in thing.calls):
+                        words = f"{self._path(thing.calls[0], 0)} is said to be unlike {letter}"
+                        yield Fault("sameness", words, thing.calls)
                 said = [*filter(None, map(_sentence, thing.differs))]
                 if not said or not thing.calls or (isinstance(thing, Box) and thing.period > 1):
                     continue
@@ -80,6 +85,16 @@ class Variants:
                     if not all(ways) or not (least <= n <= most or n == 0 < most):
                         words = f"“{sentence.text}” is not so of {self.graph.calls[thing.calls[0]].module}"
                         yield Fault("sameness", words, thing.calls)
+
+    def _are_unlike(self, call: int, other: int) -> bool:
+        """Whether other ops run in a layer than in another one of its class, or read other things."""
+        ran = list[object]()
+        for ops in (self.facts.ops_of([call]), self.facts.ops_of([other])):
+            made = {value: i for i, op in enumerate(ops) for value in self.graph.ops[op].outputs}
+            rows = map(self.graph.ops.__getitem__, ops)
+            ran.append([(op.name, [made.get(value) for value in op.inputs]) for op in rows])
+        classes = {self.sameness.settings(at)["class"] for at in (call, other)}
+        return ran[0] != ran[1] and len(classes) == 1
 
     def _between(self, thing: Node | Box) -> Iterator[str]:
         """The layers between those of a thing that are drawn elsewhere: `blocks.2` of `blocks.1–3`."""
@@ -130,12 +145,13 @@ class Variants:
         return [*Counter(row.parent for row in rows if word in self._entry(row.id, call)).values()]
 
     def _items(self, root: int) -> list[_Ran]:
-        facts, items, origin = self.facts, dict[object, _Ran](), dict[int, int]()
+        facts, items, origin, pieces = self.facts, dict[object, _Ran](), dict[int, int](), set[int]()
         for op in map(self.graph.ops.__getitem__, sorted(facts.ops_of([root])) if root not in self._known else ()):
             is_side = all(facts.is_side[value] for value in op.outputs) or "dropout" in op.name
             if is_side or facts.is_move(op, self.sameness.itself):
                 moved = [value for value in op.inputs if not facts.is_side[value]] or op.inputs
                 origin.update((value, origin.get(moved[0], moved[0])) for value in op.outputs if moved)
+                pieces.update(op.outputs if len(op.outputs) > 1 or not pieces.isdisjoint(moved) else ())
                 continue
             module = self.graph.modules.get(self.graph.calls[op.call].module)
             reads = [origin.get(value, value) for value in op.inputs]
@@ -147,7 +163,8 @@ class Variants:
             kind = (own.get("groups") == "depthwise", is_point) if is_conv else ()
             is_heavy = op.name in _HEAVY or any(row.kind == "param" and len(row.shape) > 1 for row in rows)
             words, near = frozenset(self._words(op, reads, root)), frozenset((*reads, *op.outputs))
-            item = _Ran(op.id, (own["class"], kind) if is_leaf else sign, words, is_heavy, near)
+            leaf = own.get("class"), kind, pieces.isdisjoint(op.inputs)  # a half is not all of it
+            item = _Ran(op.id, leaf if is_leaf else sign, words, is_heavy, near)
             items.setdefault((is_leaf, op.call if is_leaf else op.id), item)
         return self._known.setdefault(root, [*items.values()])
 

@@ -25,8 +25,8 @@ _ENGLISH = frozenset(
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _TOKEN = re.compile(r"(?<!\d[a-z]–)([^\W\d]\w*(?:\.\w+)*)(…?)(\(|=(?!=)| \d+→)?")
-_NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]")
-"""What is written in quotes, and signs that stand at names."""
+_NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]|\bunlike [A-Z](?: and [A-Z])*(?!\w)")
+"""What is written in quotes, signs that stand at names, and insets, of which another room judges."""
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
 _PARTS = re.compile(r"[\W_]+")
 _LACKING = re.compile(r"without ([^·]*)")

@@ -116,6 +116,8 @@ class Node:
     """The letter of the inset that shows what is in it."""
     differs: tuple[str, ...] = ()
     """In what its calls differ from what the inset shows or from one another: `2 without downsample`."""
+    unlike: tuple[str, ...] = ()
+    """If it is closed: the letters of the insets that show other layers of its class."""
     mark: Mark | None = None
     spans: tuple[Span, ...] = ()
     """The settings in which the calls that it is drawn for differ, those in repeats of boxes around it included."""

@@ -8,10 +8,12 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-SHAPING = names(
+EXCHANGES = names("transpose permute t T mT H mH adjoint swapaxes swapdims movedim moveaxis")
+"""Ops that put axes elsewhere."""
+
+SHAPING = EXCHANGES | names(
     """
     view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze expand expand_as broadcast_to repeat tile
-    transpose permute t T mT H mH adjoint swapaxes swapdims movedim moveaxis
     to type type_as float half double bfloat16 long int cpu cuda contiguous clone alias set_data
     """
 )

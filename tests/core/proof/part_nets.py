@@ -239,6 +239,19 @@ class Shifted(nn.Module):
         return nn.functional.cross_entropy(guessed.transpose(1, 2), ids[:, 1:])
 
 
+class Slid(nn.Module):
+    """Scores of distances that become scores of places by sliding each row: the attention of Transformer-XL."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.far = nn.Linear(4, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = nn.functional.pad(self.far(x), (1, 0))
+        b, n, m = y.shape
+        return y.view(b, m, n)[:, 1:].reshape(b, n, m - 1)[..., :3].softmax(-1)
+
+
 PARTS = [
     Entry("gated", Gated, given(numbers(2, 3, 4))),
     Entry("coupling", lambda: nn.Sequential(Coupling(), Coupling(), Coupling()), given(numbers(2, 4))),
@@ -253,6 +266,7 @@ PARTS = [
     Entry("adas", Adas, given(numbers(2, 3, 4), numbers(2, 4))),
     Entry("trimmed", Trimmed, given(numbers(2, 3, 4))),
     Entry("shifted", Shifted, given(lambda: torch.zeros(2, 6, dtype=torch.int64))),
+    Entry("slid", Slid, given(numbers(2, 3, 4))),
     Entry("all_of_it", AllOfIt, given(numbers(2, 3, 4))),
 ]
 """Each net with what it is called with."""

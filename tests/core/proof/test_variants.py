@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.core.view.templates.test_words import Excited, Mixer, Past, Residual, Stage, Stages
+from tests.core.view.templates.test_words import Excited, Halved, Mixer, Past, Residual, Stage, Stages
 from torchrecorder import capture
 from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.request.requests import DrawingOptions
@@ -71,6 +71,23 @@ def test_a_false_sentence_is_found(net: Callable[[], nn.Module], true: str, fals
     assert {word for node in view.nodes for word in node.differs} == {true}
     assert not faults(view)
     assert [text for text in false if not any(text in fault.words for fault in faults(lied(view, text)))] == []
+
+
+def test_a_half_in_place_of_all_of_a_tensor_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The unit of a ShuffleNet that works on a half was called the other one without a branch."""
+    net = Stages(Halved(is_whole=True), Halved(is_whole=False), Halved(is_whole=False))
+    assert not faults(planned(net).view())
+    monkeypatch.setattr(words, "PIECES", ())
+    view = planned(net).view()
+    assert {word for node in view.nodes for word in node.differs} == {"without side"}
+    assert any("without side" in fault.words for fault in faults(view))
+
+
+def test_an_inset_that_a_layer_is_said_to_be_unlike_is_not_its_own() -> None:
+    view = planned(plain()).view()
+    assert any(node.inset for node in view.nodes)
+    nodes = tuple(replace(node, inset="", unlike=(node.inset,)) if node.inset else node for node in view.nodes)
+    assert any("unlike A" in fault.words for fault in faults(replace(view, nodes=nodes)))
 
 
 def test_a_setting_that_no_span_says_is_found() -> None:

@@ -17,7 +17,7 @@ from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Marks
 from torchrecorder.view.node_kinds import is_reflected
-from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, POINTWISE, SHAPING
+from torchrecorder.view.op_families import DROPOUTS, EXCHANGES, JOINS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.plan.repeats import Repeats
 from torchrecorder.view.tree import Places, call_tree
 
@@ -59,6 +59,8 @@ class Visibility:
         """The calls that the exception which ended the forward came through; one that the model caught gave nothing."""
         seen = self._seen if contract else range(len(graph.calls))
         self.handed = [None if op.call in seen else _handed_on(graph, op, is_all) for op in graph.ops]
+        for id_ in _shuffling(graph, self.facts.ran_in.values(), [*self.handed]) if contract and not is_all else ():
+            self.handed[id_] = None
         self.contracted = [value is not None for value in self.handed]
         """For each op the same by what it does alone, wherever its data come from."""
         for op, value in _put_together(graph) if contract and not is_all else ():
@@ -257,6 +259,22 @@ def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
         return None
     # joining with nothing leaves the tensor as it was, unless the same tensor is joined with itself
     return full[0][0] if full[0][1].shape == joined.shape else None
+
+
+def _shuffling(graph: Graph, functions: Iterable[Sequence[int]], handed: Sequence[int | None]) -> Iterator[int]:
+    """Ops that exchange axes in functions that do nothing else and keep the shape: only the order of elements changes.
+
+    As an edge such a channel shuffle would not be seen, since no size tells of it.
+    """
+    for ops in functions:
+        if any(handed[op] is None for op in ops):
+            continue
+        rows = [graph.ops[op] for op in ops]
+        ends = [graph.values[value].shape for row in rows for value in (row.inputs[0], row.outputs[0])]
+        without = [[size for size in shape if size != 1] for shape in ends]
+        turning = [i for i, row in enumerate(rows) if row.name in EXCHANGES and without[2 * i] != without[2 * i + 1]]
+        if len(turning) == 1 and ends[0] == ends[-1]:
+            yield rows[turning[0]].id
 
 
 def _put_together(graph: Graph) -> Iterator[tuple[int, int | None]]:

@@ -14,10 +14,10 @@ from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, frames_around
 from torchrecorder.view.model import Box, Marks, Node
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import DROPOUTS, JOINS, SHAPED_LIKE, SUMS
+from torchrecorder.view.op_families import DROPOUTS, EXCHANGES, JOINS, SHAPED_LIKE, SUMS
 from torchrecorder.view.plan.visibility import Visibility
 
-_WRITES = ("setitem", "index_put")
+_VAGUE = {"setitem", "index_put", *EXCHANGES}
 """Ops that say less than the name of the function that they are alone in."""
 
 
@@ -43,7 +43,7 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: 
     for (place, frame), group in sorted(groups.items(), key=lambda item: item[0][1]):  # an outer one before those in it
         ids = [node.id for node in group]
         is_all = place in whole and len(group) == size[place]
-        is_thing = len(group) > 1 or _name(graph, group[0]) in _WRITES
+        is_thing = len(group) > 1 or _name(graph, group[0]) in _VAGUE
         if not is_thing or is_all or all(node.kind != "op" for node in group):
             continue
         if not done.isdisjoint(ids) or not draft.is_convex(ids):

@@ -226,7 +226,10 @@ class Choice:
         return replace(view, nodes=nodes, boxes=tuple(marked))
 
     def _lettered(self, node: Node, letters: dict[int, str], boxes: Sequence[Box]) -> Node:
-        """A node with the letter of its kind, unless too much is different in it, and what differs."""
+        """A node with the letter of its kind, unless too much is different in it, and what differs.
+
+        A reader would take a closed one for what an inset of its class shows, so that it is said to be unlike that.
+        """
         if not self.interiors.is_block(node):
             return node
         kind = self.kinds.of[node.calls[0]]
@@ -237,7 +240,17 @@ class Choice:
             words = self.kinds.in_words(calls, inside.call, self._shown_in(inside))
         if words is None:
             letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
-        return replace(node, inset=letter, differs=(*words, *node.differs))
+        others = () if letter else tuple(letters[it] for it in letters if self._is_unlike(node, self.opened[it].call))
+        return replace(node, inset=letter, unlike=others, differs=(*words, *node.differs))
+
+    def _is_unlike(self, node: Node, call: int) -> bool:
+        """Whether other ops run in a node than in a call of its class; else it is apart for want of a proof alone."""
+        tree, rows = self.interiors.tree, self.interiors.graph.ops
+        module, (ran, *others) = (
+            tree.module(call),
+            ([rows[op].name for op in tree.all_ops_of(at)] for at in (call, *node.calls)),
+        )
+        return module is not None and not module.native and tree.cls(node.calls[0]) == module.cls and ran not in others
 
     def _shown_in(self, inside: Interior) -> Shown:
         """The layers that an inset shows closed, and those that it shows at others."""

@@ -33,7 +33,7 @@ _SOURCES = ("param", "buffer")
 Shown = tuple[frozenset[int], frozenset[int]]
 """The layers in which a drawing of a call shows nothing, and those that stand at another one by their class."""
 NOTHING: Shown = (frozenset(), frozenset())
-_Read = tuple[set[int | None], set[int | None]]
+_Read = tuple[set[object], set[object]]
 Difference = tuple[str, str]
 """`with` or `without`, and what: `("without", "downsample")`; nothing in place of the first for other words."""
 
@@ -181,7 +181,7 @@ class _Compared:
         inputs, aside = {*self.graph.calls[call].inputs.values()}, self.visible.facts.aside
         known, wiring = dict[int, _Read](), dict[int, _Read]()
         for op in map(self.graph.ops.__getitem__, self.tree.all_ops_of(call)):
-            handed, near, behind = self.visible.handed[op.id], set[int | None](), set[int | None]()
+            handed, near, behind = self.visible.handed[op.id], set[object](), set[object]()
             is_layer = op.name in WEIGHTED or self.tree.is_leaf(op.call)
             for value in op.inputs if handed is None else (handed,):
                 is_own = self.graph.values[value].kind in ("param", "buffer", "const") and value not in inputs
@@ -193,9 +193,11 @@ class _Compared:
                 own = wiring.setdefault(place, (set(), set()))
                 own[0].update(near - {place})
                 own[1].update(behind - {place})
-                near = behind = set[int | None]((place,))
+                near = behind = set[object]((place,))
             elif handed is None:
-                near, behind = set[int | None](), behind or {None}
+                near, behind = set[object](), behind or {None}
+            elif op.name in PIECES and len(op.outputs) > 1:  # what reads a half does not read all of it
+                near, behind = {("piece", at) for at in near}, behind | {("piece", at) for at in behind}
             known.update(dict.fromkeys(op.outputs, (near, behind)))
         return wiring
 

@@ -383,3 +383,29 @@ def test_what_holds_no_data_is_left_out_where_something_else_is_read() -> None:
     view = make_view(net.graph(net.layer("last", "Linear", y, params=9)))
     assert "new_zeros" not in shown(view)
     assert "first > scatter_add" in edges(view)
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_seen"),
+    [
+        ([("view", (2, 2, 4, 6)), ("transpose", (2, 4, 2, 6)), ("view", (2, 8, 6))], True),
+        ([("view", (2, 2, 4, 6)), ("transpose", (2, 4, 2, 6))], False),  # its size says it
+        ([("transpose", (2, 6, 8)), ("contiguous", (2, 6, 8)), ("transpose", (2, 8, 6))], False),
+        ([("unsqueeze", (2, 1, 8, 6)), ("transpose", (2, 8, 1, 6)), ("view", (2, 8, 6))], False),
+    ],
+    ids=["shuffle", "heads", "there and back", "an axis of one"],
+)
+def test_a_function_that_changes_the_order_and_no_size_is_drawn(
+    steps: list[tuple[str, tuple[int, ...]]], is_seen: bool
+) -> None:
+    net = Net()
+    x = net.layer("first", "Conv1d", net.input("x", 2, 8, 6), params=8)
+    for name, shape in steps:
+        x = net.op(name, x, shape=shape)
+    graph = net.graph(net.layer("last", "Conv1d", x, params=9))
+    frame = Frame(0, "channel_shuffle", "f.py:1", 0)
+    graph = replace(graph, frames=(frame,), ops=tuple(replace(op, frame=0) if op.call == 0 else op for op in graph.ops))
+    view = make_view(graph)
+    names = [Labels(view).node(node).name for node in view.nodes]
+    assert ("channel_shuffle()" in names) == is_seen
+    assert faults(view) == ()

@@ -562,3 +562,20 @@ def test_blocks_of_one_kind_in_each_other_come_to_an_end(levels: int) -> None:
     view = make_view(net.graph(net.layer("head", "Linear", x, params=72)))
     assert faults(view) == ()
     assert len(view.nodes) > 2
+
+
+def test_a_closed_layer_is_said_to_be_unlike_the_inset_of_its_class() -> None:
+    """A reader took an encoder of four convolutions for the one of two beside it, which had the same class."""
+    net = Net(params=5000)
+    x = net.input("x", 1, 8, 16, 16)
+    for i, between in enumerate(("tanh", "roll", "cumsum")):
+        x = net.op(between, block(net, f"layer{i}", x, (1, 8, 16, 16), ()))
+    with net.call("odd", "Bottleneck", params=100):
+        for i in range(50):
+            x = net.op("add", x, net.layer(f"odd.part{i}", f"Part{i}", x, params=2))
+    view = make_view(net.graph(x))
+    assert [node.inset for node in view.nodes if node.kind == "call"] == ["A", "A", "A", ""]
+    assert [node.unlike for node in view.nodes if node.kind == "call"] == [(), (), (), ("A",)]
+    odd = next(node for node in view.nodes if node.unlike)
+    assert Labels(view).node(odd) == ("odd", "Bottleneck unlike A · 100 params", False)
+    assert faults(view) == ()

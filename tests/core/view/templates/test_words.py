@@ -256,6 +256,19 @@ class Gated(nn.Module):
         return self.b(y * y / 2 if self.is_squared else y)  # type: ignore[no-any-return]
 
 
+class Halved(nn.Module):
+    """A unit of a ShuffleNet: two branches of what it gets, or one of the second half beside the first."""
+
+    def __init__(self, *, is_whole: bool) -> None:
+        super().__init__()
+        self.side = nn.Conv1d(8, 4, 3, padding=1) if is_whole else None
+        self.main = nn.Sequential(nn.Conv1d(8 if is_whole else 4, 4, 1), nn.Conv1d(4, 4, 3, padding=1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, b = (self.side(x), x) if self.side is not None else x.chunk(2, 1)
+        return torch.cat((a, self.main(b)), 1).tanh()
+
+
 class Pair(nn.Module):
     """A row that has two layers where another has one, of another class."""
 
@@ -290,6 +303,7 @@ class Pair(nn.Module):
         (lambda: Stages(Scaled(has_scale=True), Scaled(has_scale=True), Scaled(has_scale=False)), "without scale"),
         (lambda: Stages(Gated(is_squared=True), Gated(is_squared=True), Gated(is_squared=False)), ""),
         (lambda: Stages(Pair(1), Pair(2), Pair(2)), ""),
+        (lambda: Stages(Halved(is_whole=True), Halved(is_whole=False), Halved(is_whole=False)), ""),
         (Shared, "table computed in layers.0"),
     ],
 )
