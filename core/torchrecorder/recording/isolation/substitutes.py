@@ -74,12 +74,18 @@ def _may_be_known(tensor: Tensor) -> bool:
     return is_whole and is_there and tensor.numel() <= _KNOWN
 
 
+def _known(tensor: Tensor) -> Tensor:
+    """The numbers of a fake tensor; the tensor itself, if they are not known."""
+    numbers = getattr(tensor, "constant", None)
+    return tensor if numbers is None else numbers
+
+
 class _Listed(TorchFunctionMode):
     """Gives `torch.tensor` the values of those in a list that are known: it reads the data without asking a mode."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in (torch.tensor, torch.as_tensor) and args and isinstance(args[0], (list, tuple)):
-            args = map_tensors(args, lambda it: it if getattr(it, "constant", None) is None else it.constant)
+            args = map_tensors(args, _known)
         return func(*args, **(kwargs or {}))
 
 
