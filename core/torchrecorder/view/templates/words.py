@@ -197,7 +197,8 @@ class _Compared:
             elif handed is None:
                 near, behind = set[object](), behind or {None}
             elif op.name in PIECES and len(op.outputs) > 1:  # what reads a half does not read all of it
-                near, behind = {("piece", at) for at in near}, behind | {("piece", at) for at in behind}
+                near = set[object](("piece", at) for at in near)
+                behind = set[object]((*behind, *(("piece", at) for at in behind)))
             known.update(dict.fromkeys(op.outputs, (near, behind)))
         return wiring
 
