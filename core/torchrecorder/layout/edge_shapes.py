@@ -30,6 +30,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
     An edge says the shape if it differs, in resolution or channels, from what its tail got: once for each end and
     shape, and once for steps alike in a box, such as those of queries and keys. Inputs, outputs and constants say
     theirs themselves. If a layer gets several things by one edge, the edge says the names of its arguments instead.
+    What is another shape in another turn of a box is said by no edge in it.
     Where the batch got lost on the way, as in tensors of chosen places, a size may hold it, so
     none is said; nor is one of a single number, which would not be taken for a shape.
     """
@@ -43,7 +44,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         if names := carried.names(edge):
             texts[edge.tail, edge.head] = ", ".join(names)
             continue
-        shapes, arriving, is_reshaped = carried.shapes(edge, show)
+        shapes, arriving, is_reshaped = ([], "", False) if edge.is_uneven else carried.shapes(edge, show)
         shape, (head, values) = ", ".join(shapes), (view.nodes[edge.head], view.nodes[edge.tail].values)
         known = [_shape(view, values[0], show)] if len(values) == 1 else got.get(edge.tail, [])
         is_known = edge.back or shape.isdigit() or _without_examples(shape) in map(_without_examples, known)

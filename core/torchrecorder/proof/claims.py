@@ -11,6 +11,7 @@ from torchrecorder.graph import Graph, Op, symbolic
 from torchrecorder.proof import words as names
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import GraphFacts
+from torchrecorder.view.model import boxes_around
 
 if TYPE_CHECKING:
     from torchrecorder.layout.model import Layout
@@ -121,6 +122,22 @@ def _shapes(view: View, letter: str, layout: Layout, facts: GraphFacts) -> Itera
             yield f"{where} what it carries"
         elif not all(_arrives(view, view.nodes[edges[line.ends][0].head], of_edge, said[0]) for of_edge in ways):
             yield f"{where} what arrives"
+        elif not all(_is_even(coverage, edge) for edge in edges[line.ends] if not edge.back):
+            yield f"{where} what it carries in other turns"
+
+
+def _is_even(coverage: Coverage, edge: Edge) -> bool:
+    """Whether what it carries has one shape in all turns of the boxes around both ends."""
+    graph, nodes, boxes = coverage.graph, coverage.view.nodes, coverage.view.boxes
+    around = [{box.id for box in boxes_around(boxes, nodes[end].box)} for end in (edge.tail, edge.head)]
+    for op in (op for op in coverage.ops if edge.head in coverage.nodes.get(op, ())):
+        for other in coverage.again.get(op, ()):
+            is_apart = any(turn for box, turn in coverage.turns[other].items() if not all(box in it for it in around))
+            pairs = zip(graph.ops[op].inputs, graph.ops[other].inputs, strict=False)
+            read = [] if is_apart else [b for a, b in pairs if a == edge.value]
+            if any(graph.values[value].shape != graph.values[edge.value].shape for value in read):
+                return False
+    return True
 
 
 def _arrives(view: View, head: Node, ways: Sequence[Sequence[int]], said: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from torchrecorder.graph.model import Op
-from torchrecorder.view.model import Box, Node, Span, View
+from torchrecorder.view.model import Box, Edge, Node, Span, View, boxes_around
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
 from torchrecorder.view.pieces import counting, edges_with_parts
@@ -65,6 +65,8 @@ class _Differences:
                 parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
+            uneven = {edge for edge in edges if self._is_uneven(edge, shown, turns)}
+            edges = tuple(replace(edge, is_uneven=edge in uneven) for edge in edges)
             boxes = tuple(replace(box, spans=(*self._of_box(box, turns[box.id]),)) for box in shown.boxes)
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
             for node in (node for node in nodes if node.inset):
@@ -133,6 +135,22 @@ class _Differences:
     def _alike(self, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]], op: int, node: Node) -> Iterator[int]:
         """The ops at the place of one that a node shows."""
         return iter(()) if node.box is None else self._ops(op, boxes[node.box], boxes, turns)
+
+    def _is_uneven(self, edge: Edge, view: View, turns: Sequence[Sequence[_Turn]]) -> bool:
+        """Whether what it carries has another shape in another turn of a box around both ends.
+
+        The title of an inset says which layer it shows: the sizes in it are those of that one.
+        """
+        tail, head = ([*boxes_around(view.boxes, view.nodes[end].box)] for end in (edge.tail, edge.head))
+        made = self.graph.values[edge.value].producer
+        box = next((box for box in tail if box in head), None)
+        if box is None or made is None:
+            return False
+        shown = [own[: len(own) // len(turns[0])] for own in turns]
+        place = self.graph.ops[made].outputs.index(edge.value)
+        alike = (self.graph.ops[op].outputs for op in self._ops(made, box, view.boxes, shown))
+        shapes = {self.graph.values[outputs[place]].shape for outputs in alike if place < len(outputs)}
+        return len(shapes | {self.graph.values[edge.value].shape}) > 1
 
     def _ops(self, op: int, box: Box, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> Iterator[int]:
         call, around = self.graph.ops[op].call, turns[box.id]

@@ -151,6 +151,8 @@ class Edge:
     itself."""
     part: str = ""
     """Which part of what the tail gives it carries, if other readers get another: `2nd half`, `[:, 1:]`."""
+    is_uneven: bool = False
+    """Whether it has another shape in another turn of a box that both of its ends are in."""
 
 
 def boxes_around(boxes: Sequence[Box], box: int | None) -> Iterator[Box]:

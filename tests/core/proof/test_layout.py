@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
 from tests.core.drawing.engines import laid_out
 from tests.core.drawing.looping import LOOPS
 from tests.core.graph.building import Net, mlp, residual_block, transformer
 from tests.core.layout.paper.test_named import detector
 from tests.core.layout.paper.test_paper import fork, hub, towers
+from torchrecorder import capture
 from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import to_dot
 from torchrecorder.layout.geometry import Rect
@@ -314,3 +317,23 @@ def test_a_tag_counts_what_a_gap_holds() -> None:
     view = replace(view, nodes=(*view.nodes[:at], gap, *view.nodes[at + 1 :]))
     tags = [figure.words[0].text for figure in paper(view).nodes if not figure.key]
     assert tags == ["15 more steps"] * 5
+
+
+def test_a_size_of_the_first_turn_is_not_said_for_all() -> None:
+    class Up(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.conv = nn.ConvTranspose1d(4, 4, 2, 2), nn.Conv1d(4, 4, 1)
+            self.other = nn.Conv1d(4, 4, 3, padding=1)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            y = self.up(x)
+            return self.conv(y).sin() + self.other(y.cos())
+
+    view = make_view(capture(nn.Sequential(Up(), Up(), Up(), nn.Linear(64, 2)), (torch.zeros(1, 4, 8),)))
+    assert view.boxes[1].repeat == 3
+    assert all("N×4×16" not in line.word for line in paper(view).lines)
+    assert not faults(view, paper(view))
+    old = replace(view, edges=tuple(replace(edge, is_uneven=False) for edge in view.edges))
+    assert any("N×4×16" in line.word for line in paper(old).lines)
+    assert ["other turns" in fault for fault in faults(old, paper(old))] == [True]
