@@ -160,6 +160,20 @@ def of_results(coverage: Coverage) -> Iterator[Fault]:
             yield Fault("flow", f"{names} come out of one node", coverage.around(node))
 
 
+def of_columns(coverage: Coverage) -> Iterator[Fault]:
+    """Faults of calls side by side that are drawn as one, of which something reads what some give, and not the rest."""
+    facts, graph = coverage.facts, coverage.graph
+    returned = {value for values in graph.outputs.values() for value in values}
+    things: tuple[Node | Box, ...] = (*coverage.view.nodes, *coverage.view.boxes)
+    for thing in (thing for thing in things if thing.repetition == "parallel" and thing.repeat > 1):
+        inside = {*facts.ops_of(thing.calls)}
+        given = [[value for op in facts.ops_of([call]) for value in graph.ops[op].outputs] for call in thing.calls]
+        are_read = [any({*facts.readers[it]} - inside or it in returned for it in values) for values in given]
+        if any(are_read) != all(are_read):
+            path = graph.calls[thing.calls[are_read.index(False)]].module
+            yield Fault("flow", f"nothing reads what {path} gives, which is drawn with others", thing.calls)
+
+
 def _from_outside(coverage: Coverage, call: int, first: int) -> dict[tuple[int, int], int]:
     """By op of the first call, and position, the data from outside that the one at its place in a call reads."""
     facts, graph, origin = coverage.facts, coverage.graph, [*range(len(coverage.graph.values))]

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from tests.core.proof.test_variants import planned
 from tests.core.view.templates.test_words import Stages, conv
 from torchrecorder.proof import ProvedViews, faults
+from torchrecorder.view import Views
+from torchrecorder.view.plan.repeats import Repeats
 from torchrecorder.view.simplified import patches
 from torchrecorder.view.templates import series, words
 
@@ -183,3 +185,28 @@ def test_what_a_layer_reads_of_arithmetic_is_its_result(monkeypatch: pytest.Monk
     assert view.nodes[head].kind == "output"
     monkeypatch.setattr(patches, "_cut", lambda _draft, patch, _how: [patch] if len(patch) > 5 else [])
     assert [fault for fault in faults(planned(Stepped()).view()) if "come out of one node" in fault.words]
+
+
+class Supervised(nn.Module):
+    """Heads side by side, of which only the last gives what the model returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.heads = nn.Linear(16, 16), nn.ModuleList(nn.Linear(16, 4) for _ in range(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        return [head(x) for head in self.heads][-1]
+
+
+def test_what_nothing_reads_is_not_drawn_with_what_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    def heads(views: Views) -> list[int]:
+        calls = views.graph.calls
+        shown = ProvedViews(views).view().nodes
+        return [node.repeat for node in shown if node.calls and calls[node.calls[0]].module.startswith("heads")]
+
+    assert heads(planned(Supervised())) == [3, 1]
+    monkeypatch.setattr(Repeats, "_is_read", lambda self, call: True)
+    (fault,) = faults(planned(Supervised()).view())
+    assert fault.words == "nothing reads what heads.0 gives, which is drawn with others"
+    assert heads(planned(Supervised())) == [1, 1, 1, 1]

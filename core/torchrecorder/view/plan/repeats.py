@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal
 
 from torchrecorder.graph.model import Graph, Op
@@ -209,6 +209,20 @@ class Repeats:
                 continue
             yield wired
 
+    @cached_property
+    def _read(self) -> dict[int, list[int]]:
+        """By value the calls in which an op reads it, -1 for an output of the model."""
+        read = {value: [-1] for values in self.tree.graph.outputs.values() for value in values}
+        for op in self.tree.graph.ops:
+            for value in op.inputs:
+                read.setdefault(value, []).append(op.call)
+        return read
+
+    def _is_read(self, call: int) -> bool:
+        """Whether something outside of a call reads what is made in it."""
+        inside, ops = range(call, self.tree.end[call]), map(self.tree.graph.ops.__getitem__, self.tree.all_ops_of(call))
+        return any(at not in inside for op in ops for value in op.outputs for at in self._read.get(value, ()))
+
     def _wired(self, calls: list[int], period: int) -> Run:
         if len(calls) == 1:
             return Run((calls[0],))
@@ -220,6 +234,9 @@ class Repeats:
         stop = 2
         while stop < len(calls) and (before[stop] >> (stop - 1) & 1 if is_series else not before[stop]):
             stop += 1
+        if not is_series:  # as one they would all be read
+            is_read = self._is_read(calls[0])
+            stop = next((i for i in range(1, stop) if self._is_read(calls[i]) != is_read), stop)
         run = tuple(calls[:stop])
         is_one = len({self.tree.graph.calls[call].module for call in run}) == 1 and run[0] not in self.tree.picked
         repetition: Repetition = "series" if is_series else "shared" if is_one else "parallel"
