@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from torchrecorder.graph import Graph, Op, symbolic
 from torchrecorder.proof import words as names
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import GraphFacts
 from torchrecorder.view.model import boxes_around
 
 if TYPE_CHECKING:
@@ -26,15 +25,15 @@ _SIZE = r"(?:\d+|\d*N(?:/\d+)?)"
 _SHAPE = re.compile(rf"{_SIZE}(?:×{_SIZE})*(?:(?:, | → ){_SIZE}(?:×{_SIZE})*)*(?= · |$)")
 
 
-def faults(view: View, letter: str, layout: Layout, facts: GraphFacts) -> Iterator[str]:
+def faults(coverage: Coverage, letter: str, layout: Layout) -> Iterator[str]:
     """Sentences on words in a picture, or in an inset with a letter, that are not true of its Graph."""
-    said = _words_of(layout)
+    view, said = coverage.view, _words_of(layout)
     for box in view.boxes:
         yield from _numbers(view.graph, box, said.get(f"{letter}b{box.id}", ""))
     for node in view.nodes:
         if node.kind == "call":
             yield from _numbers(view.graph, node, said.get(f"{letter}{node.id}", ""))
-    yield from _shapes(view, letter, layout, facts)
+    yield from _shapes(coverage, letter, layout)
     yield from names.faults(view, letter, _words_of(layout, " · "))
 
 
@@ -96,14 +95,14 @@ def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
     return [sum(sizes.values()) for sizes in read.values()] if len(names) == len({*names}) else []
 
 
-def _shapes(view: View, letter: str, layout: Layout, facts: GraphFacts) -> Iterator[str]:
+def _shapes(coverage: Coverage, letter: str, layout: Layout) -> Iterator[str]:
     """Sentences on lines that say a shape which nothing on their way has, or not that of what arrives."""
+    view = coverage.view
     edges: dict[tuple[str, str], list[Edge]] = {}
     for edge in view.edges:
         tail = view.nodes[edge.tail]
         for key in {tail.id, *(tail.links if tail.kind == "from" else ())}:
             edges.setdefault((f"{letter}{key}", f"{letter}{edge.head}"), []).append(edge)
-    coverage = Coverage(view, facts)
     reads: dict[int, list[int]] = {}
     """By node the values that its ops read, of what is drawn once in the first turn."""
     for op in view.graph.ops:
@@ -128,16 +127,39 @@ def _shapes(view: View, letter: str, layout: Layout, facts: GraphFacts) -> Itera
 
 def _is_even(coverage: Coverage, edge: Edge) -> bool:
     """Whether what it carries has one shape in all turns of the boxes around both ends."""
-    graph, nodes, boxes = coverage.graph, coverage.view.nodes, coverage.view.boxes
-    around = [{box.id for box in boxes_around(boxes, nodes[end].box)} for end in (edge.tail, edge.head)]
-    for op in (op for op in coverage.ops if edge.head in coverage.nodes.get(op, ())):
+    values, (tail, head) = coverage.graph.values, _boxes_around(coverage.view, edge)
+    return all(values[it].shape == values[edge.value].shape for it in _again(coverage, edge, tail & head))
+
+
+def of_first_turns(coverage: Coverage) -> Iterator[Edge]:
+    """Edges into boxes in which later turns read something else, such as what the turn before gives."""
+    graph, same = coverage.graph, range(len(coverage.graph.values))
+
+    def source(value: int) -> int:
+        made = graph.values[value].producer
+        while made is not None and graph.ops[made].inputs and coverage.facts.is_move(graph.ops[made], same):
+            value = graph.ops[made].inputs[0]
+            made = graph.values[value].producer
+        return value
+
+    for edge in (edge for edge in coverage.view.edges if not edge.back):
+        tail, head = _boxes_around(coverage.view, edge)
+        if any(source(it) != source(edge.value) for it in _again(coverage, edge, head - tail)):
+            yield edge
+
+
+def _boxes_around(view: View, edge: Edge) -> list[set[int]]:
+    return [{box.id for box in boxes_around(view.boxes, view.nodes[end].box)} for end in (edge.tail, edge.head)]
+
+
+def _again(coverage: Coverage, edge: Edge, boxes: Set[int]) -> Iterator[int]:
+    """The values that are read in the place of an edge's in other turns of boxes."""
+    ops = coverage.graph.ops
+    for op in (op for op in coverage.ops if boxes and edge.head in coverage.nodes.get(op, ())):
         for other in coverage.again.get(op, ()):
-            is_apart = any(turn for box, turn in coverage.turns[other].items() if not all(box in it for it in around))
-            pairs = zip(graph.ops[op].inputs, graph.ops[other].inputs, strict=False)
-            read = [] if is_apart else [b for a, b in pairs if a == edge.value]
-            if any(graph.values[value].shape != graph.values[edge.value].shape for value in read):
-                return False
-    return True
+            if {box for box, turn in coverage.turns[other].items() if turn} <= boxes:
+                pairs = zip(ops[op].inputs, ops[other].inputs, strict=False)
+                yield from (read for value, read in pairs if value == edge.value)
 
 
 def _arrives(view: View, head: Node, ways: Sequence[Sequence[int]], said: str) -> bool:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchrecorder.proof import claims
+from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import GraphFacts
 
 if TYPE_CHECKING:
@@ -37,16 +38,23 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
         if figure.key:
             figures[figure.key] = figure
     edges: dict[_Edge, dict[bool, str]] = {}
-    known, facts = set[str](), GraphFacts(view.graph)
+    known, facts, of_first_turns = set[str](), GraphFacts(view.graph), set[_Edge]()
     for shown, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
         sentences += _misplaced(shown, letter, figures)
         known |= {f"{letter}{node.id}" for node in shown.nodes} | {f"{letter}b{box.id}" for box in shown.boxes}
         for ends, edge in _edges(shown, letter, figures, {line.ends for line in layout.lines}):
             ways = edges.setdefault(ends, {})
             ways[edge.back] = ways.get(edge.back) or edge.part
-        sentences += claims.faults(shown, letter, layout, facts)
+        coverage = Coverage(shown, facts)
+        sentences += claims.faults(coverage, letter, layout)
+        of_first_turns |= {(f"{letter}{it.tail}", f"{letter}{it.head}") for it in claims.of_first_turns(coverage)}
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
-    return (*sentences, *_Lines(layout, figures, edges).faults())
+    lines = _Lines(layout, figures, edges)
+    named = sorted({layout.lines[i].ends for i in lines.by_name} & of_first_turns)
+    sentences += [
+        "the line from {} to {} has a name that holds for the first turn alone".format(*ends) for ends in named
+    ]
+    return (*sentences, *lines.faults())
 
 
 def _said(key: str) -> str:
@@ -136,6 +144,8 @@ class _Lines:
             starts[i] or (i in self.resumed) or self._at_tag(line, line.curve[0], line.ends[0])
             for i, line in enumerate(self.lines)
         ]
+        self.by_name = {i for i, begins in enumerate(self.begins) if begins and not starts[i]}
+        """Lines that begin at the name of their tail."""
         self.arrives = [
             line.tip is not None and i not in self.leading and self._at(line.tip, line.ends[1])
             for i, line in enumerate(self.lines)

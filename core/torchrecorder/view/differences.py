@@ -65,8 +65,7 @@ class _Differences:
                 parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
-            uneven = {edge for edge in edges if self._is_uneven(edge, shown, turns)}
-            edges = tuple(replace(edge, is_uneven=edge in uneven) for edge in edges)
+            edges = tuple(self._in_turns(edge, shown, turns) for edge in edges)
             boxes = tuple(replace(box, spans=(*self._of_box(box, turns[box.id]),)) for box in shown.boxes)
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
             for node in (node for node in nodes if node.inset):
@@ -136,21 +135,35 @@ class _Differences:
         """The ops at the place of one that a node shows."""
         return iter(()) if node.box is None else self._ops(op, boxes[node.box], boxes, turns)
 
-    def _is_uneven(self, edge: Edge, view: View, turns: Sequence[Sequence[_Turn]]) -> bool:
-        """Whether what it carries has another shape in another turn of a box around both ends.
+    def _in_turns(self, edge: Edge, view: View, turns: Sequence[Sequence[_Turn]]) -> Edge:
+        """The edge with what it is in other turns of the boxes that both ends are in, or that it leads into.
 
         The title of an inset says which layer it shows: the sizes in it are those of that one.
         """
         tail, head = ([*boxes_around(view.boxes, view.nodes[end].box)] for end in (edge.tail, edge.head))
-        made = self.graph.values[edge.value].producer
-        box = next((box for box in tail if box in head), None)
-        if box is None or made is None:
-            return False
-        shown = [own[: len(own) // len(turns[0])] for own in turns]
-        place = self.graph.ops[made].outputs.index(edge.value)
-        alike = (self.graph.ops[op].outputs for op in self._ops(made, box, view.boxes, shown))
-        shapes = {self.graph.values[outputs[place]].shape for outputs in alike if place < len(outputs)}
-        return len(shapes | {self.graph.values[edge.value].shape}) > 1
+        shown, values = [own[: len(own) // len(turns[0])] for own in turns], self.graph.values
+        around, made = next((box for box in tail if box in head), None), values[edge.value].producer
+        if around is not None and made is not None:
+            place = self.graph.ops[made].outputs.index(edge.value)
+            alike = (self.graph.ops[op].outputs for op in self._ops(made, around, view.boxes, shown))
+            shapes = {values[outputs[place]].shape for outputs in alike if place < len(outputs)}
+            edge = replace(edge, is_uneven=len(shapes | {values[edge.value].shape}) > 1)
+        box = next((box for box in head if box not in tail and box.repeat > 1), None)
+        if box is not None and not edge.back:
+            ops = map(self.graph.ops.__getitem__, self._visible.facts.ops_of(view.nodes[edge.head]))
+            for op in (op for op in ops if edge.value in op.inputs):
+                place = op.inputs.index(edge.value)
+                read = (self.graph.ops[other].inputs for other in self._ops(op.id, box, view.boxes, shown))
+                sources = {self._source(inputs[place]) for inputs in read if place < len(inputs)}
+                edge = replace(edge, is_first=edge.is_first or len(sources | {self._source(edge.value)}) > 1)
+        return edge
+
+    def _source(self, value: int) -> int:
+        """What a value is by ops that only hand it on."""
+        made = self.graph.values[value].producer
+        while made is not None and (handed := self._visible.handed[made]) is not None:
+            value, made = handed, self.graph.values[handed].producer
+        return value
 
     def _ops(self, op: int, box: Box, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> Iterator[int]:
         call, around = self.graph.ops[op].call, turns[box.id]

@@ -153,6 +153,8 @@ class Edge:
     """Which part of what the tail gives it carries, if other readers get another: `2nd half`, `[:, 1:]`."""
     is_uneven: bool = False
     """Whether it has another shape in another turn of a box that both of its ends are in."""
+    is_first: bool = False
+    """Whether later turns of a box that it leads into read something else, such as what the turn before gives."""
 
 
 def boxes_around(boxes: Sequence[Box], box: int | None) -> Iterator[Box]:

@@ -31,6 +31,8 @@ class Nameable:
         nodes, flows = self._panels.view.nodes, self._flows
         if not edges or edges - flows.keys() or edges & self._named:
             return False
+        if any(self._panels.view.edges[edge].is_first for edge in edges):  # a later turn reads what has another name
+            return False
         left, led = Counter(self._from), Counter(self._into)
         for tail, head in (flows[edge] for edge in (edges | self._named)):
             left[tail] -= 1

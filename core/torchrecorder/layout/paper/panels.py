@@ -112,6 +112,7 @@ class Panels:
         self.hubs = self._hubs(flows)
         fed = Counter(flow.head for flow in flows)
         led = [flow for flow in flows if flow.tail in self.hubs and fed[flow.head] == 1]  # a name alone feeds nothing
+        led += [flow for flow in flows if view.edges[flow.position].is_first and flow not in led]  # nor for later turns
         aside = [flow for flow in flows if (flow.tail in self.hubs or flow.position in named) and flow not in led]
         flows = sorted([*self._set_aside([flow for flow in flows if flow not in led], self.hubs), *led])
         self.named: dict[int, list[NamedEnd]] = defaultdict(list)
