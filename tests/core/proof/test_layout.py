@@ -337,3 +337,37 @@ def test_a_size_of_the_first_turn_is_not_said_for_all() -> None:
     old = replace(view, edges=tuple(replace(edge, is_uneven=False) for edge in view.edges))
     assert any("N×4×16" in line.word for line in paper(old).lines)
     assert ["other turns" in fault for fault in faults(old, paper(old))] == [True]
+
+
+def test_no_name_stands_for_what_only_the_first_turn_reads() -> None:
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor, beside: torch.Tensor) -> Any:
+            return self.b(self.a(x).sin() * beside) + x
+
+    class Hub(nn.Module):
+        """A stem that the first of three blocks adds, and others read later; all blocks read the condition."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem, self.blocks = nn.Linear(8, 8), nn.ModuleList(Block() for _ in range(3))
+            self.last = nn.ModuleList([nn.Bilinear(8, 8, 8), nn.Bilinear(8, 8, 9), nn.Bilinear(9, 8, 7)])
+
+        def forward(self, x: torch.Tensor, beside: torch.Tensor) -> Any:
+            x = stem = self.stem(x)
+            for block in self.blocks:
+                x = block(x, beside)
+            for last in self.last:
+                x = last(x, stem)
+            return x
+
+    view = make_view(capture(Hub(), (torch.zeros(2, 8), torch.zeros(2, 8))))
+    assert [box.repeat for box in view.boxes] == [1, 3]
+    assert not faults(view, paper(view))
+    old = replace(view, edges=tuple(replace(edge, is_first=False) for edge in view.edges))
+    assert "has a name that holds for the first turn alone" in " ".join(faults(old, paper(old)))
+    (stem,) = (node.id for node in view.nodes if node.calls and view.graph.calls[node.calls[0]].module == "stem")
+    assert all(edge.tail == stem for edge in view.edges if edge.is_first), "the condition is that of all"
