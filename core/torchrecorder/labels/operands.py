@@ -252,8 +252,9 @@ def _entry(graph: Graph, way: Sequence[_Step], whole: int) -> str:
 
 
 def _arguments(call: Call) -> dict[int, str]:
-    """Names of its arguments by value."""
-    return {value: named for path, value in call.inputs.items() if (named := _last(path))}
+    """Names of its arguments by value; that of its own before that of a list that holds it as well."""
+    paths = sorted(call.inputs.items(), key=lambda given: given[0].count("."), reverse=True)
+    return {value: named for path, value in paths if (named := _last(path))}
 
 
 def _last(path: str) -> str:

@@ -352,3 +352,24 @@ def test_a_factor_of_a_state_has_its_name_though_two_lines_bring_the_state() -> 
     (product,) = (node for node in view.nodes if node.op is not None and view.graph.ops[node.op].name == "mul")
     assert sum(edge.head == product.id for edge in view.edges) == 2
     assert Labels(view).node(product).name == "× notdone"
+
+
+def test_an_argument_has_its_own_name_and_not_that_of_a_list_that_holds_it_too() -> None:
+    class Residual(nn.Module):
+        def forward(self, x: Tensor, residual: Tensor, layer_hiddens: list[Tensor]) -> Tensor:
+            return x + residual
+
+    class Layers(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers, self.add = nn.ModuleList(nn.Linear(8, 8) for _ in range(2)), Residual()
+
+        def forward(self, x: Tensor) -> Tensor:
+            hiddens = [x]
+            for layer in self.layers:
+                hiddens.append(self.add(layer(hiddens[-1]), hiddens[-1], hiddens))
+            return hiddens[-1]
+
+    graph = record(Layers(), TOKENS)
+    add = next(op for op in graph.ops if op.name == "add")
+    assert Names(graph).of(add.inputs[1], add) == "residual"
