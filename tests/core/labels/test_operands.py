@@ -372,4 +372,4 @@ def test_an_argument_has_its_own_name_and_not_that_of_a_list_that_holds_it_too()
 
     graph = record(Layers(), TOKENS)
     add = next(op for op in graph.ops if op.name == "add")
-    assert Names(graph).of(add.inputs[1], add) == "residual"
+    assert Names(graph).of(add.inputs[1], add, add.call) == "residual"
