@@ -196,7 +196,8 @@ class Supervised(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.stem(x)
-        return [head(x) for head in self.heads][-1]
+        results: list[Tensor] = [head(x) for head in self.heads]
+        return results[-1]
 
 
 def test_what_nothing_reads_is_not_drawn_with_what_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
