@@ -142,7 +142,7 @@ def of_first_turns(coverage: Coverage) -> Iterator[Edge]:
             made = graph.values[value].producer
         return value
 
-    for edge in (edge for edge in coverage.view.edges if not edge.back):
+    for edge in (edge for edge in coverage.view.edges if coverage.again and not edge.back):
         tail, head = _boxes_around(coverage.view, edge)
         if any(source(it) != source(edge.value) for it in _again(coverage, edge, head - tail)):
             yield edge

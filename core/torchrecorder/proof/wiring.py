@@ -166,11 +166,12 @@ def of_columns(coverage: Coverage) -> Iterator[Fault]:
     returned = {value for values in graph.outputs.values() for value in values}
     things: tuple[Node | Box, ...] = (*coverage.view.nodes, *coverage.view.boxes)
     for thing in (thing for thing in things if thing.repetition == "parallel" and thing.repeat > 1):
-        inside = {*facts.ops_of(thing.calls)}
-        given = [[value for op in facts.ops_of([call]) for value in graph.ops[op].outputs] for call in thing.calls]
+        inside, step = {*facts.ops_of(thing.calls)}, len(thing.calls) // thing.repeat
+        columns = [facts.ops_of(thing.calls[at : at + step]) for at in range(0, len(thing.calls), step)]
+        given = [[value for op in column for value in graph.ops[op].outputs] for column in columns]
         are_read = [any({*facts.readers[it]} - inside or it in returned for it in values) for values in given]
         if any(are_read) != all(are_read):
-            path = graph.calls[thing.calls[are_read.index(False)]].module
+            path = graph.calls[thing.calls[step * are_read.index(False)]].module
             yield Fault("flow", f"nothing reads what {path} gives, which is drawn with others", thing.calls)
 
 

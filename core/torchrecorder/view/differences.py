@@ -65,7 +65,8 @@ class _Differences:
                 parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
-            edges = tuple(self._in_turns(edge, shown, turns) for edge in edges)
+            has_turns = any(box.repeat > 1 for box in shown.boxes)
+            edges = tuple(self._in_turns(edge, shown, turns) for edge in edges) if has_turns else edges
             boxes = tuple(replace(box, spans=(*self._of_box(box, turns[box.id]),)) for box in shown.boxes)
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
             for node in (node for node in nodes if node.inset):

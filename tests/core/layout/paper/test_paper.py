@@ -109,12 +109,12 @@ def test_no_line_enters_the_band_of_a_title() -> None:
 
 
 def sizes() -> Graph:
-    """Blocks whose sizes change, the last of them beside a skip that leads past all."""
+    """Blocks of another size than what they get, beside a skip that leads past all."""
     net = Net("Sizes")
     x = first = net.layer("stem", "Linear", net.input("x", 1, 8), (1, 1000))
     for i in range(3):
         with net.call(f"block{i}", "Block", params=10):
-            x = net.op("relu", net.layer(f"block{i}.fc", "Linear", x, (1, 2000 + i)))
+            x = net.op("relu", net.layer(f"block{i}.fc", "Linear", x, (1, 2000)))
     return net.graph(net.op("cat", x, first))
 
 
