@@ -142,7 +142,7 @@ def of_first_turns(coverage: Coverage) -> Iterator[Edge]:
             made = graph.values[value].producer
         return value
 
-    for edge in (edge for edge in coverage.view.edges if coverage.again and not edge.back):
+    for edge in (edge for edge in coverage.view.edges if edge.head in coverage.repeated and not edge.back):
         tail, head = _boxes_around(coverage.view, edge)
         if any(source(it) != source(edge.value) for it in _again(coverage, edge, head - tail)):
             yield edge
@@ -155,8 +155,8 @@ def _boxes_around(view: View, edge: Edge) -> list[set[int]]:
 def _again(coverage: Coverage, edge: Edge, boxes: Set[int]) -> Iterator[int]:
     """The values that are read in the place of an edge's in other turns of boxes."""
     ops = coverage.graph.ops
-    for op in (op for op in coverage.ops if boxes and edge.head in coverage.nodes.get(op, ())):
-        for other in coverage.again.get(op, ()):
+    for op in coverage.repeated.get(edge.head, ()) if boxes else ():
+        for other in coverage.again[op]:
             if {box for box, turn in coverage.turns[other].items() if turn} <= boxes:
                 pairs = zip(ops[op].inputs, ops[other].inputs, strict=False)
                 yield from (read for value, read in pairs if value == edge.value)

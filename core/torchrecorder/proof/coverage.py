@@ -111,6 +111,15 @@ class Coverage:
             again.setdefault(self.drawn_op(op), []).append(op)
         return again
 
+    @cached_property
+    def repeated(self) -> dict[int, list[int]]:
+        """By node the ops in it that are drawn for those of later turns."""
+        repeated: dict[int, list[int]] = {}
+        for op in sorted(self.again):
+            for node in self.nodes.get(op, ()):
+                repeated.setdefault(node, []).append(op)
+        return repeated
+
     def drawn_call(self, call: int) -> int:
         while call in self.twin_calls:
             call = self.twin_calls[call]
