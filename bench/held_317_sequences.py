@@ -194,7 +194,7 @@ class ReferenceEncoder(nn.Module):
         return out.squeeze(0)
 
     def calculate_channels(self, size: int, kernel_size: int, stride: int, pad: int, n_convs: int) -> int:
-        """What is left of the bands."""
+        """The width that is left of the bands."""
         for _ in range(n_convs):
             size = (size - kernel_size + 2 * pad) // stride + 1
         return size
@@ -211,7 +211,7 @@ class StyleAttention(nn.Module):
         self.W_value = nn.Linear(key_dim, num_units, bias=False)
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
-        """What the keys say."""
+        """The values by the weights of their keys."""
         querys, keys, values = self.W_query(query), self.W_key(key), self.W_value(key)
         split_size = self.num_units // self.num_heads
         querys = torch.stack(torch.split(querys, split_size, dim=2), dim=0)
@@ -964,7 +964,7 @@ class ScaledAttention(nn.Module):
     def forward(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: nn.Module | None = None
     ) -> tuple[Tensor, Tensor]:
-        """What the keys say, and the weights."""
+        """The values by the weights of their keys, and the weights."""
         scores = torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(query.size(-1))
         if mask is not None:
             scores = scores.masked_fill(mask == 0, -1e9)
@@ -1332,7 +1332,7 @@ class ResNetBlock(nn.Module):
 
 
 class NetworkOutputs(NamedTuple):
-    """What a search wants of a board, and a loss where the moves are known."""
+    """Policy and value of a board for a search, and a loss where the moves are known."""
 
     pi_prob: Tensor
     value: Tensor

@@ -267,7 +267,7 @@ class _Picture:
 
     @property
     def _hardship(self) -> float:
-        """What its width and its crossings cost a reader, in points; endless without a layout of a paper."""
+        """The cost of its width and crossings to a reader, in points; endless without a layout of a paper."""
         layout = None if self.paper is None else self.paper.doubtful or self.layout
         if self.paper is None or not isinstance(layout, Layout):
             return math.inf

@@ -65,8 +65,9 @@ class _Differences:
                 parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
-            has_turns = any(box.repeat > 1 for box in shown.boxes)
-            edges = tuple(self._in_turns(edge, shown, turns) for edge in edges) if has_turns else edges
+            if any(box.repeat > 1 for box in shown.boxes):
+                own = [these[: len(these) // len(turns[0])] for these in turns]  # the title of an inset names one path
+                edges = tuple(self._in_turns(edge, shown, own) for edge in edges)
             boxes = tuple(replace(box, spans=(*self._of_box(box, turns[box.id]),)) for box in shown.boxes)
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
             for node in (node for node in nodes if node.inset):
@@ -137,16 +138,13 @@ class _Differences:
         return iter(()) if node.box is None else self._ops(op, boxes[node.box], boxes, turns)
 
     def _in_turns(self, edge: Edge, view: View, turns: Sequence[Sequence[_Turn]]) -> Edge:
-        """The edge with what it is in other turns of the boxes that both ends are in, or that it leads into.
-
-        The title of an inset says which layer it shows: the sizes in it are those of that one.
-        """
+        """The edge with what it is in other turns of the boxes that both ends are in, or that it leads into."""
         tail, head = ([*boxes_around(view.boxes, view.nodes[end].box)] for end in (edge.tail, edge.head))
-        shown, values = [own[: len(own) // len(turns[0])] for own in turns], self.graph.values
+        values = self.graph.values
         around, made = next((box for box in tail if box in head), None), values[edge.value].producer
         if around is not None and made is not None:
             place = self.graph.ops[made].outputs.index(edge.value)
-            alike = (self.graph.ops[op].outputs for op in self._ops(made, around, view.boxes, shown))
+            alike = (self.graph.ops[op].outputs for op in self._ops(made, around, view.boxes, turns))
             shapes = {values[outputs[place]].shape for outputs in alike if place < len(outputs)}
             edge = replace(edge, is_uneven=len(shapes | {values[edge.value].shape}) > 1)
         box = next((box for box in head if box not in tail and box.repeat > 1), None)
@@ -154,7 +152,7 @@ class _Differences:
             ops = map(self.graph.ops.__getitem__, self._visible.facts.ops_of(view.nodes[edge.head]))
             for op in (op for op in ops if edge.value in op.inputs):
                 place = op.inputs.index(edge.value)
-                read = (self.graph.ops[other].inputs for other in self._ops(op.id, box, view.boxes, shown))
+                read = (self.graph.ops[other].inputs for other in self._ops(op.id, box, view.boxes, turns))
                 sources = {self._source(inputs[place]) for inputs in read if place < len(inputs)}
                 edge = replace(edge, is_first=edge.is_first or len(sources | {self._source(edge.value)}) > 1)
         return edge

@@ -105,7 +105,7 @@ class PaperLayout:
         return ours < others
 
     def hardship(self, layout: Layout) -> float:
-        """What the width and the crossings of a layout cost its reader, in points."""
+        """The cost of the width and the crossings of a layout to its reader, in points."""
         return price(Layout(layout.width, 0.0), n_crossings(layout), self._width)
 
     def is_hard_to_read(self, layout: Layout) -> bool:
