@@ -37,6 +37,8 @@ from bench import (  # noqa: E402
     held_283_vision,
     held_317_sequences,
     held_317_vision,
+    held_359_sequences,
+    held_359_vision,
     held_sequences,
     held_vision,
 )
@@ -205,6 +207,8 @@ NETS = [
     *held_283_sequences.NETS,
     *held_317_vision.NETS,
     *held_317_sequences.NETS,
+    *held_359_vision.NETS,
+    *held_359_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
