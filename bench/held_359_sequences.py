@@ -1085,7 +1085,7 @@ class GcnEncoderGraph(nn.Module):
             pred_layers.append(nn.Linear(pred_input_dim, pred_dim))
             pred_layers.append(self.act)
             pred_input_dim = pred_dim
-        pred_layers.append(nn.Linear(pred_dim, label_dim))
+        pred_layers.append(nn.Linear(pred_input_dim, label_dim))
         return nn.Sequential(*pred_layers)
 
     def construct_mask(self, max_nodes: int, batch_num_nodes: Sequence[int]) -> Tensor:
@@ -1281,10 +1281,10 @@ class Conv2dWithConstraint(nn.Conv2d):
         self.max_norm = max_norm
         super().__init__(*args, **kwargs)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
         """Features."""
         self.weight.data = torch.renorm(self.weight.data, p=2, dim=0, maxnorm=self.max_norm)
-        return super().forward(x)
+        return super().forward(input)
 
 
 def _transpose_to_b_1_c_0(x: Tensor) -> Tensor:

@@ -237,11 +237,11 @@ class Conv2DWN(nn.Conv2d):
         wn = torch.sqrt(torch.sum(self.weight * self.weight, dim=[1, 2, 3], keepdim=True))
         return torch.exp(self.log_weight_norm) * self.weight / (wn + 1e-5)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002
         """Features."""
         self.weight_normalized = self.normalize_weight()
         bias = self.bias
-        return F.conv2d(x, self.weight_normalized, bias, self.stride, self.padding, self.dilation, self.groups)
+        return F.conv2d(input, self.weight_normalized, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
 class BNSwishConv(nn.Module):
@@ -1527,7 +1527,8 @@ class MixedOp(nn.Module):
 
     def forward(self, x: Tensor, weights: Tensor) -> Tensor:
         """Their sum."""
-        return sum(w * op(x) for w, op in zip(weights, self._ops, strict=True))
+        out: Any = sum(w * op(x) for w, op in zip(weights, self._ops, strict=True))
+        return out
 
 
 class SearchCell(nn.Module):
@@ -1557,7 +1558,7 @@ class SearchCell(nn.Module):
         states = [s0, s1]
         offset = 0
         for _ in range(self._steps):
-            s = sum(self._ops[offset + j](h, weights[offset + j]) for j, h in enumerate(states))
+            s: Any = sum(self._ops[offset + j](h, weights[offset + j]) for j, h in enumerate(states))
             offset += len(states)
             states.append(s)
         return torch.cat(states[-self._multiplier :], dim=1)
