@@ -167,11 +167,12 @@ class Labels:
         lights = [*(() if layer is None else layer.made), *self._tied(node), *behind]
         if (module.native and kind != "block") or layer is not None:
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
-            room = MAX_NAME - len(" · ".join(("", *before, *lights)))
+            is_row = node.repetition == "series" and node.repeat > 1
+            room = MAX_LINE - len(" · ".join(("", *before, *lights)))
             is_whole = "settings" in self.show
             room = MAX_DIFFERING if is_whole else room
             said, like = (module.extra_repr, cls) if layer is None else (layer.said, layer.like)
-            what = heads or summary(cls, said, node.spans, limit=room, like=like, whole=is_whole)
+            what = heads or summary(cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row)
             what = cls if node.is_unsaid else what
             parts, long = [*_repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
         else:

@@ -34,11 +34,12 @@ def summary(
     limit: int | None = None,
     like: str = "",
     whole: bool = False,
+    in_a_row: bool = False,
 ) -> str:
     """The class and the numbers that matter, or all; of what differs among layers that are drawn once, all values.
 
     If that is longer than the limit, sizes that differ are not written. `like` is the class of torch that has such
-    settings, if it is another.
+    settings, if it is another. Sizes of layers `in_a_row` are a way from one to the next.
     """
     classes = next((span.values for span in spans if span.name == "class"), ())
     if classes:  # whose settings are others
@@ -56,12 +57,12 @@ def summary(
         for other in spans:  # a dilation is not said of the first, whose kernel is 1×1
             if other.name not in (span.name, "params"):
                 last = last.changed(other.name, [*dict.fromkeys(other.values)][-1])
-        facts = _with_span(facts, rule, last, span) if span.name != "params" else facts
+        facts = _with_span(facts, rule, last, span, in_a_row=in_a_row) if span.name != "params" else facts
     text = _joined(cls, facts)
     if limit is not None and len(text) > limit:
         usual, sizes = rule(args), [span for span in spans if span.name == SIZES]
-        differing = {fact for span in sizes for fact in _with_span(usual, rule, args, span)} - {*usual}
-        text = _joined(cls, [fact for fact in facts if fact not in differing])
+        differing = {fact for span in sizes for fact in _with_span(usual, rule, args, span, in_a_row=in_a_row)}
+        text = _joined(cls, [fact for fact in facts if fact in usual or fact not in differing])
     return text
 
 
@@ -71,25 +72,27 @@ def _joined(cls: str, facts: Sequence[str]) -> str:
     return " · ".join([f"{cls} {first}".strip(), *others]).replace(" · /", step)
 
 
-def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Span) -> list[str]:
+def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Span, *, in_a_row: bool) -> list[str]:
     """The facts of a layer with those of several in place of the one that a setting decides."""
     columns = [*zip(*(rule(args.changed(span.name, value)) for value in span.values), strict=False)]
     at = next((i for i, column in enumerate(columns) if len({*column}) > 1), None)
     changed = [*facts]
     if at is not None:
         is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
-        changed[at] = _of_calls(columns[at], sizes=span.name == SIZES) if is_whole else setting(span)
+        is_size = span.name == SIZES
+        changed[at] = _of_calls(columns[at], sizes=is_size, in_a_row=in_a_row) if is_whole else setting(span)
     return changed
 
 
-def _of_calls(texts: Sequence[str], *, sizes: bool = False) -> str:
-    """The settings of calls in order: `2, 4, 8, 8` of a few, `8→8→16→16` where each reads what the last one gives.
+def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = False) -> str:
+    """The settings of calls in order: `2, 4, 8, 8` of a few, `8→8→16→16` of a row, each of which reads the last one.
 
     Of others each text once.
     """
     once = [*dict.fromkeys(texts)]
     rows = [text.split("→") for text in texts]
-    if len(rows) > 2 and not is_range(once) and all(a[1:] == b[:1] for a, b in pairwise((*rows, rows[-1][1:]))):
+    is_way = all(a[1:] == b[:1] for a, b in pairwise((*rows, rows[-1][1:])))
+    if in_a_row and len(rows) > 2 and is_way and not is_range(once):
         return "→".join((rows[0][0], *(row[-1] for row in rows)))
     return among(texts if len(texts) <= LISTED and not sizes else once, sizes=sizes)
 

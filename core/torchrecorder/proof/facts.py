@@ -17,7 +17,7 @@ MOVES = frozenset(
     movedim moveaxis expand expand_as broadcast_to repeat tile flatten unflatten ravel squeeze unsqueeze slice select
     narrow split split_with_sizes tensor_split hsplit vsplit dsplit chunk unbind as_strided alias detach clone
     contiguous to type type_as float half double bfloat16 long int cpu cuda _to_copy copy copy_ lift_fresh view_as_real
-    view_as_complex lift_fresh_copy _conj unfold_view set_data
+    view_as_complex lift_fresh_copy _conj unfold_view set_data view_of
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 """Kernels, and where none were recorded ops, that give elements of one tensor at other places or in another type."""

@@ -90,9 +90,12 @@ class Variants:
         """Whether other ops run in a layer than in another one of its class, or read other things."""
         ran = list[object]()
         for ops in (self.facts.ops_of([call]), self.facts.ops_of([other])):
-            made = {value: i for i, op in enumerate(ops) for value in self.graph.ops[op].outputs}
-            rows = map(self.graph.ops.__getitem__, ops)
-            ran.append([(op.name, [made.get(value) for value in op.inputs]) for op in rows])
+            made, own = dict[int, int | None](), list[object]()
+            for op in map(self.graph.ops.__getitem__, sorted(ops)):
+                is_move = self.facts.is_move(op, self.sameness.itself) and op.inputs
+                own += [] if is_move else [(op.name, [made.get(value) for value in op.inputs])]
+                made.update((value, made.get(op.inputs[0]) if is_move else len(own)) for value in op.outputs)
+            ran.append(own)
         classes = {self.sameness.settings(at)["class"] for at in (call, other)}
         return ran[0] != ran[1] and len(classes) == 1
 

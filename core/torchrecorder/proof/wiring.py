@@ -57,12 +57,18 @@ class Wiring:
         """By place the places that it reads, and those with what is behind ops without one."""
         values, given = self.graph.values, {*self.graph.calls[call].inputs.values()}
         known, read = dict[int, tuple[set[_Place], set[_Place]]](), dict[_Place, tuple[set[_Place], set[_Place]]]()
-        origin = [*range(len(values))]
+        origin, weights = (
+            [*range(len(values))],
+            {row.id for row in values if row.kind in _LOOSE and row.id not in given},
+        )
         for id_ in sorted(self.facts.ops_of([call])):
             op, near, far = self.graph.ops[id_], set[_Place](), set[_Place]()
             module = self.graph.modules.get(self.graph.calls[op.call].module)
+            if op.inputs and weights.issuperset(op.inputs) and id_ not in places:  # they stay weights
+                weights.update(op.outputs)
+                continue
             for value in self.facts.data_of(op):
-                is_own = values[value].kind in _LOOSE and value not in given
+                is_own = value in weights
                 is_layer = (module is not None and module.native) or "conv" in op.name or op.name == "linear"
                 before, behind = known.get(value, (set() if is_own else {()}, set() if is_own and is_layer else {()}))
                 near, far = near if self.facts.is_side[value] else near | before, far | behind

@@ -14,7 +14,7 @@ EXCHANGES = names("transpose permute t T mT H mH adjoint swapaxes swapdims moved
 SHAPING = EXCHANGES | names(
     """
     view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze expand expand_as broadcast_to repeat tile
-    to type type_as float half double bfloat16 long int cpu cuda contiguous clone alias set_data
+    to type type_as float half double bfloat16 long int cpu cuda contiguous clone alias set_data view_of
     """
 )
 """Ops that give the data of their first argument another shape, type or place."""

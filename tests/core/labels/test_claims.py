@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from torchrecorder.labels import summaries
 from torchrecorder.labels.labels import Labels, words
 from torchrecorder.proof import ProvedViews, Prover
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import Node, View, Views, make_view, settings
+from torchrecorder.view import Node, Span, View, Views, make_view, settings
 
 
 def untrue(view: View) -> list[str]:
@@ -90,16 +91,28 @@ def lines(net: nn.Module) -> str:
     ("net", "said"),
     [
         (chain((8, 8), (32, 16), (16, 8)), "8→8, 32→16, 16→8"),
-        (chain((8, 8), (8, 16), (16, 16), (16, 32)), "8→8→16→16→32"),
+        (chain((8, 8), (8, 16), (16, 16), (16, 32)), "8→8, 8→16, 16→16, 16→32"),
         (chain((8, 4), (16, 8), (32, 16)), "8→4 … 32→16"),
         (chain((8, 8), (8, 16), (8, 16), (16, 32)), "8→8, 8→16, 16→32"),
         (chain(*[(8, 8)] * 4, kernels=(3, 1, 5, 5)), "3, 1, 5, 5 · 8→8"),
         (chain(*[(8, 8)] * 6, kernels=(3, 1, 5)), "3, 1, 5 · 8→8"),
     ],
-    ids=["no range", "a way", "a factor", "none", "kernels", "of many"],
+    ids=["no range", "of one in each turn", "a factor", "none", "kernels", "of many"],
 )
 def test_ends_stand_for_what_is_between_only_if_it_follows_from_them(net: nn.Module, said: str) -> None:
     assert said in lines(net)
+
+
+def test_widths_of_layers_in_a_row_are_a_way() -> None:
+    """Readers asked for the widths of a CSRNet's backend, and took those of one layer in several blocks for a way."""
+    sizes = tuple(f"{a}, {b}" for a, b in pairwise((64, 64, 64, 64, 32, 16, 8)))
+    view = make_view(record(chain((8, 8), (32, 16), (16, 8)), torch.zeros(1, 8, 64)))
+    node = next(node for node in view.nodes if node.spans)
+    for repeat, said in ((6, "Conv1d 3 · 64→64→64→64→32→16→8"), (1, "Conv1d 3 · 64→64, 64→32, 32→16, 16→8")):
+        calls, spans = node.calls * repeat, (Span("", sizes),)
+        (part, *others) = node.parts
+        row = replace(node, calls=calls, spans=spans, parts=(replace(part, calls=calls), *others))
+        assert f"{said} · tanh" in " ".join(Labels(view).node(row)[:2])
 
 
 def test_dilations_in_parallel_are_said_though_the_first_kernel_is_of_one_place() -> None:
@@ -155,7 +168,7 @@ def test_settings_whose_proof_fails_are_left_out(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_list_of_a_few_calls_is_that_of_each_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summaries, "_of_calls", lambda texts, sizes=False: summaries.among([*dict.fromkeys(texts)]))
+    monkeypatch.setattr(summaries, "_of_calls", lambda texts, **_: summaries.among([*dict.fromkeys(texts)]))
     view = make_view(record(chain(*[(8, 8)] * 4, kernels=(3, 1, 5, 5)), torch.zeros(1, 8, 64)))
     assert "kernel 3, 1, 5, and it is 3, 1, 5, 5" in " ".join(untrue(view))
 

@@ -77,6 +77,29 @@ class Crossed(nn.Module):
         return self.root(self.b(one).sin(), x if self.is_far else one)  # type: ignore[no-any-return]
 
 
+class Scaled(nn.Conv1d):
+    """As of a network without norms: its weight is scaled before it is used."""
+
+    def __init__(self) -> None:
+        super().__init__(8, 8, 1)
+        self.gain = nn.Parameter(torch.ones(8, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.conv1d(x, self.weight * self.gain, self.bias)
+
+
+class PreActivated(nn.Module):
+    """Where a layer is on the shortcut, it takes what is activated, else what came in."""
+
+    def __init__(self, is_changed: int) -> None:
+        super().__init__()
+        self.a, self.b, self.shortcut = Scaled(), Scaled(), Scaled() if is_changed else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x.relu()
+        return self.b(self.a(y).relu()) + (x if self.shortcut is None else self.shortcut(y))  # type: ignore[no-any-return]
+
+
 class Composed(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -141,8 +164,13 @@ class Stepped(nn.Module):
 
 @pytest.mark.parametrize(
     "net",
-    [Hourglasses, lambda: Stages(*map(Tree, (0, 1, 0))), lambda: Stages(*map(Crossed, (0, 1, 0)))],
-    ids=["a sum with something else", "one thing more", "from elsewhere"],
+    [
+        Hourglasses,
+        lambda: Stages(*map(Tree, (0, 1, 0))),
+        lambda: Stages(*map(Crossed, (0, 1, 0))),
+        lambda: Stages(*map(PreActivated, (0, 1, 0))),
+    ],
+    ids=["a sum with something else", "one thing more", "from elsewhere", "what came in, not activated"],
 )
 def test_an_inset_does_not_stand_for_a_call_that_is_wired_otherwise(
     net: Callable[[], nn.Module], monkeypatch: pytest.MonkeyPatch

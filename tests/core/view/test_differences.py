@@ -98,7 +98,7 @@ def test_sizes_that_differ_are_a_span_and_params_that_differ_are_not_written() -
     assert [(box.repeat, box.period) for box in view.boxes] == [(1, 1), (3, 1)]
     assert [node.inset for node in view.nodes if node.kind == "call"] == ["A"]
     assert spans(view, "bs.0.c1")[""] == ("8, 8", "8, 16", "16, 32")
-    assert "c1 | Conv2d 3 · 8→8→16→32 · relu" in words(view)
+    assert "c1 | Conv2d 3 · 8→8, 8→16, 16→32 · relu" in words(view)
     assert spans(view, "bs.0.mlp")["params"] == ("800", "1600", "3200")
     assert "MLP" in words(view)
 

@@ -245,10 +245,10 @@ class Choice:
 
     def _is_unlike(self, node: Node, call: int) -> bool:
         """Whether other ops run in a node than in a call of its class; else it is apart for want of a proof alone."""
-        tree, rows = self.interiors.tree, self.interiors.graph.ops
+        tree, rows, moves = self.interiors.tree, self.interiors.graph.ops, self.interiors.visible.contracted
         module, (ran, *others) = (
             tree.module(call),
-            ([rows[op].name for op in tree.all_ops_of(at)] for at in (call, *node.calls)),
+            ([rows[op].name for op in tree.all_ops_of(at) if not moves[op]] for at in (call, *node.calls)),
         )
         return module is not None and not module.native and tree.cls(node.calls[0]) == module.cls and ran not in others
 

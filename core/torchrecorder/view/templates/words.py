@@ -30,6 +30,7 @@ _TELLS_NOTHING = frozenset(SYMBOLS.values()) | JOINS | PIECES | SHAPING | {"geti
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 _AXES = re.compile("[123]d$")
 _SOURCES = ("param", "buffer")
+_OWN = (*_SOURCES, "const")
 Shown = tuple[frozenset[int], frozenset[int]]
 """The layers in which a drawing of a call shows nothing, and those that stand at another one by their class."""
 NOTHING: Shown = (frozenset(), frozenset())
@@ -179,12 +180,16 @@ class _Compared:
         Behind a parameter that is data, and behind what is made of nothing, may be what another call gets.
         """
         inputs, aside = {*self.graph.calls[call].inputs.values()}, self.visible.facts.aside
-        known, wiring = dict[int, _Read](), dict[int, _Read]()
+        known, wiring, own_data = dict[int, _Read](), dict[int, _Read](), set[int]()
         for op in map(self.graph.ops.__getitem__, self.tree.all_ops_of(call)):
             handed, near, behind = self.visible.handed[op.id], set[object](), set[object]()
             is_layer = op.name in WEIGHTED or self.tree.is_leaf(op.call)
+            own_data.update(v for v in op.inputs if self.graph.values[v].kind in _OWN and v not in inputs)
+            if op.inputs and own_data.issuperset(op.inputs) and op.id not in places:  # a weight that is scaled
+                own_data.update(op.outputs)
+                continue
             for value in op.inputs if handed is None else (handed,):
-                is_own = self.graph.values[value].kind in ("param", "buffer", "const") and value not in inputs
+                is_own = value in own_data
                 outside: _Read = set() if is_own else {None}, set() if is_own and is_layer else {None}
                 found = known.get(value, outside)
                 near |= set() if value in aside else found[0]

@@ -11,10 +11,10 @@ import pytest
 from tests.core.graph.building import Net, chain, mlp, nested, transformer
 from tests.core.view.seeing import boxes, edges, reaches, shown
 from torchrecorder.graph import Graph
-from torchrecorder.labels.labels import Labels
+from torchrecorder.labels.labels import Labels, words
 from torchrecorder.proof import faults
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import AUTO_NODES, View, make_view
+from torchrecorder.view import AUTO_NODES, View, Views, make_view
 
 C8 = (1, 8, 16, 16)
 
@@ -562,6 +562,28 @@ def test_blocks_of_one_kind_in_each_other_come_to_an_end(levels: int) -> None:
     view = make_view(net.graph(net.layer("head", "Linear", x, params=72)))
     assert faults(view) == ()
     assert len(view.nodes) > 2
+
+
+def test_a_layer_that_only_views_what_it_gets_otherwise_is_not_another_one() -> None:
+    """Scripted functions run a `view_of` in their first calls: a unit was “unlike B”, which it was."""
+    net = Net(params=5000)
+    x = net.input("x", 1, 8, 16, 16)
+    for i, between in enumerate(("tanh", "roll", "cumsum")):
+        with net.call(f"unit{i}", "Unit", params=1000):
+            y = net.layer(f"unit{i}.a", "Linear", x, params=500)
+            y = net.op("sin", net.op("view_of", y) if i == 1 else y)
+            x = net.op("add", x, net.layer(f"unit{i}.b", "Linear", y, params=500))
+        x = net.op(between, x)
+    views = Views(net.graph(x), DrawingOptions())
+    view = views.view()
+    assert [(node.inset, node.unlike, node.differs) for node in view.nodes if node.kind == "call"] == [
+        ("A", (), ())
+    ] * 3
+    assert faults(view) == ()
+    nodes = [replace(node, inset="", unlike=("A",)) if "unit1" in words(view)(node) else node for node in view.nodes]
+    assert any("unlike A" in fault.words for fault in faults(replace(view, nodes=tuple(nodes))))
+    views.weaken([call.id for call in view.graph.calls if call.module == "unit1"])
+    assert not any(node.unlike for node in views.view().nodes)
 
 
 def test_a_closed_layer_is_said_to_be_unlike_the_inset_of_its_class() -> None:
