@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.op_words import Label
@@ -68,21 +69,24 @@ class Card:
         return max([self.body + stack, *beside])
 
 
+class Said(NamedTuple):
+    """What a picture says of its View, and how: the same in all of its parts."""
+
+    labels: Labels
+    styles: Styles | None
+    shapes: Mapping[tuple[int, int], str]  # words at lines, by their ends
+    titles: Sequence[str]  # of boxes
+    letter: str  # of an inset
+    is_sideways: bool  # whether data flows to the right
+
+
 class Cards:
     def __init__(
-        self,
-        panels: Panels,
-        labels: Labels,
-        styles: Styles | None,
-        shapes: Mapping[tuple[int, int], str],
-        *,
-        is_narrow: bool = False,
-        is_sideways: bool = False,
-        text: Callable[[int | None], float] | None = None,
+        self, panels: Panels, said: Said, *, is_narrow: bool, text: Callable[[int | None], float] | None
     ) -> None:
         self._text = text  # how long a line may be in each panel, if there are as many as that asks for
-        self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
-        self._shapes = shapes
+        self._panels, self._view = panels, panels.view
+        self._labels, self._styles, self._shapes, is_sideways = said.labels, said.styles, said.shapes, said.is_sideways
         flows = (panels.ends.get(i, (edge.tail, edge.head)) for i, edge in enumerate(self._view.edges))
         self._parts = {ends: edge.part for ends, edge in zip(flows, self._view.edges, strict=True) if edge.part}
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.backs import lead_back
-from torchrecorder.layout.paper.cards import Card
+from torchrecorder.layout.paper.cards import Card, Said
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.exchange import Orders, least_crossed
 from torchrecorder.layout.paper.heights import stages_apart
@@ -31,23 +31,19 @@ class Composer:
     def __init__(
         self,
         panels: Panels,
-        rows: dict[int | None, Rows],
-        cards: dict[int, Card],
-        titles: Sequence[str],
-        words: Mapping[tuple[int, int], str],
+        said: Said,
         columns: Columns,
         orders: Orders,
         *,
         is_narrow: bool,
-        is_sideways: bool,
-        towers: Towers | None = None,
+        towers: Towers | None,
     ) -> None:
         self._towers = towers
         self.hooks = 1  # how much room there is for lines back
-        self._panels, self._rows, self._cards = panels, rows, cards
-        self._titles, self._words, self._orders = titles, words, orders
-        self._is_narrow, self._is_sideways = is_narrow, is_sideways
-        self._band = 0.0 if is_sideways else tuning.BAND  # room for a title along the flow
+        self._panels, self._rows, self._cards, self._orders = panels, columns.rows, columns.cards, orders
+        self._words, self._titles = said.shapes, said.titles
+        self._is_narrow, self._is_sideways = is_narrow, said.is_sideways
+        self._band = 0.0 if self._is_sideways else tuning.BAND  # room for a title along the flow
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
         self._early: dict[int | None, set[int]] = defaultdict(set)

@@ -13,7 +13,7 @@ from torchrecorder.layout.dot import box_title
 from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.layout.model import NodeStyle, Styles
 from torchrecorder.layout.paper.backs import NoWayBack
-from torchrecorder.layout.paper.cards import Card, Cards
+from torchrecorder.layout.paper.cards import Card, Cards, Said
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.compose import Composer
 from torchrecorder.layout.paper.exchange import Orders
@@ -55,16 +55,19 @@ class Sketch:
         self._panels = Panels(view, named, is_inset=bool(letter))
         self._orders = Orders() if orders is None else orders
         self.ranking = Ranking(self._panels)
-        self._labels = Labels(view, show=show)
-        self._shapes = edge_shapes(view, show) if "shapes" in show else {}
-        pairs = zip(view.boxes, styles.boxes if styles else [NodeStyle()] * len(view.boxes), strict=True)
-        self._titles = [box_title(self._labels, box, style, letter) for box, style in pairs]
+        shapes = edge_shapes(view, show) if "shapes" in show else {}
+        labels, boxes = Labels(view, show=show), styles.boxes if styles else [NodeStyle()] * len(view.boxes)
+        titles = [box_title(labels, box, style, letter) for box, style in zip(view.boxes, boxes, strict=True)]
+        self._said = Said(labels, styles, shapes, titles, letter, is_sideways)
 
     def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
         """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
         placements = self._placements(width, heights)
         has_ladder = self._has_ladder
-        while (self._is_ladder_wide or any(placement.is_poor for placement in placements)) and self._simplify():
+        while (
+            (self._has_ladder and not self._is_narrow)  # it may be better with words in more lines
+            or any(placement.is_poor for placement in placements)
+        ) and self._simplify():
             simpler = self._placements(width, heights)
             if self._is_plain:
                 simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
@@ -79,15 +82,16 @@ class Sketch:
 
     def with_named(self, edges: Edges) -> Sketch:
         """The same with further lines in two parts."""
-        sketch = Sketch(
-            self._view, self._show, self._styles, self._letter, named=self._named | edges, orders=self._orders
-        )
+        return self._again(self._named | edges)
+
+    def _again(self, named: Edges) -> Sketch:
+        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=named, orders=self._orders)
         sketch.ranking.follow(self.ranking.first)
         return sketch
 
     def nameable(self, placed: Placement, width: float, *, is_tower: bool) -> Iterator[Edges]:
         """Lines that the picture may be better with names for."""
-        signs = {node.id for node in self._view.nodes if self._labels.node(node).is_sign}
+        signs = {node.id for node in self._view.nodes if self._said.labels.node(node).is_sign}
         lines = Nameable(self._panels, signs, self._named)
         if is_tower:
             rows = self.ranking.rows
@@ -100,8 +104,7 @@ class Sketch:
 
     def _as_ladder(self, width: float, text: float) -> Placement:
         """The placement as a ladder whose columns are narrow, with facts in as many lines as that asks for."""
-        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=self._named, orders=self._orders)
-        sketch.ranking.follow(self.ranking.first)
+        sketch = self._again(self._named)
         sketch._is_narrow, sketch._text = True, lambda _box: text
         return sketch._placements(width, tuning.PAGE[1:])[0]
 
@@ -170,24 +173,9 @@ class Sketch:
         self._has_ladder = any(not shape.is_u for columns in plans for shape in columns.shapes.values())
         return placements
 
-    @property
-    def _is_ladder_wide(self) -> bool:
-        """Whether a ladder may be better with words in more lines."""
-        return self._has_ladder and not self._is_narrow
-
     def _placed(self, columns: Columns, width: float) -> Placement:
-        rows, cards, words = self.ranking.rows, self._cards, self._shapes
         composer = Composer(
-            self._panels,
-            rows,
-            cards,
-            self._titles,
-            words,
-            columns,
-            self._orders,
-            is_narrow=self._is_narrow,
-            is_sideways=self.is_sideways,
-            towers=self._towers,
+            self._panels, self._said, columns, self._orders, is_narrow=self._is_narrow, towers=self._towers
         )
         for _ in range(_TRIES):
             try:
@@ -205,28 +193,12 @@ class Sketch:
                     return Placement.failed("something stands in the way back to the next step")
                 composer.hooks += 1
             else:
-                figures = Figures(
-                    self._view,
-                    self._labels,
-                    self._styles,
-                    words,
-                    self._letter,
-                    self._panels.ends,
-                    is_sideways=self.is_sideways,
-                )
-                placed = placement(figures.layout(piece), width, is_sideways=self.is_sideways)
+                layout = Figures(self._panels, self._said).layout(piece)
+                placed = placement(layout, width, is_sideways=self.is_sideways)
                 return placed._replace(pairs=len(self._named))
         return Placement.failed("data cannot come in by the side")
 
     @cached_property
     def _cards(self) -> dict[int, Card]:
-        cards = Cards(
-            self._panels,
-            self._labels,
-            self._styles,
-            self._shapes,
-            is_narrow=self._is_narrow,
-            is_sideways=self.is_sideways,
-            text=self._towers.text if self._towers is not None else self._text,
-        )
-        return cards.in_rows(self.ranking.rows)
+        text = self._towers.text if self._towers is not None else self._text
+        return Cards(self._panels, self._said, is_narrow=self._is_narrow, text=text).in_rows(self.ranking.rows)
