@@ -71,8 +71,7 @@ class Difference:
             found += self._of_training(old, new)
         found += of_classes(renamed, self._position)
         return sorted(
-            [*folded(found), *self._shifted(), *of_settings(changed, self._position)],
-            key=lambda change: change.order,
+            [*folded(found), *self._shifted(), *of_settings(changed, self._position)], key=lambda change: change.order
         )
 
     def _changed(self, new: Layer, text: str, old: Layer) -> Change:

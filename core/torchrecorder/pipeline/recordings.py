@@ -107,11 +107,7 @@ class Recordings:
 
             python = ask(settings.python, machine)
         self._freshness = Freshness(
-            settings.root,
-            settings.path,
-            machine,
-            lambda digest: cache.object(digest) or machine.object(digest),
-            python,
+            settings.root, settings.path, machine, lambda digest: cache.object(digest) or machine.object(digest), python
         )
         self._remembered = ""
         """The digest of what was installed when the first of the new recordings was kept."""

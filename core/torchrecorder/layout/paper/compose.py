@@ -29,14 +29,7 @@ _AT_TOP = 0.01  # points: rounding
 
 class Composer:
     def __init__(
-        self,
-        panels: Panels,
-        said: Said,
-        columns: Columns,
-        orders: Orders,
-        *,
-        is_narrow: bool,
-        towers: Towers | None,
+        self, panels: Panels, said: Said, columns: Columns, orders: Orders, *, is_narrow: bool, towers: Towers | None
     ) -> None:
         self._towers = towers
         self.hooks = 1  # how much room there is for lines back
