@@ -114,10 +114,10 @@ class Cards:
 
     def _of(self, node: Node, one_line: float = 0.0) -> Card:
         card = self._card(node, one_line)
-        card.beside = [
-            self._beside(self._view.nodes[other], self._parts.get((other, node.id), ""))
-            for other in self._panels.beside.get(node.id, ())
-        ]
+        for other in self._panels.beside.get(node.id, ()):
+            part, is_only_here = self._parts.get((other, node.id), ""), other in self._panels.single
+            own = self._card(self._view.nodes[other], part=part) if is_only_here else self._tag(other, said=part)
+            card.beside.append(own)
         for end in sorted(self._panels.named.get(node.id, ()), key=lambda end: end.is_tail):
             edge = self._view.edges[end.edge]
             shape = self._shapes.get((edge.tail, edge.head), "") if end.is_tail and not edge.skip else ""
@@ -153,9 +153,6 @@ class Cards:
 
     def _shown(self, figure: Figure, node: Node) -> Card:
         return Card(figure, node=node.id, shows=node.id, is_sideways=self._is_sideways)
-
-    def _beside(self, node: Node, part: str) -> Card:
-        return self._card(node, part=part) if node.id in self._panels.single else self._tag(node.id, said=part)
 
     def _tag(self, node: int, word: str = "", said: str = "") -> Card:
         """The name of a node beside another, with what its line carries."""

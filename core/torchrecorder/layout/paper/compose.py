@@ -309,7 +309,7 @@ class Composer:
     ) -> Piece:
         first, last = strips[0], strips[-1]
         left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
-        piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
+        piece = Piece(box, left, right, height, items, wires, first.ports("in"), last.ports("out"), first.sides)
         piece.band = tuning.BAND if box is not None and not self._is_sideways else 0.0
         if box in self._panels.back:
             edges = self._panels.view.edges
@@ -343,15 +343,16 @@ class Composer:
         for strip, after in pairwise(strips):
             gutter = strip.right + tuning.GUTTER / 2
             # what leads back to where its data comes from parts from it on the way, behind its corner
-            parting = [w for w in after.wires if w.tail.key.kind == "in" and _leads_left(w)]
+            entering = (wire for wire in after.wires if wire.tail.key.kind == "in" and len(wire.points) > 2)
+            parting = [wire for wire in entering if wire.points[2][0] < wire.start - _AT_TOP]
             by = strip.right + tuning.GUTTER + (tuning.RADIUS if parting else 0.0) - after.left
             after.move(by, down)
             for wire in parting:
                 wire.points[:2] = [(gutter + tuning.RADIUS, down - 8.0), (wire.points[2][0], down - 8.0)]
             low = strip.height + (down if ends else 0.0) + tuning.TURN - 3.0
             ends.append(low)
-            for source, x in strip.exits.items():
-                to = after.entries[source]
+            for source, x in strip.ports("out").items():
+                to = after.ports("in")[source]
                 (before,) = (wire for wire in strip.wires if wire.head.key == Key("out", source))
                 wire = Wire(before.head, after.rows[0][0], source, before.edges, before.is_skip)
                 begin = strip.height + (down if len(ends) > 1 else 0.0)
@@ -364,10 +365,6 @@ class Composer:
                 wire.points[-1] = (wire.points[-1][0], height)
                 wire.head.y = height
         return height
-
-
-def _leads_left(wire: Wire) -> bool:
-    return len(wire.points) > 2 and wire.points[2][0] < wire.start - _AT_TOP
 
 
 def _lift(strip: Strip) -> None:
