@@ -114,9 +114,9 @@ class Cards:
 
     def _of(self, node: Node, one_line: float = 0.0) -> Card:
         card = self._card(node, one_line)
-        for other in self._panels.beside.get(node.id, ()):
-            part, is_only_here = self._parts.get((other, node.id), ""), other in self._panels.single
-            own = self._card(self._view.nodes[other], part=part) if is_only_here else self._tag(other, said=part)
+        for giver in self._panels.beside.get(node.id, ()):
+            part, is_only_here = self._parts.get((giver, node.id), ""), giver in self._panels.single
+            own = self._card(self._view.nodes[giver], part=part) if is_only_here else self._tag(giver, said=part)
             card.beside.append(own)
         for end in sorted(self._panels.named.get(node.id, ()), key=lambda end: end.is_tail):
             edge = self._view.edges[end.edge]
