@@ -33,8 +33,7 @@ from torchrecorder.site import Body, ModelList, read_header, read_list
 
 LANGUAGE = "torchrecorder"
 
-_TAB = 4
-"""Spaces of a tab, as Markdown has them."""
+_TAB = 4  # spaces of a tab, as Markdown has them
 _ITEM = r"(?:[-+*:]|\d{1,9}[.)]|\[\^[^\]\s]+\]:) "
 """What begins an item of a list, a definition, or a footnote."""
 _OPENING_LINE = re.compile(rf"(?P<prefix>[ >]*(?:{_ITEM}[ >]*)*)(?P<ticks>`{{3,}}(?=[^`]*$)|~{{3,}})(?P<info>.*)")
@@ -46,8 +45,7 @@ _CELL = re.compile(
     re.IGNORECASE,
 )
 _DIRECTIVE = re.compile(rf"(?P<prefix>[ >]*)\.\. {LANGUAGE}(?:-table|-models)?::.*")
-_NEAR = 0.85
-"""How like our word another one is, by difflib, if it is likely to stand for it."""
+_NEAR = 0.85  # how like our word another one is, by difflib, if it is likely to stand for it
 
 _MARKER_START = '<div class="torchrecorder-marker" data-fence="'
 _MARKER = re.compile(rf'{_MARKER_START}([\w=-]+)"(?: data-search-exclude="")?>(.*?)</div>', re.ASCII | re.DOTALL)

@@ -21,8 +21,7 @@ from torchrecorder.site import SETTINGS, Body, Message, Site
 
 TYPE = "torchrecorder"
 _PREFIX = "torchrecorder_"
-_OTHERS = {"sphinx.ext.linkcode", "sphinx.ext.viewcode"}
-"""Extensions that show code."""
+_OTHERS = {"sphinx.ext.linkcode", "sphinx.ext.viewcode"}  # extensions that show code
 _LINES = re.compile(r"#L\d+(-L?\d+)?$")
 _logger = logging.getLogger(__name__)
 

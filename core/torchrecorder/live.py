@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 Shape = str | Sequence[int] | Sequence[Sequence[int] | str]
 
-_ELSEWHERE = {"input_size": "shape", "input_data": "inputs"}
-"""What torchinfo and torchview call it."""
+_ELSEWHERE = {"input_size": "shape", "input_data": "inputs"}  # what torchinfo and torchview call it
 _READ = {option.name for option in OPTIONS} - {"shape", "inputs", "styler", "width"}
 """The options that `draw` reads as a page does; the others may be objects, and a width is that of print."""
 _FILES = ("file", "filename", "out", "output", "path", "save")

@@ -34,16 +34,7 @@ from torchrecorder.running import torch_private
 from torchrecorder.running.handles import Handle
 from torchrecorder.running.nested import map_tensors, named_tensors
 
-__all__ = [
-    "Recorder",
-    "backhook",
-    "leaf_dummy",
-    "op_acc",
-    "param_acc",
-    "posthook",
-    "prehook",
-    "tensor_acc",
-]
+__all__ = ["Recorder", "backhook", "leaf_dummy", "op_acc", "param_acc", "posthook", "prehook", "tensor_acc"]
 
 
 class Recorder(ClassicRecording):

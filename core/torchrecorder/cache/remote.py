@@ -32,8 +32,7 @@ from torchrecorder.cache.store import (
 from torchrecorder.errors import FormatError, shown_text
 from torchrecorder.processes import LineProcess, import_path, tail
 
-_START_TIMEOUT_S = 30.0
-"""For a Python that imports fsspec and the library of the protocol, on a busy machine."""
+_START_TIMEOUT_S = 30.0  # for a Python that imports fsspec and the library of the protocol, on a busy machine
 _SECRETS = re.compile(r"(?<=://)[^/@]*@|[?#].*")
 _ADDRESS = re.compile(r"\w[\w+.-]*://[^\s'\"<>]*")
 _SHORTEST = 4

@@ -20,8 +20,7 @@ from typing import Any, TextIO
 from torchrecorder.cache.store import LARGEST
 from torchrecorder.processes import bound
 
-_MEMORY_BYTES = 4 << 30
-"""A server that sends without end must not fill the machine before its time is over."""
+_MEMORY_BYTES = 4 << 30  # a server that sends without end must not fill the machine before its time is over
 
 
 def main() -> None:

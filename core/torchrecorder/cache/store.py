@@ -40,8 +40,7 @@ from torchrecorder.errors import FormatError
 _SALT = re.compile(r"[0-9a-f]{16}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CHECK = re.compile(rb'\{\s*"check":\s*"([0-9a-f]{64})",\s*')
-_END = b"\n}\n"
-"""Ends an entry: within JSON, a text has no line end."""
+_END = b"\n}\n"  # ends an entry: within JSON, a text has no line end
 _OLD = ".json"
 LARGEST = 64 << 20
 """Bytes of an entry with its object: the Graph of 100,000 operations fits, and no foreign cache fills the memory."""
@@ -49,8 +48,7 @@ _PACKED = b"zlib64:"
 """Begins a compressed object, a line of Base64, so that git still shows and merges the lines of the entry above it."""
 _PACKED_FROM = 4 << 10
 """Bytes of an object that is compressed: a smaller one takes a block of the disk anyhow, and can be read as it is."""
-_LARGEST_INDEX = 1 << 30
-"""Bytes of an index, which is written by this machine alone."""
+_LARGEST_INDEX = 1 << 30  # bytes of an index, which is written by this machine alone
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 Kind = Literal["recording", "failure", "drawing", "file"]
@@ -327,8 +325,7 @@ def _read(file: str | Path, most: int) -> tuple[bytes | None, int]:
         return None, 0
 
 
-_YOUNG_S = 3600.0
-"""Age of a file, in seconds, below which it may be part of a build that is still running."""
+_YOUNG_S = 3600.0  # age of a file, in seconds, below which it may be part of a build that is still running
 
 
 @dataclass(slots=True)

@@ -55,8 +55,7 @@ examples:
   torchrecorder draw 'pkg.Net(width=64)' --show flops            # the tree of modules, in the terminal
   torchrecorder draw 'pkg.models.*' -o diagrams/ --format pdf
 """
-_LISTED = 4
-"""Models that an error names."""
+_LISTED = 4  # models that an error names
 
 
 def add_to(commands: Commands) -> None:

@@ -240,8 +240,7 @@ class _Update:
         asked = {"retries": retries, "asks_hub": asks_hub}
         self._pipeline = Pipeline(project.settings, PersistentWorker.of_thread, writes_committed=True, **asked)
         self._drawn: dict[DiagramRequest, Outcome] = {}
-        self._left_out: dict[str, str] = {}
-        """Reasons, by model of a pattern."""
+        self._left_out: dict[str, str] = {}  # reasons, by model of a pattern
 
     def run(self) -> int:
         """Write what is missing or out of date; the number of places that ask for a picture or a table."""

@@ -24,15 +24,12 @@ examples:
   torchrecorder suggest docs pkg --path src
   torchrecorder suggest docs --format mkdocs
 """
-_MOST_LINES = 6
-"""Patterns for one package: settings that are pasted should be read, too."""
+_MOST_LINES = 6  # patterns for one package: settings that are pasted should be read, too
 _NO_PACKAGES = {"tests", "test", "docs", "doc", "examples", "benchmarks", "scripts", "tools"}
-_TIMEOUT_S = 600.0
-"""Seconds for the search in one package: each text of a project is read."""
+_TIMEOUT_S = 600.0  # seconds for the search in one package: each text of a project is read
 _MOST_ARGUMENTS = 6
 """Arguments in a pattern: those that most classes need; what two of forty need would say little of the others."""
-_LISTED = 3
-"""Classes that the comment above a pattern names: it is one line."""
+_LISTED = 3  # classes that the comment above a pattern names: it is one line
 
 
 def add_to(commands: Commands) -> None:

@@ -14,10 +14,8 @@ from torchrecorder.view.model import Mark
 NUMBER = re.compile(r"(?<![^.\[])\d+(?![^.\]])")
 """A part of a path that counts."""
 _DIGITS = re.compile(r"\d+")
-_LISTED = 4
-"""Paths, or widths, that are named; more are a number."""
-_MOST_WIDTHS = 4
-"""More changes of widths than this are said as numbers that changed all over the model."""
+_LISTED = 4  # paths, or widths, that are named; more are a number
+_MOST_WIDTHS = 4  # more changes of widths than this are said as numbers that changed all over the model
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
-_MAX_ALT = 600
-"""Characters that a reader of screens is given of a picture."""
+_MAX_ALT = 600  # characters that a reader of screens is given of a picture
 _ADVICE = "`torchrecorder draw pkg.Net -o net.json` writes such a file"
 _WORDS = {".md": "markdown", ".txt": "text"}
 PICTURES = tuple(it.name for it in FILE_TYPES if it.name not in ("txt", "json", "mmd"))

@@ -14,10 +14,8 @@ from torchrecorder.graph import Graph, batch_size, symbolic
 from torchrecorder.labels.names import shape
 from torchrecorder.view.model import Mark
 
-_FEW = 0.1
-"""A smaller part of the layers in common is nothing in common."""
-_LISTED = 3
-"""Layers that a change names; of more it says how many."""
+_FEW = 0.1  # a smaller part of the layers in common is nothing in common
+_LISTED = 3  # layers that a change names; of more it says how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +71,7 @@ class Difference:
             found += self._of_training(old, new)
         found += of_classes(renamed, self._position)
         return sorted(
-            [*folded(found), *self._shifted(), *of_settings(changed, self._position)],
-            key=lambda change: change.order,
+            [*folded(found), *self._shifted(), *of_settings(changed, self._position)], key=lambda change: change.order
         )
 
     def _changed(self, new: Layer, text: str, old: Layer) -> Change:

@@ -187,8 +187,7 @@ def items_of(forward: Forward, call: int) -> Iterator[Item]:
 
 _FOLLOWING = WEIGHTED | PIECES | CREATING | {"getitem", "pad"}
 """Ops whose arguments follow from the shapes of what they read."""
-_LISTED = 3
-"""Ops that a change names; of more it says how many."""
+_LISTED = 3  # ops that a change names; of more it says how many
 
 
 class _Source(NamedTuple):

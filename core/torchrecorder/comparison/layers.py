@@ -181,10 +181,8 @@ def _line(text: str) -> str:
     return clean(" ".join(text.split()), LONGEST)
 
 
-_LIKELY = 0.3
-"""The least score of layers that are taken for one another where they stand at the same place."""
-_SURE = 0.6
-"""The same where they stand at different places."""
+_LIKELY = 0.3  # the least score of layers that are taken for one another where they stand at the same place
+_SURE = 0.6  # the same where they stand at different places
 _SAME_NAME = 0.25
 """Added to the score of likely layers for one name: of two that are about as likely, that one is taken."""
 _MOST = 200_000
@@ -327,8 +325,7 @@ def _outermost(root: Layer, known: dict[Layer, Layer]) -> list[Layer]:
     return [it for it in root.walk() if it not in known and (it.parent is None or it.parent in known)]
 
 
-_LARGEST = 250_000
-"""More pairs than this are not scored one by one."""
+_LARGEST = 250_000  # more pairs than this are not scored one by one
 
 
 def aligned(

@@ -22,8 +22,7 @@ from torchrecorder.view.tree import Item
 
 _GONE, _GONE_NUMBER = "′", "–"
 """Stands behind the path of a layer that is gone, if another has its path now; a number is not shown in a picture."""
-_LONGEST = 44
-"""More characters than this have no room in a node."""
+_LONGEST = 44  # more characters than this have no room in a node
 _Steps = Iterator["_Steps"]
 """What is left to do in a call; each step into another call is one of its own, since calls may nest deeply."""
 

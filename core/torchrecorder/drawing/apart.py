@@ -125,9 +125,8 @@ def main() -> None:
         digest = json.loads(line)["digest"]
         said.buffer.clear()
         try:
-            graph, name, options = pickle.loads(
-                (folder / digest).read_bytes()
-            )  # the build wrote it, in a folder of its own
+            data = (folder / digest).read_bytes()  # the build wrote it, in a folder of its own
+            graph, name, options = pickle.loads(data)
             (folder / digest).unlink(missing_ok=True)
             (made,) = draw([DrawJob(from_json(graph), name, options)], engine)
         except Exception as error:

@@ -14,14 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from torchrecorder.errors import (
-    LOG_LIMIT,
-    StylerError,
-    WorkerCrashed,
-    WorkerTimeout,
-    did_you_mean,
-    shown_text,
-)
+from torchrecorder.errors import LOG_LIMIT, StylerError, WorkerCrashed, WorkerTimeout, did_you_mean, shown_text
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.names import clean
 from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME

@@ -26,8 +26,7 @@ LOG_LIMIT = 50_000
 """The same for details, which go into the log."""
 OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "out of memory", "not enough memory")
 """Texts of exceptions that more memory was wanted than there is: Python's and torch's classes, and their messages."""
-_TARGET_LIMIT = 160
-"""The same for a target: arguments that a program has computed may be tables."""
+_TARGET_LIMIT = 160  # the same for a target: arguments that a program has computed may be tables
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))

@@ -42,8 +42,7 @@ class _Syntax(NamedTuple):
     opening: re.Pattern[bytes]
     closing: re.Pattern[bytes]
     opens: str
-    closes: str
-    """How the two are written."""
+    closes: str  # how the two are written
     lines: Callable[[bytes, re.Pattern[bytes]], Iterator[tuple[int, int, bytes]]]
 
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 _MADE = "written by `torchrecorder update`, as pyproject.toml asks; edit that"
 _MARKUP = re.compile(r"([\\*`_|])")
-_THUMBNAIL_PX = 120
-"""Width of a picture in a table: five columns beside it have room in a README on a forge."""
+_THUMBNAIL_PX = 120  # width of a picture in a table: five columns beside it have room in a README on a forge
 
 
 def content(part: FilePart, drawn: Mapping[DiagramRequest, Outcome]) -> bytes:

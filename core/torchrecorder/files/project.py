@@ -261,12 +261,7 @@ class _ProjectReader:
         return request if before == len(self.problems) else None
 
     def _table(
-        self,
-        file: str,
-        lines: Iterable[str],
-        written: Mapping[str, str | None],
-        place: str,
-        block: Block | None = None,
+        self, file: str, lines: Iterable[str], written: Mapping[str, str | None], place: str, block: Block | None = None
     ) -> None:
         """A table of models: a model or a pattern in each line, with options of its own."""
         rest = dict(written)

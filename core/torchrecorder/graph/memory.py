@@ -57,8 +57,7 @@ def activation_memory(graph: Graph) -> Memory:
     return Memory(peak, peak_op, unknown)
 
 
-_Piece = tuple[bool, int]
-"""A storage group, or the id of a value that is in none."""
+_Piece = tuple[bool, int]  # a storage group, or the id of a value that is in none
 
 
 def _piece(value: Value) -> _Piece:

@@ -19,8 +19,7 @@ _LEAVES = "values left PyTorch"
 decodes, say."""
 
 
-_OF_NUMBERS = ("tensor", "as_tensor")
-"""Operations that make a tensor of numbers that Python has."""
+_OF_NUMBERS = ("tensor", "as_tensor")  # operations that make a tensor of numbers that Python has
 
 
 def against(graph: Graph) -> str:

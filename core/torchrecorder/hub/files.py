@@ -21,8 +21,7 @@ _TIMEOUT_S = 10.0
 _MOST_BYTES = 4 << 20
 """Of a configuration; the longest that is known, with the names of 21,000 classes, has one and a half."""
 _COMMIT = re.compile("[0-9a-f]{40}")
-_SHORT = 7
-"""Digits of a commit in a sentence, as git shows them."""
+_SHORT = 7  # digits of a commit in a sentence, as git shows them
 
 
 @dataclass(slots=True)

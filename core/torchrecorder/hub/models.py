@@ -19,15 +19,13 @@ from torchrecorder.hub.sheet import Sheet, components, sheet
 from torchrecorder.request.callables import parameters_of
 
 _CONFIG, _INDEX = "config.json", "model_index.json"
-_CLASS = "_class_name"
-"""Key by which diffusers names the class of a pipeline or of a part of one."""
+_CLASS = "_class_name"  # key by which diffusers names the class of a pipeline or of a part of one
 _CHOOSES_CODE = ("attn_implementation", "experts_implementation", "quantization_config", "auto_map", "custom_pipelines")
 """Keys, or ends of them, that would have a library fetch kernels, or code for numbers that are not there."""
 _OF_STEPS = {"timestep", "timesteps", "t"}
 """What the forward of the part of a pipeline takes that is called in each step."""
 _LIBRARIES = ("transformers", "diffusers")
-_LISTED = 3
-"""Modules that a note names."""
+_LISTED = 3  # modules that a note names
 _told: list[tuple[nn.Module, Sheet, tuple[str, ...]]] = []
 """The models that this process built from the hub, with what is to be said of them."""
 

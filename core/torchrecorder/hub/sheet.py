@@ -28,8 +28,7 @@ _WORDS = {
 }
 """Words in the path of a parameter by which libraries call the layer that it belongs to; the first kind that fits."""
 _KINDS = {kind: re.compile(words, re.IGNORECASE) for kind, words in _WORDS.items()}
-_OUTPUT = "output"
-"""The half of an MLP, where no word around it names an attention, as in BERT."""
+_OUTPUT = "output"  # the half of an MLP, where no word around it names an attention, as in BERT
 _EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
 _CHOSEN = ("num_experts_per_tok", "num_experts_per_token", "moe_top_k", "moe_topk", "top_k_experts")
 _BYTES = {"bf16": 2.0, "int8": 1.0, "int4": 0.5}

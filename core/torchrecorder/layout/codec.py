@@ -74,10 +74,10 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _pen(value: Any) -> float:
-    if not 0 <= (pen := _number(value)) <= MAX_PEN:
-        raise ValueError("a width of a line expected")
-    return pen
+def _length(most: float, value: Any) -> float:
+    if not 0 <= (length := _number(value)) <= most:
+        raise ValueError("a length expected")
+    return length
 
 
 def _flags(value: Any) -> frozenset[str]:
@@ -108,6 +108,7 @@ def _curve(rows: Any) -> Curve:
 
 
 _bool, _count = partial(_typed, bool), partial(_typed, int)
+_side, _pen = partial(_length, _MAX), partial(_length, MAX_PEN)
 _key, _colour = partial(_matching, r"[A-Z]?b?\d*"), partial(_matching, "(?:#[0-9a-f]{6})?")
 _point: Callable[[Any], Point] = partial(_row, _pair, (_number, _number))
 _place, _parts = partial(_optional, _point), partial(_optional, partial(_rows, _curve))
@@ -124,5 +125,5 @@ _line = partial(_row, Line, (_flags, _curve, _place, _text, _edge_style, _ends, 
 _title = partial(_row, Title, (_number, _word, _rect, _text, _count, _colour, _bool, _key))
 _placed: list[_Reader] = [partial(_rows, read) for read in (_figure, _figure, _line, _title, _word)]
 _uid = partial(_matching, r"tr-[0-9a-f]{12}(?:-i\d+)?")
-_LAYOUT: tuple[_Reader, ...] = (_number, _number, *_placed, _uid, _text, _text, partial(_among, _THEMES), _bool)
+_LAYOUT: tuple[_Reader, ...] = (_side, _side, *_placed, _uid, _text, _text, partial(_among, _THEMES), _bool)
 """Readers of the fields of a Layout."""

@@ -18,10 +18,8 @@ from torchrecorder.view.tree import call_tree
 
 _MOVING = SHAPING | PIECES | {"getitem", "select", "narrow"}
 
-_FEW = 2
-"""Shapes at most that a line of several tensors says: a third has no room beside it."""
-_LONG_NAMES = 40
-"""Characters of arguments from which on a line does not say which part each is."""
+_FEW = 2  # shapes at most that a line of several tensors says: a third has no room beside it
+_LONG_NAMES = 40  # characters of arguments from which on a line does not say which part each is
 
 
 def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int], str]:

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from torchrecorder.write.links import Links
     from torchrecorder.write.text import LayerRow
 
-_FEW = 8
-"""Nodes in which readers look for nothing: a picture of no more, in which nothing opens, has no bar."""
+_FEW = 8  # nodes in which readers look for nothing: a picture of no more, in which nothing opens, has no bar
 _SOURCE = 7  # of a row of `drawing.details`
 _NUMBER_COLUMNS = (4, 5)  # of `TABLE_HEAD`: parameters and FLOPs
 
@@ -112,10 +111,8 @@ def table_cells(row: LayerRow, translate: Translate = in_english) -> tuple[str, 
 @dataclass(frozen=True, slots=True)
 class _Inside:
     nested: NestedDrawing
-    owner: Drawing
-    """The drawing that it comes with."""
-    above: tuple[NestedDrawing, ...]
-    """Those in which it is closed, the outermost first."""
+    owner: Drawing  # the drawing that it comes with
+    above: tuple[NestedDrawing, ...]  # those in which it is closed, the outermost first
 
 
 @dataclass

@@ -96,14 +96,11 @@ def file_name(target: str) -> str:
     return re.sub(r"[^\w.=+-]+", "-", target).strip("-")
 
 
-_LETTERS = 10.5
-"""Points of the letters in a layout."""
-_TRIED = (9.0, 8.0, 7.0, 6.0)
-"""The sizes of letters that a layout is tried for, in points."""
+_LETTERS = 10.5  # points of the letters in a layout
+_TRIED = (9.0, 8.0, 7.0, 6.0)  # the sizes of letters that a layout is tried for, in points
 _SMALLEST = 4.5
 """Points of letters, less than half of a paper's text: smaller ones are an error, as they cannot be read."""
-_PAGE = 648.0
-"""Points that a page of print is high."""
+_PAGE = 648.0  # points that a page of print is high
 _POINTS = {"in": 72.0, "cm": 72 / 2.54, "mm": 7.2 / 2.54, "pt": 1.0, "px": 0.75}
 _PX = 4 / 3  # CSS pixels in a point
 

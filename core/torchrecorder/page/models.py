@@ -26,16 +26,12 @@ from torchrecorder.page.words import IN_TABLE, Translate, in_english
 from torchrecorder.request import Body, parse_target
 from torchrecorder.request.models import COLUMNS, NUMBERS, ListedModel, ModelList
 
-_TOGETHER = "\N{NO-BREAK SPACE}"
-"""Between a number and its unit, which no line of a narrow cell parts."""
-_KINDS = 3
-"""Classes of layers that a cell names, the most frequent ones."""
-_OF_INPUTS = ("flops", "memory", "input", "output")
-"""Columns that follow from the inputs of a model."""
+_TOGETHER = "\N{NO-BREAK SPACE}"  # between a number and its unit, which no line of a narrow cell parts
+_KINDS = 3  # classes of layers that a cell names, the most frequent ones
+_OF_INPUTS = ("flops", "memory", "input", "output")  # columns that follow from the inputs of a model
 _ENDS = 3
 """Inputs and outputs that a cell shows: a decoder gives its keys and values, too, two tensors for each layer."""
-_NAMED = 5
-"""Models that the line below a table names; of more it says how many they are."""
+_NAMED = 5  # models that the line below a table names; of more it says how many they are
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from torchrecorder.write.svg import standalone
 if TYPE_CHECKING:
     from torchrecorder.page.diagram import Diagram
 
-_WINDOW = 32_768
-"""As far as DEFLATE looks back."""
+_WINDOW = 32_768  # as far as DEFLATE looks back
 _UNPACK = Path(__file__).with_name("notebook.js")
 _LOOK = ":root{color-scheme:light dark}body{margin:2rem;background:Canvas;color:CanvasText;font:16px/1.5 sans-serif}"
 _IN_CELLS = ":is(.jp-OutputArea,.jp-OutputArea-child,.jp-OutputArea-output):has(figure.torchrecorder){overflow:visible}"

@@ -33,18 +33,13 @@ Place = TypeVar("Place")
 
 _LOG_LINES = 5
 """Lines of a dead process's log in a warning: its last exception is there, and one warning fits on a screen."""
-_LISTED = 20
-"""Places of one cause that are written out."""
-_LISTED_TIMES = 5
-"""Recordings in the list of times: those that are worth a look."""
-_FEW = 10
-"""So few recordings need no list of times."""
+_LISTED = 20  # places of one cause that are written out
+_LISTED_TIMES = 5  # recordings in the list of times: those that are worth a look
+_FEW = 10  # so few recordings need no list of times
 _SETTING = re.compile(r"the setting `(\w+)`")
 """The words for a setting in errors, which each tool writes in its own way."""
-_NAMED = 5
-"""Classes that one line names of those that failed for one kind of reason."""
-_MANY = 10
-"""Classes without a picture, above which a build names the command that writes patterns for them."""
+_NAMED = 5  # classes that one line names of those that failed for one kind of reason
+_MANY = 10  # classes without a picture, above which a build names the command that writes patterns for them
 _WORDS: tuple[tuple[type[TorchRecorderError], str], ...] = (
     (LeftOut, "little to show in"),
     (InputError, "no inputs found for"),

@@ -20,10 +20,8 @@ CATALOG, LOCALE = "torchrecorder", Path(__file__).with_name("locale")
 ASSETS = Path(__file__).with_name("assets")
 """The folder with nothing but the style sheet, the script, and that of tables of models."""
 STYLE, SCRIPT, MODELS_SCRIPT = "torchrecorder.css", "torchrecorder.js", "torchrecorder-models.js"
-_INSET = re.compile("[A-Z]: ")
-"""Beginning of a note of an inset."""
-_SIMPLIFIED = ("zh", "zh_Hans")
-"""What tools call the Chinese that gettext knows as `zh_CN`."""
+_INSET = re.compile("[A-Z]: ")  # beginning of a note of an inset
+_SIMPLIFIED = ("zh", "zh_Hans")  # what tools call the Chinese that gettext knows as `zh_CN`
 
 TABLE_HEAD = ("Layer", "Name", "Class", "Output", "Parameters", "FLOPs")
 FIGURE = ("Architecture of {}", "Layers as a table", "Layers", "Depth", "Depth {}", "{} each", *TABLE_HEAD)

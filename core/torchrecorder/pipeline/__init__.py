@@ -311,8 +311,7 @@ class _Item:
     request: DiagramRequest
     recording: Recording
     old: Recording | None = None
-    key: RenderKey | None = None
-    """None without a Graph."""
+    key: RenderKey | None = None  # None without a Graph
     drawing: Made | None = None
 
 

@@ -30,11 +30,9 @@ if TYPE_CHECKING:
     from torchrecorder.drawing.apart import Apart
     from torchrecorder.worker.client import Worker
 
-_AT_ONCE = 100
-"""Pictures that are drawn together: a large site would fill the memory with its Graphs."""
+_AT_ONCE = 100  # pictures that are drawn together: a large site would fill the memory with its Graphs
 
-_UNSAID = "2.0.0.dev0"
-"""The version whose drawings do not say by which they were made."""
+_UNSAID = "2.0.0.dev0"  # the version whose drawings do not say by which they were made
 
 Made = Drawing | CachedDrawing | TorchRecorderError
 """A drawing, as it is or in the cache, or why there is none."""

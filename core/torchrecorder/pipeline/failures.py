@@ -50,8 +50,7 @@ class Failures:
     def __init__(self, machine: Store, freshness: Freshness, allow: Sequence[str]) -> None:
         self._machine = machine
         self._freshness = freshness
-        self._allow = [*allow]
-        """The setting, of which it depends what is refused."""
+        self._allow = [*allow]  # the setting, of which it depends what is refused
 
     def of(self, request: RecordingRequest, *, is_tried: bool) -> tuple[Manifest, TorchRecorderError] | None:
         """Failure of a request, with what it depended on; None if it is not known or something changed."""

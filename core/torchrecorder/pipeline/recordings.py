@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from torchrecorder.worker.client import Worker
     from torchrecorder.worker.messages import Answer
 
-_RULES = "2"
-"""Changes with what `graph.worth` says, so that answers of before are not taken for those of now."""
+_RULES = "2"  # changes with what `graph.worth` says, so that answers of before are not taken for those of now
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _OF_THE_MACHINE = (*OUT_OF_MEMORY, "No space left on device", "Too many open files")
 
@@ -108,11 +107,7 @@ class Recordings:
 
             python = ask(settings.python, machine)
         self._freshness = Freshness(
-            settings.root,
-            settings.path,
-            machine,
-            lambda digest: cache.object(digest) or machine.object(digest),
-            python,
+            settings.root, settings.path, machine, lambda digest: cache.object(digest) or machine.object(digest), python
         )
         self._remembered = ""
         """The digest of what was installed when the first of the new recordings was kept."""

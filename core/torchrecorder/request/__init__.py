@@ -1,21 +1,8 @@
 """What is asked: targets, shapes, options and settings, declared and read from text. Needs no torch."""
 
-from torchrecorder.request.automatic import (
-    DocstringField,
-    Rules,
-    completed,
-    why_class_not_tried,
-    why_not_tried,
-)
+from torchrecorder.request.automatic import DocstringField, Rules, completed, why_class_not_tried, why_not_tried
 from torchrecorder.request.options import Option
-from torchrecorder.request.reading import (
-    Body,
-    one_depth,
-    read_drawing,
-    read_request,
-    read_values,
-    site_options,
-)
+from torchrecorder.request.reading import Body, one_depth, read_drawing, read_request, read_values, site_options
 from torchrecorder.request.requests import OPTIONS, DiagramRequest, DrawingOptions, FigureOptions, RecordingRequest
 from torchrecorder.request.settings import SETTINGS, Settings, SiteSetting, place, read_settings
 from torchrecorder.request.shapes import InputSpec, format_shapes, parse_shapes, shapes_from

@@ -21,8 +21,7 @@ _PACKAGES = {HUB: "transformers"}
 """Package of most models of a registry, where that is not called as the registry is."""
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)*", re.ASCII)
 _REVISION = re.compile(r"[\w][\w./+-]*", re.ASCII)
-_OTHER_KINDS = ("datasets", "spaces")
-"""First parts of addresses of the hub at which there are no models."""
+_OTHER_KINDS = ("datasets", "spaces")  # first parts of addresses of the hub at which there are no models
 _OF_LIBRARY = re.compile(
     r"(?P<short>(?P<library>timm|torchvision):(?P<name>[a-z0-9_]+(\.[a-z0-9_]+)?))\s*(?P<call>\(.*\))?"
 )

@@ -21,8 +21,7 @@ from torchrecorder.running import torch_private
 from torchrecorder.running.nested import ByIdentity
 
 _module, _count = quick(Module), quick(ParamCount)
-_MANGLED = re.compile(r"^__torch__\.|___torch_mangle_\d+\.")
-"""Parts of class names that TorchScript adds."""
+_MANGLED = re.compile(r"^__torch__\.|___torch_mangle_\d+\.")  # parts of class names that TorchScript adds
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
 
 NamedModules = Sequence[tuple[str, nn.Module]]
@@ -146,8 +145,7 @@ def named_arguments(
     return [*named, *kwargs.items()] if kwargs else named
 
 
-_DECORATORS = 8
-"""Decorators around a forward that are looked through."""
+_DECORATORS = 8  # decorators around a forward that are looked through
 _SPEAKS = {"__signature__", "_partialmethod", "__partialmethod__"}
 """Attributes of a function with which it says its parameters itself."""
 _KIND = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
@@ -173,8 +171,7 @@ def class_of(module: nn.Module) -> str:
     return known or class_name(cls)
 
 
-_PLAIN: ByIdentity[type, str] = ByIdentity()
-"""Names of classes that say themselves what they are."""
+_PLAIN: ByIdentity[type, str] = ByIdentity()  # names of classes that say themselves what they are
 
 
 def class_name(cls: type) -> str:

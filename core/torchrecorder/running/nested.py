@@ -64,8 +64,7 @@ _OPEN_OF_STDLIB = {
 _OPEN_OF_TORCH = ("torch.distributions.", "torch.nn.", "torch.optim.", "torch.distributed.fsdp.")
 """Parts of torch whose objects hold tensors; others hold the graph of a compiler, a profiler, a process group."""
 
-_HEAP = 1 << 9
-"""The flag of classes that were made by a `class` statement, as opposed to those written in C."""
+_HEAP = 1 << 9  # the flag of classes that were made by a `class` statement, as opposed to those written in C
 
 _known: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
@@ -128,8 +127,7 @@ def members(cls: type) -> tuple[MemberDescriptorType, ...]:
     )
 
 
-_DEPTH = 8
-"""Levels that are followed; also what ends a walk through a structure that contains itself."""
+_DEPTH = 8  # levels that are followed; also what ends a walk through a structure that contains itself
 
 _Wanted = TypeVar("_Wanted")
 

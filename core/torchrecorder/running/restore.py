@@ -20,10 +20,7 @@ from torchrecorder.running.handles import OnImport
 
 @contextmanager
 def restored(
-    net: nn.Module,
-    *,
-    mode: Literal["train", "eval"] | None = None,
-    device: torch.device | str | None = None,
+    net: nn.Module, *, mode: Literal["train", "eval"] | None = None, device: torch.device | str | None = None
 ) -> Iterator[None]:
     """Run a model and leave it and the process as they were, also after an exception.
 

@@ -20,8 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_found: dict[str, Any] = {}
-"""Parts that have been looked up; None is missing."""
+_found: dict[str, Any] = {}  # parts that have been looked up; None is missing
 
 
 class Part:

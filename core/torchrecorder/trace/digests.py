@@ -22,10 +22,8 @@ from torchrecorder.cache.store import Store
 
 _DIGITS = 32
 """Hexadecimal digits kept of a SHA-256: changes are found by it, not attacks, and manifests are kept in git."""
-_ROUNDS = 10_000
-"""Of PBKDF2: milliseconds for each digest, so that trying texts takes long."""
-_PIECE = 1 << 20
-"""Bytes of a file that are in memory at once; reading it in larger pieces takes as long."""
+_ROUNDS = 10_000  # of PBKDF2: milliseconds for each digest, so that trying texts takes long
+_PIECE = 1 << 20  # bytes of a file that are in memory at once; reading it in larger pieces takes as long
 _PASSING = re.compile(
     r"__pycache__|\.torchrecorder|\.git|.*\.py[co]|\..*\.(?:sw[a-z]|kate-swp|un~)|.*~|\.#.*|#.*#|4913"
     r"|\.goutputstream-.*|\.DS_Store|Thumbs\.db|desktop\.ini"
@@ -33,8 +31,7 @@ _PASSING = re.compile(
     re.DOTALL,
 )
 """What importing, drawing, editors, desktops and checkers of code leave in a folder does not count."""
-_OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
-"""Reading what is there may never end."""
+_OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")  # reading what is there may never end
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SKIPPED_FIELDS = {"ctx", "kind", "type_comment", "type_ignores"}
 """They follow from the rest of the tree, or do not hold code."""

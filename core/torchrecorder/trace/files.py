@@ -29,8 +29,7 @@ _EVENTS = {
     *("ctypes.dlopen", "sqlite3.connect", "socket.connect", "socket.getaddrinfo", *_PROCESSES),
 }
 """Python reports far more, and each look at the code of a frame."""
-_PRINTERS = ("warnings.py", "traceback.py")
-"""They read source to print a line of it."""
+_PRINTERS = ("warnings.py", "traceback.py")  # they read source to print a line of it
 _METADATA = f"importlib{os.sep}metadata{os.sep}"
 """Lists every folder on the path to find the version of one distribution."""
 _NO_FILES = ("/proc/", "/sys/", "/dev/")
@@ -41,8 +40,7 @@ that of what a thread of a pool runs."""
 _OF_FOLDER = {"", "cwd"}
 _OF_LINK = {"", "lstat", "islink", "is_symlink", "run"}
 """Functions that ask whether there is a link, and not only on the way to where it leads."""
-_QUEUE = 4096
-"""Files that are opened between two readings of the kernel's queue, which has room for 16,384."""
+_QUEUE = 4096  # files that are opened between two readings of the kernel's queue, which has room for 16,384
 
 
 class Files:
@@ -70,12 +68,9 @@ class Files:
         self.has_connected = False
         self.sources: dict[str, Stamp | None] = {}
         """The files of imported modules, as they were when they were imported."""
-        self._changed: set[str] = set()
-        """Paths of which the answer was another one the second time."""
-        self._names: dict[str, set[str]] = {}
-        """By each folder that was listed, the names in it."""
-        self._made: set[str] = set()
-        """Folders that the recording made."""
+        self._changed: set[str] = set()  # paths of which the answer was another one the second time
+        self._names: dict[str, set[str]] = {}  # by each folder that was listed, the names in it
+        self._made: set[str] = set()  # folders that the recording made
         self.empty_queue: Callable[[], None] = lambda: None
         """Has the kernel's reports of opened files read, which it keeps only so many of."""
         self._opens = 0

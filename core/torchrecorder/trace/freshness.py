@@ -32,14 +32,11 @@ from torchrecorder.trace.ownership import foreign_path, is_installed, is_stdlib
 if TYPE_CHECKING:
     from torchrecorder.trace.observed import TraceResult
 
-_LONGEST = 300
-"""Characters of a reason."""
+_LONGEST = 300  # characters of a reason
 _METADATA = (".dist-info", ".egg-info")
-_SAID = ("entry_points.txt", "METADATA", "PKG-INFO", "requires.txt")
-"""Files of metadata that code asks for."""
+_SAID = ("entry_points.txt", "METADATA", "PKG-INFO", "requires.txt")  # files of metadata that code asks for
 _INDEX = "installed.json"
-_KEPT = 8
-"""Environments of which the index knows what was installed."""
+_KEPT = 8  # environments of which the index knows what was installed
 
 
 class Verdict(Enum):

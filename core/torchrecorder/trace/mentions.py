@@ -27,10 +27,8 @@ _FOLDERS = ("tests", "test", "examples", "example", "docs", "doc", "configs", "c
 """Where projects show how their classes are built, the surest first."""
 _SUFFIXES = (".py", ".md", ".rst", ".yaml", ".yml", ".json")
 _NO_SOURCES = {"node_modules", "site-packages", "__pycache__", "_build", "build", "dist", "venv", "env", "data"}
-_MOST_FILES = 5_000
-"""Files of a project that are looked at; the largest library that was measured has 1,900."""
-_MOST_BYTES = 1 << 20
-"""Of one file: a test of 10,000 lines has half of it."""
+_MOST_FILES = 5_000  # files of a project that are looked at; the largest library that was measured has 1,900
+_MOST_BYTES = 1 << 20  # of one file: a test of 10,000 lines has half of it
 _OF_TESTS = re.compile(r"(test_.*|.*_test|tests?|conftest)(\.py)?")
 
 SEPARATOR = "\n"
@@ -42,8 +40,7 @@ looked_at: set[str] = set()
 commits: dict[str, str] = {}
 """Commits of repositories on the hub whose files this process was given, by name and revision, `owner/name@main`."""
 
-_searches: list[None] = []
-"""One for each search that is under way."""
+_searches: list[None] = []  # one for each search that is under way
 
 
 def is_searching() -> bool:
@@ -145,10 +142,8 @@ class Place(NamedTuple):
 
 class _File(NamedTuple):
     path: str
-    is_source: bool
-    """Whether it is a module of the package, and no test."""
-    words: frozenset[str]
-    """Of its name."""
+    is_source: bool  # whether it is a module of the package, and no test
+    words: frozenset[str]  # of its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +168,7 @@ class _Project:
 
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_projects: list[dict[Place, _Project]] = []
-"""Those that are known, while names are looked for in one go."""
+_projects: list[dict[Place, _Project]] = []  # those that are known, while names are looked for in one go
 
 
 @contextmanager

@@ -96,16 +96,14 @@ class ManifestBuilder:
         self._result = result
         self._digests = digests
         self._names = FileNames(project, finder)
-        self._modules: dict[str, str] = {}
-        """Those that are found again by their names, with their files."""
+        self._modules: dict[str, str] = {}  # those that are found again by their names, with their files
         for module, file in result.modules.items():
             found = finder.file(module)
             if found is not None and os.path.exists(file) and os.path.samefile(found, file):
                 self._modules[module] = file
         self._tops = sorted({module.partition(".")[0] for module in self._modules})
         self._passing = {path for path in result.in_passing if is_elsewhere(self._name(path))}
-        self._depends: list[Path] = []
-        """The files and folders that the option of that name names."""
+        self._depends: list[Path] = []  # the files and folders that the option of that name names
         for path in (project / text for text in request.depends if not text.startswith("$")):
             self._depends += [path, *(sorted(path.rglob("*")) if path.is_dir() else ())]
 

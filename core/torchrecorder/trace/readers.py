@@ -81,13 +81,10 @@ def caller_name(frame: FrameType, asker: FrameType | None) -> str:
 
 
 class _Reader(NamedTuple):
-    module: str
-    """When it has been imported, the function can be covered."""
+    module: str  # when it has been imported, the function can be covered
     function: str
-    position: int
-    """Of the argument that is a path."""
-    name: str = ""
-    """Of that argument, where it can be given by name."""
+    position: int  # of the argument that is a path
+    name: str = ""  # of that argument, where it can be given by name
 
 
 _READERS = (
@@ -163,8 +160,7 @@ _ADD, _NAMED = 0x1, 2  # its flag for a new mark, and its kind of record with a 
 _HERE = -100  # AT_FDCWD of linux/fcntl.h
 _HEAD = struct.Struct("=IBBHQii")
 _RECORD = struct.Struct("=BxH8xIi")
-_BUFFER = 1 << 18
-"""Bytes of events that are read at once: some thousands."""
+_BUFFER = 1 << 18  # bytes of events that are read at once: some thousands
 _MOST_FOLDERS = 2000
 """Marking one takes 2 µs and listing it 20: no more than 50 ms for a recording, in the largest of projects."""
 _LEFT_OUT = re.compile(r"\..*|__pycache__|site-packages|dist-packages|node_modules")
@@ -179,8 +175,7 @@ class Opened:
         self.is_whole = True
         """Whether the kernel had room for all events."""
         self._note = note
-        self._folders: dict[bytes, str] = {}
-        """By the kernel's handles."""
+        self._folders: dict[bytes, str] = {}  # by the kernel's handles
         self._group = -1
         self._list = os.scandir
 

@@ -65,10 +65,8 @@ class _Sent:
     request: Request
     timeout_s: float
     log: Path
-    start: float
-    """By the clock of `time.monotonic`."""
-    has_share: bool
-    """Whether it may fill only a part of what a trial may."""
+    start: float  # by the clock of `time.monotonic`
+    has_share: bool  # whether it may fill only a part of what a trial may
 
 
 class Worker(AbstractContextManager["Worker"]):
@@ -95,29 +93,22 @@ class Worker(AbstractContextManager["Worker"]):
         self._forks = forks  # whether one process serves all jobs
         self._at_once = (jobs or processors()) if forks else 1
         self._number = 0
-        self._sent: dict[int, _Sent] = {}
-        """The jobs that are in the process, by number."""
-        self._waiting: deque[Any] = deque()
-        """Requests that no job has been sent for."""
-        self._alone: deque[Request] = deque()
-        """The process died while they and others were in it."""
+        self._sent: dict[int, _Sent] = {}  # the jobs that are in the process, by number
+        self._waiting: deque[Any] = deque()  # requests that no job has been sent for
+        self._alone: deque[Request] = deque()  # the process died while they and others were in it
         self._timeouts_s: dict[Any, float] = {}
         self._trials: set[Any] = set()
         """Requests that may take as much memory as a trial, and no more seconds than they are given."""
-        self._answers: dict[Any, Answer] = {}
-        """Answers that came before they were asked for."""
-        self._is_ahead = False
-        """Whether it was given requests before it is known which there are in all."""
+        self._answers: dict[Any, Answer] = {}  # answers that came before they were asked for
+        self._is_ahead = False  # whether it was given requests before it is known which there are in all
         self._needs_compiler = False
         """Whether a job has loaded torch's compiler, as the next ones then may, too."""
         self._shared: frozenset[str] = frozenset()
         self._build = 0
-        self._environment: Mapping[str, str] | None = None
-        """That of the build; that of now if none has begun."""
+        self._environment: Mapping[str, str] | None = None  # that of the build; that of now if none has begun
         self._process: LineProcess | None = None
         self._is_greeted = False
-        self._absent: WorkerError | None = None
-        """The reason why no process can be started here."""
+        self._absent: WorkerError | None = None  # the reason why no process can be started here
         self._problem: TorchRecorderError | None = None
         """The reason why one that was started can record nothing; it can ask a styler, which may need no torch."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None

@@ -55,8 +55,7 @@ _FOR_A_TRIAL_S = 8.0
 """The same for all ways together to build a class that is only tried: of those with a picture the slowest of a sample
 took five with all else, and those that find nothing take all that they get."""
 
-_stat = os.stat
-"""Bound when it is imported: a model's code may put another one there."""
+_stat = os.stat  # bound when it is imported: a model's code may put another one there
 
 
 def begin(job: Job) -> Trace:

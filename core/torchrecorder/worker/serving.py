@@ -41,12 +41,10 @@ _PROBE_S = 5.0
 _LOOK_S = 0.1
 """Seconds between two looks at what a bounded job has used; in that time it may allocate a gigabyte more."""
 _CHUNK = 1 << 16  # bytes, what a pipe of Linux holds
-_ENOUGH_BYTES = 2 << 30
-"""Memory that must be left for another job to begin while one is running."""
+_ENOUGH_BYTES = 2 << 30  # memory that must be left for another job to begin while one is running
 _NUMBER = re.compile(rb'\{"job": (\d+)')
 
-_Part: TypeAlias = "_RunningJob | _Preloaded"
-"""Process that the loop waits for."""
+_Part: TypeAlias = "_RunningJob | _Preloaded"  # process that the loop waits for
 
 
 class Serving:

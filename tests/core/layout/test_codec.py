@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.core.graph.building import mlp, residual_block, transformer
@@ -65,6 +65,7 @@ ODD: st.SearchStrategy[object] = st.sampled_from(
 
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(PLACES), ODD)
+@example((0,), -1)  # a width
 def test_what_is_changed_is_refused_or_safe(place: tuple[int, ...], odd: object) -> None:
     data = json.loads(TEXT)
     around = data

@@ -152,7 +152,20 @@ class _Place(NamedTuple):
 def on_page(picture: Layout, insets: Sequence[Layout], room: float) -> Layout:
     if not insets:
         return picture
-    return _merged(min(_arrangements(picture, insets, room), key=lambda places: page_height(*_size(places), room)))
+    places = min(_arrangements(picture, insets, room), key=lambda places: page_height(*_size(places), room))
+    whole = Layout(*_size(places), titles=[])
+    assert whole.titles is not None
+    for layout, x, y in places:
+        first = len(whole.nodes)
+        whole.nodes.extend(_figure(node, x, y, 0) for node in layout.nodes)
+        whole.boxes.extend(_figure(box, x, y, first) for box in layout.boxes)
+        for line in layout.lines:
+            tip, at = ((point[0] + x, point[1] + y) if point else None for point in (line.tip, line.at))
+            whole.lines.append(line._replace(curve=[(px + x, py + y) for px, py in line.curve], tip=tip, at=at))
+        for title in layout.titles or ():
+            word, rect, before = title.word.moved(x, y), title.rect.moved(x, y), title.before + first
+            whole.titles.append(title._replace(left=title.left + x, word=word, rect=rect, before=before))
+    return whole
 
 
 def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Iterator[list[_Place]]:
@@ -197,22 +210,6 @@ def _shelves(layouts: Sequence[Layout], room: float) -> list[_Place]:
 
 def _size(places: Sequence[_Place]) -> tuple[float, float]:
     return max(place.x + place.layout.width for place in places), max(place.y + place.layout.height for place in places)
-
-
-def _merged(places: Sequence[_Place]) -> Layout:
-    whole = Layout(*_size(places), titles=[])
-    assert whole.titles is not None
-    for layout, x, y in places:
-        first = len(whole.nodes)
-        whole.nodes.extend(_figure(node, x, y, 0) for node in layout.nodes)
-        whole.boxes.extend(_figure(box, x, y, first) for box in layout.boxes)
-        for line in layout.lines:
-            tip, at = ((point[0] + x, point[1] + y) if point else None for point in (line.tip, line.at))
-            whole.lines.append(line._replace(curve=[(px + x, py + y) for px, py in line.curve], tip=tip, at=at))
-        for title in layout.titles or ():
-            word, rect, before = title.word.moved(x, y), title.rect.moved(x, y), title.before + first
-            whole.titles.append(title._replace(left=title.left + x, word=word, rect=rect, before=before))
-    return whole
 
 
 def _figure(figure: Figure, x: float, y: float, first: int) -> Figure:

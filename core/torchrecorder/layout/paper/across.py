@@ -198,12 +198,7 @@ def _forks(
     return forks
 
 
-def _sweep(
-    rows: Sequence[Sequence[RowItem]],
-    near: Near,
-    fixed: Mapping[RowItem, float],
-    ways: Sequence[int],
-) -> None:
+def _sweep(rows: Sequence[Sequence[RowItem]], near: Near, fixed: Mapping[RowItem, float], ways: Sequence[int]) -> None:
     for way in ways:
         for row in rows if way <= 0 else rows[::-1]:
             wanted = {item: fixed.get(item, item.x) for item in row}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.op_words import Label
@@ -68,21 +69,24 @@ class Card:
         return max([self.body + stack, *beside])
 
 
+class Said(NamedTuple):
+    """What a picture says of its View, and how: the same in all of its parts."""
+
+    labels: Labels
+    styles: Styles | None
+    shapes: Mapping[tuple[int, int], str]  # words at lines, by their ends
+    titles: Sequence[str]  # of boxes
+    letter: str  # of an inset
+    is_sideways: bool  # whether data flows to the right
+
+
 class Cards:
     def __init__(
-        self,
-        panels: Panels,
-        labels: Labels,
-        styles: Styles | None,
-        shapes: Mapping[tuple[int, int], str],
-        *,
-        is_narrow: bool = False,
-        is_sideways: bool = False,
-        text: Callable[[int | None], float] | None = None,
+        self, panels: Panels, said: Said, *, is_narrow: bool, text: Callable[[int | None], float] | None
     ) -> None:
         self._text = text  # how long a line may be in each panel, if there are as many as that asks for
-        self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
-        self._shapes = shapes
+        self._panels, self._view = panels, panels.view
+        self._labels, self._styles, self._shapes, is_sideways = said.labels, said.styles, said.shapes, said.is_sideways
         flows = (panels.ends.get(i, (edge.tail, edge.head)) for i, edge in enumerate(self._view.edges))
         self._parts = {ends: edge.part for ends, edge in zip(flows, self._view.edges, strict=True) if edge.part}
         self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
@@ -110,10 +114,10 @@ class Cards:
 
     def _of(self, node: Node, one_line: float = 0.0) -> Card:
         card = self._card(node, one_line)
-        card.beside = [
-            self._beside(self._view.nodes[other], self._parts.get((other, node.id), ""))
-            for other in self._panels.beside.get(node.id, ())
-        ]
+        for giver in self._panels.beside.get(node.id, ()):
+            part, is_only_here = self._parts.get((giver, node.id), ""), giver in self._panels.single
+            own = self._card(self._view.nodes[giver], part=part) if is_only_here else self._tag(giver, said=part)
+            card.beside.append(own)
         for end in sorted(self._panels.named.get(node.id, ()), key=lambda end: end.is_tail):
             edge = self._view.edges[end.edge]
             shape = self._shapes.get((edge.tail, edge.head), "") if end.is_tail and not edge.skip else ""
@@ -149,9 +153,6 @@ class Cards:
 
     def _shown(self, figure: Figure, node: Node) -> Card:
         return Card(figure, node=node.id, shows=node.id, is_sideways=self._is_sideways)
-
-    def _beside(self, node: Node, part: str) -> Card:
-        return self._card(node, part=part) if node.id in self._panels.single else self._tag(node.id, said=part)
 
     def _tag(self, node: int, word: str = "", said: str = "") -> Card:
         """The name of a node beside another, with what its line carries."""

@@ -18,7 +18,7 @@ class Columns:
     """The rows after which panels are cut."""
 
     def __init__(self, panels: Panels, rows: dict[int | None, Rows], cards: dict[int, Card]) -> None:
-        self._panels, self._rows, self._cards = panels, rows, cards
+        self._panels, self.rows, self.cards = panels, rows, cards
         self._sizes: dict[Key, tuple[float, float]] = {}
         self.cuts: dict[int | None, list[int]] = {}  # by panel the rows that are the last of a column
         self.shapes: dict[int | None, Ladder] = {}  # the panels that are a U or another ladder
@@ -26,13 +26,14 @@ class Columns:
     def plan(self, high: float, wide: float, *, with_u: bool = True, with_ladders: bool = True) -> None:
         pending: list[tuple[int | None, float, float]] = [(None, high, wide)]
         for box, available, room in pending:
-            rows = self._rows[box]
+            rows = self.rows[box]
             highs = self.heights(box)
             is_loop = box in self._panels.back  # a way back is as long as its box is high
             if with_u and not is_loop and (shape := self._u_shape(box, sum(highs), room)):
                 self._climb(box, shape)
                 continue
-            if with_u and with_ladders and not is_loop and (ladder := self._ladder(box)):
+            is_able = with_u and with_ladders and not is_loop and not self._has_late(box)
+            if is_able and (ladder := find_ladder(self._panels, self.rows, box)):
                 self._climb(box, ladder)
                 continue
             cuts = self.cuts[box] = [] if is_loop else self._cut(box, highs, max(available, tuning.LEAST_CHAIN), room)
@@ -44,16 +45,13 @@ class Columns:
 
     def heights(self, box: int | None) -> list[float]:
         """Estimated heights of the rows of a panel."""
-        return [max((self._size(key)[0] for key in row), default=0.0) for row in self._rows[box]]
+        return [max((self._size(key)[0] for key in row), default=0.0) for row in self.rows[box]]
 
     def _u_shape(self, box: int | None, high: float, room: float) -> Ladder | None:
-        if high < tuning.LEAST_CHAIN or self._has_late(box) or (shape := find_u(self._panels, self._rows, box)) is None:
+        if high < tuning.LEAST_CHAIN or self._has_late(box) or (shape := find_u(self._panels, self.rows, box)) is None:
             return None
         wide = sum(max(self._size(key)[1] + tuning.APART for key in rail.keys) for rail in shape.rails)
         return shape if wide <= tuning.U_WIDER * room else None
-
-    def _ladder(self, box: int | None) -> Ladder | None:
-        return None if self._has_late(box) else find_ladder(self._panels, self._rows, box)
 
     def _climb(self, box: int | None, ladder: Ladder) -> None:
         self.shapes[box], self.cuts[box] = ladder, []
@@ -66,10 +64,10 @@ class Columns:
             return 4.0, 10.0
         if key not in self._sizes:
             if key.kind == "node":
-                card = self._cards[key.id]
+                card = self.cards[key.id]
                 self._sizes[key] = (card.above + card.below + tuning.COLUMN_GAP, card.half + card.right)
             else:
-                rows = self._rows[key.id]
+                rows = self.rows[key.id]
                 high = tuning.BOX_HIGH + sum(max(self._size(inner)[0] for inner in row) for row in rows)
                 wide = max((sum(self._size(inner)[1] + tuning.APART for inner in row) for row in rows), default=60.0)
                 lanes = tuning.LANE * len(self._panels.back.get(key.id, ()))
@@ -77,7 +75,7 @@ class Columns:
         return self._sizes[key]
 
     def _cut(self, box: int | None, highs: Sequence[float], available: float, room: float) -> list[int]:
-        rows, total = self._rows[box], sum(highs)
+        rows, total = self.rows[box], sum(highs)
         if total <= available or self._has_late(box):
             return []
         able = self._places(box)
@@ -103,7 +101,7 @@ class Columns:
 
     def _places(self, box: int | None) -> set[int]:
         """The rows below which the data of one thing passes only."""
-        rows = self._rows[box]
+        rows = self.rows[box]
         at = {key: r for r, row in enumerate(rows) for key in row}
         passing: dict[int, set[tuple[Key, int]]] = defaultdict(set)
         for segment in self._panels.by_box[box].segments:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.backs import lead_back
-from torchrecorder.layout.paper.cards import Card
+from torchrecorder.layout.paper.cards import Card, Said
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.exchange import Orders, least_crossed
 from torchrecorder.layout.paper.heights import stages_apart
@@ -29,25 +29,14 @@ _AT_TOP = 0.01  # points: rounding
 
 class Composer:
     def __init__(
-        self,
-        panels: Panels,
-        rows: dict[int | None, Rows],
-        cards: dict[int, Card],
-        titles: Sequence[str],
-        words: Mapping[tuple[int, int], str],
-        columns: Columns,
-        orders: Orders,
-        *,
-        is_narrow: bool,
-        is_sideways: bool,
-        towers: Towers | None = None,
+        self, panels: Panels, said: Said, columns: Columns, orders: Orders, *, is_narrow: bool, towers: Towers | None
     ) -> None:
         self._towers = towers
         self.hooks = 1  # how much room there is for lines back
-        self._panels, self._rows, self._cards = panels, rows, cards
-        self._titles, self._words, self._orders = titles, words, orders
-        self._is_narrow, self._is_sideways = is_narrow, is_sideways
-        self._band = 0.0 if is_sideways else tuning.BAND  # room for a title along the flow
+        self._panels, self._rows, self._cards, self._orders = panels, columns.rows, columns.cards, orders
+        self._words, self._titles = said.shapes, said.titles
+        self._is_narrow, self._is_sideways = is_narrow, said.is_sideways
+        self._band = 0.0 if self._is_sideways else tuning.BAND  # room for a title along the flow
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
         self._early: dict[int | None, set[int]] = defaultdict(set)
@@ -320,7 +309,7 @@ class Composer:
     ) -> Piece:
         first, last = strips[0], strips[-1]
         left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
-        piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
+        piece = Piece(box, left, right, height, items, wires, first.ports("in"), last.ports("out"), first.sides)
         piece.band = tuning.BAND if box is not None and not self._is_sideways else 0.0
         if box in self._panels.back:
             edges = self._panels.view.edges
@@ -354,15 +343,16 @@ class Composer:
         for strip, after in pairwise(strips):
             gutter = strip.right + tuning.GUTTER / 2
             # what leads back to where its data comes from parts from it on the way, behind its corner
-            parting = [w for w in after.wires if w.tail.key.kind == "in" and _leads_left(w)]
+            entering = (wire for wire in after.wires if wire.tail.key.kind == "in" and len(wire.points) > 2)
+            parting = [wire for wire in entering if wire.points[2][0] < wire.start - _AT_TOP]
             by = strip.right + tuning.GUTTER + (tuning.RADIUS if parting else 0.0) - after.left
             after.move(by, down)
             for wire in parting:
                 wire.points[:2] = [(gutter + tuning.RADIUS, down - 8.0), (wire.points[2][0], down - 8.0)]
             low = strip.height + (down if ends else 0.0) + tuning.TURN - 3.0
             ends.append(low)
-            for source, x in strip.exits.items():
-                to = after.entries[source]
+            for source, x in strip.ports("out").items():
+                to = after.ports("in")[source]
                 (before,) = (wire for wire in strip.wires if wire.head.key == Key("out", source))
                 wire = Wire(before.head, after.rows[0][0], source, before.edges, before.is_skip)
                 begin = strip.height + (down if len(ends) > 1 else 0.0)
@@ -375,10 +365,6 @@ class Composer:
                 wire.points[-1] = (wire.points[-1][0], height)
                 wire.head.y = height
         return height
-
-
-def _leads_left(wire: Wire) -> bool:
-    return len(wire.points) > 2 and wire.points[2][0] < wire.start - _AT_TOP
 
 
 def _lift(strip: Strip) -> None:

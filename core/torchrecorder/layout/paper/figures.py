@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from torchrecorder.labels.labels import Labels
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Curve, Point, Rect, part
-from torchrecorder.layout.model import PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Styles, Title, Word, title_rect
-from torchrecorder.layout.paper.cards import Card
+from torchrecorder.layout.model import PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Title, Word, title_rect
+from torchrecorder.layout.paper.cards import Card, Said
 from torchrecorder.layout.paper.model import Piece, Wire
-from torchrecorder.view import View
+from torchrecorder.layout.paper.panels import Panels
 
 _EDGE = 2.0  # points: half of a line, and what a stack reaches beyond its node
 
@@ -33,33 +32,21 @@ class _Path:
 
 
 class Figures:
-    def __init__(
-        self,
-        view: View,
-        labels: Labels,
-        styles: Styles | None,
-        shapes: Mapping[tuple[int, int], str],
-        letter: str,
-        ends: Mapping[int, tuple[int, int]],
-        *,
-        is_sideways: bool,
-    ) -> None:
-        self._view, self._labels, self._styles, self._shapes = view, labels, styles, shapes
-        self._ends = ends
-        self._letter = letter
-        self._is_sideways = is_sideways
+    def __init__(self, panels: Panels, said: Said) -> None:
+        self._view, self._ends = panels.view, panels.ends
+        self._labels, self._styles, self._shapes, _, self._letter, self._is_sideways = said
         self._nodes: list[tuple[float, Figure]] = []
         self._boxes: dict[int, Figure] = {}
         self._titles: list[Title] = []
         self._paths: list[_Path] = []
         self._said: set[tuple[int, str]] = set()
-        self._marks = {(edge.tail, edge.head): edge.mark for edge in view.edges}
+        self._marks = {(edge.tail, edge.head): edge.mark for edge in self._view.edges}
         self._first = {}
-        for node in reversed(view.nodes):
+        for node in reversed(self._view.nodes):
             box = node.box
             while box is not None:
                 self._first[box] = node.id
-                box = view.boxes[box].parent
+                box = self._view.boxes[box].parent
 
     def layout(self, piece: Piece) -> Layout:
         pending = [(piece, piece.left + PAD, PAD)]

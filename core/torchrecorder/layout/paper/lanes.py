@@ -239,14 +239,7 @@ class Router:
         return lane
 
     def _cheapest(
-        self,
-        wire: Wire,
-        first: float,
-        last: float,
-        allowed: Sequence[Span],
-        prefer: int = 0,
-        *,
-        may_share: bool = True,
+        self, wire: Wire, first: float, last: float, allowed: Sequence[Span], prefer: int = 0, *, may_share: bool = True
     ) -> float | None:
         """The place of a lane in one of some intervals; None if all of them are taken."""
         settled = self._sides.get(wire_key(wire), 0)

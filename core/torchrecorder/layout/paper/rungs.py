@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise, takewhile
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.heights import LEVEL, Heights
@@ -59,12 +59,8 @@ class Rungs:
     _next: dict[RowItem, RowItem] = field(default_factory=dict)
     _below: list[tuple[RowItem, list[RowItem]]] = field(default_factory=list)  # heads with what they come from
     _shift: dict[RowItem, float] = field(default_factory=dict)  # from the middle of its column
-    _turning: set[tuple[RowItem, RowItem]] = field(
-        default_factory=set
-    )  # what turns into the next rail, and the first of it
-    _passing: list[tuple[range, float, int]] = field(
-        default_factory=list
-    )  # columns, heights and sources of lines there
+    _turning: set[tuple[RowItem, RowItem]] = field(default_factory=set)  # what turns into a rail, and its first
+    _passing: list[tuple[range, float, int]] = field(default_factory=list)  # columns, heights and sources of lines
     _at: dict[RowItem, float] = field(default_factory=dict)  # middles along the flow
 
     def compose(self) -> None:
@@ -422,11 +418,6 @@ class Rungs:
             elif item.is_port and item in self._column:
                 self.sides[item.key.id] = Side({LEFT: item.x}, item.y, is_end=False)
 
-    @property
-    def entries(self) -> dict[int, float]:
-        ends = (item for item in self.items.values() if item.key.kind == "in" and item not in self._column)
+    def ports(self, kind: Literal["in", "out"]) -> dict[int, float]:
+        ends = (item for item in self.items.values() if item.key.kind == kind and item not in self._column)
         return {item.key.id: item.x for item in ends}
-
-    @property
-    def exits(self) -> dict[int, float]:
-        return {item.key.id: item.x for item in self.items.values() if item.key.kind == "out"}

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from itertools import accumulate
 
 from torchrecorder.labels.labels import Labels
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import box_title
 from torchrecorder.layout.edge_shapes import edge_shapes
-from torchrecorder.layout.model import NodeStyle, Styles
+from torchrecorder.layout.model import Line, NodeStyle, Styles
 from torchrecorder.layout.paper.backs import NoWayBack
-from torchrecorder.layout.paper.cards import Card, Cards
+from torchrecorder.layout.paper.cards import Card, Cards, Said
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.compose import Composer
 from torchrecorder.layout.paper.exchange import Orders
 from torchrecorder.layout.paper.figures import Figures
 from torchrecorder.layout.paper.ladder import NoWayAcross
 from torchrecorder.layout.paper.lanes import Blocked
-from torchrecorder.layout.paper.named import Edges, Nameable
 from torchrecorder.layout.paper.panels import Panels
 from torchrecorder.layout.paper.placement import Placement, crossings, placement
-from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking
+from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking, Rows
 from torchrecorder.layout.paper.towers import Towers
 from torchrecorder.view import View
 
@@ -55,16 +55,19 @@ class Sketch:
         self._panels = Panels(view, named, is_inset=bool(letter))
         self._orders = Orders() if orders is None else orders
         self.ranking = Ranking(self._panels)
-        self._labels = Labels(view, show=show)
-        self._shapes = edge_shapes(view, show) if "shapes" in show else {}
-        pairs = zip(view.boxes, styles.boxes if styles else [NodeStyle()] * len(view.boxes), strict=True)
-        self._titles = [box_title(self._labels, box, style, letter) for box, style in pairs]
+        shapes = edge_shapes(view, show) if "shapes" in show else {}
+        labels, boxes = Labels(view, show=show), styles.boxes if styles else [NodeStyle()] * len(view.boxes)
+        titles = [box_title(labels, box, style, letter) for box, style in zip(view.boxes, boxes, strict=True)]
+        self._said = Said(labels, styles, shapes, titles, letter, is_sideways)
 
     def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
         """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
         placements = self._placements(width, heights)
         has_ladder = self._has_ladder
-        while (self._is_ladder_wide or any(placement.is_poor for placement in placements)) and self._simplify():
+        while (
+            (self._has_ladder and not self._is_narrow)  # it may be better with words in more lines
+            or any(placement.is_poor for placement in placements)
+        ) and self._simplify():
             simpler = self._placements(width, heights)
             if self._is_plain:
                 simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
@@ -79,15 +82,16 @@ class Sketch:
 
     def with_named(self, edges: Edges) -> Sketch:
         """The same with further lines in two parts."""
-        sketch = Sketch(
-            self._view, self._show, self._styles, self._letter, named=self._named | edges, orders=self._orders
-        )
+        return self._again(self._named | edges)
+
+    def _again(self, named: Edges) -> Sketch:
+        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=named, orders=self._orders)
         sketch.ranking.follow(self.ranking.first)
         return sketch
 
     def nameable(self, placed: Placement, width: float, *, is_tower: bool) -> Iterator[Edges]:
         """Lines that the picture may be better with names for."""
-        signs = {node.id for node in self._view.nodes if self._labels.node(node).is_sign}
+        signs = {node.id for node in self._view.nodes if self._said.labels.node(node).is_sign}
         lines = Nameable(self._panels, signs, self._named)
         if is_tower:
             rows = self.ranking.rows
@@ -100,8 +104,7 @@ class Sketch:
 
     def _as_ladder(self, width: float, text: float) -> Placement:
         """The placement as a ladder whose columns are narrow, with facts in as many lines as that asks for."""
-        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=self._named, orders=self._orders)
-        sketch.ranking.follow(self.ranking.first)
+        sketch = self._again(self._named)
         sketch._is_narrow, sketch._text = True, lambda _box: text
         return sketch._placements(width, tuning.PAGE[1:])[0]
 
@@ -170,24 +173,9 @@ class Sketch:
         self._has_ladder = any(not shape.is_u for columns in plans for shape in columns.shapes.values())
         return placements
 
-    @property
-    def _is_ladder_wide(self) -> bool:
-        """Whether a ladder may be better with words in more lines."""
-        return self._has_ladder and not self._is_narrow
-
     def _placed(self, columns: Columns, width: float) -> Placement:
-        rows, cards, words = self.ranking.rows, self._cards, self._shapes
         composer = Composer(
-            self._panels,
-            rows,
-            cards,
-            self._titles,
-            words,
-            columns,
-            self._orders,
-            is_narrow=self._is_narrow,
-            is_sideways=self.is_sideways,
-            towers=self._towers,
+            self._panels, self._said, columns, self._orders, is_narrow=self._is_narrow, towers=self._towers
         )
         for _ in range(_TRIES):
             try:
@@ -205,28 +193,92 @@ class Sketch:
                     return Placement.failed("something stands in the way back to the next step")
                 composer.hooks += 1
             else:
-                figures = Figures(
-                    self._view,
-                    self._labels,
-                    self._styles,
-                    words,
-                    self._letter,
-                    self._panels.ends,
-                    is_sideways=self.is_sideways,
-                )
-                placed = placement(figures.layout(piece), width, is_sideways=self.is_sideways)
+                layout = Figures(self._panels, self._said).layout(piece)
+                placed = placement(layout, width, is_sideways=self.is_sideways)
                 return placed._replace(pairs=len(self._named))
         return Placement.failed("data cannot come in by the side")
 
     @cached_property
     def _cards(self) -> dict[int, Card]:
-        cards = Cards(
-            self._panels,
-            self._labels,
-            self._styles,
-            self._shapes,
-            is_narrow=self._is_narrow,
-            is_sideways=self.is_sideways,
-            text=self._towers.text if self._towers is not None else self._text,
+        text = self._towers.text if self._towers is not None else self._text
+        return Cards(self._panels, self._said, is_narrow=self._is_narrow, text=text).in_rows(self.ranking.rows)
+
+
+Edges = frozenset[int]
+"""Positions in the View."""
+
+
+class Nameable:
+    """The edges that can be drawn as two lines with names, and those that may be worth it: in the way, or at a cut.
+
+    Each choice is laid out and has to be worth its price; nothing here decides what is better.
+    """
+
+    def __init__(self, panels: Panels, signs: Set[int], named: Edges) -> None:
+        self._panels, self._signs, self._named = panels, signs, named
+        self._flows = {position: ends for position, ends in panels.ends.items() if not panels.view.edges[position].back}
+        self._from, self._into = (Counter(ends[i] for ends in self._flows.values()) for i in (0, 1))
+
+    def is_able(self, edges: Edges) -> bool:
+        """Whether all that such edges join is still joined to something else, or is the end of the picture."""
+        nodes, flows = self._panels.view.nodes, self._flows
+        if not edges or edges - flows.keys() or edges & self._named:
+            return False
+        if any(self._panels.view.edges[edge].is_first for edge in edges):  # a later turn reads what has another name
+            return False
+        left, led = Counter(self._from), Counter(self._into)
+        for tail, head in (flows[edge] for edge in (edges | self._named)):
+            left[tail] -= 1
+            led[head] -= 1
+        return all(
+            left[tail] > 0
+            and (led[head] > 0 or nodes[head].kind == "output")
+            and tail not in self._panels.hubs
+            and self._signs.isdisjoint((tail, head))
+            for tail, head in (flows[edge] for edge in edges)
         )
-        return cards.in_rows(self.ranking.rows)
+
+    def at_cuts(self, rows: Mapping[int | None, Rows], highs: Mapping[int | None, Sequence[float]]) -> Iterator[Edges]:
+        """For each high chain the edges that pass the places nearest to its middle, but for the chain itself."""
+        for box in sorted(highs, key=lambda box: -sum(highs[box])):
+            total = sum(highs[box])
+            if total < tuning.LEAST_CHAIN:
+                return
+            reached = [*accumulate(highs[box])]
+            able = [(r, edges) for r, edges in self._passing(box, rows[box]) if self.is_able(edges)]
+            price = {r: abs(reached[r] - total / 2) / total + tuning.PAIR_OFF * len(edges) for r, edges in able}
+            yield from [edges for r, edges in sorted(able, key=lambda place: price[place[0]])[: tuning.CUTS_TRIED]]
+
+    def _passing(self, box: int | None, rows: Rows) -> Iterator[tuple[int, Edges]]:
+        """By row the edges that pass below it beside the one that leads on."""
+        at = {key: r for r, row in enumerate(rows) for key in row}
+        segments = [s for s in self._panels.by_box[box].segments if s.tail in at and s.head in at]
+        for r in range(1, len(rows) - 2):
+            passing = [segment for segment in segments if at[segment.tail] <= r < at[segment.head]]
+            chain = {(s.tail, s.source) for s in passing if at[s.tail] == r and at[s.head] == r + 1}
+            others = [s for s in passing if (s.tail, s.source) not in chain]
+            is_inner = not any(key.is_port for key in (*rows[r], *rows[r + 1]))
+            edges = frozenset(edge for segment in others for edge in segment.edges)
+            if len(chain) == 1 and is_inner and len(edges) <= tuning.PAIRS_AT_CUT:
+                yield r, edges
+
+    def in_the_way(self, lines: Sequence[Line], crossed: Counter[int], *, is_wide: bool) -> Iterator[Edges]:
+        """The edges of lines that cross several others; the longest as well, if the picture is too wide."""
+        by_ends: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for position, (tail, head) in self._flows.items():
+            by_ends[f"{tail}", f"{head}"].append(position)
+        order = sorted(range(len(lines)), key=lambda i: (-crossed[i], -_long(lines[i])))
+        chosen = [i for i in order if crossed[i] >= tuning.CROSSED]
+        if is_wide:
+            chosen += sorted(range(len(lines)), key=lambda i: -_long(lines[i]))[: tuning.LINES_TRIED]
+        tried = set()
+        for i in chosen:
+            edges = frozenset(by_ends[lines[i].ends])
+            if edges not in tried and self.is_able(edges):
+                tried.add(edges)
+                yield edges
+
+
+def _long(line: Line) -> float:
+    (x, y), (to, end) = line.curve[0], line.curve[-1]
+    return abs(to - x) + abs(end - y)

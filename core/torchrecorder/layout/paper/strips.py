@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Literal
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.across import find_spine, place, spread
@@ -292,10 +293,5 @@ class Strip:
             wire.points = [(px + x, py + y) for px, py in wire.points]
         self.left, self.right = self.left + x, self.right + x
 
-    @property
-    def entries(self) -> dict[int, float]:
-        return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "in"}
-
-    @property
-    def exits(self) -> dict[int, float]:
-        return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == "out"}
+    def ports(self, kind: Literal["in", "out"]) -> dict[int, float]:
+        return {item.key.id: item.x for row in self.rows for item in row if item.key.kind == kind}

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from torchrecorder.layout import tuning
 
 _AT = 0.5  # points: rounding
-_ONE_LINE, _MERGING = (
-    4.0,
-    3,
-)  # points within which two lines are one to the eye, and the crossings which that is as bad as
+_ONE_LINE = 4.0  # points within which two lines are one to the eye
+_MERGING = 3  # the crossings which that is as bad as
 
 
 @dataclass(slots=True)
