@@ -24,6 +24,7 @@ from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels, words
 from torchrecorder.labels.names import class_name, clean, kind_name
 from torchrecorder.labels.sheet import lines
+from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import to_dot
 from torchrecorder.layout.finish import finished
 from torchrecorder.layout.layered import arranged
@@ -36,6 +37,7 @@ from torchrecorder.request.stylers import StylerInput
 from torchrecorder.view import Marks, View, Views
 from torchrecorder.view.classic import autograd_graph
 from torchrecorder.view.marked import marked
+from torchrecorder.view.templates.choice import view_size
 from torchrecorder.write.svg import neutral
 from torchrecorder.write.text import caption_facts, describe, layer_table, tree
 
@@ -176,7 +178,7 @@ class _Sheet:
         if self.tried and (not self.pictures or self.tried[0].is_clearer(self.pictures[0])):
             self.pictures, self._left_of_taken = self.tried, self._waiting
         self._left -= 1
-        is_poor = bool(self.tried) and self.pictures[0].is_poor
+        is_poor = bool(self.tried) and self.tried[0].is_poor
         return is_poor and self._left >= 0 and self._views is not None and self._views.open_fewer()
 
     def drawing(self) -> Drawing | TorchRecorderError:
@@ -262,8 +264,20 @@ class _Picture:
         return self.paper.is_hard_to_read(self.layout)
 
     def is_clearer(self, other: _Picture) -> bool:
-        """Whether it is worth showing less than another poor picture: its width and crossings cost less than half."""
-        return not self.is_poor or 2 * self._hardship < other._hardship
+        """Whether it is better shown than another poor picture.
+
+        Less is worth showing if that cannot be read, and the width and crossings of this one cost less than half.
+        """
+        if view_size(self.view) >= view_size(other.view):
+            return not self.is_poor or self._hardship < other._hardship
+        return not other._is_readable and (not self.is_poor or 2 * self._hardship < other._hardship)
+
+    @property
+    def _is_readable(self) -> bool:
+        """Whether it is wide at most, with letters that are large enough in its column."""
+        if self.paper is None or not isinstance(self.layout, Layout):
+            return False
+        return not self.paper.is_hard_to_read(self.layout, tuning.SMALL_FROM)
 
     @property
     def _hardship(self) -> float:

@@ -219,11 +219,13 @@ class GraphFacts:
                 continue
             names = dict(zip(self._named(there), self.children[there], strict=True))
             others = dict(zip(self._named(here), self.children[here], strict=True))
+            kinds = {name: _DIGITS.sub("#", name[0]) for name in (*names, *others)}
+            is_counted = others.keys().isdisjoint(names)  # `conv1_stage2`, where the other has `conv1_stage3`
+            is_counted &= [kinds[name] for name in others] == [kinds[name] for name in names]
             pending += [(others.pop(name), names.pop(name)) for name in [*others] if name in names]
-            if self.graph.calls[here].module == self.graph.calls[there].module:  # it picks others of its layers
-                kinds = {name: _DIGITS.sub("#", name[0]) for name in names}
+            if is_counted or self.graph.calls[here].module == self.graph.calls[there].module:  # it picks others
                 for name in [*others]:
-                    like = next((other for other in names if kinds[other] == _DIGITS.sub("#", name[0])), None)
+                    like = next((other for other in names if kinds[other] == kinds[name]), None)
                     if like is not None:
                         pending.append((others.pop(name), names.pop(like)))
             result.unmatched += self.ops_of(others.values())

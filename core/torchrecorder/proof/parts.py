@@ -23,7 +23,7 @@ _Path = tuple[_Step, ...]
 _Turn = tuple[tuple[int, int], ...]
 _Stretch = tuple[int, int]
 """Beginning and end along an axis."""
-_TOKENS = re.compile(r"\[[^\]]*\]|[^\[\]\s][^\[\]]*")
+_TOKENS = re.compile(r"\[[^\]]*\]|1st half|2nd half|\d[\d–, ]* of \d+|\S+")
 _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"([\d–, ]+) of (\d+)")
@@ -186,10 +186,11 @@ class PartsProof:
     def _is_true(self, words: str, paths: Sequence[_Path]) -> bool:
         if () in paths:
             return False
-        if all(len(path) == 1 for path in paths) and self._are(words, [path[0] for path in paths]):
-            return True
-        apart = _APART.split(words)
-        tokens = [[token.strip() for token in _TOKENS.findall(text)] for text in apart]
+        if len({path[:-1] for path in paths}) == 1:  # the last step alone has several
+            way, steps = _TOKENS.findall(words), [[*dict.fromkeys(column)] for column in zip(*paths, strict=True)]
+            if len(way) == len(steps) and all(map(self._are, way, steps)):
+                return True
+        tokens = [_TOKENS.findall(text) for text in _APART.split(words)]
         ways = {path: [way for way in tokens if len(way) == len(path)] for path in paths}
         return all(any(all(map(self._are, way, ([it] for it in path))) for way in ways[path]) for path in paths)
 

@@ -103,10 +103,11 @@ class Variants:
         """The layers between those of a thing that are drawn elsewhere: `blocks.2` of `blocks.1–3`."""
         parts = (thing, *getattr(thing, "parts", ()))
         drawn = {self.graph.calls[call].module for part in parts for call in part.calls}
+        inside = {*self.facts.ops_of([call for part in parts for call in part.calls])}
         like = {re.sub(r"\d+", "#", path) for path in drawn}
         rows = self.graph.calls[thing.calls[0] : max(thing.calls)] if len(drawn) > 1 and thing.calls else ()
         between = (row for row in rows if row.module not in drawn and re.sub(r"\d+", "#", row.module) in like)
-        yield from (row.module for row in between if self._items(row.id))
+        yield from (row.module for row in between if not inside.issuperset(self.facts.ops_of([row.id])))
 
     def _held(
         self, thing: Node | Box, drawn: Coverage | None, call: int, said: Sequence[_Sentence]

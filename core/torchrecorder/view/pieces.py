@@ -250,12 +250,10 @@ class _Parts:
     def _words(self, parts: set[_Part]) -> str:
         if self._is_all(parts):
             return ""
-        groups: dict[tuple[int, int], list[_Cut]] = {}
         parts = {part for part in parts if not any(part[:n] in parts for n in range(1, len(part)))}  # halves of a half
-        for part in sorted(parts):
-            groups.setdefault((part[0].of, part[0].axis), []).append(part[0])
-        if len(groups) == 1 and all(len(part) == 1 for part in parts):
-            return self._together(next(iter(groups.values())))
+        if len({(part[:-1], part[-1].of, part[-1].axis) for part in parts}) == 1:
+            first, last = min(parts)[:-1], self._together([part[-1] for part in sorted(parts)])
+            return f"{_said(first)} {last}".strip() if last else ""
         texts = [*dict.fromkeys(map(_said, sorted(parts)))]
         return ", ".join(texts) if len(texts) <= _MOST else ""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tests.core.view.templates.test_words import Excited, Halved, Mixer, Past, Residual, Stage, Stages
 from torchrecorder import capture
@@ -135,3 +135,55 @@ def test_of_what_is_said_falsely_the_kinds_are_drawn_apart(monkeypatch: pytest.M
     assert view.weakened
     assert not [word for node in view.nodes for word in node.differs]
     assert not faults(view)
+
+
+class Numbered(nn.Module):
+    """A layer with a number of its stage in all its names, as in the code of OpenPose."""
+
+    def __init__(self, stage: int) -> None:
+        super().__init__()
+        self.add_module(f"conv1_stage{stage}", nn.Linear(16, 8))
+        self.add_module(f"conv2_stage{stage}", nn.Linear(8, 16))
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, second = self.children()
+        found: Tensor = second(first(x).relu())
+        return found
+
+
+class AllNumbered(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        for stage in range(2, 6):
+            self.add_module(f"model{stage}", Numbered(stage))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.children():
+            x = x + layer(x).tanh()
+        return x
+
+
+class Norm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.Sequential(nn.LayerNorm(16), nn.ReLU())
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.norm(x)
+        return found
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(AllNumbered, id="layers that have other numbers in their names"),
+        pytest.param(
+            lambda: nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(16, 16), Norm()))),
+            id="layers in a wrapper between those of a row",
+        ),
+    ],
+)
+def test_what_is_drawn_for_all_of_a_row_is_not_refused(model: Callable[[], nn.Module]) -> None:
+    view = planned(model()).view()
+    assert any(thing.repeat >= 3 for thing in (*view.nodes, *view.boxes))
+    assert faults(view) == ()

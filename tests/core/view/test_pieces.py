@@ -150,3 +150,28 @@ def test_a_part_of_a_part_is_said_as_two_indices() -> None:
     view = make_view(capture(CutTwice(), (torch.zeros(2, 6, 8),)), DrawingOptions())
     assert said(view) == {"enter > few: [:, 1:] [:, :2]"}
     assert faults(view) == ()
+
+
+class Nested(nn.Module):
+    """Modulations of attention and MLP from one layer, each in three parts: Kandinsky's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ada, self.attn, self.mlp = nn.Linear(8, 48), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, c: Tensor) -> Tensor:
+        for layer, params in zip((self.attn, self.mlp), self.ada(c).chunk(2, -1), strict=True):
+            shift, scale, gate = params.chunk(3, -1)
+            x = x + gate * layer(x * (1 + scale) + shift)
+        return x
+
+
+def test_parts_of_a_part_are_said_behind_it() -> None:
+    """The proof read `1st half 3 of 3` as one word, and refused the picture."""
+    view = make_view(capture(Nested(), (torch.zeros(2, 4, 8), torch.zeros(2, 1, 8))), DrawingOptions())
+    halves = ("1st half", "2nd half")
+    assert said(view) == {f"ada > mul: {half} {part} of 3" for half in halves for part in ("1–2", "3")}
+    assert faults(view) == ()
+    for wrong in ("1st half 2 of 3", "2nd half 3 of 3", "1st half", "1st half 3 of 3 and more"):
+        edges = (replace(edge, part=wrong) if edge.part == "1st half 3 of 3" else edge for edge in view.edges)
+        assert [fault.kind for fault in faults(replace(view, edges=tuple(edges)))] == ["flow"]

@@ -108,9 +108,9 @@ class PaperLayout:
         """The cost of the width and the crossings of a layout to its reader, in points."""
         return price(Layout(layout.width, 0.0), n_crossings(layout), self._width)
 
-    def is_hard_to_read(self, layout: Layout) -> bool:
-        """Whether less is better shown than so wide a layout or one with so many crossings."""
-        is_wide = self._width >= tuning.PHONE and layout.width > tuning.LESS_FROM * self._width
+    def is_hard_to_read(self, layout: Layout, times: float = tuning.LESS_FROM) -> bool:
+        """Whether less is better shown than a layout of so many times the width of its room, or so many crossings."""
+        is_wide = self._width >= tuning.PHONE and layout.width > times * self._width
         is_tangled = n_crossings(layout) > tuning.LESS_FROM_CROSSINGS
         return not self._sketches[0].is_sideways and (is_wide or is_tangled)
 

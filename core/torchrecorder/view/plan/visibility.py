@@ -178,10 +178,11 @@ class Visibility:
             return
         got: dict[int, int] = {}
         for op in sorted(inside):
-            source = self.handed[op]
+            row = self.graph.ops[op]  # a packed sequence comes out of an RNN with the lengths that went in
+            source = row.inputs[0] if row.kind == "pass" and row.inputs else self.handed[op]
             is_outside = source is not None and self.graph.values[source].producer not in inside
             if source is not None and (is_outside or source in got):
-                got.update(dict.fromkeys(self.graph.ops[op].outputs, got.get(source, source)))
+                got.update(dict.fromkeys(row.outputs, got.get(source, source)))
         made = outputs - got.keys() - self.facts.aside
         if any(self.graph.values[value].producer in inside for value in made):
             for value in sorted(outputs & got.keys()):

@@ -12,6 +12,7 @@ from tests.core.view.seeing import edges
 from torchrecorder.graph import Graph
 from torchrecorder.proof import faults
 from torchrecorder.recording.run import capture
+from torchrecorder.request.options import Depth
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 
@@ -51,8 +52,8 @@ def from_layers(view: View) -> list[str]:
 
 
 @pytest.mark.parametrize("depth", [1, 2, "auto"])
-def test_a_memory_comes_from_where_the_layer_has_it_from(depth: int | str) -> None:
-    view = make_view(recorded(Memories(), torch.randn(2, 4, 8)), DrawingOptions(depth=depth, fold=False))  # type: ignore[arg-type]
+def test_a_memory_comes_from_where_the_layer_has_it_from(depth: Depth) -> None:
+    view = make_view(recorded(Memories(), torch.randn(2, 4, 8)), DrawingOptions(depth=depth, fold=False))
     assert "embed > output:kept.0" in from_layers(view)
     assert not any("embed" in edge for edge in from_layers(view) if not edge.endswith("kept.0"))
     assert faults(view) == ()
@@ -136,4 +137,27 @@ def test_a_layer_that_counts_beside_moving_stays_in_the_stream() -> None:
     graph = recorded(Reduced(), torch.randn(2, 4, 8), torch.tensor([4, 3]))
     view = make_view(graph, DrawingOptions(depth=1))
     assert {"first > reduction", "reduction > last"} <= {*edges(view)}
+    assert faults(view) == ()
+
+
+class Packed(nn.Module):
+    """Runs an RNN over sequences of several lengths, which come out of it as they went in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.rnn, self.score = nn.Linear(8, 8), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 1)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        packed = nn.utils.rnn.pack_padded_sequence(self.embed(x), lengths, batch_first=True, enforce_sorted=False)
+        packed, _ = self.rnn(packed)
+        scores = packed._replace(data=self.score(packed.data).exp())
+        found: Tensor = nn.utils.rnn.pad_packed_sequence(scores, batch_first=True)[0]
+        return found
+
+
+@pytest.mark.parametrize("depth", ["auto", 1])
+def test_a_packed_sequence_keeps_its_order_in_an_rnn(depth: Depth) -> None:
+    """The edge from the RNN to what unpacks was refused, and then all was drawn in a plainer way."""
+    view = make_view(recorded(Packed(), torch.randn(3, 4, 8), torch.tensor([4, 2, 3])), DrawingOptions(depth=depth))
+    assert [edge for edge in edges(view) if edge.startswith("rnn >")] == ["rnn > score"]
     assert faults(view) == ()
