@@ -27,8 +27,8 @@ class Origin:
         self.batch = batch
         self.is_refuted = False
         self.has_leaked = self.has_decided = False
-        """Whether a plain number of the code may depend on the batch, and whether it asked if the batch is a certain
-        number, with another of which it may do something else."""
+        """Whether a plain number of the code may depend on the batch, and whether it asked if the batch is the
+        number that it is, with another of which it may do something else."""
 
 
 class BatchSize(int):
@@ -58,14 +58,18 @@ class BatchSize(int):
     def __eq__(self, other: object) -> bool:
         theirs = other.facts if isinstance(other, BatchSize) else {}
         facts = {**self.facts, **theirs}
-        if asked := [origin for origin in self.facts.keys() ^ theirs.keys() if facts[origin] is not None]:
+        is_equal = int.__eq__(self, other)
+        asked = [origin for origin in self.facts.keys() ^ theirs.keys() if facts[origin] is not None]
+        if not is_equal:  # of a multiple, other code runs for one batch alone
+            asked = [origin for origin in asked if not facts[origin]]
+        if asked:
             asking: FrameType | None = sys._getframe(1)
             while asking is not None and asking.f_globals is globals():
                 asking = asking.f_back
             is_check = asking is not None and str(asking.f_globals.get("__name__")).startswith("torch.")
             for origin in asked:
                 origin.has_decided |= not is_check
-        return int.__eq__(self, other)
+        return is_equal
 
     def __ne__(self, other: object) -> bool:
         return not self == other
