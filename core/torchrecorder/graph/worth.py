@@ -14,7 +14,7 @@ from torchrecorder.graph.model import Graph
 LEAST_LAYERS = 2
 """Layers with weights of a picture: of `GELU`, `Flatten` and a lone convolution, the name says as much."""
 
-_LEAVES = "values left PyTorch"
+LEAVES = "values left PyTorch"
 """How the note of a recording begins that explains why an output follows from no input: labels that code in Python
 decodes, say."""
 
@@ -51,7 +51,7 @@ def _reasons(graph: Graph) -> Iterator[str]:
     computed = (*(graph.values[value] for value in outputs), *(value for values in of_layers for value in values))
     if any(0 in value.shape for value in computed):
         yield "a part of it computes with empty tensors"
-    if not any(note.startswith(_LEAVES) for note in graph.info.notes):
+    if not any(note.startswith(LEAVES) for note in graph.info.notes):
         yield from _outputs_from_nothing(graph)
 
 

@@ -27,8 +27,8 @@ class Origin:
         self.batch = batch
         self.is_refuted = False
         self.has_leaked = self.has_decided = False
-        """Whether a plain number of the code may depend on the batch, and whether it asked if the batch is a certain
-        number, with another of which it may do something else."""
+        """Whether a plain number of the code may depend on the batch, and whether it asked if the batch is the
+        number that it is, with another of which it may do something else."""
 
 
 class BatchSize(int):
@@ -58,14 +58,18 @@ class BatchSize(int):
     def __eq__(self, other: object) -> bool:
         theirs = other.facts if isinstance(other, BatchSize) else {}
         facts = {**self.facts, **theirs}
-        if asked := [origin for origin in self.facts.keys() ^ theirs.keys() if facts[origin] is not None]:
+        is_equal = int.__eq__(self, other)
+        asked = [origin for origin in self.facts.keys() ^ theirs.keys() if facts[origin] is not None]
+        if not is_equal:  # of a multiple, other code runs for one batch alone
+            asked = [origin for origin in asked if not facts[origin]]
+        if asked:
             asking: FrameType | None = sys._getframe(1)
             while asking is not None and asking.f_globals is globals():
                 asking = asking.f_back
             is_check = asking is not None and str(asking.f_globals.get("__name__")).startswith("torch.")
             for origin in asked:
                 origin.has_decided |= not is_check
-        return int.__eq__(self, other)
+        return is_equal
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -226,9 +230,21 @@ def _kept(call: Called) -> Axes:
 
 
 def _weighted(call: Called) -> Axes:
-    """The same with a weight for all examples."""
-    _, weight, *_ = tensors_in([*call.args, *call.kwargs.values()], [])
+    """The same with a weight for all examples, or with one for each and all examples side by side as channels."""
+    x, weight, *_ = tensors_in([*call.args, *call.kwargs.values()], [])
+    if call.sizes and _is_of_each(*call.args, **call.kwargs):
+        is_known = (call.of(x), call.of(weight)) == (_SECOND, _FIRST)
+        return _SECOND if is_known else UNSURE
     return _kept(call) if call.of(weight) == FIXED else UNSURE
+
+
+_FIRST, _SECOND = (Axes(frozenset((axis,)), frozenset()) for axis in (0, 1))
+
+
+def _is_of_each(x: Tensor, weight: Tensor, *more: Any, groups: Any = 1, **_: Any) -> bool:
+    """Whether the groups of a convolution grow with the batch, so that none is of two examples."""
+    groups = [*more, *[groups] * 5][4]
+    return x.ndim == weight.ndim and type(groups) is BatchSize and groups.is_multiple is True
 
 
 def _beside(axis: int) -> Way:
@@ -415,6 +431,11 @@ def _summed(equation: str, *operands: Any) -> Places:
     return [(tensor, axis) for word, tensor in pairs for axis, letter in enumerate(word) if letter not in result]
 
 
+def _sampled(x: Tensor, grid: Tensor, *_: Any, **__: Any) -> tuple[str, Tensor, Tensor]:
+    """An equation with the axes of what is sampled: those of places are the grid's."""
+    return "ncij,nhwv->nchw" if x.ndim == 4 else "ncijk,ndhwv->ncdhw", x, grid
+
+
 def _from(first: int) -> Callable[..., Places]:
     return lambda x, *_, **__: [(x, axis) for axis in range(first, x.ndim)]
 
@@ -434,7 +455,7 @@ class AxisRule:
 ELEMENTWISE = AxisRule(_combined, is_of_shapes=True)
 KNOWING_BATCH = {"multi_head_attention_forward", "lstm", "gru", "rnn_tanh", "rnn_relu", "pack_padded_sequence"}
 """Operations of which it is known which axis is the batch."""
-TAKING_SIZES = {_larger, _reshaped, _item, _unflattened}
+TAKING_SIZES = {_larger, _reshaped, _item, _unflattened, _weighted}
 _NAMES = {
     "dropout alpha_dropout softmax log_softmax normalize cumsum cumprod flip roll sort argsort contiguous clone detach "
     "to type float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add "
@@ -445,15 +466,14 @@ _NAMES = {
         _kept, _from(2), True
     ),
     "batch_norm group_norm instance_norm local_response_norm pixel_shuffle pixel_unshuffle channel_shuffle unfold fold "
-    "grid_sample affine_grid stft istft lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": AxisRule(
-        _kept, _from(1), True
-    ),
+    "affine_grid stft istft lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": AxisRule(_kept, _from(1), True),
     "layer_norm rms_norm": AxisRule(_kept, lambda x, sizes, *_, **__: _from(x.ndim - len(sizes))(x)),
     "scaled_dot_product_attention": AxisRule(
         _kept, lambda query, key, *_, **__: [(x, axis) for x in (query, key) for axis in (x.ndim - 2, x.ndim - 1)]
     ),
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d": AxisRule(
-        _weighted, lambda x, weight, *_, **__: _from(x.ndim == weight.ndim)(x), True
+        _weighted,
+        lambda x, weight, *more, **named: _from((x.ndim == weight.ndim) + _is_of_each(x, weight, *more, **named))(x),
     ),
     "linear grouped_mm": AxisRule(_weighted, lambda x, *_, **__: [(x, x.ndim - 1)], True),
     "where floor_divide floordiv mod and or xor hardswish hardsigmoid rsub maximum minimum mse_loss l1_loss "
@@ -473,6 +493,11 @@ _NAMES = {
     "matmul bmm mm": AxisRule(_multiplied, lambda x, y, **__: [(x, x.ndim - 1), (y, max(0, y.ndim - 2))], True),
     "addmm baddbmm": AxisRule(_multiplied, lambda _, x, y, **__: [(x, x.ndim - 1), (y, y.ndim - 2)], True),
     "einsum": AxisRule(_lettered, _summed),
+    "grid_sample": AxisRule(
+        lambda call: _lettered(replace(call, args=_sampled(*call.args, **call.kwargs))),
+        lambda *args, **kwargs: _summed(*_sampled(*args, **kwargs)),
+        True,
+    ),
     "view reshape": AxisRule(_reshaped),
     "unflatten": AxisRule(_unflattened),
     "mean sum prod amax amin max min all any argmax argmin var std var_mean std_mean logsumexp median": AxisRule(
@@ -495,8 +520,8 @@ _NAMES = {
     "permute transpose swapaxes swapdims": AxisRule(_moved),
     "flatten view_as view_as_real view_as_complex reshape_as expand expand_as broadcast_to repeat repeat_interleave "
     "zeros ones empty full linspace rand randn arange randint new_zeros new_ones new_empty new_full movedim t T mT "
-    "select unsqueeze squeeze split tensor_split chunk narrow gather pad topk fft ifft rfft irfft fftn "
-    "ifftn": AxisRule(_larger),
+    "select unsqueeze squeeze split split_with_sizes tensor_split chunk narrow gather pad topk moveaxis tile fft ifft "
+    "rfft irfft fftn ifftn": AxisRule(_larger),
 }
 _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}
 

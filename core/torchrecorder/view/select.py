@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from torchrecorder.errors import OptionError, listed
 from torchrecorder.graph.model import Graph
+from torchrecorder.graph.worth import LEAVES
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import tuning
 from torchrecorder.view.differences import with_spans
@@ -245,7 +246,9 @@ class Views:
                 yield f"raised before any operation, which the model caught: {listed(names, tuning.NAMED)}"
             if checked:
                 yield "the forward only checks " + ", ".join(checked)
-            if unused:
+            if unused and any(note.startswith(LEAVES) for note in self.graph.info.notes):
+                yield f"no operation reads {', '.join(unused)}; what numbers decide outside of PyTorch is not drawn"
+            elif unused:
                 yield "the forward does not use " + ", ".join(unused)
 
     def _unread(self, view: View) -> Iterator[str]:

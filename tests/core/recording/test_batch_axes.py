@@ -79,10 +79,35 @@ class TestSizes:
             (lambda self, x: torch.distributions.Bernoulli(x.sigmoid()).log_prob((x > 0).float()), "N×5×8"),  # type: ignore[no-untyped-call]
             (lambda self, x: F.one_hot((x > 0).long(), 2), "N×5×8×2"),
             (lambda self, x: F.scaled_dot_product_attention(*[x.flatten(0, 1)[None]] * 3), "1×5N×8"),
+            (
+                lambda self, x: F.grid_sample(
+                    torch.ones(1, 3, 4, 4), x.flatten(0, 1)[None, :, None, :2], align_corners=False
+                ),
+                "1×3×5N×1",
+            ),
+            (
+                lambda self, x: F.grid_sample(x[:, None], torch.ones(x.shape[0], 4, 6, 2), align_corners=False),
+                "N×1×4×6",
+            ),
+            (lambda self, x: x.sin() if x.shape[0] == 5 else x.cos(), "N×5×8"),
+            (lambda self, x: x.split_with_sizes((2, 3), 1)[0], "N×2×8"),
+            (lambda self, x: x.moveaxis(1, 2), "N×8×5"),
+            (lambda self, x: x.tile(1, 2, 1), "N×10×8"),
         ],
     )
     def test_operations(self, body: Callable[..., Any], expected: str) -> None:
         assert last(record(Net(body), WORDS)) == expected
+
+    @pytest.mark.parametrize("examples", [1, 3])
+    def test_a_kernel_of_each_example(self, examples: int) -> None:
+        def body(self: Any, x: Tensor, kernel: Tensor) -> Any:
+            n, channels = kernel.size(0), kernel.size(1)
+            x, kernel = x.view(1, n * channels, *x.shape[2:]), kernel.view(n * channels, 1, *kernel.shape[2:])
+            out = F.conv2d(x, kernel, groups=n * channels)
+            return out.view(n, channels, *out.shape[2:])
+
+        graph = record(Net(body), torch.ones(examples, 4, 8, 8), torch.ones(examples, 4, 3, 3))
+        assert results(graph) == ["1×4N×8×8", "4N×1×3×3", "1×4N×6×6", "N×4×6×6"]
 
     def test_a_part_of_several_batches(self) -> None:
         graph = record(Net(lambda self, x: torch.cat((x, x)).chunk(2)[0] + 1), torch.ones(4, 3))

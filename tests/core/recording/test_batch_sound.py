@@ -142,6 +142,14 @@ HOSTILE: dict[str, Callable[..., Any]] = {
     "split again": lambda self, x: x.flatten(0, 1).unflatten(0, (x.shape[0], -1)).unflatten(2, (-1, len(x))),
     "a joined doubt": lambda self, x: torch.cat((x, x.repeat(x.shape[0], 1, 1)[: x.shape[0]]), 1).flatten(1),
     "numbers of tensors": lambda self, x: F.pad(x, (torch.tensor(len(x)), torch.tensor(0))),  # type: ignore[arg-type]
+    "a kernel of each": lambda self, x: F.conv1d(x.view(1, -1, 4), x.view(x.shape[0] * 4, 1, 4), groups=x.shape[0] * 4),
+    "kernels of other groups": lambda self, x: F.conv1d(x.reshape(1, -1, 4), x.view(-1, 4, 4)[:, :, :1], groups=len(x)),
+    "sampled at places of all": lambda self, x: F.grid_sample(
+        self.token[None], x[None, ..., :2].reshape(1, -1, 4, 2), align_corners=False
+    ),
+    "sampled of each": lambda self, x: F.grid_sample(
+        x[:, None], self.token.expand(x.shape[0], 4, 4)[:, None, :, :2], align_corners=False
+    ).flatten(1),
     "its remainder": lambda self, x: x.reshape(-1, 1 + x.shape[0] % 2 * 0, 4),
 }
 

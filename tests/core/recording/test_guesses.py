@@ -121,6 +121,17 @@ class Towers(nn.Module):
         return self.user_net(user) * self.item_net(item)
 
 
+class SharesCodes(nn.Module):
+    """It takes one class for each example, and with the picture in its place it runs, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.codes = nn.Conv2d(4, 8, 3), nn.Parameter(torch.ones(8))
+
+    def forward(self, hs: Tensor, labels: Tensor) -> Any:
+        return self.conv(hs) * self.codes.expand(labels.reshape(-1, 1).shape[0], 8)[:1, :, None, None]
+
+
 class ShortPatches(nn.Module):
     """It takes fewer patches than it has places: a picture of a single one, too."""
 
@@ -162,6 +173,7 @@ class Patches(nn.Module):
             "frames=1,16,6; frame_lengths=[16]; mask=None, from the names of its parameters and fc (Linear)",
         ),
         (Table(), "x_num=1,7; x_cat=int64[1,2]<1, a row of a table, from the names of its parameters and its layers"),
+        (SharesCodes(), "hs=1,4,224,224; labels=int64[1]<1, from conv (Conv2d)"),
         (Towers(), "1,5; 1,3, from user_net (Linear), item_net (Linear)"),
         (Patches(), "1,3,12,12, from embed (Linear), taking patches of 4 by 4"),
         (ShortPatches(), "1,3,12,12, from embed (Linear), taking patches of 4 by 4"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cProfile import Profile
+from dataclasses import replace
 
 import pytest
 
@@ -132,6 +133,15 @@ class TestEnds:
         view = make_view(net.graph(net.op("sin", x)))
         assert shown(view) == ["input:x", "sin", "output:"]
         assert view.notes == ("the forward does not use mask",)
+
+    def test_an_input_whose_numbers_left_pytorch_is_not_said_to_be_unused(self) -> None:
+        net = Net()
+        x = net.input("x", 1)
+        net.input("lengths", 1)
+        graph = net.graph(net.op("sin", x))
+        note = "values left PyTorch through tolist() at net.py:3"
+        view = make_view(replace(graph, info=replace(graph.info, notes=(note,))))
+        assert view.notes[-1].startswith("no operation reads lengths; ")
 
     def test_a_model_that_gives_back_its_input(self) -> None:
         net = Net()

@@ -40,7 +40,11 @@ def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
     tables = [tensor for name, tensor in model.named_parameters() if "pos" in name]
     if not any(grade == "model" for _, _, grade in found):
         yield from _in_patches(model, batch, tables, (3,))  # a picture of one patch would be taken, too
+    labels = [p.name for p in needed[1:] if re.fullmatch(r"(.*_)?labels?", p.name)]
     for where, spec, grade in found:
+        if labels:  # one for each example
+            classes = dict.fromkeys(labels, InputSpec(spec.shape[:1], "int64", high=1))
+            yield Guess.named(f"from {where}", {p.name: spec for p in needed} | classes, grade)
         yield Guess(f"from {where}", (spec,) * max(1, len(needed)), grade=grade)
     if len(needed) > 1:
         yield from _each_its_own(model, [p.name for p in needed], batch)

@@ -63,6 +63,16 @@ def test_layers_in_series_that_are_one(chain: str, expected: list[tuple[str, ...
     assert parts(layers(*chain.split())) == expected
 
 
+def test_the_classes_that_a_loss_layer_is_given_are_drawn() -> None:
+    net = Net()
+    x, labels = net.input("x", 2, 8), net.input("labels", 2)
+    net.values[labels] = replace(net.values[labels], meta=TensorMeta((2,), "int64", "cpu", 0))
+    scores = net.layer("fc", "Linear", x, params=8)
+    with net.call("ce", "CrossEntropyLoss"):
+        loss = net.op("cross_entropy", scores, labels, shape=())
+    assert "input:labels > ce" in edges(make_view(net.graph(loss)))
+
+
 def test_a_layer_that_two_read_stays_alone() -> None:
     net = Net()
     x = net.layer("conv", "Conv2d", net.input("x", 1, 8), params=8)
