@@ -12,6 +12,7 @@ from torchrecorder.labels.names import clean
 from torchrecorder.labels.operands import Names, origin
 from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
+from torchrecorder.view.facts import regroups
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
 
@@ -160,6 +161,8 @@ class _FormulaWriter:
         if op is not None and op.id in self.ops and not is_move:
             return self.of_op(op)
         first = origin(self.graph, value)
+        if op is not None and op.id in self.ops and regroups(self.graph, op):  # an index behind it is of other axes
+            return "…", _TIGHT
         if (is_inner := self.graph.values[first].producer in self.ops) and not is_move:  # no reader sees its variable
             return "…", _TIGHT
         name = "" if is_inner else self.names.own(value, reader, self.base)

@@ -20,6 +20,7 @@ from torchrecorder.view.settings import is_range
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
 _MAX_INDEX, _NAMED = 26, 3  # characters of an index; parts of several indices at one place
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+_NUMBERS = re.compile(r"[\d.]+")
 _TENSOR = re.compile(r"\b(tensor)\b")
 _OPPOSITE = {"+": "−", "−": "+"}
 
@@ -78,7 +79,11 @@ def _power(op: Op) -> str:
 
 
 def _weight(graph: Graph, op: Op) -> str:
-    """The sizes of the weight of a linear op, `8→16`, and the kind of an attention."""
+    """The sizes of the weight of a linear op, `8→16`, and the kind of an attention or interpolation."""
+    if op.name == "interpolate":
+        factors = {float(number) for number in _NUMBERS.findall(op.attrs.get("scale_factor", ""))}
+        by = [f"by {number:.4g}" for number in factors if len(factors) == 1]
+        return " · ".join((*by, op.attrs.get("mode", "").strip("'")))
     if op.name == "scaled_dot_product_attention":
         return _attention(graph, op)
     meta = graph.values[op.inputs[1]].meta if plain(op.name) == "linear" and len(op.inputs) > 1 else None

@@ -215,7 +215,7 @@ def _dropout(args: ReprArguments) -> list[str]:
 
 
 def _resize(args: ReprArguments) -> list[str]:
-    factor = args.named.get("scale_factor") or args.named.get("upscale_factor") or ""
+    factor = next((args.named[key] for key in args.named if key.endswith("scale_factor")), "")
     size = args.named.get("size", "")
     return [f"by {_common(factor).removesuffix('.0')}" if factor else f"→ {_window(size)}"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -46,7 +47,9 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         shape, (head, values) = ", ".join(shapes), (view.nodes[edge.head], view.nodes[edge.tail].values)
         known = [_shape(view, values[0], show)] if len(values) == 1 else got.get(edge.tail, [])
         is_known = edge.back or shape.isdigit() or _without_examples(shape) in map(_without_examples, known)
-        is_news = is_reshaped and head.kind == "call" and not edge.back
+        is_own = carried.n_readers[edge.tail] == 1 or edge.part.startswith("[")  # and no word for all of its readers
+        is_read = head.kind == "call" or (head.kind == "op" and is_own)
+        is_news = is_reshaped and is_read and not (edge.back or shape.isdigit())
         if (is_known and not is_news) or not shape or head.kind == "output":
             continue
         if arriving:  # an input says its own
@@ -72,7 +75,7 @@ class _Carried:
         self._view, self._graph = view, view.graph
         self._tree = call_tree(view.graph)
         self._made: dict[int, set[int]] = {}
-        self.lost = lost(view.graph)
+        self.lost, self.n_readers = lost(view.graph), Counter(edge.tail for edge in view.edges)
 
     def shapes(self, edge: Edge, show: Collection[str]) -> tuple[list[str], str, bool]:
         """The shapes of what the tail gives; that of what arrives, if views make another one; whether they mix axes.
@@ -94,15 +97,26 @@ class _Carried:
         while read != given and is_function and made in self._made_by(head):  # as the function gets it
             read = self._graph.ops[made].inputs[0]
             made = self._graph.values[read].producer
+        if edge.part.startswith("["):  # an index is of the axes of what it takes a part of
+            read = self._whole(given, read)
         arriving = _shape(self._view, read, show)
         sizes = [_without_examples(text) for text in (*several, arriving)]
-        if self._n_elements(given) != self._n_elements(read):
-            return several, "", False
-        if len(self._graph.values[read].shape) < len(self._graph.values[given].shape):
-            return [arriving], "", False
         is_reshaped = len({*map(tuple, (sorted(it.split("×")) for it in sizes))}) > 1
+        if self._n_elements(given) != self._n_elements(read) and not edge.part.startswith("["):
+            return several, "", False
+        is_plain = self.n_readers[edge.tail] == 1 or not is_reshaped or self._view.nodes[edge.tail].kind == "function"
+        if is_plain and len(self._graph.values[read].shape) < len(self._graph.values[given].shape):
+            return [arriving], "", False
         is_written = head.kind == "function" and not is_function and not is_reshaped  # a formula has its `kᵀ`
         return several, "" if is_written or sizes[0] == sizes[1] else arriving, is_reshaped
+
+    def _whole(self, given: int, read: int) -> int:
+        """What a part is taken of on the way between two values."""
+        whole = given
+        while read != given:
+            part, read = read, self._graph.ops[self._graph.values[read].producer or 0].inputs[0]
+            whole = read if self._n_elements(read) > self._n_elements(part) else whole
+        return whole
 
     def _is_written(self, value: int) -> bool:
         """Whether it was written into a part of something, which a recording has by the shape of the part."""

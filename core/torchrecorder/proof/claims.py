@@ -112,7 +112,8 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout) -> Iterator[str]:
         said = _SHAPE.match(line.word)
         if said is None or said[0].isdigit() or line.ends not in edges:  # the number of an output
             continue
-        ways = [[*_ways(view, edge, coverage, reads)] for edge in edges[line.ends] if not edge.back]
+        shown = [(edge, [*_ways(view, edge, coverage, reads)]) for edge in edges[line.ends] if not edge.back]
+        ways = [of for _, of in shown]
         carried = {value for of_edge in ways for way in of_edge for value in way}
         carried |= {edge.value for edge in edges[line.ends]}  # a later turn of what is drawn once
         known = {_shape(view, value) for value in carried}
@@ -121,6 +122,8 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout) -> Iterator[str]:
             yield f"{where} what it carries"
         elif not all(_arrives(view, view.nodes[edges[line.ends][0].head], of_edge, said[0]) for of_edge in ways):
             yield f"{where} what arrives"
+        elif not all(_is_of_index(view, way, edge.part, said[0]) for edge, of in shown for way in of):
+            yield f"{where} what “{edges[line.ends][0].part}” is a part of"
         elif not all(_is_even(coverage, edge) for edge in edges[line.ends] if not edge.back):
             yield f"{where} what it carries in other turns"
 
@@ -179,6 +182,15 @@ def _arrives(view: View, head: Node, ways: Sequence[Sequence[int]], said: str) -
     within = head.op is None and (head.kind == "function" or bool(head.name))  # views may be its own
     is_told = any(any(map(is_end, way if within else way[:1])) for way in ways)
     return (is_told or is_cut) and all(given in (_shape(view, value) for value in way) for way in ways)
+
+
+def _is_of_index(view: View, way: Sequence[int], part: str, said: str) -> bool:
+    """Whether an index on a line is of the last shape that the line says: the first one behind the tail."""
+    texts = [*(_shape(view, value) for value in way), said.rpartition(" → ")[2]]
+    *shapes, last = ([size for size in text.split("×") if size not in ("1", "N")] for text in texts)
+    numbers = [math.prod(n for n in view.graph.values[value].shape if isinstance(n, int)) for value in way]
+    taken = [at for at in range(1, len(way)) if numbers[at - 1] < numbers[at]]
+    return not part.startswith("[") or "," in said or not taken or shapes[taken[-1]] == last
 
 
 def _shape(view: View, value: int) -> str:

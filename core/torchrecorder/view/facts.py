@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import accumulate
+from math import prod
+from operator import mul
 
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view import tuning
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import NodeKinds, plain
-from torchrecorder.view.op_families import IDEAS, JOINS, RANDOM, SHAPED_LIKE, SHAPING
+from torchrecorder.view.op_families import EXCHANGES, IDEAS, JOINS, RANDOM, SHAPED_LIKE, SHAPING
 from torchrecorder.view.tree import CallTree
 
 _NO_FEATURES = ("int", "uint", "bool")
@@ -106,6 +109,19 @@ class Facts:
 def is_no_feature(graph: Graph, value: int) -> bool:
     meta = graph.values[value].meta
     return meta is not None and meta.dtype.startswith(_NO_FEATURES)
+
+
+def sizes(graph: Graph, value: int) -> list[int]:
+    """Sizes of its axes, but for those of one and those that are known by name alone."""
+    return [size for size in graph.values[value].shape if isinstance(size, int) and size != 1]
+
+
+def regroups(graph: Graph, op: Op) -> bool:
+    """Whether an op makes axes that are neither parts of those before nor several of them: of 6×12 those of 12×6."""
+    ends = (*op.inputs[:1], *op.outputs[:1]) if op.name in SHAPING - EXCHANGES else ()
+    shapes = [sizes(graph, value) for value in ends]
+    bounds = [{*accumulate(reversed(shape), mul)} for shape in shapes]
+    return len(ends) == 2 and prod(shapes[0]) == prod(shapes[1]) and not any(a <= b for a, b in (bounds, bounds[::-1]))
 
 
 def frames_around(graph: Graph, frame: int | None) -> list[int]:

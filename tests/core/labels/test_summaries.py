@@ -39,6 +39,7 @@ CASES = [
     ("Upsample", "scale_factor=2.0, mode='bilinear'", "Upsample by 2"),
     ("Upsample", "size=(8, 8), mode='nearest'", "Upsample → 8×8"),
     ("PixelShuffle", "upscale_factor=2", "PixelShuffle by 2"),
+    ("PixelUnshuffle", "downscale_factor=2", "PixelUnshuffle by 2"),
     ("LeakyReLU", "negative_slope=0.2, inplace=True", "LeakyReLU 0.2"),
     ("ReLU", "inplace=True", "ReLU"),
     ("ZeroPad2d", "(1, 1, 1, 1)", "ZeroPad2d (1, 1, 1, 1)"),

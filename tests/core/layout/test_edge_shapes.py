@@ -199,3 +199,37 @@ def test_no_shape_is_said_of_what_was_written_into_a_part_of_something() -> None
             return out
 
     assert "3×6×8" not in str(shapes(Batch(), torch.ones(3, 4, 8), torch.ones(3, 6, 8)))
+
+
+class Rearranged(nn.Module):
+    """Channels become places, of which the first is left out: the way of a video decoder up, and past it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(8, 8, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.conv(x).unflatten(1, (4, 2)).transpose(2, 3).flatten(2)
+        return y[:, :, 1:] + x.unflatten(1, (4, 2)).transpose(2, 3).flatten(2)[:, :, 1:]
+
+
+def test_a_line_with_an_index_says_the_shape_that_it_is_an_index_of() -> None:
+    assert shapes(Rearranged(), torch.ones(2, 8, 6)) == ["N×4×12", "N×8×6 → N×4×12"]
+
+
+class Tokens(nn.Module):
+    """A norm of tokens in a block of maps, as in Restormer, and a layer that keeps its sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(8, 8, 1), nn.LayerNorm(8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.conv(x).relu() + x
+        z = self.norm(y.flatten(2).transpose(1, 2)).sin()
+        return y + z.view(x.shape[0], 4, 4, 8).permute(0, 3, 1, 2)
+
+
+def test_a_line_beside_another_says_what_both_begin_with() -> None:
+    """The flattened one stood behind the sum of which the whole went on."""
+    assert shapes(Tokens(), torch.ones(2, 8, 4, 4)) == ["N×8×4×4 → N×16×8", "N×16×8 → N×8×4×4"]

@@ -252,6 +252,17 @@ class Slid(nn.Module):
         return y.view(b, m, n)[:, 1:].reshape(b, n, m - 1)[..., :3].softmax(-1)
 
 
+class Cropped(nn.Module):
+    """All but the first row, and then of each of its columns some."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.far = nn.Linear(4, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.pad(self.far(x), (1, 0))[:, 1:].transpose(1, 2)[:, :3].softmax(-1)
+
+
 PARTS = [
     Entry("gated", Gated, given(numbers(2, 3, 4))),
     Entry("coupling", lambda: nn.Sequential(Coupling(), Coupling(), Coupling()), given(numbers(2, 4))),
@@ -267,6 +278,7 @@ PARTS = [
     Entry("trimmed", Trimmed, given(numbers(2, 3, 4))),
     Entry("shifted", Shifted, given(lambda: torch.zeros(2, 6, dtype=torch.int64))),
     Entry("slid", Slid, given(numbers(2, 3, 4))),
+    Entry("cropped", Cropped, given(numbers(2, 3, 4))),
     Entry("all_of_it", AllOfIt, given(numbers(2, 3, 4))),
 ]
 """Each net with what it is called with."""

@@ -15,6 +15,7 @@ from tests.core.drawing.looping import LOOPS
 from tests.core.graph.building import Net, mlp, residual_block, transformer
 from tests.core.layout.paper.test_named import detector
 from tests.core.layout.paper.test_paper import fork, hub, towers
+from tests.core.layout.test_edge_shapes import Rearranged
 from torchrecorder import capture
 from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import to_dot
@@ -371,3 +372,15 @@ def test_no_name_stands_for_what_only_the_first_turn_reads() -> None:
     assert "has a name that holds for the first turn alone" in " ".join(faults(old, paper(old)))
     (stem,) = (node.id for node in view.nodes if node.calls and view.graph.calls[node.calls[0]].module == "stem")
     assert all(edge.tail == stem for edge in view.edges if edge.is_first), "the condition is that of all"
+
+
+def test_an_index_on_a_line_is_of_the_shape_that_the_line_says() -> None:
+    """Channels that become places: of those before, the index would leave out another part."""
+    with torch.no_grad():
+        view = view_of(capture(Rearranged(), (torch.ones(2, 8, 6),)))
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    before = [it._replace(word=it.word.partition(" → ")[0]) for it in layout.lines]
+    assert before != layout.lines
+    (said,) = faults(view, replace(layout, lines=before))
+    assert said.endswith("is not the shape of what “[:, :, 1:]” is a part of")

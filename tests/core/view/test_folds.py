@@ -159,7 +159,7 @@ def test_long_columns_are_a_box() -> None:
     assert words(view)[1:4] == [
         "AdaptiveAvgPool2d → 1×1, 2×2, 3×3, 6×6",
         "Conv2d 1×1 · 8→4 · ReLU",
-        "interpolate",
+        "interpolate | nearest",
     ]
 
 

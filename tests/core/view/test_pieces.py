@@ -45,7 +45,8 @@ SAID = {
     },
     "trimmed": {"conv > sum: [..., :-2, :-2]", "text > cat: [:, :, :4]"},
     "shifted": {"input:ids > embed: [:, :-1]", "input:ids > cross_entropy: [:, 1:]"},
-    "slid": {"pad > softmax: [:, 1:] [..., :3]"},
+    "slid": set[str](),  # of other axes than before: drawn
+    "cropped": {"pad > softmax: [:, 1:] [:, :3]"},
     "all_of_it": set[str](),
 }
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import prod
 from typing import Literal
 
 from torchrecorder.errors import OptionError, did_you_mean
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view.facts import Facts
+from torchrecorder.view.facts import Facts, regroups, sizes
 from torchrecorder.view.model import Marks
 from torchrecorder.view.node_kinds import is_reflected
 from torchrecorder.view.op_families import DROPOUTS, EXCHANGES, JOINS, PIECES, POINTWISE, SHAPING
@@ -59,7 +60,8 @@ class Visibility:
         """The calls that the exception which ended the forward came through; one that the model caught gave nothing."""
         seen = self._seen if contract else range(len(graph.calls))
         self.handed = [None if op.call in seen else _handed_on(graph, op, is_all) for op in graph.ops]
-        for id_ in _shuffling(graph, self.facts.ran_in.values(), [*self.handed]) if contract and not is_all else ():
+        reordering = (*_shuffling(graph, self.facts.ran_in.values(), self.handed), *self._regrouping())
+        for id_ in reordering if contract and not is_all else ():
             self.handed[id_] = None
         self.contracted = [value is not None for value in self.handed]
         """For each op the same by what it does alone, wherever its data come from."""
@@ -196,6 +198,14 @@ class Visibility:
             for value in op.inputs:
                 readers.setdefault(value, []).append(op)
         return readers
+
+    def _regrouping(self) -> Iterator[int]:
+        """Views with other axes and the ops that take a part along these, as in a shift of relative positions."""
+        for op in (op for op in self.graph.ops if regroups(self.graph, op)):
+            readers, size = self.readers.get(op.outputs[0], ()), prod(sizes(self.graph, op.outputs[0]))
+            takers = [reader.id for reader in readers if prod(sizes(self.graph, reader.outputs[0])) < size]
+            if takers and all(self.handed[taker] is not None for taker in takers):
+                yield from (op.id, *takers)
 
     def _is_gone(self, call: int, states: Sequence[State]) -> bool:
         if call in self._seen or call in self.failed:

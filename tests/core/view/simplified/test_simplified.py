@@ -419,3 +419,18 @@ def test_a_function_that_changes_the_order_and_no_size_is_drawn(
     names = [Labels(view).node(node).name for node in view.nodes]
     assert ("channel_shuffle()" in names) == is_seen
     assert faults(view) == ()
+
+
+def test_a_view_with_other_axes_is_drawn_if_a_part_along_these_is_taken() -> None:
+    """The shift of relative positions: as an index on a line it would leave out the first position."""
+    net = Net()
+    x = net.layer("first", "Linear", net.input("x", 2, 6, 7), params=8)
+    y = net.op("view", net.op("pad", x, shape=(2, 6, 8)), shape=(2, 8, 6))
+    y = net.op("view", net.op("getitem", y, shape=(2, 7, 6), attrs={"1": "(:, 1:)"}), shape=(2, 6, 7))
+    graph = net.graph(net.layer("last", "Linear", y, params=9))
+    assert shown(make_view(graph)) == ["input:x", "first", "pad", "view", "getitem", "last", "output:"]
+    inside = (replace(op, frame=0) if op.call == 0 else op for op in graph.ops)
+    graph = replace(graph, frames=(Frame(0, "rel_shift", "f.py:1", 0),), ops=tuple(inside))
+    view = make_view(graph)
+    assert Labels(view).node(view.nodes[2])[:2] == ("rel_shift()", "")  # a formula of indices alone would be false
+    assert faults(view) == ()
