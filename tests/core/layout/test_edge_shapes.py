@@ -209,8 +209,8 @@ class Rearranged(nn.Module):
         self.conv = nn.Conv1d(8, 8, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        y = self.conv(x).unflatten(1, (4, 2)).transpose(2, 3).flatten(2)
-        return y[:, :, 1:] + x.unflatten(1, (4, 2)).transpose(2, 3).flatten(2)[:, :, 1:]
+        y: Tensor = self.conv(x).view(-1, 4, 2, 6).transpose(2, 3).flatten(2)
+        return y[:, :, 1:] + x.view(-1, 4, 2, 6).transpose(2, 3).flatten(2)[:, :, 1:]
 
 
 def test_a_line_with_an_index_says_the_shape_that_it_is_an_index_of() -> None:
@@ -225,8 +225,8 @@ class Tokens(nn.Module):
         self.conv, self.norm = nn.Conv2d(8, 8, 1), nn.LayerNorm(8)
 
     def forward(self, x: Tensor) -> Tensor:
-        y = self.conv(x).relu() + x
-        z = self.norm(y.flatten(2).transpose(1, 2)).sin()
+        y: Tensor = self.conv(x).relu() + x
+        z: Tensor = self.norm(y.flatten(2).transpose(1, 2)).sin()
         return y + z.view(x.shape[0], 4, 4, 8).permute(0, 3, 1, 2)
 
 
