@@ -47,6 +47,7 @@ EN_SPACE = "\N{EN SPACE}"
 _LONG_PATH, _LAST_PARTS = MAX_NAME, 2  # of a longer path the first parts are left out, but for so many
 _NAMED = 3  # more far ends than this are counted instead of named; of more shapes none is said
 _NUMBERS = re.compile(r"[\d.–]+")
+_WAY = re.compile(r"(\d+)→(?:[\d→]|, )*→(\d+)")  # `8→8→16→32`, `8→8, 8→24`: its first and its last width
 _REPEATS = ("in parallel", "shared", "loop")  # how `times` ends where it is a part of its own
 _LEAST_CLASS = 20  # characters of the name of a class that are kept however little room there is
 _LEAST_NOT_RUN = 0.05  # share of the parameters above which a title says that they are not read
@@ -466,9 +467,10 @@ def _repeated(text: str, thing: Box | Node) -> list[str]:
     """A thing, its repeats, and their differences."""
     words = times(thing.repeat, thing.repetition)
     of_all = [word for word in thing.differs if word.startswith(("with ", "without "))]
+    said = {*of_all, *(f"{way[1]}→{way[2]}" for way in _WAY.finditer(text))}
     text = f"{text} {', '.join(of_all)}".strip()
     head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
-    return [*filter(None, (*head, *(word for word in thing.differs if word not in of_all)))]
+    return [*filter(None, (*head, *(word for word in thing.differs if word not in said)))]
 
 
 def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
