@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from types import CodeType
 
-from torch import nn
+from torch import Tensor, nn
 
 from torchrecorder.recording.code_info import SHAPING, is_user_file
 
@@ -49,4 +49,8 @@ def _name(node: ast.expr | None, module: nn.Module) -> str:
             return name
         case ast.Call(ast.Attribute(of, name)) if name in SHAPING:
             return _name(of, module)
+        case ast.Call(ast.Attribute(ast.Name("torch"), "stack" | "cat" | "concat"), [ast.Name(name), *_]):  # a list
+            return name
+        case ast.Attribute(_, name) if not hasattr(Tensor, name):  # `self.loss`, but not `x.T`
+            return name
     return ""

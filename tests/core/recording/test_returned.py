@@ -86,6 +86,12 @@ class Starred(Returning):
         return first, *rest
 
 
+class Joined(Returning):
+    def forward(self, x: Tensor) -> Any:
+        steps, self.kept = [self.head(x), self.head(-x)], self.aux(x)
+        return torch.stack(steps, dim=1), torch.cat([x, x]), self.kept, -self.kept, x.T
+
+
 def swapped(forward: Any) -> Any:
     def forward_(self: Any, x: Tensor) -> Any:
         return forward(self, x)[::-1]
@@ -113,6 +119,7 @@ class Wrapped(Returning):
         (Another(), {"0": "a", "1": "aux"}),
         (Whole(), {"": "pair"}),
         (Starred(), {}),
+        (Joined(), {"0": "steps", "2": "kept"}),
         (Wrapped(), {}),
     ],
     ids=lambda it: type(it).__name__ if isinstance(it, nn.Module) else "",
