@@ -258,7 +258,10 @@ class GraphFacts:
             count = Counter[str]()
             self._names[call] = names = []
             for child in self.children[call]:
-                path = _from(base, _NUMBERED.sub("", rows[child].module))
+                fqn = _NUMBERED.sub("", rows[child].module)
+                module = self.graph.modules.get(fqn)
+                others = () if module is None or module.params.total else module.aliases  # one SiLU for all layers
+                path = min((_from(base, name) for name in (fqn, *others)), key=lambda name: name.count("^"))
                 names.append((path, count[path]))
                 count[path] += 1
         return self._names[call]

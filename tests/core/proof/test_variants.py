@@ -173,10 +173,23 @@ class Norm(nn.Module):
         return found
 
 
+class Activated(nn.Module):
+    """A layer of a graph network, which is given the activation of all."""
+
+    def __init__(self, act: nn.Module) -> None:
+        super().__init__()
+        self.mlp = nn.Sequential(nn.Linear(16, 16), act, nn.Linear(16, 16), act)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = x + self.mlp(x).sigmoid().cumsum(0)
+        return found
+
+
 @pytest.mark.parametrize(
     "model",
     [
         pytest.param(AllNumbered, id="layers that have other numbers in their names"),
+        pytest.param(lambda: nn.Sequential(*map(Activated, 4 * [nn.SiLU()])), id="layers with one activation"),
         pytest.param(
             lambda: nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(16, 16), Norm()))),
             id="layers in a wrapper between those of a row",
