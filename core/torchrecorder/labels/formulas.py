@@ -30,6 +30,7 @@ _LESS = names("dim mode p reduction")
 """Settings that a formula leaves out if it is too long with them."""
 _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
+_CLASS = re.compile(r"\b(?!None\b|True\b|False\b)[^\W\d]\w*")  # `ndarray`, in place of an index without a name
 _NAMES = {"scaled_dot_product_attention": "attention"}
 _NAMELESS = "(·)"
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
@@ -133,6 +134,8 @@ class _FormulaWriter:
         if name in _OF_LAST_AXIS:
             said = {key: value for key, value in said.items() if value != "-1"}
         numbers = {int(key): value for key, value in said.items() if key.isdigit()}
+        if name == "getitem":
+            numbers = {at: _CLASS.sub("…", value) for at, value in numbers.items()}
         if SYMBOLS.get(name) and "other" in said:
             numbers[1] = said.pop("other")
         given, rest = [], iter(tensors)

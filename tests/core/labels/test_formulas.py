@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -42,6 +43,7 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
     "attention(q, k, v)": nn.functional.scaled_dot_product_attention,
     "q − 2 × k": lambda q, k, v: torch.sub(q, k, alpha=2),
     "cat(q, k[:, 0:1])": lambda q, k, v: torch.cat([q, k[:, 0:1]], 1),
+    "q[:, …] + k": lambda q, k, v: q[:, np.array([0, 2, 1])] + k,
     "softmax(q[0] @ q[1]ᵀ)": lambda q, k, v: torch.softmax(q.chunk(2, -1)[0] @ q.chunk(2, -1)[1].transpose(1, 2), -1),
     "clamp(q, −5, 5)": lambda q, k, v: q.clamp(-5, 5),
     "sum(k, 1) + sum(k, −1)": lambda q, k, v: k.sum(1, keepdim=True) + k.sum(-1, keepdim=True),
