@@ -182,7 +182,8 @@ class _FormulaWriter:
         n_read, n_taken = (prod(size for size in shape if isinstance(size, int)) for shape in shapes)
         alike = (row.attrs for row in self.graph.ops if (row.source, row.offset) == (op.source, op.offset))
         if is_taken and n_taken < n_read and all(attrs == op.attrs for attrs in alike):  # in each turn and layer
-            return f"{self._held((text, binds), _TIGHT)}[{op.attrs.get('1', '').strip('()')}]", _TIGHT
+            index = _CLASS.sub("…", op.attrs.get("1", "")).strip("()")
+            return f"{self._held((text, binds), _TIGHT)}[{index}]", _TIGHT
         is_piece = op.name in PIECES and len(op.outputs) > 1
         return (f"{self._held((text, binds), _TIGHT)}[{row.index}]", _TIGHT) if is_piece else (text, binds)
 

@@ -163,12 +163,15 @@ class GraphvizRenderer(BaseRenderer):
         """
         cluster: Any = g.subgraph(name=f"cluster_{self._id(node)}")
         with cluster as inner:
-            inner.attr("graph", **_texts({**self.styler.style_node(node), "fillcolor": "white"}))
+            inner.attr("graph", **_texts(self._cluster_style(node)))
             inner.attr("node", group=str(node.depth))
             if node in self._ends or self.processed.get(node):
                 inner.node(self._id(node), **_texts(self.styler.style_node(node)))
             for child in self._children.get(node, ()):
                 self.render_node(inner, child)
+
+    def _cluster_style(self, node: BaseNode) -> dict[str, Any]:
+        return {**self.styler.style_node(node), "fillcolor": "white"}
 
     def render_edge(self, g: graphviz.Digraph, fnode: BaseNode, tnode: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Render an edge in graphviz, after applying its style.

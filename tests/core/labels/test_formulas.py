@@ -69,6 +69,7 @@ def test_what_is_taken_of_a_tensor_is_written_though_no_node_shows_it() -> None:
 
     assert drawn(lambda q, k, v: -q[..., :2] / q[..., 2:3]) == "neg(q[..., :2]) / q[..., 2:3]"
     assert drawn(lambda q, k, v: q[:, None] + k[:, 0:]) == "q + k"  # all of it
+    assert drawn(lambda q, k, v: q[:, np.array([1])] + k) == "q[:, …] + k"
     assert drawn(lambda q, k, v: q.view_as(k) + k) == "q + k"
 
     def often(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
