@@ -105,7 +105,8 @@ class PartsProof:
         is_direct = any((edge.tail, edge.head, edge.back) == (tail.id, head.id, False) for edge in self.view.edges)
         if len(tensors) != 1 or tail.parts or len(tail.calls) != 1 or head.kind == "output" or not is_direct:
             return False
-        outputs = [*dict.fromkeys(self.graph.calls[tail.calls[0]].outputs.values())]
+        given = dict.fromkeys(self.graph.calls[tail.calls[0]].outputs.values())
+        outputs = [value for value in given if self._tail(value) == tail.id]  # a dict may hold its inputs, too
         kept = {id_ for id_, node in enumerate(self.view.nodes) if node.kind != "output"} - {tail.id}
         read = [value for value in outputs if not kept.isdisjoint(self._read.get(value, ()))]
         return len(read) > 1 and tensors[0] in outputs[1:]

@@ -209,6 +209,30 @@ def test_a_line_that_brings_several_outputs_says_how_many(kind: Any) -> None:
     assert any("does not carry scale" in fault.words for fault in unproved(wrong))
 
 
+class Distances(nn.Module):
+    """A layer that puts what it makes beside what it got, as potentials of atoms do."""
+
+    def forward(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {**inputs, "distances": (inputs["x"].cumsum(1) - 1).exp()}
+
+
+class Atoms(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.pairs, self.first, self.last = Distances(), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        inputs = self.pairs({"x": x})
+        found: Tensor = self.first(inputs["distances"]) * self.last(inputs["x"])
+        return found
+
+
+def test_what_a_layer_hands_on_is_no_output_beside_that_it_makes() -> None:
+    view = make_view(record(Atoms(), TOKENS), DrawingOptions(depth=1))
+    assert any(node.kind == "call" and not node.parts for node in view.nodes)
+    assert unproved(view) == ()
+
+
 class Found(nn.Module):
     def __init__(self, *, is_named: bool) -> None:
         super().__init__()

@@ -194,6 +194,10 @@ class Activated(nn.Module):
             lambda: nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(16, 16), Norm()))),
             id="layers in a wrapper between those of a row",
         ),
+        pytest.param(
+            lambda: nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(16, 16), nn.Tanh(), nn.Dropout()))),
+            id="dropouts between the layers of a row",
+        ),
     ],
 )
 def test_what_is_drawn_for_all_of_a_row_is_not_refused(model: Callable[[], nn.Module]) -> None:
