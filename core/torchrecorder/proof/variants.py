@@ -107,8 +107,8 @@ class Variants:
         like = {re.sub(r"\d+", "#", path) for path in drawn}
         rows = self.graph.calls[thing.calls[0] : max(thing.calls)] if len(drawn) > 1 and thing.calls else ()
         between = (row for row in rows if row.module not in drawn and re.sub(r"\d+", "#", row.module) in like)
-        rows = [row for row in between if self._items(row.id)]  # a dropout is no part of anything
-        yield from (row.module for row in rows if not inside.issuperset(self.facts.ops_of([row.id])))
+        others = (row for row in between if self._items(row.id))  # a dropout is no part of anything
+        yield from (row.module for row in others if not inside.issuperset(self.facts.ops_of([row.id])))
 
     def _held(
         self, thing: Node | Box, drawn: Coverage | None, call: int, said: Sequence[_Sentence]
