@@ -107,7 +107,7 @@ class Variants:
         like = {re.sub(r"\d+", "#", path) for path in drawn}
         rows = self.graph.calls[thing.calls[0] : max(thing.calls)] if len(drawn) > 1 and thing.calls else ()
         between = (row for row in rows if row.module not in drawn and re.sub(r"\d+", "#", row.module) in like)
-        others = (row for row in between if self._items(row.id))  # a dropout is no part of anything
+        others = (row for row in between if self._items(row.id))  # a dropout computes nothing here
         yield from (row.module for row in others if not inside.issuperset(self.facts.ops_of([row.id])))
 
     def _held(
