@@ -57,10 +57,8 @@ class Wiring:
         """By place the places that it reads, and those with what is behind ops without one."""
         values, given = self.graph.values, {*self.graph.calls[call].inputs.values()}
         known, read = dict[int, tuple[set[_Place], set[_Place]]](), dict[_Place, tuple[set[_Place], set[_Place]]]()
-        origin, weights = (
-            [*range(len(values))],
-            {row.id for row in values if row.kind in _LOOSE and row.id not in given},
-        )
+        origin = [*range(len(values))]
+        weights = {row.id for row in values if row.kind in _LOOSE and row.id not in given}
         for id_ in sorted(self.facts.ops_of([call])):
             op, near, far = self.graph.ops[id_], set[_Place](), set[_Place]()
             module = self.graph.modules.get(self.graph.calls[op.call].module)
