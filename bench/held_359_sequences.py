@@ -178,7 +178,7 @@ class FeatTransformer(nn.Module):
 
 
 class AttentiveTransformer(nn.Module):
-    """Which columns a step looks at."""
+    """Attention of a step over columns."""
 
     def __init__(self, input_dim: int, group_dim: int, virtual_batch_size: int = 128) -> None:
         super().__init__()
@@ -224,7 +224,7 @@ class TabNetEncoder(nn.Module):
             self.att_transformers.append(attention)
 
     def forward(self, x: Tensor, prior: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
-        """What each step says, and how many columns were looked at."""
+        """Outputs of the steps, and the loss of their masks."""
         x = self.initial_bn(x)
         if prior is None:
             prior = torch.ones((x.shape[0], self.input_dim)).to(x.device)
@@ -280,7 +280,7 @@ class EmbeddingGenerator(nn.Module):
 
 
 class TabNet(nn.Module):
-    """What becomes of each row of a table, for one task or for several."""
+    """Classes or numbers for the rows of a table, for one task or for several."""
 
     def __init__(
         self, input_dim: int, output_dim: int | Sequence[int], n_d: int = 8, n_a: int = 8, n_steps: int = 3,
@@ -556,7 +556,7 @@ class CosineCutoff(nn.Module):
 
 
 class PaiNNInteraction(nn.Module):
-    """What atoms tell their neighbours, as numbers and as vectors."""
+    """Messages between neighbouring atoms, as numbers and as vectors."""
 
     def __init__(self, n_atom_basis: int, activation: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
@@ -584,7 +584,7 @@ class PaiNNInteraction(nn.Module):
 
 
 class PaiNNMixing(nn.Module):
-    """What the numbers and the vectors of one atom tell one another."""
+    """Exchange between the numbers and the vectors of one atom."""
 
     def __init__(self, n_atom_basis: int, activation: Callable[[Tensor], Tensor], epsilon: float = 1e-8) -> None:
         super().__init__()
@@ -753,7 +753,7 @@ class NeuralNetworkPotential(nn.Module):
         self.model_outputs = model_outputs
 
     def forward(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """What is asked for of the molecules."""
+        """Properties of molecules."""
         inputs = dict(inputs)
         for m in self.input_modules:
             inputs = m(inputs)

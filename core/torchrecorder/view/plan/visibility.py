@@ -60,9 +60,9 @@ class Visibility:
         """The calls that the exception which ended the forward came through; one that the model caught gave nothing."""
         seen = self._seen if contract else range(len(graph.calls))
         self.handed = [None if op.call in seen else _handed_on(graph, op, is_all) for op in graph.ops]
-        reordering = (*_shuffling(graph, self.facts.ran_in.values(), self.handed), *self._regrouping())
-        for id_ in reordering if contract and not is_all else ():
-            self.handed[id_] = None
+        if contract and not is_all:
+            for id_ in (*_shuffling(graph, self.facts.ran_in.values(), self.handed), *self._regrouping()):
+                self.handed[id_] = None
         self.contracted = [value is not None for value in self.handed]
         """For each op the same by what it does alone, wherever its data come from."""
         for op, value in _put_together(graph) if contract and not is_all else ():
