@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,13 @@ def real_processes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(VARIABLE)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _weights() -> None:
+    """Parameters of models are the same whichever tests ran before: a forward may branch on what it computes."""
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
 
 
 @pytest.fixture
