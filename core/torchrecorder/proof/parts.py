@@ -14,6 +14,7 @@ from math import prod
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault
+from torchrecorder.proof.words import frames
 from torchrecorder.view.model import Node
 
 _Step = tuple[int, int]
@@ -23,7 +24,7 @@ _Path = tuple[_Step, ...]
 _Turn = tuple[tuple[int, int], ...]
 _Stretch = tuple[int, int]
 """Beginning and end along an axis."""
-_TOKENS = re.compile(r"\[[^\]]*\]|1st half|2nd half|\d[\d–, ]* of \d+|\S+")
+_TOKENS = re.compile(r"\[[^\]]*\]|1st half|2nd half|\d[\d–…, ]* of \d+|\S+")
 _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"([\d–, ]+) of (\d+)")
@@ -145,7 +146,16 @@ class PartsProof:
         for i, value in enumerate(op.outputs):
             self._origin[value] = self._origin[sources[0]] if is_move else value
             is_less = bool(sources) and self._size(value) < self._size(sources[0])
+            is_less &= whole is None or not self._is_of_function(op, whole[0])
             self._taken[value] = whole and (whole[0], (*whole[1], *([(op.id, i)] if is_less else [])))
+
+    def _is_of_function(self, op: Op, tensor: int) -> bool:
+        """Whether the function that is drawn for what makes a tensor takes a part of it before it gives that."""
+        node = self.view.nodes[tail := self._tail(tensor)]
+        if tail < 0 or node.kind != "function" or node.op is not None:
+            return False
+        rows = map(self.graph.ops.__getitem__, (self.coverage.drawn_op(op.id), *node.ops))
+        return bool({*frames(self.graph, next(rows))}.intersection(*(frames(self.graph, row) for row in rows)))
 
     def _way(self, value: int) -> tuple[int, _Path] | None:
         return self._taken.get(value, (value, ()))
@@ -171,11 +181,12 @@ class PartsProof:
     def _size(self, value: int) -> int:
         return prod(self._shape(value))
 
-    def _is_less(self, paths: Mapping[_Path, int]) -> bool:
+    def _is_less(self, paths: Collection[_Path]) -> bool:
         """Whether what is read is less than the whole tensor: elements in several parts count twice."""
         if () in paths:
             return False
-        parts = {self._named(path): self._size(value) for path, value in paths.items()}
+        taken = (self.graph.ops[op].outputs[i] for op, i in (path[-1] for path in paths))  # before it is expanded
+        parts = dict(zip(map(self._named, paths), map(self._size, taken), strict=True))
         whole = self.graph.ops[next(iter(paths))[0][0]].inputs[0]
         return sum(parts.values()) < self._size(whole)
 
@@ -233,6 +244,9 @@ class PartsProof:
         op = self.graph.ops[step[0]]
         if op.name == "getitem":
             yield f"[{op.attrs.get('1', '').strip('()').rstrip(',')}]"
+            return
+        if len({self.graph.values[value].shape for value in op.outputs}) == 1:
+            yield f"{step[1] + 1} of {len(op.outputs)}"
             return
         shape = self._shape(op.inputs[0])
         axis, sizes = self._sizes(op, shape)

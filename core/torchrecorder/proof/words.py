@@ -138,7 +138,7 @@ def _wrong(
     known |= {name for part in parts for value in part.values for name in _path(graph.values[value].name)}
     acting = [*ops, *(inner if is_layer else ())]
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
-    done |= {graph.frames[at].short for op in ops for at in _frames(graph, op)}
+    done |= {graph.frames[at].short for op in ops for at in frames(graph, op)}
     made = {value for op in acting for value in op.outputs}  # what it makes itself is not to be seen
     far = [*acting, *behind]
     read = ((value, op) for op in far for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
@@ -182,7 +182,7 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
     """The names that the source has for a tensor where an op reads it, or for the one that it was moved from."""
     rows = [*graph.around(reader.call)]
     inside = {row.id for row in rows}
-    frames = {*_frames(graph, reader), *(at for row in rows for at in _frames(graph, row))}
+    around = {*frames(graph, reader), *(at for row in rows for at in frames(graph, row))}
     maker: Op | None = None
     for at in _way(graph, value):
         row = graph.values[at]
@@ -196,7 +196,7 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
                 yield from _path(path)
                 yield from (f"{name}[{path}]" if len(call.outputs) > 1 else name for name in _path(call.module))
         if maker.call in inside:
-            left = [frame for frame in _frames(graph, maker) if frame not in frames]
+            left = [frame for frame in frames(graph, maker) if frame not in around]
             if not left:
                 yield graph.variable(maker)
                 yield from names(graph, given, maker.inputs[0], reader) if maker.name == "setitem" else ()
@@ -211,7 +211,7 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
 def _given(graph: Graph) -> dict[int, set[int | None]]:
     """By run of a function its tensors that are read outside of it; None for any in memory that it got."""
     rows: list[tuple[Op | Call, ...]] = [(op, *graph.around(op.call)) for op in graph.ops]
-    inside = [{at for row in around for at in _frames(graph, row)} for around in rows]
+    inside = [{at for row in around for at in frames(graph, row)} for around in rows]
     firsts: dict[int | None, int | None] = {row.storage_group: row.producer for row in reversed(graph.values)}
     firsts.pop(None, None)
     given: dict[int, set[int | None]] = {}
@@ -225,7 +225,8 @@ def _given(graph: Graph) -> dict[int, set[int | None]]:
     return given
 
 
-def _frames(graph: Graph, row: Op | Call) -> Iterator[int]:
+def frames(graph: Graph, row: Op | Call) -> Iterator[int]:
+    """The runs of functions that an op or a call ran in, from the inside out."""
     frame = row.frame
     while frame is not None:
         yield frame

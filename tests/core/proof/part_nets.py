@@ -263,6 +263,50 @@ class Cropped(nn.Module):
         return nn.functional.pad(self.far(x), (1, 0))[:, 1:].transpose(1, 2)[:, :3].softmax(-1)
 
 
+class Nearest(nn.Module):
+    """The first of an order, spread over as many channels as each of three readers has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.far, self.k, self.v = nn.Linear(4, 3), nn.Linear(4, 2), nn.Linear(4, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first = self.far(x).argsort()[..., :1]
+        near = [torch.gather(of, 1, first.expand(-1, -1, of.shape[-1])) for of in (x, self.k(x), self.v(x))]
+        return torch.cat(near, -1)
+
+
+def rolled(x: Tensor) -> Tensor:
+    """In a larger tensor, of which the rest is not given back."""
+    rows = torch.zeros(2, 10, 4)
+    rows[:, :8] = x
+    return rows.roll(1, 1)[:, :8]
+
+
+class Rolled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.last(rolled(self.first(x)))
+        return found
+
+
+class Searched(nn.Module):
+    """Branches with a weight each, some of which are drawn once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.alphas, self.first = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.rest = nn.ModuleList(nn.Sequential(nn.Linear(4, 4), nn.ReLU()) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        weights = self.alphas(x).softmax(-1).mean((0, 1))
+        found: Tensor = sum(w * op(x) for w, op in zip(weights, (self.first, *self.rest), strict=True))
+        return found
+
+
 PARTS = [
     Entry("gated", Gated, given(numbers(2, 3, 4))),
     Entry("coupling", lambda: nn.Sequential(Coupling(), Coupling(), Coupling()), given(numbers(2, 4))),
@@ -279,6 +323,9 @@ PARTS = [
     Entry("shifted", Shifted, given(lambda: torch.zeros(2, 6, dtype=torch.int64))),
     Entry("slid", Slid, given(numbers(2, 3, 4))),
     Entry("cropped", Cropped, given(numbers(2, 3, 4))),
+    Entry("nearest", Nearest, given(numbers(2, 3, 4))),
+    Entry("rolled", Rolled, given(numbers(2, 8, 4))),
+    Entry("searched", Searched, given(numbers(2, 3, 4))),
     Entry("all_of_it", AllOfIt, given(numbers(2, 3, 4))),
 ]
 """Each net with what it is called with."""

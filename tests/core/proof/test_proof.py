@@ -187,3 +187,14 @@ def test_what_is_lost_between_turns_of_a_stack_is_drawn_plainer() -> None:
     assert {call.id for call in view.graph.calls if call.module.endswith(".b")} <= {
         inner for call in drawn for inner in range(call, len(view.graph.calls))
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "false"),
+    [("searched", "2…4 of 4", "1…3 of 4"), ("searched", "2…4 of 4", "2…4 of 5"), ("rolled", "", "[:, :7]")],
+)
+def test_a_part_that_is_said_falsely_is_found(name: str, part: str, false: str) -> None:
+    view = proved(recorded(name))
+    (edge,) = (one for one in view.edges if one.part == part and view.nodes[one.tail].kind in ("op", "function"))
+    edges = tuple(replace(one, part=false) if one is edge else one for one in view.edges)
+    assert any(false in fault.words for fault in faults(replace(view, edges=edges)))
