@@ -260,7 +260,7 @@ class GraphFacts:
             for child in self.children[call]:
                 fqn = _NUMBERED.sub("", rows[child].module)
                 module = self.graph.modules.get(fqn)
-                others = () if module is None or module.params.total else module.aliases  # one SiLU for all layers
+                others = () if module is None else module.aliases  # one layer of all blocks
                 path = min((_from(base, name) for name in (fqn, *others)), key=lambda name: name.count("^"))
                 names.append((path, count[path]))
                 count[path] += 1
