@@ -2,7 +2,8 @@
 
 What ran in the call that is drawn, in its order, is what ran in the other one, but for what is named, which is in one
 of them only. Light things next to that come with it, as the norm behind a layer or the sum that takes it in. Settings
-that differ are said where they are drawn. A convolution of single places or channels stands for no other.
+that differ are said where they are drawn. A convolution of single places or channels stands for no other, but for one
+at its place in a list that is as long.
 """
 
 from __future__ import annotations
@@ -28,10 +29,15 @@ _HEAVY = ("matmul", "bmm", "einsum", "scaled_dot_product_attention")
 
 
 class _Ran(NamedTuple):
-    """A layer of torch's own that ran, or an op outside of those; `near` are the values that it reads and gives."""
+    """A layer of torch's own that ran, or an op outside of those.
+
+    `near` are the values that it reads and gives, and the layer that it is in, if that has no others; `place` is the
+    path of its layer, and how many are called beside that.
+    """
 
     op: int
     sign: object
+    place: tuple[str, int]
     words: frozenset[str]
     is_heavy: bool
     near: frozenset[int]
@@ -120,12 +126,13 @@ class Variants:
             chosen = [sentence for sentence, holds in zip(said, which, strict=True) if holds]
             less, more = {name for it in chosen for name in it.less}, {name for it in chosen for name in it.more}
             lists = {frozenset((word,)) for it in chosen for _, word in it.counted}
-            pairs = _aligned(here, there, _loose(here, less | lists), _loose(there, more | lists))
+            named = [[_is_one_of(it, less - more) for it in here], [_is_one_of(it, more - less) for it in there]]
+            pairs = _aligned(here, there, _loose(here, less | lists), _loose(there, more | lists), named)
             if pairs is None or not all(n in self._numbers(call, word) for it in chosen for n, word in it.counted):
                 continue
             partners = {i: there[j] for i, j in pairs.items()}, {j: here[i] for i, j in pairs.items()}
             is_so = _are_gone(here, less - more, partners[0]) and _are_gone(there, more - less, partners[1])
-            kept = [(here[i], it) for i, it in partners[0].items() if not any(name <= it.words for name in lists)]
+            kept = [(here[i], it) for i, it in partners[0].items() if not _is_one_of(it, lists)]
             if is_so and all(self._is_said(a, b, thing, drawn) for a, b in kept):
                 yield which
 
@@ -167,9 +174,12 @@ class Variants:
             is_point = {*own.get("kernel_size", "").strip("()").split(", ")} == {"1"}
             kind = (own.get("groups") == "depthwise", is_point) if is_conv else ()
             is_heavy = op.name in _HEAVY or any(row.kind == "param" and len(row.shape) > 1 for row in rows)
-            words, near = frozenset(self._words(op, reads, root)), frozenset((*reads, *op.outputs))
+            words, near = frozenset(self._words(op, reads, root)), {*reads, *op.outputs}
+            near |= set() if op.call == root or facts.children[op.call] else {-1 - op.call}  # all ops of one norm
             leaf = own.get("class"), kind, pieces.isdisjoint(op.inputs)  # a half is not all of it
-            item = _Ran(op.id, leaf if is_leaf else sign, words, is_heavy, near)
+            beside = facts.children[self.graph.calls[op.call].parent or 0]
+            place = self._path(op.call, root), len(beside)
+            item = _Ran(op.id, leaf if is_leaf else sign, place, words, is_heavy, frozenset(near))
             items.setdefault((is_leaf, op.call if is_leaf else op.id), item)
         return self._known.setdefault(root, [*items.values()])
 
@@ -211,13 +221,17 @@ def _sentence(text: str) -> _Sentence | None:
             new, is_exchange, old = name.removeprefix("another ").partition(" instead of ")
             if number := re.fullmatch(r"(\d+) (.*?)s?", name):
                 counted.add((int(number[1]), f"#{number[2]}"))
-            elif name.startswith("identity "):
+            elif name.startswith("identity ") and not is_exchange:
                 less.add(name.removeprefix("identity "))
             else:
                 more |= {new} if is_exchange or new != name or how == "with" else set()
                 less |= {old} if is_exchange else {new} if new != name or how == "without" else set()
     gone, come = ({frozenset(name.split(" in ")) for name in names - {""}} for names in (less, more))
     return _Sentence(text, 0 if match[3] else int(match[1]) if match[1] else None, gone, come, counted)
+
+
+def _is_one_of(item: _Ran, names: Set[frozenset[str]]) -> bool:
+    return any(name <= item.words for name in names)
 
 
 def _are_gone(items: Sequence[_Ran], names: Set[frozenset[str]], partners: Mapping[int, _Ran]) -> bool:
@@ -236,23 +250,38 @@ def _are_gone(items: Sequence[_Ran], names: Set[frozenset[str]], partners: Mappi
 
 def _loose(items: Sequence[_Ran], names: Set[frozenset[str]]) -> set[int]:
     """The items that a name is for, and light ones next to them."""
-    loose = {i for i, item in enumerate(items) if any(name <= item.words for name in names)}
+    loose = {i for i, item in enumerate(items) if _is_one_of(item, names)}
     for _ in range(2):
         near = frozenset(value for i in loose for value in items[i].near)
         loose |= {i for i, it in enumerate(items) if not it.is_heavy and not near.isdisjoint(it.near)}
     return loose
 
 
-def _aligned(here: Sequence[_Ran], there: Sequence[_Ran], less: set[int], more: set[int]) -> dict[int, int] | None:
-    """Positions of like items of two rows, with the fewest left out that may be; None if others would have to be."""
+def _are_alike(here: _Ran, there: _Ran) -> bool:
+    """Whether two things are of one sort, or layers of one class at one place of lists that are as long."""
+    a, b = here.sign, there.sign
+    are_layers = isinstance(a, tuple) and isinstance(b, tuple) and a[::2] == b[::2]
+    return a == b or (are_layers and bool(here.place[0]) and here.place == there.place)
+
+
+def _aligned(
+    here: Sequence[_Ran], there: Sequence[_Ran], less: set[int], more: set[int], named: Sequence[Sequence[bool]]
+) -> dict[int, int] | None:
+    """Positions of like items of two rows, with the fewest left out that may be; None if others would have to be.
+
+    Of several ways the one with most at their places. A layer that is named has no partner at another place.
+    """
     best: dict[tuple[int, int], tuple[int, Any]] = {(len(here), len(there)): (0, ())}
-    """From two positions on how many are left out, and the first pair with those behind it."""
+    """From two positions on what that costs, and the first pair with those behind it."""
+    cost = len(here) + 1  # more than any pairs from other places
     for i, j in product(range(len(here), -1, -1), range(len(there), -1, -1)):
         out = [best[at] for at, is_free in (((i + 1, j), i in less), ((i, j + 1), j in more)) if is_free and at in best]
-        ways = [*([best[i, j]] if (i, j) in best else []), *((n + 1, behind) for n, behind in out)]
-        if (i + 1, j + 1) in best and here[i].sign == there[j].sign:
+        ways = [*([best[i, j]] if (i, j) in best else []), *((n + cost, behind) for n, behind in out)]
+        if (i + 1, j + 1) in best and _are_alike(here[i], there[j]):
             n, behind = best[i + 1, j + 1]
-            ways.insert(0, (n, (i, j, behind)))
+            is_away = here[i].place[0] != there[j].place[0]
+            if not (is_away and isinstance(here[i].sign, tuple) and (named[0][i] or named[1][j])):
+                ways.insert(0, (n + is_away, (i, j, behind)))
         if ways:
             best[i, j] = min(ways, key=lambda way: way[0])
     pairs, rest = dict[int, int](), best.get((0, 0), (0, None))[1]

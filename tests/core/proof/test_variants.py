@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.core.view.templates.test_words import Excited, Halved, Mixer, Past, Residual, Stage, Stages
+from tests.core.view.templates.test_words import Excited, Halved, Mixer, Past, Residual, Stage, Stages, conv
 from torchrecorder import capture
 from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.request.requests import DrawingOptions
@@ -21,6 +21,35 @@ def planned(net: nn.Module) -> Views:
     torch.manual_seed(0)
     with torch.no_grad():
         return Views(capture(net.eval(), (torch.ones(2, 8, 16),)), DrawingOptions())
+
+
+class Rms(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.rsqrt(x.pow(2).mean(1, keepdim=True) + 1e-6) * self.weight
+
+
+class Branched(nn.Module):
+    """A branch of one of two kinds beside a layer, before which another one may be, with a norm."""
+
+    def __init__(self, *, is_scaled: bool = True, kernel: int = 1, has_more: bool = True) -> None:
+        super().__init__()
+        self.a, self.b, self.more = conv(), conv(), nn.ModuleList([conv(), Rms()] if has_more else [])
+        self.down = nn.Sequential(conv(kernel), nn.BatchNorm1d(8))
+        if is_scaled:
+            self.scale = nn.Sequential(conv(1), nn.BatchNorm1d(8))
+        else:
+            self.identity = nn.BatchNorm1d(8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.b(self.a(x).relu())
+        for layer in self.more:
+            y = layer(y)
+        y = y + (self.scale if hasattr(self, "scale") else self.identity)(x)
+        return y.sin() * self.down(x)  # type: ignore[no-any-return]
 
 
 def plain() -> nn.Module:
@@ -63,8 +92,18 @@ def silent(view: View) -> View:
             "without skip",
             ["with skip", "without mask", "without b"],
         ),
+        (
+            lambda: Stages(Branched(), Branched(kernel=3), Branched(is_scaled=False)),
+            "with identity instead of scale",
+            ["with scale instead of identity", "without scale", "with identity", "without down"],
+        ),
+        (
+            lambda: Stages(Branched(), Branched(kernel=3), Branched(has_more=False)),
+            "without more.0",
+            ["without more.1", "without scale", "without down", "with more.0"],
+        ),
     ],
-    ids=["numbers that move", "a number of layers", "a layer", "an exchange", "a sum"],
+    ids=["numbers that move", "a number of layers", "a layer", "an exchange", "a sum", "a name", "a norm"],
 )
 def test_a_false_sentence_is_found(net: Callable[[], nn.Module], true: str, false: list[str]) -> None:
     view = planned(net()).view()
@@ -190,6 +229,9 @@ class Activated(nn.Module):
     [
         pytest.param(AllNumbered, id="layers that have other numbers in their names"),
         pytest.param(lambda: nn.Sequential(*map(Activated, 4 * [nn.SiLU()])), id="layers with one activation"),
+        pytest.param(
+            lambda: nn.Sequential(*map(Activated, 4 * [nn.Linear(16, 16)])), id="layers with one layer for all"
+        ),
         pytest.param(
             lambda: nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(16, 16), Norm()))),
             id="layers in a wrapper between those of a row",
