@@ -112,14 +112,22 @@ def of_entrances(coverage: Coverage, calls: Iterable[int]) -> Iterator[Fault]:
         tails = (edge.tail for edge in view.edges if edge.head == node.id)
         inputs = {link for tail in tails for link in (view.nodes[tail].links or (tail,))}
         fed[node.id] = frozenset(link for link in inputs if view.nodes[link].kind == "input")
-    own = {op for op, _ in _from_outside(coverage, coverage.root, coverage.root)}
+    drawn = _from_outside(coverage, coverage.root, coverage.root)
+    own = {op for op, _ in drawn}
     for call in calls:
         heads: dict[int, set[int]] = {}
-        for (op, _), value in _from_outside(coverage, call, coverage.root).items():
-            if coverage.drawn_op(op) in own:  # what the drawn call makes itself has no entrance
-                heads.setdefault(value, set()).update(coverage.nodes.get(op, ()))
+        there: dict[int, set[int]] = {}
+        """By what it reads what stands for that in the call that is drawn."""
+        for place, value in _from_outside(coverage, call, coverage.root).items():
+            if coverage.drawn_op(place[0]) in own:  # what the drawn call makes itself has no entrance
+                heads.setdefault(value, set()).update(coverage.nodes.get(place[0], ()))
+                there.setdefault(value, set()).add(drawn.get(place, -1))
         for one, other in combinations(heads, 2):
-            if any(fed[a] == fed[b] and len(fed[a]) == 1 for a in heads[one] for b in heads[other]):
+            pairs = ((fed[a], fed[b]) for a in heads[one] for b in heads[other])
+            alone = {link for a, b in pairs if a == b and len(a) == 1 for link in a}
+            if there[one].isdisjoint(there[other]):  # an entrance of several tensors says so
+                alone = {link for link in alone if not there[one] | there[other] <= {*view.nodes[link].values}}
+            if alone:
                 paths = {value: path for path, value in [*graph.calls[call].inputs.items()][::-1]}
                 what = " and ".join(paths.get(value, f"value {value}") for value in (one, other))
                 words = f"{what} of {graph.calls[call].module} come into the inset as one"

@@ -197,6 +197,42 @@ def test_what_a_call_is_given_comes_in_though_it_is_a_parameter() -> None:
     assert [fault for fault in faults(false) if "something else in two" in fault.words]
 
 
+class Followed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm, self.last = conv(1), nn.BatchNorm1d(8), conv(1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = x + self.last(self.norm(self.conv(x)).sin())
+        return found
+
+
+class Momentum(nn.Module):
+    """Keys by layers whose weights follow those of others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k = Stages(Followed(), Followed()), Stages(Followed(), Followed())
+
+    def forward(self, x: Tensor) -> Tensor:
+        for q, k in zip(self.q.parameters(), self.k.parameters(), strict=True):
+            k.data = k.data * 0.9 + q.data * 0.1
+        found: Tensor = self.q(x) * self.k(x)
+        return found
+
+
+def test_what_comes_in_as_several_tensors_is_not_one() -> None:
+    view = planned(Momentum()).view()
+    assert not faults(view)
+    inset, (node,) = next(
+        (inset, several) for inset in view.insets if (several := [n for n in inset.view.nodes if len(n.values) > 1])
+    )
+    nodes = tuple(replace(it, values=it.values[:1]) if it is node else it for it in inset.view.nodes)
+    changed = replace(inset, view=replace(inset.view, nodes=nodes))
+    view = replace(view, insets=tuple(changed if it is inset else it for it in view.insets))
+    assert any("come into the inset as one" in fault.words for fault in faults(view))
+
+
 def test_a_row_has_no_more_entrances_in_its_first_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     view = planned(Projected()).view()
     assert not faults(view)
