@@ -63,7 +63,7 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     parts = _Parts(view, visible)
     edges = parts.edges(alike)
     arguments = {edge: word for edge in edges if (word := parts.argument(edge))}
-    outputs = {edge: parts.output(edge) for edge in edges}
+    outputs = {edge: parts.output(edge, alike) for edge in edges}
     said = {edge: word for edge, word in outputs.items() if word[:1].isdigit()}
     said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
     is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
@@ -163,14 +163,21 @@ class _Parts:
                 names.add(path.partition(".")[0])
         return name if len(names) == 1 and len(name := names.pop()) < _LONG else ""
 
-    def output(self, edge: Edge) -> str:
-        """Name of what an edge brings, if not the first output of a layer: `h`, `output 1`, `loss`, or `2 outputs`."""
+    def output(self, edge: Edge, alike: _Alike) -> str:
+        """Name of what an edge brings, if not the first output of a layer: `h`, `output 1`, `loss`, or `2 outputs`.
+
+        Those that other turns of the head read count, too.
+        """
         tail, head, value = self._view.nodes[edge.tail], self._view.nodes[edge.head], self._traced(edge.value)[0]
         if tail.kind != "call" or tail.parts or tail.repeat > 1 or head.kind == "output":
             return ""
         given, module = self._graph.calls[tail.calls[0]].outputs, self._visible.tree.module(tail.calls[0])
         is_native = module is not None and module.native
-        if (count := sum(head.id in self._taken.get(origin, {}) for origin in {*given.values()})) > 1:
+        read = {origin for origin in given.values() if head.id in self._taken.get(origin, ())}
+        if head.box is not None and len(given) > 1:
+            again = (at for op in self._visible.facts.ops_of(head) for at in alike(op, head))
+            read |= {self._traced(v)[0] for at in again for v in self._graph.ops[at].inputs} & {*given.values()}
+        if (count := len(read)) > 1:
             return "" if is_native else f"{count} outputs"  # what an LSTM gives goes on packed, or with its states
         at, path = next(((i, path) for i, (path, output) in enumerate(given.items()) if output == value), (0, ""))
         names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and is_native else ()

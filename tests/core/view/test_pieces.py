@@ -176,3 +176,36 @@ def test_parts_of_a_part_are_said_behind_it() -> None:
     for wrong in ("1st half 2 of 3", "2nd half 3 of 3", "1st half", "1st half 3 of 3 and more"):
         edges = (replace(edge, part=wrong) if edge.part == "1st half 3 of 3" else edge for edge in view.edges)
         assert [fault.kind for fault in faults(replace(view, edges=tuple(edges)))] == ["flow"]
+
+
+class Pyramid(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        a = self.a(x).relu()
+        b = self.b(a).relu()
+        return a, b, self.c(b)
+
+
+class Refined(nn.Module):
+    """A loop of which each turn reads another scale."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pyramid, self.mix, self.head = Pyramid(), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for y in self.pyramid(x):
+            x = self.head(self.mix(y.sin() + x) * y.sigmoid()).softmax(-1)
+        return x
+
+
+def test_outputs_that_the_turns_of_a_loop_read_are_counted() -> None:
+    """The line said the name of the one that the first turn reads."""
+    view = make_view(capture(Refined(), (torch.zeros(2, 4, 8),)), DrawingOptions(collapse=("pyramid",)))
+    assert said(view) == {"pyramid > sin: 3 outputs", "pyramid > sigmoid: 3 outputs"}
+    assert faults(view) == ()
+    less = tuple(replace(edge, part=edge.part.replace("3", "2")) for edge in view.edges)
+    assert faults(replace(view, edges=less)) != ()
