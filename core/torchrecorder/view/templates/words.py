@@ -300,7 +300,7 @@ class _Compared:
         home, path = self.graph.calls[self.call].module, self._path(child, self.other)
         for giver in self.graph.calls[: self.call]:
             there = giver.module.removesuffix(f".{path}")
-            if there == giver.module or counted(there) != counted(home):
+            if there == giver.module or counted(there) != counted(home) or self._does_nothing(giver.id):
                 continue
             given, readers = {*giver.outputs.values()}, set[str]()
             for op in self.graph.ops[self.tree.first_op[giver.id] : self.tree.last_op[self.call] + 1]:

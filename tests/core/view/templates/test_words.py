@@ -338,3 +338,37 @@ def test_a_number_of_blocks_does_not_stand_for_one_that_what_is_drawn_has_nowher
 
     assert said(True, True, True, True) == ["with 4 blocks"]
     assert said(True, True, False, True) is None
+
+
+class Again(nn.Module):
+    """It computes more if it is given what came before."""
+
+    def __init__(self, *, plain: bool) -> None:
+        super().__init__()
+        self.a, self.b, self.shortcut = conv(), conv(), nn.Identity() if plain else conv(1)
+
+    def forward(self, x: Tensor, past: Tensor | None) -> Tensor:
+        y = self.b(self.a(x).relu())
+        y = y if past is None else (y * past).sin().softmax(-1)
+        found: Tensor = y + self.shortcut(x)
+        return found
+
+
+class Chunks(nn.Module):
+    """Two layers for one chunk after another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two, self.pool = Again(plain=False), Again(plain=True), nn.MaxPool1d(1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        past = self.two(self.pool(self.one(x, None)), None)
+        found: Tensor = self.two(self.pool(self.one(x.cos(), past)), past)
+        return found
+
+
+def test_an_identity_of_an_earlier_call_computes_nothing() -> None:
+    """It was said that a shortcut is computed there."""
+    with torch.no_grad():
+        view = Views(capture(Chunks().eval(), (torch.ones(2, 8, 16),)), DrawingOptions()).view()
+    assert [node.differs for node in view.nodes if node.differs][1:] == [("with identity shortcut",)]
