@@ -14,7 +14,7 @@ from tests.core.graph.building import Net
 from tests.core.proof.folded_nets import FOLDED
 from tests.core.proof.graphs import graphs
 from tests.core.proof.loop_nets import LOOPS
-from tests.core.proof.part_nets import PARTS
+from tests.core.proof.part_nets import PARTS, SEARCHED
 from tests.core.proof.unseen_nets import UNSEEN
 from tests.core.view.seeing import boxes, edges, shown
 from torchrecorder.graph import Graph
@@ -24,7 +24,7 @@ from torchrecorder.request.options import Depth
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, Views
 
-NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN, *FOLDED, *PARTS)}
+NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN, *FOLDED, *PARTS, SEARCHED)}
 PLAINER = {"neural_ode", "variants", "streams"}
 """Nets of which the planned view does not say all that differs, so that it is drawn in a plainer way."""
 
