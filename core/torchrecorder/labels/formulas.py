@@ -14,7 +14,7 @@ from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
 from torchrecorder.view.facts import regroups
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
-from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
+from torchrecorder.view.op_families import CREATING, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
 
 _BINDS = {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
 """How strongly a sign holds its sides together."""
@@ -104,6 +104,8 @@ class _FormulaWriter:
 
     def of_op(self, op: Op) -> tuple[str, int]:
         name, (given, named) = plain(op.name), self._arguments(op)
+        if name in CREATING | SHAPED_LIKE:  # whose sizes are those of one run
+            return name, _TIGHT
         sign = "/" if name == "div" else SYMBOLS.get(name, "")
         if sign and len(given) == 1:  # of one tensor with itself
             given = [*given, *given]

@@ -55,6 +55,14 @@ def test_a_name_that_repeats_the_class_is_left_out() -> None:
     assert labels(residual_block(), depth="all")["ReLU"] == ""
 
 
+def test_a_layer_that_is_not_registered_has_its_class_alone() -> None:
+    class Choosing(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return nn.Softmax(-1)(x.sin()).cos()
+
+    assert "Softmax" in labels(capture(Choosing().eval(), (torch.ones(2, 4),)))
+
+
 def test_a_number_alone_is_not_a_name() -> None:
     found = labels(residual_block(), depth="all")
     assert "0" not in found
