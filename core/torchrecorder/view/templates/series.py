@@ -142,8 +142,7 @@ class _Series:
             same &= all(here.inputs.get(path) == value for path, value in there.inputs.items() if value in both)
             same &= _is_entered_alike(here, there, aside)
         handed = [
-            {(to, of) for to, read in there.inputs.items() for of, value in here.outputs.items() if read == value}
-            for here, there in rows
+            {path for path, value in here.outputs.items() if value in there.inputs.values()} for here, there in rows
         ]
         same &= all(alike == handed[0] for alike in handed)
         return same and (not any(after[:-1]) or all(others == after[-1] for others in after[:-1]))
