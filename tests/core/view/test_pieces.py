@@ -176,3 +176,39 @@ def test_parts_of_a_part_are_said_behind_it() -> None:
     for wrong in ("1st half 2 of 3", "2nd half 3 of 3", "1st half", "1st half 3 of 3 and more"):
         edges = (replace(edge, part=wrong) if edge.part == "1st half 3 of 3" else edge for edge in view.edges)
         assert [fault.kind for fault in faults(replace(view, edges=tuple(edges)))] == ["flow"]
+
+
+class Tapped(nn.Module):
+    """Keeps what it made for another layer, beside what it returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.kept = self.a(x).relu()
+        found: Tensor = self.b(self.kept)
+        return found
+
+
+class Tapping(nn.Module):
+    """Reads what its first layer kept, beside what that returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down, self.up = Tapped(), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.down(x)
+        found: Tensor = self.up(torch.cat([y.sin(), self.down.kept], 1))
+        return found
+
+
+def test_an_edge_says_that_a_layer_does_not_return_what_it_carries() -> None:
+    view = make_view(capture(Tapping(), (torch.ones(2, 4),)), DrawingOptions(depth=1))
+    assert said(view) == {"down > cat: from inside"}
+    assert faults(view) == ()
+    silent = replace(view, edges=tuple(replace(edge, part="") for edge in view.edges))
+    assert any("does not return" in fault.words for fault in faults(silent))
+    lied = replace(view, edges=tuple(replace(edge, part="from inside") for edge in view.edges))
+    assert len([fault for fault in faults(lied) if "does not carry" in fault.words]) == len(view.edges) - 1
