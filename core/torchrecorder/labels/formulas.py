@@ -32,6 +32,8 @@ _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
 _CLASS = re.compile(r"\b(?!None\b|True\b|False\b)[^\W\d]\w*")  # `ndarray`, in place of an index without a name
 _NAMES = {"scaled_dot_product_attention": "attention"}
+_REPLACING = names("normal_ uniform_ exponential_ zero_")
+"""Ops that write over their argument and do not read it."""
 _NAMELESS = "(·)"
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
 
@@ -104,7 +106,7 @@ class _FormulaWriter:
 
     def of_op(self, op: Op) -> tuple[str, int]:
         name, (given, named) = plain(op.name), self._arguments(op)
-        if name in CREATING | SHAPED_LIKE:  # whose sizes are those of one run
+        if name in CREATING | SHAPED_LIKE or op.name in _REPLACING:  # whose sizes are those of one run
             return name, _TIGHT
         sign = "/" if name == "div" else SYMBOLS.get(name, "")
         if sign and len(given) == 1:  # of one tensor with itself
