@@ -115,7 +115,7 @@ class PartsProof:
 
     def _is_output(self, words: str, tail: Node, head: int) -> bool:
         """Whether words say an output of a layer that a node gets, or that it gets none."""
-        if words == "from inside":
+        if words == "not returned":
             return self._is_inner(tail, self.view.nodes[head], [at for at in self._read if self._tail(at) == tail.id])
         for call in tail.calls:
             module, outputs = self.graph.modules.get(self.graph.calls[call].module), self.graph.calls[call].outputs

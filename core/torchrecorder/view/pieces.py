@@ -30,7 +30,7 @@ _NAMED = 1_000_003
 _LOOSE = ("param", "buffer", "const")
 _LONG = 24
 """Characters of an argument from which on its name has no room beside a node; the inset has it."""
-INSIDE = "from inside"
+_UNRETURNED = "not returned"
 """What is said of what a layer made and did not return: what it keeps, or what the next layer overwrites."""
 _RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
 """Outputs of torch's layers by class, as their documentation calls them."""
@@ -66,7 +66,7 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     edges = parts.edges(alike)
     arguments = {edge: word for edge in edges if (word := parts.argument(edge))}
     outputs = {edge: parts.output(edge) for edge in edges}
-    said = {edge: word for edge, word in outputs.items() if word[:1].isdigit() or word == INSIDE}
+    said = {edge: word for edge, word in outputs.items() if word[:1].isdigit() or word == _UNRETURNED}
     said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
     is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
     return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
@@ -176,7 +176,7 @@ class _Parts:
             return "" if is_native else f"{count} outputs"  # what an LSTM gives goes on packed, or with its states
         carried = {at for at, heads in self._taken.items() if head.id in heads and self._tail(at) == tail.id}
         if given and carried and carried.isdisjoint(self._moved(given.values())):
-            return INSIDE
+            return _UNRETURNED
         at, path = next(((i, path) for i, (path, output) in enumerate(given.items()) if output == value), (0, ""))
         names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and is_native else ()
         said = self._graph.part(self._graph.calls[tail.calls[0]].module, path) or path

@@ -206,9 +206,9 @@ class Tapping(nn.Module):
 
 def test_an_edge_says_that_a_layer_does_not_return_what_it_carries() -> None:
     view = make_view(capture(Tapping(), (torch.ones(2, 4),)), DrawingOptions(depth=1))
-    assert said(view) == {"down > cat: from inside"}
+    assert said(view) == {"down > cat: not returned"}
     assert faults(view) == ()
     silent = replace(view, edges=tuple(replace(edge, part="") for edge in view.edges))
     assert any("does not return" in fault.words for fault in faults(silent))
-    lied = replace(view, edges=tuple(replace(edge, part="from inside") for edge in view.edges))
+    lied = replace(view, edges=tuple(replace(edge, part="not returned") for edge in view.edges))
     assert len([fault for fault in faults(lied) if "does not carry" in fault.words]) == len(view.edges) - 1
