@@ -14,7 +14,7 @@ from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
 from torchrecorder.view.facts import regroups
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
-from torchrecorder.view.op_families import JOINS, PIECES, SHAPING, WEIGHTED, names
+from torchrecorder.view.op_families import CREATING, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
 
 _BINDS = {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
 """How strongly a sign holds its sides together."""
@@ -32,6 +32,8 @@ _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
 _CLASS = re.compile(r"\b(?!None\b|True\b|False\b)[^\W\d]\w*")  # `ndarray`, in place of an index without a name
 _NAMES = {"scaled_dot_product_attention": "attention"}
+_REPLACING = names("normal_ uniform_ exponential_ zero_")
+"""Ops that write over their argument and do not read it."""
 _NAMELESS = "(·)"
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
 
@@ -104,6 +106,8 @@ class _FormulaWriter:
 
     def of_op(self, op: Op) -> tuple[str, int]:
         name, (given, named) = plain(op.name), self._arguments(op)
+        if name in CREATING | SHAPED_LIKE or op.name in _REPLACING:  # whose sizes are those of one run
+            return name, _TIGHT
         sign = "/" if name == "div" else SYMBOLS.get(name, "")
         if sign and len(given) == 1:  # of one tensor with itself
             given = [*given, *given]

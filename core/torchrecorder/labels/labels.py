@@ -46,7 +46,7 @@ MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
 _LONG_PATH, _LAST_PARTS = MAX_NAME, 2  # of a longer path the first parts are left out, but for so many
 _NAMED = 3  # more far ends than this are counted instead of named; of more shapes none is said
-_NUMBERS = re.compile(r"[\d.–]+")
+_NO_NAME = re.compile(r"[\d.–]+|~\w+[:\d–]*")  # numbers in a list, and the class of a layer that is not registered
 _WAY = re.compile(r"(\d+)→(?:[\d→]|, )*→(\d+)")  # `8→8→16→32`, `8→8, 8→24`: its first and its last width
 _REPEATS = ("in parallel", "shared", "loop")  # how `times` ends where it is a part of its own
 _LEAST_CLASS = 20  # characters of the name of a class that are kept however little room there is
@@ -76,7 +76,7 @@ class Labels:
         name = relative(self._home(box), around)
         if box.period == 1 or name == around != "":  # which the box around it says
             name = ", ".join(self._run_name(box.calls[i :: box.period], box.parent) for i in range(box.period))
-        name = "" if _NUMBERS.fullmatch(name) else name
+        name = "" if _NO_NAME.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
             called = self._module(call)
@@ -159,7 +159,7 @@ class Labels:
         parts_of = [self.graph.calls[call].module for part in node.parts for call in part.calls]
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box, parts_of)
         whole = self.graph.modules.get(node.name) if node.name else None
-        if whole is not None and not whole.native and _NUMBERS.fullmatch(name):
+        if whole is not None and not whole.native and _NO_NAME.fullmatch(name):
             name = kind_name(whole)
         layer = self.kinds.layers.get(call.id)
         name, kind = _shortened(name), self.kind(node)
@@ -185,9 +185,9 @@ class Labels:
         limit = MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
-        if node.inset and (not name or _NUMBERS.fullmatch(name)):
+        if node.inset and (not name or _NO_NAME.fullmatch(name)):
             return Label(clean(cls, MAX_NAME), clean(line, limit))
-        if not name or _NUMBERS.fullmatch(name) or is_known:
+        if not name or _NO_NAME.fullmatch(name) or is_known:
             is_split = len(line) > MAX_NAME or kind == "block"
             head, *rest = line.removeprefix(long).split(" · ") if is_split else (line.removeprefix(long),)
             first = f"{long}{head}" if line.startswith(long) else head

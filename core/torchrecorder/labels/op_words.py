@@ -50,7 +50,8 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     called = with_operands(op, others or {})
     if spans and not index:
         facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
-        return Label(called, clean(" · ".join(filter(None, facts)), MAX_LINE))
+        many = f"{len(spans[0].values)} numbers" if called in SYMBOLS.values() and not any(facts) else ""
+        return Label(called, clean(" · ".join(filter(None, facts)) or many, MAX_LINE))
     if name in SYMBOLS:
         # a sign, with the number if the op's other side is one
         sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")

@@ -23,7 +23,7 @@ from torchrecorder.view.tree import CallTree
 
 _MAX_NAME = 24
 """Characters of the name of a tensor."""
-_OTHERS = names("setitem copy scaled_dot_product_attention multi_head_attention_forward einsum") | WEIGHTED
+_OTHERS = names("setitem copy scaled_dot_product_attention multi_head_attention_forward") | WEIGHTED
 _OTHERS |= INDEXING - {"gather"}
 """Ops that say what else they read in words of their own, or whose name says it."""
 COMPARED = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}

@@ -39,6 +39,8 @@ class FlowProof:
         self.unshown: list[Fault] = []
         self.across: set[tuple[int, int, int, int]] = set()
         """Box, how many turns on, tail and head of what goes from turn to turn of a stack."""
+        self.handed: dict[tuple[int, int], dict[int, set[int]]] = {}
+        """By box and op by turn the ops of the turn before whose data it reads there, as those of the first turn."""
         self.fed: set[tuple[int, int]] = set()
         """Node and position of each of its calls that another of them feeds."""
         self.fed_turns: set[tuple[int, int]] = set()
@@ -140,6 +142,9 @@ class FlowProof:
     def _from_turn(self, box: int, made: int, read: int, source: int, op: Op | None, head: int, is_free: bool) -> None:
         row = self.view.boxes[box]
         self.fed_turns.add((box, read))
+        if op is not None and not is_free and read == made + 1:
+            turns = self.handed.setdefault((box, self.coverage.drawn_op(op.id)), {})
+            turns.setdefault(read, set()).add(self.coverage.drawn_op(source))
         for tail in self.coverage.nodes.get(source, ()):
             if row.repetition == "loop" and row.around:
                 self._expect((tail, head, True), op, is_free)
@@ -169,7 +174,9 @@ class FlowProof:
 
     def _wrongly_left_out(self, uncovered: set[int]) -> Iterator[Fault]:
         """Faults of what is left out and has parameters, or gives data to something shown."""
-        leads = {value for path, values in self._given.items() for value in values if path not in self._caches}
+        given = {value for path, values in self._given.items() for value in values if path not in self._caches}
+        returned = {value for values in self.graph.outputs.values() for value in values}
+        leads = {value for value in given if value in returned or self._is_read_outside(value)}
         for id_ in reversed(self.coverage.ops):
             op = self.graph.ops[id_]
             is_wanted = id_ not in uncovered or any(value in leads for value in op.outputs)
@@ -222,7 +229,6 @@ class FlowProof:
         for node in self.view.nodes:
             for value in node.values if node.kind == "output" else ():
                 nodes.setdefault(value, set()).add(node.id)
-        inside = {*self.coverage.ops}
         given_back = self.facts.given_back(self.coverage.root) if self.coverage.root else {}
         for path, values in self._given.items():
             for value in (value for value in values if value not in given_back):
@@ -230,19 +236,24 @@ class FlowProof:
                     self._flows(source, head, self._is_free(value, source))
                 if value in nodes:
                     continue
-                is_read = any(op not in inside for op in self._readers_far(value)) and not self.facts.is_side[value]
+                is_read = self._is_read_outside(value) and not self.facts.is_side[value]
                 if is_read or (self.coverage.root == 0 and path not in self._caches):
                     what = "the output " + path if path else "the output"
                     yield Fault("not drawn", f"{what} is not drawn", (self.coverage.root,))
 
-    def _readers_far(self, value: int) -> list[int]:
-        readers, pending, itself = list[int](), [value], range(len(self.graph.values))
+    def _is_read_outside(self, value: int) -> bool:
+        """Whether an op outside of what is shown reads a value, or what it is moved to."""
+        pending, itself = [value], range(len(self.graph.values))
         while pending:
-            for id_ in self.facts.readers[pending.pop()]:
-                readers.append(id_)
-                op = self.graph.ops[id_]
+            for op in map(self.graph.ops.__getitem__, self.facts.readers[pending.pop()]):
+                if op.id not in self._inside:
+                    return True
                 pending += op.outputs if self.facts.is_move(op, itself) else ()
-        return readers
+        return False
+
+    @cached_property
+    def _inside(self) -> set[int]:
+        return {*self.coverage.ops}
 
     def _without_ops(self) -> None:
         """Allow edges of layers that ran no op, because they raised or do nothing."""
@@ -295,6 +306,10 @@ class FlowProof:
 
     def _carried(self) -> Iterator[Fault]:
         """What goes from turn to turn enters the stack and leaves it, or there is an edge back."""
+        for (box, op), turns in sorted(self.handed.items()):
+            if any(sources != next(iter(turns.values())) for sources in turns.values()):
+                words = f"{self.graph.ops[op].name} at {self.graph.ops[op].source} reads other parts of the turn before"
+                yield Fault("flow", f"{words} in some turns", self.view.boxes[box].calls)
         drawn = {(tail, head) for tail, head, back in self.drawn if not back}
         for box, steps, tail, head in sorted(self.across):
             row = self.view.boxes[box]

@@ -85,6 +85,8 @@ class PartsProof:
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
         if not is_end and not words and self._is_later_output(tail, head, tensors):
             yield Fault("flow", f"{name} carries an output beside others, and does not say which", calls)
+        if not words and not is_end and self._is_inner(tail, head, tensors):
+            yield Fault("flow", f"{name} carries what its layer does not return, and does not say so", calls)
         loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
         turns = [(dict(turn).get(loop, 0), _largest(paths)) for by_turn in read for turn, paths in by_turn.items()]
         if words and not (turns and all(self._is_true(at_turn(words, turn), paths) for turn, paths in turns)):
@@ -113,7 +115,9 @@ class PartsProof:
         return len(read) > 1 and tensors[0] in outputs[1:]
 
     def _is_output(self, words: str, tail: Node, head: int) -> bool:
-        """Whether words say an output of a layer that a node gets."""
+        """Whether words say an output of a layer that a node gets, or that it gets none."""
+        if words == "not returned":
+            return self._is_inner(tail, self.view.nodes[head], [at for at in self._read if self._tail(at) == tail.id])
         for call in tail.calls:
             module, outputs = self.graph.modules.get(self.graph.calls[call].module), self.graph.calls[call].outputs
             if (count := sum(head in self._read.get(value, {}) for value in {*outputs.values()})) > 1:
@@ -124,6 +128,18 @@ class PartsProof:
                 if words in (path, f"output {path}", said, *states[i : i + 1]) and head in self._read.get(value, {}):
                     return True
         return False
+
+    def _is_inner(self, tail: Node, head: Node, tensors: Sequence[int]) -> bool:
+        """Whether a layer that is closed returns nothing of what a node gets of it."""
+        ops = {*self.facts.ops_of(tail.calls)}
+        read = {at for at in tensors if head.id in self._read[at] and self.graph.values[at].producer in ops}
+        given = [value for call in tail.calls[:1] for value in self.graph.calls[call].outputs.values()]
+        for value in given:  # in any shape
+            made = self.graph.values[value].producer
+            is_moved = made is not None and self.facts.is_move(self.graph.ops[made], self._origin)
+            given += self.facts.data_of(self.graph.ops[made])[:1] if made is not None and is_moved else ()
+        is_one = len(tail.calls) == 1 and not tail.parts and head.kind != "output"
+        return is_one and bool(given) and bool(read) and read.isdisjoint(given)
 
     def _is_needed(self, tensor: int, head: int) -> bool:
         """Whether a node gets less than all of a tensor, the same in each turn, and the rest is dropped or goes on."""

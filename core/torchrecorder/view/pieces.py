@@ -30,6 +30,8 @@ _NAMED = 1_000_003
 _LOOSE = ("param", "buffer", "const")
 _LONG = 24
 """Characters of an argument from which on its name has no room beside a node; the inset has it."""
+_UNRETURNED = "not returned"
+"""What is said of what a layer made and did not return: what it keeps, or what the next layer overwrites."""
 _RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
 """Outputs of torch's layers by class, as their documentation calls them."""
 
@@ -64,7 +66,7 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     edges = parts.edges(alike)
     arguments = {edge: word for edge in edges if (word := parts.argument(edge))}
     outputs = {edge: parts.output(edge, alike) for edge in edges}
-    said = {edge: word for edge, word in outputs.items() if word[:1].isdigit()}
+    said = {edge: word for edge, word in outputs.items() if word[:1].isdigit() or word == _UNRETURNED}
     said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
     is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
     return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
@@ -179,10 +181,22 @@ class _Parts:
             read |= {self._traced(v)[0] for at in again for v in self._graph.ops[at].inputs} & {*given.values()}
         if (count := len(read)) > 1:
             return "" if is_native else f"{count} outputs"  # what an LSTM gives goes on packed, or with its states
+        carried = {at for at, heads in self._taken.items() if head.id in heads and self._tail(at) == tail.id}
+        if given and carried and carried.isdisjoint(self._moved(given.values())):
+            return _UNRETURNED
         at, path = next(((i, path) for i, (path, output) in enumerate(given.items()) if output == value), (0, ""))
         names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and is_native else ()
         said = self._graph.part(self._graph.calls[tail.calls[0]].module, path) or path
         return "" if not at else names[at] if at < len(names) else f"output {said}" if said[0].isdigit() else said
+
+    def _moved(self, values: Iterable[int]) -> list[int]:
+        """Some values, and those that they were moved from."""
+        moved = [*values]
+        for value in moved:
+            made = self._graph.values[value].producer
+            source = None if made is None else self._visible.handed[made]
+            moved += [] if source is None else [source]
+        return moved
 
     def _tail(self, value: int) -> int | None:
         """The node whose op made a value."""

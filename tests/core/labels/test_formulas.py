@@ -48,6 +48,9 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
     "clamp(q, −5, 5)": lambda q, k, v: q.clamp(-5, 5),
     "sum(k, 1) + sum(k, −1)": lambda q, k, v: k.sum(1, keepdim=True) + k.sum(-1, keepdim=True),
     "int64(q) + k": lambda q, k, v: q.long() + k,
+    "cat(q, zeros)": lambda q, k, v: torch.cat([q, torch.zeros(1, 3, 4)], 1),
+    "q + normal": lambda q, k, v: q + k.mul(0).normal_(),
+    "cat(q, new_zeros)": lambda q, k, v: torch.cat([q, q.new_zeros(1, 3, 4)], 1),
     "einsum('bij,bkj->bik', q, k)": lambda q, k, v: torch.einsum("bij,bkj->bik", q, k),
 }
 

@@ -17,7 +17,7 @@ from torchrecorder.labels.op_words import Label, op_label
 from torchrecorder.labels.operands import Names
 from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import Node, make_view
+from torchrecorder.view import Node, Span, make_view
 
 
 def labels(graph: Graph, **options: object) -> dict[str, str]:
@@ -53,6 +53,22 @@ def test_a_layer_has_its_name_and_its_numbers() -> None:
 
 def test_a_name_that_repeats_the_class_is_left_out() -> None:
     assert labels(residual_block(), depth="all")["ReLU"] == ""
+
+
+def test_a_layer_that_is_not_registered_has_its_class_alone() -> None:
+    class Choosing(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return nn.Softmax(-1)(x.sin()).cos()
+
+    assert "Softmax" in labels(capture(Choosing().eval(), (torch.ones(2, 4),)))
+
+
+def test_a_sign_whose_numbers_are_many_says_how_many() -> None:
+    net = Net()
+    graph = net.graph(net.op("mul", net.input("x", 1, 4), attrs={"1": "1.0"}))
+    numbers = tuple(str((i + 1) ** -0.5) for i in range(9))
+    assert op_label(Names(graph), graph.ops[0], [Span("mul", numbers)]) == ("×", "9 numbers", False)
+    assert op_label(Names(graph), graph.ops[0], [Span("mul", ("1.0", "0.5"))]) == ("×", "1, 0.5", False)
 
 
 def test_a_number_alone_is_not_a_name() -> None:

@@ -60,6 +60,11 @@ def variable(of: Reader, x: Tensor, lengths: Tensor) -> Tensor:
     return x + shift_mask.unsqueeze(0)
 
 
+def weighed(of: Reader, x: Tensor, lengths: Tensor) -> Tensor:
+    shares = torch.ones(8) - 0.5
+    return torch.einsum("bij,j->bij", x, shares)
+
+
 def of_function(of: Reader, x: Tensor, lengths: Tensor) -> Tensor:
     mask = length_mask(lengths, 6)
     return x * mask
@@ -117,6 +122,7 @@ NETS: dict[str, tuple[Callable[[Reader, Tensor, Tensor], Tensor], str]] = {
     "made of one that has a name": (lambda of, x, n: x * (1 - of.walls), "× (1 − walls)"),
     "made of much": (lambda of, x, n: x * ((of.walls + 1).cos() * (of.walls - 2).sin() + 3), "× …"),
     "ones": (lambda of, x, n: torch.cat([x, torch.ones(*x.shape[:2], 1)], -1)[..., 1:], "cat ones"),
+    "einsum": (weighed, "einsum shares"),
     "condition": (lambda of, x, n: torch.where(length_mask(n, 6), x, 0.0), "where"),
 }
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch import Tensor, nn
 
 from tests.core.graph.building import Net
 from tests.core.proof.folded_nets import FOLDED
@@ -23,6 +24,7 @@ from torchrecorder.recording.run import capture
 from torchrecorder.request.options import Depth
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, Views
+from torchrecorder.view.plan.repeats import Repeats
 
 NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN, *FOLDED, *PARTS, SEARCHED)}
 PLAINER = {"neural_ode", "variants", "streams"}
@@ -198,3 +200,73 @@ def test_a_part_that_is_said_falsely_is_found(name: str, part: str, false: str) 
     (edge,) = (one for one in view.edges if one.part == part and view.nodes[one.tail].kind in ("op", "function"))
     edges = tuple(replace(one, part=false) if one is edge else one for one in view.edges)
     assert any(false in fault.words for fault in faults(replace(view, edges=edges)))
+
+
+class Giving(nn.Module):
+    """Gives two tensors, of which a stack hands on the one or the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.a(x).sigmoid(), self.b(x).tanh() * 1.5
+
+
+class Handing(nn.Module):
+    """The last of its blocks reads another tensor of the one before it than the others do."""
+
+    def __init__(self, n: int = 3) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(Giving() for _ in range(n))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x
+        for block in self.blocks[:-1]:
+            x, y = block(x)
+        found: Tensor = self.blocks[-1](y)[1]
+        return found
+
+
+@pytest.mark.parametrize("depth", ["auto", "all"])
+def test_turns_that_hand_on_other_tensors_are_no_stack(depth: Depth) -> None:
+    graph = capture(Handing().eval(), (torch.ones(2, 4),))
+    view = proved(graph, DrawingOptions(depth=depth))
+    assert faults(view) == ()
+    assert not any(thing.repeat > 2 for thing in (*view.boxes, *view.nodes))
+
+
+def test_a_stack_of_turns_that_hand_on_other_tensors_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Repeats, "_handed", lambda *_: set[tuple[int, int]]())
+    graph = capture(Handing().eval(), (torch.ones(2, 4),))
+    found = faults(Views(graph, DrawingOptions(depth="all")).view())
+    assert any("reads other parts of the turn before in some turns" in fault.words for fault in found)
+
+
+class Halving(nn.Module):
+    """Its second output is read of none of the calls."""
+
+    def __init__(self, *, gates: bool) -> None:
+        super().__init__()
+        self.a, self.gates = nn.Linear(4, 4), gates
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.a(x).relu() * x
+        return y.sigmoid() if self.gates else y, (y * 1.5).cos()
+
+
+class Halvings(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(Halving(gates=i != 1) for i in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in self.blocks:
+            x = block(x)[0].sin() + 1
+        return x
+
+
+def test_what_is_made_for_an_output_that_nothing_reads_is_left_out_beside() -> None:
+    view = proved(capture(Halvings().eval(), (torch.ones(2, 4),)))
+    assert view.insets
+    assert not view.weakened

@@ -209,3 +209,39 @@ def test_outputs_that_the_turns_of_a_loop_read_are_counted() -> None:
     assert faults(view) == ()
     less = tuple(replace(edge, part=edge.part.replace("3", "2")) for edge in view.edges)
     assert faults(replace(view, edges=less)) != ()
+
+
+class Tapped(nn.Module):
+    """Keeps what it made for another layer, beside what it returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.kept = self.a(x).relu()
+        found: Tensor = self.b(self.kept)
+        return found
+
+
+class Tapping(nn.Module):
+    """Reads what its first layer kept, beside what that returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down, self.up = Tapped(), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.down(x)
+        found: Tensor = self.up(torch.cat([y.sin(), self.down.kept], 1))
+        return found
+
+
+def test_an_edge_says_that_a_layer_does_not_return_what_it_carries() -> None:
+    view = make_view(capture(Tapping(), (torch.ones(2, 4),)), DrawingOptions(depth=1))
+    assert said(view) == {"down > cat: not returned"}
+    assert faults(view) == ()
+    silent = replace(view, edges=tuple(replace(edge, part="") for edge in view.edges))
+    assert any("does not return" in fault.words for fault in faults(silent))
+    lied = replace(view, edges=tuple(replace(edge, part="not returned") for edge in view.edges))
+    assert len([fault for fault in faults(lied) if "does not carry" in fault.words]) == len(view.edges) - 1

@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from tests.core.view.seeing import edges
 from torchrecorder.recording.run import capture
+from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
 
 
@@ -56,3 +58,32 @@ def test_a_call_that_raised_and_was_caught_is_in_a_note_and_not_drawn() -> None:
     assert layers.repeat == 5
     caught = "raised before any operation, which the model caught: layers.0, layers.1, layers.2 and 2 more"
     assert caught in view.notes
+
+
+class Warp(nn.Module):
+    """Keeps the grid that it made for the first image."""
+
+    def __init__(self, kept: list[Tensor]) -> None:
+        super().__init__()
+        self.conv, self.kept = nn.Linear(4, 4), kept
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.kept:
+            self.kept.append(torch.linspace(-1, 1, 4).view(1, 4))
+        found: Tensor = self.conv(x) + self.kept[0]
+        return found
+
+
+class Warps(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        kept: list[Tensor] = []
+        self.left, self.right = Warp(kept), Warp(kept)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.left(x) * self.right(y)
+
+
+def test_a_constant_that_a_layer_kept_for_another_is_no_line() -> None:
+    view = make_view(capture(Warps().eval(), (torch.ones(2, 4), torch.ones(2, 4))), DrawingOptions(depth=1))
+    assert edges(view) == ["input:x > left", "input:y > right", "left > mul", "right > mul", "mul > output:"]

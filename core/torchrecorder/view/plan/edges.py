@@ -38,7 +38,9 @@ class Ends:
                 if not self._is_constant(read.origin):
                     self.backs.setdefault((read.tail, read.head), read.value)
             elif read.tail is not None and not self._is_constant(read.origin):
-                self.edges.setdefault((read.tail, read.head), read.value)
+                pair, aside = (read.tail, read.head), self.plan.visible.facts.aside
+                if self.edges.setdefault(pair, read.value) in aside:  # data tells more
+                    self.edges[pair] = read.value
                 self.outlets.note(read.value, read.op)
             elif read.op.id not in self.constant and (source := self.sources.of(read)) is not None:
                 fed.setdefault(source, {}).setdefault(read.head, []).append(read)

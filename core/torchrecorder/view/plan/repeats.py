@@ -223,6 +223,13 @@ class Repeats:
         inside, ops = range(call, self.tree.end[call]), map(self.tree.graph.ops.__getitem__, self.tree.all_ops_of(call))
         return any(at not in inside for op in ops for value in op.outputs for at in self._read.get(value, ()))
 
+    def _handed(self, first: int, then: int) -> set[tuple[int, int]]:
+        """Where a call reads what one before it made: by op in it that of the other, counted in each."""
+        made, read = ([*self.tree.ops_of(call)] for call in (first, then))
+        ops = self.tree.graph.ops
+        given = {value: i for i, op in enumerate(made) for value in ops[op].outputs}
+        return {(i, given[value]) for i, op in enumerate(read) for value in ops[op].inputs if value in given}
+
     def _wired(self, calls: list[int], period: int) -> Run:
         if len(calls) == 1:
             return Run((calls[0],))
@@ -234,7 +241,10 @@ class Repeats:
         stop = 2
         while stop < len(calls) and (before[stop] >> (stop - 1) & 1 if is_series else not before[stop]):
             stop += 1
-        if not is_series:  # as one they would all be read
+        if is_series:  # what a turn gives the next is the same in all
+            handed = [*map(self._handed, calls[: stop - 1], calls[1:stop])]
+            stop = next((i + 1 for i, given in enumerate(handed) if given != handed[0]), stop)
+        else:  # as one they would all be read
             is_read = self._is_read(calls[0])
             stop = next((i for i in range(1, stop) if self._is_read(calls[i]) != is_read), stop)
         run = tuple(calls[:stop])

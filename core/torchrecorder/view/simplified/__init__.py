@@ -86,8 +86,9 @@ class _Asides:
                 dropped.append(node)
                 self.draft.drop(node.id)
                 continue
-            for tail in [*self.draft.tails[node.id]]:
-                if self._is_aside(tail) and not self._needs(node, tail):
+            for tail, value in [*self.draft.tails[node.id].items()]:
+                is_kept = self.nodes[tail].kind == "call" and value in self.facts.aside  # a grid of another layer
+                if (is_kept or self._is_aside(tail)) and not self._needs(node, tail):
                     self.draft.part(tail, node.id)
         return dropped
 

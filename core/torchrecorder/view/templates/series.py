@@ -141,6 +141,10 @@ class _Series:
             both = {*here.inputs.values()} & {*there.inputs.values()}
             same &= all(here.inputs.get(path) == value for path, value in there.inputs.items() if value in both)
             same &= _is_entered_alike(here, there, aside)
+        handed = [
+            {path for path, value in here.outputs.items() if value in there.inputs.values()} for here, there in rows
+        ]
+        same &= all(alike == handed[0] for alike in handed)
         return same and (not any(after[:-1]) or all(others == after[-1] for others in after[:-1]))
 
     def whole(self, run: Sequence[Node]) -> Node:
