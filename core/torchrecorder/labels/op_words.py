@@ -13,7 +13,7 @@ from torchrecorder.labels.names import clean
 from torchrecorder.labels.operands import COMPARED, Names, with_operands
 from torchrecorder.labels.summaries import among, setting
 from torchrecorder.view import Span
-from torchrecorder.view.differences import INDEX, values_of
+from torchrecorder.view.differences import INDEX, heads, values_of
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.settings import is_range
 
@@ -92,7 +92,7 @@ def _weight(graph: Graph, op: Op) -> str:
 
 
 def _attention(graph: Graph, op: Op) -> str:
-    """`scaled dot-product · causal`; not scaled if a scale of one is given, as for queries that are scaled already."""
+    """`scaled dot-product · 8 heads · causal`; not scaled if a scale of one is given, for queries that are scaled."""
     how = "scaled dot-product"
     if scale := _NUMBER.fullmatch(op.attrs.get("scale", "")):  # and not a size that is computed with
         factor, size = float(scale[0]), graph.values[op.inputs[0]].shape[-1]
@@ -100,7 +100,9 @@ def _attention(graph: Graph, op: Op) -> str:
             how = "dot-product"
         elif isinstance(size, int) and not isclose(factor * factor * size, 1, rel_tol=0.01):
             how = f"dot-product × {factor:.3g}"
-    return f"{how} · causal" if op.attrs.get("is_causal") == "True" else how
+    n = heads(graph, op)
+    facts = (how, f"{n} heads" if n > 1 else "", "causal" if op.attrs.get("is_causal") == "True" else "")
+    return " · ".join(filter(None, facts))
 
 
 def _index(known: Names, op: Op) -> str:

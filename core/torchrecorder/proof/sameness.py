@@ -117,7 +117,7 @@ class Sameness:
             folded = (op for op in part.ops if self.graph.ops[op].name == self.graph.ops[part.op].name)
             rows = [self.graph.ops[op] for op in dict.fromkeys((*again, *folded))]
             known = {value for row in rows for value in (row.name.strip("_"), *row.attrs.values())}
-            spans = (span for span in part.spans if span.name not in ("weight", "index"))
+            spans = (span for span in part.spans if span.name not in ("weight", "index", "heads"))
             if is_whole and any(not {*span.values} <= {*known, *UNSAID} for span in spans):
                 yield Fault("sameness", f"what {rows[0].name} says of other turns is not so", coverage.around(node))
             for name in dict.fromkeys(name for row in rows for name in row.attrs):

@@ -7,10 +7,11 @@ themselves, from which the words were made.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from torchrecorder.graph import Op
+from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault
 from torchrecorder.proof.sameness import Sameness
 from torchrecorder.view.model import Node, View
@@ -45,6 +46,8 @@ class SettingsProof:
         for coverage, known, letter in zip(self.sameness.coverages, self.sameness.again, letters, strict=True):
             words, again = self.words(coverage.view), {call: [*others] for call, others in known.items()}
             base = len(self.graph.calls[coverage.root].module)
+            for node in coverage.view.nodes:
+                yield from self._of_heads(coverage, node, words(node), known)
             for call in odd_calls.get(letter, ()):
                 for other, first in self.facts.match(call, coverage.root).calls.items():
                     # a number may stand for another layer in a container of other length
@@ -62,6 +65,39 @@ class SettingsProof:
                 is_closed = any("params" in text or re.search(r"\w or [A-Z]", text) for text in said)
                 for text, works in zip(said, layers, strict=False) if len(said) == len(layers) != is_closed else ():
                     yield from (Fault("settings", f"“{text}”: {it}", node.calls) for it in _untrue(text, works, odd))
+
+    def _of_heads(
+        self, coverage: Coverage, node: Node, words: str, again: Mapping[int, Sequence[int]]
+    ) -> Iterator[Fault]:
+        """Heads of attention in words, each held against all ops that the node stands for."""
+        said = re.search(r"(?<!with )\b(\d+) heads|\bheads (\d[\d, …]*)", words)
+        if said is None:
+            return
+        parts = (node, *node.parts)
+        calls = {other for part in parts for call in part.calls for other in (call, *again.get(call, ()))}
+        ops = {*self.facts.ops_of(calls), *(op for part in parts for op in part.own_ops)}
+        ops |= {other for op in ops for other in (*coverage.again.get(op, ()), *self.sameness.ops.get(op, ()))}
+        odd = self.facts.ops_of(call for calls in self.sameness.odd.values() for call in calls)
+        true, others = (
+            {self._heads(row) for row in map(self.graph.ops.__getitem__, some) if row.name.startswith("scaled_dot")}
+            for some in (ops, odd)
+        )
+        named = {*map(int, re.findall(r"\d+", said[0]))}
+        if true and not (named <= true | others and ("…" in said[0] or true <= named)):
+            yield Fault("sameness", f"“{said[0]}”, and it is {sorted(true)}", (*coverage.around(node), *node.calls))
+
+    def _heads(self, op: Op) -> int:
+        """The heads whose outputs are beside one another behind an attention; 1 if they are nowhere."""
+        values, pending = self.graph.values, [op.outputs[0]]
+        sizes = [size for size in values[op.outputs[0]].shape[-3:] if isinstance(size, int)]
+        n, _, width = sizes if len(sizes) > 2 else (1, 1, 1)
+        for value in pending:
+            after = [self.graph.ops[reader] for reader in self.facts.readers[value]]
+            given = [out for row in after if self.facts.is_move(row, self.sameness.itself) for out in row.outputs]
+            if values[value].shape[-2:] == (n, width) and any(values[out].shape[-1] == n * width for out in given):
+                return n
+            pending += given
+        return 1
 
     def _works(self, calls: Iterable[int]) -> Iterator[dict[str, str]]:
         """The settings of each convolution and linear op in calls."""

@@ -11,16 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from torchrecorder.graph.model import Op
+from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.model import Box, Edge, Node, Span, View, boxes_around
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
+from torchrecorder.view.op_families import EXCHANGES, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
 from torchrecorder.view.pieces import counting, edges_with_parts
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.settings import SIZES, read
 
-CLASS, PARAMS, INDEX = "class", "params", "index"
-"""Names of Spans beside those of settings: class, number of parameters; index of a turn `t`, then of the first turn."""
+CLASS, PARAMS, INDEX, HEADS = "class", "params", "index", "heads"
+"""Names of Spans beside those of settings: class, numbers of parameters and of heads; index of a turn `t`, then of the
+first turn."""
 _NO_SETTINGS = SHAPING | PIECES | SHAPED_LIKE
 """Ops whose arguments follow from the sizes of the data."""
 _OF_CONV = {
@@ -187,6 +188,9 @@ class _Differences:
                 is_named = span.name.isidentifier()
                 if (is_named and span.name not in _FOLLOWING) or (not is_named and (is_drawn or not is_weighted)):
                     yield span if is_named else Span(ops[0].name, span.values)
+            numbers = tuple(dict.fromkeys(str(heads(self.graph, op)) for op in ops))
+            if len(numbers) > 1:
+                yield Span(HEADS, numbers)
             shapes = [self.graph.values[op.inputs[1]].shape if len(op.inputs) > 1 else () for op in ops]
             weights = tuple(dict.fromkeys("→".join(map(str, reversed(shape))) for shape in shapes))
             if is_drawn and names[0] == "linear" and len(weights) > 1:
@@ -244,6 +248,26 @@ def _differing(settings: Sequence[Mapping[str, str]], *, by_call: bool = False) 
             yield Span(name, every if by_call and name != CLASS else values)
             if name == CLASS:
                 return
+
+
+def heads(graph: Graph, op: Op) -> int:
+    """The heads of an attention: an axis that is moved beside the last one behind it, and made one with that; else 1.
+
+    The number stands in no argument of the op.
+    """
+    shape = graph.values[op.outputs[0]].shape if op.name == "scaled_dot_product_attention" else ()
+    if len(shape) != 4 or not (isinstance(shape[1], int) and isinstance(shape[3], int)):
+        return 1
+    moved, is_exchanged = {*op.outputs}, False
+    for after in graph.ops[op.id + 1 :]:
+        if not moved.isdisjoint(after.inputs):
+            if after.name not in SHAPING:
+                break
+            is_exchanged |= after.name in EXCHANGES
+            moved.update(after.outputs)
+            if is_exchanged and graph.values[after.outputs[0]].shape[-1:] == (shape[1] * shape[3],):
+                return shape[1]
+    return 1
 
 
 def values_of(spans: Iterable[Span], name: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -177,3 +178,50 @@ def test_a_list_of_a_few_calls_is_that_of_each_in_order(monkeypatch: pytest.Monk
 
 def test_a_recording_without_sizes_has_nothing_to_prove() -> None:
     assert untrue(make_view(record(resnet(), torch.zeros(1, 8, 64)).without_sizes())) == []
+
+
+class Heads(nn.Module):
+    """Self-attention whose heads are beside one another in what it gives, if it is told to lay them so."""
+
+    def __init__(self, n: int, *, beside: bool = True) -> None:
+        super().__init__()
+        self.project, self.n, self.beside = nn.Linear(24, 24), n, beside
+
+    def forward(self, x: torch.Tensor) -> Any:
+        heads = self.project(x).unflatten(-1, (self.n, -1)).transpose(1, 2)
+        made = nn.functional.scaled_dot_product_attention(heads, heads, heads)
+        return x + (made.transpose(1, 2).flatten(2) if self.beside else made.mean(1).repeat(1, 1, self.n))
+
+
+def attention(*heads: int, beside: bool = True) -> View:
+    x = torch.rand(2, 5, 24)
+    return ProvedViews(Views(record(nn.Sequential(*(Heads(n, beside=beside) for n in heads)), x)), words).view()
+
+
+def of_attention(view: View) -> set[str]:
+    every = (view, *(inset.view for inset in view.insets))
+    return {words(one)(node) for one in every for node in one.nodes if "attention" in words(one)(node)}
+
+
+@pytest.mark.parametrize(
+    ("heads", "said"),
+    [((4,), "scaled dot-product · 4 heads"), ((2, 2, 2), "scaled dot-product · 2 heads"), ((2, 4, 8), "heads 2, 4, 8")],
+)
+def test_heads_are_said_of_every_attention_that_is_drawn_as_one(heads: tuple[int, ...], said: str) -> None:
+    view = attention(*heads)
+    assert of_attention(view) == {f"attention · {said}"}
+    assert not view.weakened
+
+
+def test_an_axis_that_is_not_laid_beside_another_is_no_head() -> None:
+    assert of_attention(attention(4, beside=False)) == {"attention · scaled dot-product"}
+
+
+@pytest.mark.parametrize(("heads", "false"), [((4,), "3 heads"), ((2, 2, 2), "4 heads"), ((2, 4, 8), "heads 2, 4")])
+def test_heads_that_are_not_so_are_refused(heads: tuple[int, ...], false: str) -> None:
+    view = attention(*heads)
+
+    def lies(shown: View) -> Any:
+        return lambda node: re.sub(r"\d heads|heads [\d, ]+", false, words(shown)(node))
+
+    assert [*Prover(view.graph, lies).faults(view)]
