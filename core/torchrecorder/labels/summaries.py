@@ -6,6 +6,7 @@ A rule per family of torch's own layers picks the two or three numbers that a re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise, product
@@ -38,8 +39,8 @@ def summary(
 ) -> str:
     """The class and the numbers that matter, or all; of what differs among layers that are drawn once, all values.
 
-    If that is longer than the limit, sizes that differ are not written. `like` is the class of torch that has such
-    settings, if it is another. Sizes of layers `in_a_row` are a way from one to the next.
+    If that is longer than the limit, sizes that differ are not written, but by how much they grow. `like` is the class
+    of torch that has such settings, if it is another. Sizes of layers `in_a_row` are a way from one to the next.
     """
     classes = next((span.values for span in spans if span.name == "class"), ())
     if classes:  # whose settings are others
@@ -62,7 +63,9 @@ def summary(
     if limit is not None and len(text) > limit:
         usual, sizes = rule(args), [span for span in spans if span.name == SIZES]
         differing = {fact for span in sizes for fact in _with_span(usual, rule, args, span, in_a_row=in_a_row)}
-        text = _joined(cls, [fact for fact in facts if fact in usual or fact not in differing])
+        rest = [fact for fact in facts if fact in usual or fact not in differing]
+        grown = [fact if fact in rest else _expansion(fact.split(", ")) for fact in facts]
+        text = min((_joined(cls, own) for own in (grown, rest)), key=lambda text: (len(text) > limit, -len(text)))
     return text
 
 
@@ -81,6 +84,7 @@ def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Spa
         is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
         is_size = span.name == SIZES
         changed[at] = _of_calls(columns[at], sizes=is_size, in_a_row=in_a_row) if is_whole else setting(span)
+        changed[at] = changed[at] or _expansion(columns[at])
     return changed
 
 
@@ -95,6 +99,18 @@ def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = Fal
     if in_a_row and len(rows) > 2 and is_way and not is_range(once):
         return "→".join((rows[0][0], *(row[-1] for row in rows)))
     return among(texts if len(texts) <= LISTED and not sizes else once, sizes=sizes)
+
+
+def _expansion(texts: Sequence[str]) -> str:
+    """`expansion 4, 6`: the factors by which layers widen or narrow, where their sizes follow no range."""
+    if not all(re.fullmatch(r"\d+→\d+", text) for text in texts):
+        return ""
+    pairs = [[*map(int, text.split("→"))] for text in texts]
+    for word, ways in (("expansion", pairs), ("reduction", [pair[::-1] for pair in pairs])):
+        if all(b > a > 0 and b % a == 0 for a, b in ways):
+            times = [*dict.fromkeys(str(b // a) for a, b in ways)]
+            return f"{word} {', '.join(times)}" if len(times) <= LISTED else ""
+    return ""
 
 
 def setting(span: Span) -> str:

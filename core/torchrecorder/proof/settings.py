@@ -130,6 +130,12 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
     """`odd` are those in calls that have other layers, at places of their own: they may be said."""
     if any(work.keys() != works[0].keys() for work in works):
         return
+    if grown := re.search(r"\b(expansion|reduction) (\d+(?:, \d+)*)", words):
+        step = 1 if grown[1] == "expansion" else -1
+        ways = [[*map(int, work["channels"].split("→"))][::step] for work in (*works, *odd)]
+        times = [f"{after / before:g}" for before, after in ways]
+        if not {*times[: len(works)]} <= {*grown[2].split(", ")} <= {*times}:
+            yield f"{grown[0]}, and it is {', '.join(dict.fromkeys(times))}"
     for name in works[0]:
         every, said = [work[name] for work in works], _said(words, name)
         true = [*dict.fromkeys(every)]

@@ -19,6 +19,7 @@ from torchrecorder.labels.labels import Labels, words
 from torchrecorder.proof import ProvedViews, Prover
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import Node, Span, View, Views, make_view, settings
+from torchrecorder.view.settings import SIZES
 
 
 def untrue(view: View) -> list[str]:
@@ -225,3 +226,42 @@ def test_heads_that_are_not_so_are_refused(heads: tuple[int, ...], false: str) -
         return lambda node: re.sub(r"\d heads|heads [\d, ]+", false, words(shown)(node))
 
     assert [*Prover(view.graph, lies).faults(view)]
+
+
+def test_channels_of_several_sizes_are_said_as_how_many_times_they_become() -> None:
+    sizes = Span(SIZES, ("8, 32", "8, 48", "24, 96", "24, 144", "40, 240", "80, 320"))
+    said = "8, 32, kernel_size=(1, 1), stride=(1, 1)"
+    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · expansion 4, 6"
+    few = Span(SIZES, ("8, 32", "16, 64", "40, 160"))
+    assert summaries.summary("Conv2d", said, (few,), limit=30) == "Conv2d 1×1 · expansion 4"
+    assert summaries.summary("Conv2d", said, (few,), limit=20) == "Conv2d 1×1"
+    sizes = Span(SIZES, ("32, 8", "48, 8", "96, 24", "144, 24", "240, 40", "320, 80"))
+    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · reduction 4, 6"
+    sizes = Span(SIZES, ("8, 32", "8, 8", "24, 96", "24, 144", "40, 240", "80, 320"))
+    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1"
+
+
+class Widening(nn.Module):
+    """Data that become some times as wide, and then of another width."""
+
+    def __init__(self, width: int, times: int, after: int) -> None:
+        super().__init__()
+        self.widen, self.narrow = nn.Conv1d(width, width * times, 1), nn.Conv1d(width * times, after, 1)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return torch.tanh(self.narrow(torch.sin(self.widen(x)))).cumsum(-1)
+
+
+@pytest.mark.parametrize("false", ["expansion 4, 5", "expansion 4", "reduction 4, 6"])
+def test_by_how_much_layers_widen_is_proved(false: str) -> None:
+    sizes = ((8, 4, 8), (8, 6, 24), (24, 4, 24), (24, 6, 40), (40, 6, 80), (80, 4, 80))
+    view = ProvedViews(Views(record(nn.Sequential(*(Widening(*size) for size in sizes)), torch.rand(1, 8, 4))), words)
+    shown = view.view()
+    every = (shown, *(inset.view for inset in shown.insets))
+    assert any("expansion 4, 6" in words(one)(node) for one in every for node in one.nodes)
+    assert untrue(shown) == []
+
+    def lies(one: View) -> Any:
+        return lambda node: words(one)(node).replace("expansion 4, 6", false)
+
+    assert [fault for fault in Prover(shown.graph, lies).faults(shown) if fault.kind == "settings"]
