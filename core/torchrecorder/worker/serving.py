@@ -7,6 +7,7 @@ which is forked from the first and hands its jobs' answers on.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import math
@@ -386,6 +387,7 @@ def _serve_preloaded(job: Job, module: str, server: Serving, jobs: int, writer: 
     if is_usable:
         with contextlib.suppress(Exception):  # of packages with broken metadata; a job says so
             look_up_versions()
+        gc.freeze()  # the collector of a job that is forked from here need not go through all of the package
         os.write(writer, json.dumps(trace.stamps()).encode() + b"\n")
         Serving(jobs, writer, trace, has_threads=has_threads).serve()
 
