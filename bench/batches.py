@@ -1,14 +1,20 @@
-"""Whether axes that are said to follow the batch do: nets of the lists of `unseen.py`, recorded again with more of it.
+"""Whether axes that are said to follow the batch do: models of the lists of `unseen.py`, recorded again with more of it.
 
-    python bench/batches.py own/impala own/deeponet …   # without a name all of them
+    python bench/batches.py 359             # a list; all of them without a number
+    python bench/batches.py 359 own/rife …  # of a list, some
 
-Each input is repeated along its axes that are said to be the batch; then all sizes that are said to follow it are to be
-as many times larger, and no others. Of nets that do something else for more examples it is only counted that they do.
+Each input is repeated along its axes that are said to be the batch, or along the first of all if none is said; then all
+sizes that are said to follow it are to be as many times larger, and no others. Of models that do something else for
+more examples it is only counted that they do. For a size that follows but is not said to, the op that loses it is told.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -17,60 +23,122 @@ import torch
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "core")]
 
 from bench.figures import Figure, show  # noqa: E402
-from bench.unseen import NETS  # noqa: E402
+from bench.unseen import NETS, names  # noqa: E402
+from bench.zoo import host  # noqa: E402
+from bench.zoo.libraries import LIBRARIES  # noqa: E402
 from torchrecorder import capture  # noqa: E402
-from torchrecorder.errors import ForwardError  # noqa: E402
 from torchrecorder.graph import Graph  # noqa: E402
+from torchrecorder.graph.batch import lost  # noqa: E402
 from torchrecorder.running.nested import map_tensors, named_tensors  # noqa: E402
 
 TIMES = 3
+OF_NETS = {net.name: net for net in NETS}
+WRONG, MISSED, UNSAID = (
+    "said to follow it that do not",
+    "that follow it and are numbers",
+    "that follow it and are left out",
+)
 
 
 def main() -> None:
-    graphs: list[Graph] = []
-    others, wrong, missed = 0, 0, 0
-    for net in NETS:
-        if net.name in sys.argv[1:] or not sys.argv[1:]:
-            model, args, kwargs = net.load()
-            with torch.no_grad():
-                graphs.append(graph := capture(model, args, kwargs))
-                again = _again(graph, *net.load()) if graph.batch else graph
-            if again is None or [op.name for op in graph.ops] != [op.name for op in again.ops]:
-                others += 1
-                print(f"{net.name}: no other batch")
-                continue
-            for value in (value for op in graph.ops for value in op.outputs):
-                axes, before, after = graph.batch.get(value, ()), graph.values[value].shape, again.values[value].shape
-                for axis, (size, more) in enumerate(zip(before, after, strict=True)):
-                    if axis in axes and more != size * TIMES:
-                        wrong += 1
-                        print(f"{net.name}: axis {axis} of {before} is said to follow, and is {more}")
-                    missed += axis not in axes and more != size
+    seeds = [word for word in sys.argv[1:] if word.isdigit()]
+    chosen = [word for word in sys.argv[1:] if not word.isdigit()]
+    models = [name for seed in seeds or [""] for name in names(*filter(None, [seed]))]
+    host.define_missing_operators()
+    counts, of_models = Counter[str](), Counter[str]()
+    for name in models:
+        if not chosen or name in chosen:
+            found = Counter(_in_child(name))
+            counts += found
+            of_models.update([*found])
+            print(f"{name}: {dict(found)}", flush=True)
     show(
         [
-            Figure("nets that say where the batch is, of " + str(len(graphs)), sum(bool(g.batch) for g in graphs), ""),
-            Figure("nets that do something else with more of it", others, ""),
-            Figure("axes said to follow the batch that do not", wrong, "", 0),
-            Figure("axes not said to follow it that do", missed, ""),
+            *(Figure(f"models: {what}", count, "") for what, count in sorted(of_models.items())),
+            *(Figure(f"sizes {what}", counts[what], "") for what in (WRONG, MISSED, UNSAID)),
         ]
     )
 
 
+def _in_child(name: str) -> dict[str, int]:
+    """The findings about a model, made in a process of its own, which may die."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_send, args=(name, theirs))
+    child.start()
+    theirs.close()
+    try:
+        return ours.recv() if ours.poll(host.SECONDS) else {"it takes too long": 1}
+    except EOFError:
+        return {"it died": 1}
+    finally:
+        child.kill()
+        child.join()
+
+
+def _send(name: str, pipe: Connection) -> None:
+    host._cut_network()
+    torch.set_num_threads(1)
+    try:
+        with torch.no_grad():
+            pipe.send(Counter(_findings(name)))
+    except Exception as error:
+        pipe.send({f"{type(error).__name__}: {error}"[:100]: 1})
+
+
+def _findings(name: str) -> Iterator[str]:
+    build, args, kwargs, graph = _loaded(name)
+    if not graph.batch:
+        yield "no batch is said"
+    try:
+        again = _again(graph, build(), args, kwargs)
+    except Exception:
+        again = None
+    if again is None or [op.name for op in graph.ops] != [op.name for op in again.ops]:
+        yield "other ops with more of it"
+        return
+    doubtful = lost(graph)
+    is_missed: set[int] = set()
+    for op in graph.ops:
+        for value in op.outputs:
+            before, after = graph.values[value].shape, again.values[value].shape
+            axes, others = graph.batch.get(value, ()), [pair for pair in zip(before, after, strict=True)]
+            follows = tuple(axis for axis, (size, more) in enumerate(others) if size != more)
+            yield from [WRONG for axis in axes if axis not in follows or after[axis] != before[axis] * TIMES]
+            missed = [UNSAID if value in doubtful else MISSED for axis in follows if axis not in axes]
+            yield from missed
+            if missed or {*axes} - {*follows}:
+                is_missed.add(value)
+                if graph.batch and is_missed.isdisjoint(op.inputs):
+                    said = [(graph.values[it].shape, graph.batch.get(it, ())) for it in op.inputs]
+                    print(f"    {op.name} {dict(op.attrs)} {said} → {before} {after} said {axes} {op.source}")
+
+
+def _loaded(name: str) -> tuple[Callable[[], Any], Any, Any, Graph]:
+    """How the model is built again, its inputs, and its recording: the first, since code may keep sizes of one."""
+    torch.manual_seed(0)
+    if name in OF_NETS:
+        model, args, kwargs = OF_NETS[name].load()
+        return lambda: OF_NETS[name].load()[0], args, kwargs, capture(model, args, kwargs)
+    entry = next(entry for entry in LIBRARIES[name.partition("/")[0]]() if entry.name == name)
+    inputs, graph = host._recorded(entry.build().eval())
+    torch.manual_seed(0)
+    return lambda: entry.build().eval(), inputs.args, inputs.kwargs, graph
+
+
 def _again(graph: Graph, model: Any, args: Any, kwargs: Any) -> Graph | None:
-    """The recording with larger inputs; None if the net takes no other batch."""
+    """The recording with larger inputs; None if it is not known which of them those are."""
     inputs = dict(named_tensors((args, kwargs), objects=True))
     begun = list(graph.inputs.values())
     if len(inputs) != len(begun):
         return None
-    axes = dict(zip(map(id, inputs.values()), (graph.batch.get(value, ()) for value in begun), strict=True))
+    given = zip(map(id, inputs.values()), begun, strict=True)
+    axes = {at: graph.batch.get(value, () if graph.batch else (0,)) for at, value in given}
 
     def larger(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.repeat([TIMES if axis in axes[id(tensor)] else 1 for axis in range(tensor.ndim)])
 
-    try:
-        return capture(model, *map_tensors((args, kwargs), larger))
-    except ForwardError:
-        return None
+    return capture(model, *map_tensors((args, kwargs), larger), run="meta" if graph.info.executed == "meta" else "auto")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,9 @@ class Origin:
         self.has_leaked = self.has_decided = False
         """Whether a plain number of the code may depend on the batch, and whether it asked if the batch is the
         number that it is, with another of which it may do something else."""
+        self.is_confirmed = self.is_apart = False
+        """Whether a layer that knows which axis is the batch agrees, and whether its examples were taken apart since:
+        there may be as many tensors as it has examples."""
 
 
 class BatchSize(int):
@@ -177,11 +180,15 @@ class Called:
     """Those among the arguments."""
     has_leaked: bool
     """Whether plain numbers among them may depend on the batch."""
+    is_apart: bool
+    """Whether the number of tensors among them may."""
     is_guess: bool
     """Whether the batch is the first axis of some inputs only."""
     of: Callable[[Tensor], Axes]
     enlarge: Callable[[Called], Sequence[Axes]]
     """Gives the axes that grow with the batch if the function runs on a larger one."""
+    many: Callable[[Tensor], frozenset[int]]
+    """Axes whose sizes are multiples of the batch, whether they follow it or not."""
 
 
 class NoBatch(Exception):
@@ -218,6 +225,11 @@ def _met(call: Called, parts: Sequence[tuple[Axes, Sequence[int]]]) -> Axes:
     if is_both and not call.has_leaked:  # it runs with no other batch
         raise NoBatch
     return Axes(frozenset(batch), frozenset(unsure))
+
+
+def _told(call: Called) -> Axes:
+    """The axes of data, which the model's code may have made in a loop over examples: no multiple of them is sure."""
+    return UNSURE if call.has_leaked or call.is_apart else Axes(frozenset(), call.many(call.made[0]))
 
 
 def _kept(call: Called) -> Axes:
@@ -364,7 +376,8 @@ def _joined(call: Called) -> Axes:
     parts = [tensor for tensor in call.args[0] if tensor.shape != (0,)]  # that is a cache which is still empty
     dim = call.kwargs.get("dim", call.kwargs.get("axis", [*call.args, 0][1])) % call.made[0].ndim
     kinds = {(dim in of.batch, dim in of.unsure) for of in map(call.of, parts)}
-    is_repeated = call.has_leaked and len({*map(id, parts)}) == 1  # perhaps once for each example
+    # Perhaps once for each example.
+    is_repeated = call.is_apart or (call.has_leaked and len({*map(id, parts)}) == 1)
     batch, unsure = _alike(call, parts)
     is_sure = len(kinds) == 1 and (False, True) not in kinds and not is_repeated
     return Axes(batch, unsure) if is_sure else Axes(batch - {dim}, unsure | {dim})
@@ -378,7 +391,14 @@ def _alike(call: Called, parts: Sequence[Tensor]) -> Axes:
 def _stacked(call: Called) -> Axes:
     """Axes of a stack of tensors that are alike: those from the new one on are one further."""
     dim = call.kwargs.get("dim", [*call.args, 0][1]) % call.made[0].ndim
-    return Axes(*(frozenset(axis + (axis >= dim) for axis in axes) for axes in _alike(call, call.args[0])))
+    batch, unsure = (frozenset(axis + (axis >= dim) for axis in axes) for axes in _alike(call, call.args[0]))
+    return Axes(batch, unsure | call.many(call.made[0]) & {dim} if call.is_apart else unsure)
+
+
+def _unbound(call: Called) -> Axes:
+    """The other axes, for each of the places along one."""
+    x, dim, *_ = (*call.args, *call.kwargs.values(), 0)
+    return Axes(*(frozenset(axis - (axis > dim % x.ndim) for axis in axes - {dim % x.ndim}) for axes in call.of(x)))
 
 
 def _lettered(call: Called) -> Axes | Sequence[Axes]:
@@ -425,6 +445,14 @@ def _alone(places: Places) -> Places:
     return places if len(places := [*places]) == 1 < places[0][0].ndim else []
 
 
+def reduced_along(*args: Any, **kwargs: Any) -> Places:
+    return _alone(_summed_over(*args, **kwargs))
+
+
+def _unbound_along(x: Tensor, dim: int = 0) -> Places:
+    return [(x, dim % x.ndim)]
+
+
 def _summed(equation: str, *operands: Any) -> Places:
     given, _, result = equation.replace(" ", "").partition("->")
     pairs = zip(given.split(","), tensors_in(operands, []), strict=True)
@@ -453,8 +481,10 @@ class AxisRule:
 
 
 ELEMENTWISE = AxisRule(_combined, is_of_shapes=True)
+CONVOLUTIONS = {f"conv{way}{d}d" for way in ("", "_transpose") for d in (1, 2, 3)}
 KNOWING_BATCH = {"multi_head_attention_forward", "lstm", "gru", "rnn_tanh", "rnn_relu", "pack_padded_sequence"}
 """Operations of which it is known which axis is the batch."""
+TAKING_APART = {_single, _unbound_along, reduced_along}
 TAKING_SIZES = {_larger, _reshaped, _item, _unflattened, _weighted}
 _NAMES = {
     "dropout alpha_dropout softmax log_softmax normalize cumsum cumprod flip roll sort argsort contiguous clone detach "
@@ -471,7 +501,7 @@ _NAMES = {
     "scaled_dot_product_attention": AxisRule(
         _kept, lambda query, key, *_, **__: [(x, axis) for x in (query, key) for axis in (x.ndim - 2, x.ndim - 1)]
     ),
-    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d": AxisRule(
+    " ".join(CONVOLUTIONS): AxisRule(
         _weighted,
         lambda x, weight, *more, **named: _from((x.ndim == weight.ndim) + _is_of_each(x, weight, *more, **named))(x),
     ),
@@ -501,13 +531,14 @@ _NAMES = {
     "view reshape": AxisRule(_reshaped),
     "unflatten": AxisRule(_unflattened),
     "mean sum prod amax amin max min all any argmax argmin var std var_mean std_mean logsumexp median": AxisRule(
-        _reduced, lambda *args, **kwargs: _alone(_summed_over(*args, **kwargs))
+        _reduced, reduced_along
     ),
     "norm vector_norm linalg_vector_norm": AxisRule(
         lambda call: _reduced(replace(call, args=(*call.args[:1], *call.args[2:3]))),  # the second is the power
         lambda x, p=2, *args, **kwargs: _alone(_summed_over(x, *args[:1], **kwargs)),
     ),
     "cat concat concatenate": AxisRule(_joined),
+    "tensor as_tensor": AxisRule(_told),
     # On tensors without data, these need torch's compiler, which is not loaded for that.
     "stack": AxisRule(_stacked),
     "one_hot": AxisRule(
@@ -516,7 +547,7 @@ _NAMES = {
     "outer": AxisRule(lambda call: _lettered(replace(call, args=("i,j->ij", *call.args)))),
     "getitem": AxisRule(_item, _single),
     "index_select": AxisRule(_selected),
-    "unbind": AxisRule(_larger, lambda x, dim=0, **__: [(x, dim % x.ndim)]),
+    "unbind": AxisRule(_unbound, _unbound_along),
     "permute transpose swapaxes swapdims": AxisRule(_moved),
     "flatten view_as view_as_real view_as_complex reshape_as expand expand_as broadcast_to repeat repeat_interleave "
     "zeros ones empty full linspace rand randn arange randint new_zeros new_ones new_empty new_full movedim t T mT "

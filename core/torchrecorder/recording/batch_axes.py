@@ -13,6 +13,7 @@ import functools
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,10 +23,12 @@ from torch import Tensor
 
 from torchrecorder.graph.batch import symbol
 from torchrecorder.recording.axis_rules import (
+    CONVOLUTIONS,
     ELEMENTWISE,
     FIXED,
     KNOWING_BATCH,
     NO_SIZES,
+    TAKING_APART,
     TAKING_SIZES,
     UNSURE,
     Axes,
@@ -36,6 +39,7 @@ from torchrecorder.recording.axis_rules import (
     Origin,
     axis_rule,
     mapped,
+    reduced_along,
     sizes_in,
 )
 from torchrecorder.recording.names import OpName
@@ -144,8 +148,10 @@ class BatchAxes:
         return BatchSize.of(size, facts) if facts else size
 
     def before(self, name: OpName, tensors: Sequence[Tensor]) -> Sequence[Sequence[Axes]]:
-        """The knowledge of overwritten tensors that is left."""
-        return [[UNSURE] * len(self._trials) if name.name in _REARRANGING else self.of(tensor) for tensor in tensors]
+        """The knowledge of overwritten tensors that is left; other data in place of a weight are no examples."""
+        known = map(self.of, tensors)
+        is_moved = name.name in _REARRANGING
+        return [[FIXED if axes == FIXED else UNSURE for axes in of] if is_moved else of for of in known]
 
     def leak(self) -> None:
         """The model's code got numbers that may depend on sizes."""
@@ -212,7 +218,8 @@ class _Trial(Origin):
         for value in outputs:
             axes, meta = known.get(value, FIXED), self._values.rows[value].meta
             sizes = () if meta is None else [n for axis, n in enumerate(meta.shape) if axis in axes.unsure]
-            if axes.unsure and not axes.batch and (meta is None or any(map(self._is_multiple, sizes))):
+            is_lost = axes.unsure and not axes.batch and not self.is_confirmed
+            if is_lost and (meta is None or any(map(self._is_multiple, sizes))):
                 return {}
         return {value: tuple(sorted(axes.batch)) for value, axes in sorted(known.items()) if axes.batch}
 
@@ -252,6 +259,9 @@ class _Trial(Origin):
         batch = frozenset(axis for axis, (size, more) in pairs if more == size * _TIMES and self._is_multiple(size))
         return Axes(batch, frozenset(axis for axis, (size, more) in pairs if size != more) - batch)
 
+    def _many(self, tensor: Tensor) -> frozenset[int]:
+        return frozenset(axis for axis, size in enumerate(tensor.shape) if self._is_multiple(size))
+
     def _is_multiple(self, size: object) -> bool:
         return type(size) is int and size > 0 and size % self.batch == 0
 
@@ -281,7 +291,8 @@ class _Trial(Origin):
         for place, size in enumerate(called[1]) if called[-1] and rule is ELEMENTWISE else ():
             if type(size) is BatchSize and size.is_multiple:
                 self.numbers.append((attrs, str(place), symbol(int.__index__(size), self.batch)))
-        self.is_to_confirm &= name.name not in KNOWING_BATCH or not any(of and of.batch for of in axes[:1])
+        is_of_batch = bool(axes and axes[0] and axes[0].batch)
+        self.is_to_confirm &= name.name not in KNOWING_BATCH or not is_of_batch
         is_fixed = _FIXED_IDS.issuperset(map(id, axes))  # so is what is made of it
         if is_fixed and not sizes and (given or rule.way is not None):
             return
@@ -289,7 +300,7 @@ class _Trial(Origin):
             known.update(dict.fromkeys(made_as, UNSURE))
             return
         rows = map(values.rows.__getitem__, (*read, *made_as))
-        key = (name, *map(id, axes), *map(id, map(_meta_of, rows)))
+        key = (name, self.is_apart, *map(id, axes), *map(id, map(_meta_of, rows)))
         are_multiples = [size.is_multiple for size in sizes] if sizes else ()
         if not rule.is_of_shapes:
             key = (*key, self.has_leaked, *attrs, *attrs.values(), *are_multiples)
@@ -301,15 +312,19 @@ class _Trial(Origin):
             def of(tensor: Tensor) -> Axes:
                 return of_given.get(id(tensor)) or self.of(tensor)
 
-            call = Called(*called, has_leaked, self.is_guess, of, self._enlarge)
+            call = Called(*called, has_leaked, self.is_apart, self.is_guess, of, self._enlarge, self._many)
             ruled = self._ruled[key] = self._by_rule(rule, call, are_multiples)
             for value, made in zip(made_as, ruled, strict=True):
                 self.learn(value, made)
+            self.is_confirmed |= is_of_batch and (name.name in KNOWING_BATCH or name.name in CONVOLUTIONS)
         else:
             known.update(zip(made_as, ruled, strict=True))
 
     def _by_rule(self, rule: AxisRule, call: Called, are_multiples: Sequence[bool | None]) -> Sequence[Axes]:
         ruled: Axes | Sequence[Axes] = UNSURE
+        if "input" in call.kwargs and not call.args:  # as torch calls the first one
+            named = {**call.kwargs}
+            call = replace(call, args=(named.pop("input"),), kwargs=named)
         try:
             # Of one number that depends on the batch in some other way nothing follows.
             if rule.way is not None and (
@@ -318,7 +333,9 @@ class _Trial(Origin):
                 for tensor, axis in rule.related(*call.args, **call.kwargs):
                     is_merged = "attention" in call.func.__name__ and tensor.shape[axis] > self.batch
                     if axis in call.of(tensor).batch and not is_merged:
-                        raise NoBatch
+                        if not self.is_confirmed or self.is_guess or rule.related not in TAKING_APART:
+                            raise NoBatch
+                        self.is_apart |= rule.related is not reduced_along
                 ruled = rule.way(call)
         except NoBatch:
             self.is_refuted = True

@@ -44,6 +44,12 @@ class TestSizes:
         assert batch_size(graph) == 1
         assert graph.values[graph.ops[0].outputs[0]].meta.shape == (1, 4, 6, 6)  # type: ignore[union-attr]
 
+    def test_arguments_with_their_names(self) -> None:
+        def body(self: Any, x: Tensor) -> Tensor:
+            return F.conv2d(weight=torch.ones(4, 3, 3, 3), input=x).sum(dim=1)
+
+        assert last(record(Net(body), IMAGE)) == "N×6×6"
+
     def test_a_weight_that_is_made_is_no_batch(self) -> None:
         conv = nn.utils.parametrizations.weight_norm(nn.Conv1d(8, 8, 4, padding=2, groups=2), dim=2)
         assert last(record(conv, torch.ones(2, 8, 6))) == "N×8×7"
@@ -282,6 +288,27 @@ def test_numbers_stay(name: str) -> None:
     graph = record(Net(body), *args)
     assert graph.batch == {}
     assert graph.info.failure is None
+
+
+TAKEN_APART: dict[str, Callable[[Tensor], Any]] = {
+    "one by one": lambda y: torch.stack([one.amax(0) for one in y]),
+    "by their numbers": lambda y: torch.cat([y[i] for i in range(2)]),
+    "the last one": lambda y: y[-1] * 2,
+    "into data": lambda y: torch.tensor([0.5 for _ in y]),
+    "summed over": lambda y: y.amax(0) + 1,
+}
+
+
+@pytest.mark.parametrize("name", TAKEN_APART)
+def test_a_convolution_is_of_images_whatever_is_done_with_them_later(name: str) -> None:
+    def body(self: Any, x: Tensor) -> Any:
+        return TAKEN_APART[name](self.conv(x))
+
+    graph = record(Net(body, conv=nn.Conv2d(3, 4, 3)), IMAGE.expand(2, -1, -1, -1))
+    assert symbolic(graph, graph.ops[0].outputs[0]).shape == ("N", 4, 6, 6)  # type: ignore[union-attr]
+    assert graph.ops[-1].outputs[0] not in graph.batch
+    without = record(Net(lambda self, x: TAKEN_APART[name](x.sin())), IMAGE.expand(2, -1, -1, -1))
+    assert without.batch == {}
 
 
 def flat(x: Tensor) -> Tensor:
