@@ -1,4 +1,4 @@
-"""Whether axes that are said to follow the batch do: models of the lists of `unseen.py`, recorded again with more of it.
+"""Whether axes that are said to follow the batch do: models of lists of `unseen.py`, recorded again with more of it.
 
     python bench/batches.py 359             # a list; all of them without a number
     python bench/batches.py 359 own/rife …  # of a list, some
@@ -102,7 +102,7 @@ def _findings(name: str) -> Iterator[str]:
     for op in graph.ops:
         for value in op.outputs:
             before, after = graph.values[value].shape, again.values[value].shape
-            axes, others = graph.batch.get(value, ()), [pair for pair in zip(before, after, strict=True)]
+            axes, others = graph.batch.get(value, ()), [*zip(before, after, strict=True)]
             follows = tuple(axis for axis, (size, more) in enumerate(others) if size != more)
             yield from [WRONG for axis in axes if axis not in follows or after[axis] != before[axis] * TIMES]
             missed = [UNSAID if value in doubtful else MISSED for axis in follows if axis not in axes]
