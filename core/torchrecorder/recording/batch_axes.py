@@ -148,7 +148,7 @@ class BatchAxes:
         return BatchSize.of(size, facts) if facts else size
 
     def before(self, name: OpName, tensors: Sequence[Tensor]) -> Sequence[Sequence[Axes]]:
-        """The knowledge of overwritten tensors that is left; other data in place of a weight are no examples."""
+        """The knowledge of overwritten tensors that is left: a weight with other data does not follow the batch."""
         known = map(self.of, tensors)
         is_moved = name.name in _REARRANGING
         return [[FIXED if axes == FIXED else UNSURE for axes in of] if is_moved else of for of in known]

@@ -81,7 +81,7 @@ class Warps(nn.Module):
         self.left, self.right = Warp(kept), Warp(kept)
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.left(x) * self.right(y)
+        return self.left(x) * self.right(y)  # type: ignore[no-any-return]
 
 
 def test_a_constant_that_a_layer_kept_for_another_is_no_line() -> None:
