@@ -39,6 +39,8 @@ from bench import (  # noqa: E402
     held_317_vision,
     held_359_sequences,
     held_359_vision,
+    held_397_sequences,
+    held_397_vision,
     held_sequences,
     held_vision,
 )
@@ -209,6 +211,8 @@ NETS = [
     *held_317_sequences.NETS,
     *held_359_vision.NETS,
     *held_359_sequences.NETS,
+    *held_397_vision.NETS,
+    *held_397_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
