@@ -397,7 +397,7 @@ def _stacked(call: Called) -> Axes:
 
 def _unbound(call: Called) -> Axes:
     """The other axes, for each of the places along one."""
-    x, dim, *_ = (*call.args, *call.kwargs.values(), 0)
+    x, dim = call.args[0], [*call.args[1:], *call.kwargs.values(), 0][0]
     return Axes(*(frozenset(axis - (axis > dim % x.ndim) for axis in axes - {dim % x.ndim}) for axes in call.of(x)))
 
 
