@@ -24,6 +24,7 @@ _ENGLISH = frozenset(
     param tensors kinds numbers expansion reduction N t pruned weight_norm spectral_norm
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
+_ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
 _TOKEN = re.compile(r"(?<!\d[a-z]–)([^\W\d]\w*(?:\.\w+)*)(…?)(\(|=(?!=)| \d+→)?")
 _NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]|\bunlike [A-Z](?: and [A-Z])*(?!\w)")
 """What is written in quotes, signs that stand at names, and insets, of which another room judges."""
@@ -98,6 +99,7 @@ def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator
     alike = {row.module for row in graph.calls if row.outputs == root.outputs}
     for node in view.nodes:
         name, key = said.get(f"{letter}{node.id}", "").partition(" · ")[0].removeprefix("output "), f"{letter}{node.id}"
+        name = re.sub(r" #\d+$", "", name)  # one of several nodes with a name
         paths = {path for path, values in ends.items() if not {*values}.isdisjoint(node.values)}
         named = [paths, *({graph.part(module, path) for path in paths} for module in alike)]
         whole = [""] if paths == ends.keys() else []
@@ -143,6 +145,7 @@ def _wrong(
     far = [*acting, *behind]
     read = ((value, op) for op in far for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
     values = known | {name for value, op in read for name in names(graph, given, value, op)}
+    values |= {op.name.strip("_") for op in far if not op.inputs or _ANEW.search(op.name)}  # said without its sizes
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in (*acting, *behind) for key in op.attrs}

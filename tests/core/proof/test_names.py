@@ -158,6 +158,34 @@ def test_a_whole_result_has_the_name_of_its_variable(kind: Any) -> None:
     layout = kind(view)
     assert faults(view, layout) == ()
     assert any("is not what is returned there" in fault for fault in faults(view, written(layout, "^outs", "other")))
+    assert faults(view, written(layout, "^outs", "outs #2")) == ()  # beside another node with that name
+    assert any("is not what is returned there" in fault for fault in faults(view, written(layout, "^outs", "out #2")))
+
+
+class Masked(nn.Module):
+    """A function of the user's that compares with numbers which it makes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Any:
+        return self.first(x), masked(lengths * x.shape[1])
+
+
+def masked(length: Tensor) -> Tensor:
+    n = int(length.max().item())
+    mask = torch.arange(n, dtype=length.dtype).expand(len(length), n) < length.unsqueeze(1)
+    return torch.as_tensor(mask, dtype=length.dtype)
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+def test_what_is_made_of_nothing_stands_without_its_sizes(kind: Any) -> None:
+    view = make_view(record(Masked(), torch.ones(2, 5, 8), torch.tensor([0.5, 1.0])))
+    layout = kind(view)
+    assert any("arange, " in word.text for node in layout.nodes for word in node.words)
+    assert faults(view, layout) == ()
+    assert any("names eye" in fault for fault in faults(view, written(layout, "arange, ", "eye, ")))
 
 
 class Folded(nn.Module):
