@@ -404,8 +404,8 @@ class PositionalEncoding(nn.Module):
         encoded = []
         for where, rate in zip(positions, rates, strict=True):  # each text has a table of its own
             table = rate * self.angles
-            table[1:, 0::2] = torch.sin(table[1:, 0::2].clone())
-            table[1:, 1::2] = torch.cos(table[1:, 1::2].clone())
+            for begin, wave in enumerate((torch.sin, torch.cos)):
+                table[1:, begin::2] = wave(table[1:, begin::2].clone())
             encoded.append(F.embedding(where, table))
         return torch.stack(encoded)
 
