@@ -227,7 +227,7 @@ def _met(call: Called, parts: Sequence[tuple[Axes, Sequence[int]]]) -> Axes:
     return Axes(frozenset(batch), frozenset(unsure))
 
 
-def _told(call: Called) -> Axes:
+def from_data(call: Called) -> Axes:
     """The axes of data, which the model's code may have made in a loop over examples: no multiple of them is sure."""
     return UNSURE if call.has_leaked or call.is_apart else Axes(frozenset(), call.many(call.made[0]))
 
@@ -538,7 +538,7 @@ _NAMES = {
         lambda x, p=2, *args, **kwargs: _alone(_summed_over(x, *args[:1], **kwargs)),
     ),
     "cat concat concatenate": AxisRule(_joined),
-    "tensor as_tensor": AxisRule(_told),
+    "tensor as_tensor": AxisRule(from_data),
     # On tensors without data, these need torch's compiler, which is not loaded for that.
     "stack": AxisRule(_stacked),
     "one_hot": AxisRule(

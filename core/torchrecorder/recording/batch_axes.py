@@ -38,6 +38,7 @@ from torchrecorder.recording.axis_rules import (
     NoBatch,
     Origin,
     axis_rule,
+    from_data,
     mapped,
     reduced_along,
     sizes_in,
@@ -147,11 +148,13 @@ class BatchAxes:
         facts: dict[Origin, bool | None] = {trial: axis in axes.batch or None for trial, axes in followed}
         return BatchSize.of(size, facts) if facts else size
 
-    def before(self, name: OpName, tensors: Sequence[Tensor]) -> Sequence[Sequence[Axes]]:
-        """The knowledge of overwritten tensors that is left: a weight with other data does not follow the batch."""
-        known = map(self.of, tensors)
-        is_moved = name.name in _REARRANGING
-        return [[FIXED if axes == FIXED else UNSURE for axes in of] if is_moved else of for of in known]
+    def before(self, name: OpName, tensors: Sequence[Tensor], given: Sequence[Tensor]) -> Sequence[Sequence[Axes]]:
+        """The knowledge of overwritten tensors that is left: a weight whose new data is fixed, too, stays so."""
+        if name.name not in _REARRANGING:
+            return [self.of(tensor) for tensor in tensors]
+        read = zip(*map(self.of, (*tensors, *given)), strict=True)
+        left = [FIXED if {*of} == {FIXED} else UNSURE for of in read]
+        return [left for _ in tensors]
 
     def leak(self) -> None:
         """The model's code got numbers that may depend on sizes."""
@@ -294,7 +297,7 @@ class _Trial(Origin):
         is_of_batch = bool(axes and axes[0] and axes[0].batch)
         self.is_to_confirm &= name.name not in KNOWING_BATCH or not is_of_batch
         is_fixed = _FIXED_IDS.issuperset(map(id, axes))  # so is what is made of it
-        if is_fixed and not sizes and (given or rule.way is not None):
+        if is_fixed and not sizes and (given or rule.way not in (None, from_data)):
             return
         if is_wrapped:
             known.update(dict.fromkeys(made_as, UNSURE))

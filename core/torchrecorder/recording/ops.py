@@ -338,7 +338,7 @@ class OpLog:
             self._whole = Whole(*whole, name, running, facts)
             self._take_part(self._whole, [*given, *captured(running.func, args)], fresh)
             return
-        before = self.batch.before(name, overwritten) if overwritten else ()
+        before = self.batch.before(name, overwritten, given) if overwritten else ()
         outputs = self._add(name, running, given, overwritten, fresh, facts)
         if before:
             for value, axes in zip(outputs, before, strict=False):

@@ -8,6 +8,7 @@ import functools
 import json
 import pickle
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -99,10 +100,41 @@ class TestSizes:
             (lambda self, x: x.split_with_sizes((2, 3), 1)[0], "N×2×8"),
             (lambda self, x: x.moveaxis(1, 2), "N×8×5"),
             (lambda self, x: x.tile(1, 2, 1), "N×10×8"),
+            (lambda self, x: F.conv1d(input=x, weight=torch.ones(4, 5, 1)), "N×4×8"),
+            (lambda self, x: F.linear(input=x, weight=torch.ones(4, 8)), "N×5×4"),
         ],
     )
     def test_operations(self, body: Callable[..., Any], expected: str) -> None:
         assert last(record(Net(body), WORDS)) == expected
+
+    def test_a_weight_that_is_cut_to_a_norm(self) -> None:
+        def body(self: Any, x: Tensor) -> Any:
+            self.conv.weight.data = torch.renorm(self.conv.weight.data, 2, 0, 1.0)
+            return self.conv(x)
+
+        assert last(record(Net(body, conv=nn.Conv2d(3, 4, 3)), torch.ones(2, 3, 8, 8))) == "N×4×6×6"
+
+    def test_a_buffer_that_holds_the_examples(self) -> None:
+        def body(self: Any, x: Tensor) -> Any:
+            self.seen.data = x
+            return x + self.seen.sum(), self.seen + 1
+
+        net = Net(body)
+        net.register_buffer("seen", torch.ones(2, 3, 4))
+        assert record(net, torch.ones(2, 3, 4)).batch == {}
+
+    @pytest.mark.parametrize(("examples", "expected"), [(2, "N×4"), (1, None)])
+    def test_data_that_is_not_as_long_as_the_batch(self, examples: int, expected: str | None) -> None:
+        body = lambda self, x: torch.tensor([3.0]).expand(x.shape[0])[:, None] * torch.ones(4)  # noqa: E731
+        graph = record(Net(lambda self, x: (x + 1, body(self, x))), torch.ones(examples, 3, 4))
+        assert (last(graph) if graph.batch else None) == expected
+
+    @pytest.mark.parametrize("examples", [1, 2, 4])
+    def test_data_of_each_example(self, examples: int) -> None:
+        def body(self: Any, x: Tensor) -> Any:
+            return x + 1, torch.tensor([0.0 for _ in range(x.shape[0])])
+
+        assert record(Net(body), torch.ones(examples, 3)).batch == {}
 
     @pytest.mark.parametrize("examples", [1, 3])
     def test_a_kernel_of_each_example(self, examples: int) -> None:
@@ -191,6 +223,36 @@ class TestSizes:
     def test_every_grad_mode(self, grad: Callable[[], Any]) -> None:
         with grad():
             assert last(record(nn.Linear(8, 2), WORDS)) == "N×5×2"
+
+
+class TestAfterALayerThatKnows:
+    """What sums or takes apart the examples after a convolution over them does not refute that they are some."""
+
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            (lambda self, x: (x, x.mean(0)), ["N×4×6×6", "4×6×6"]),
+            (lambda self, x: (x, x[-1]), ["N×4×6×6", "4×6×6"]),
+            (lambda self, x: (x, x.unbind()[-1]), ["N×4×6×6", "4×6×6"]),
+            (lambda self, x: (x, x.unbind(2)[1]), ["N×4×6×6", "N×4×6"]),
+            (lambda self, x: (x, torch.stack([one.sin() for one in x], -1)), ["N×4×6×6", "4×6×6×?"]),
+            (lambda self, x: (x, torch.cat([*x], 1)), ["N×4×6×6", "4×?×6"]),
+        ],
+    )
+    def test_examples_are_summed_or_taken_apart(self, body: Callable[..., Any], expected: list[str]) -> None:
+        graph = record(Net(lambda self, x: body(self, self.conv(x)), conv=nn.Conv2d(3, 4, 3)), torch.ones(3, 3, 8, 8))
+        made = [symbolic(graph, value) for values in graph.outputs.values() for value in values]
+        letters = ["×".join(map(str, meta.shape)) for meta in made if meta is not None]
+        assert [re.sub(r"\b(3|18)\b", "?", text) for text in letters] == expected
+
+    @pytest.mark.parametrize("body", [lambda self, x: x.mean(0), lambda self, x: torch.stack([*x])[:, 0, 0]])
+    def test_other_inputs_are_none(self, body: Callable[..., Any]) -> None:
+        net = Net(lambda self, x, y: body(self, self.conv(x)).sum() + y, conv=nn.Conv2d(3, 4, 3))
+        assert 0 not in record(net, torch.ones(3, 3, 8, 8), torch.ones(5)).batch
+
+    def test_an_output_that_is_not_sure(self) -> None:
+        net = Net(lambda self, x: (y := self.conv(x))[y > 0], conv=nn.Conv2d(3, 4, 3))
+        assert results(record(net, IMAGE))[0] == "N×4×6×6"
 
 
 class TestSomeInputs:

@@ -98,6 +98,10 @@ def by_cache(self: Any, x: Tensor) -> Tensor:
 
 # Inputs are (batch, 4, 4) unless said: the batch is as large as other sizes when there are 4 examples.
 HOSTILE: dict[str, Callable[..., Any]] = {
+    "each taken apart after a layer": lambda self, x: torch.stack([*F.conv1d(x, self.token[0][..., None])]).view(-1, 4),
+    "each joined after a layer": lambda self, x: torch.cat([*F.conv1d(x, self.token[0][..., None])]).view(-1, 4),
+    "a mean after a layer": lambda self, x: x - F.conv1d(x, self.token[0][..., None]).mean(0),
+    "data of each": lambda self, x: torch.tensor([[0.0] * 4 for _ in range(x.shape[0])]).view(-1, 2),
     "a one that is not the batch": lambda self, x: x.view(1, -1),
     "a one of the model's": lambda self, x: x.view(self.groups, -1, 4),
     "its length": lambda self, x: x.view(len(x), -1),
