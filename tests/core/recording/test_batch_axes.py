@@ -125,8 +125,10 @@ class TestSizes:
 
     @pytest.mark.parametrize(("examples", "expected"), [(2, "N×4"), (1, None)])
     def test_data_that_is_not_as_long_as_the_batch(self, examples: int, expected: str | None) -> None:
-        body = lambda self, x: torch.tensor([3.0]).expand(x.shape[0])[:, None] * torch.ones(4)  # noqa: E731
-        graph = record(Net(lambda self, x: (x + 1, body(self, x))), torch.ones(examples, 3, 4))
+        def body(self: Any, x: Tensor) -> Any:
+            return x + 1, torch.tensor([3.0]).expand(x.shape[0])[:, None] * torch.ones(4)
+
+        graph = record(Net(body), torch.ones(examples, 3, 4))
         assert (last(graph) if graph.batch else None) == expected
 
     @pytest.mark.parametrize("examples", [1, 2, 4])
