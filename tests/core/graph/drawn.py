@@ -20,8 +20,11 @@ from torchrecorder.graph import (
     TensorMeta,
     Value,
 )
+from torchrecorder.graph.batch import NUMBER
 
 NAMES = st.text(max_size=8)
+ARGUMENTS = NAMES.filter(lambda text: NUMBER.fullmatch(text) is None)
+"""Texts of arguments that are not the batch, which these Graphs do not have."""
 METAS = st.builds(
     TensorMeta,
     st.lists(st.integers(0, 9) | st.sampled_from(["s0", "B"]), max_size=3).map(tuple),
@@ -100,7 +103,7 @@ def _add_op(draw: st.DrawFn, id_: int, calls: list[Call], ops: list[Op], values:
             outputs[: draw(st.integers(0, 1))],
             tuple(draw(st.lists(NAMES, max_size=2))),
             draw(st.none() | st.integers(0, 10**15)),
-            draw(st.dictionaries(NAMES, NAMES, max_size=2)),
+            draw(st.dictionaries(NAMES, ARGUMENTS, max_size=2)),
             draw(st.none() | NAMES),
             draw(st.sampled_from(["op", "pass", "kernel", "function"])),
             _nodes(draw, inputs, outputs),
