@@ -100,7 +100,7 @@ class CLAM(nn.Module):
         return torch.stack(losses).mean(), torch.stack(accuracies).mean()
 
     def forward(self, features: Tensor, label: Tensor | None = None, attention_only: bool = False) -> Any:
-        """What is said of the slide, and the losses where its class is known."""
+        """The class of the slide, and the losses where it is known."""
         h = self.encoder(features)
         scores = self.attention(h)
         if attention_only:

@@ -31,7 +31,7 @@ _LOOSE = ("param", "buffer", "const")
 _LONG = 24
 """Characters of an argument from which on its name has no room beside a node; the inset has it."""
 _UNRETURNED = "not returned"
-"""What is said of what a layer made and did not return: what it keeps, or what the next layer overwrites."""
+"""Words for a tensor that a layer made and did not return: one that it keeps, or that the next layer overwrites."""
 _RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
 """Outputs of torch's layers by class, as their documentation calls them."""
 

@@ -330,4 +330,4 @@ PARTS = [
 """Each net with what it is called with."""
 
 SEARCHED = Entry("searched", Searched, given(numbers(2, 3, 4)))
-"""What differs by turn a line may say, and need not: so it is no net from which words are taken."""
+"""A net apart from the mutations: a line may say which part each turn reads, but it does not have to."""

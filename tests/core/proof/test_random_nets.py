@@ -1,4 +1,4 @@
-"""What a picture of a random net shows to lead from inputs and layers to outputs does so, as gradients tell."""
+"""Pictures of random nets, held against gradients: each dependence of an output has a path of lines to it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _boxes(view: View, box: int | None) -> Iterator[int]:
 
 
 def reached(view: View, nodes: set[int]) -> set[int]:
-    """What lines lead to, those from the end of a turn to the beginning of the next included."""
+    """The nodes that lines lead to from some nodes, and from the end of a turn to the beginning of the next."""
     ways = [(edge.tail, edge.head) for edge in view.edges]
     ways += [(link, node.id) for node in view.nodes if node.kind == "from" for link in node.links]
     for box in (box for box in view.boxes if box.repeat > 1):

@@ -228,7 +228,7 @@ class TestSizes:
 
 
 class TestAfterALayerThatKnows:
-    """What sums or takes apart the examples after a convolution over them does not refute that they are some."""
+    """Sums over examples and loops over them, after a convolution has read them as a batch: it stays the batch."""
 
     @pytest.mark.parametrize(
         ("body", "expected"),
