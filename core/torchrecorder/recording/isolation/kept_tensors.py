@@ -103,25 +103,25 @@ class KeptTensors:
         for state in states:
             _put_back(state)
         # At last, since what is above counts as writes. Autograd compares them when an older loss is differentiated.
-        counted = [(state.tensor, state.version) for state in states if not state.tensor.is_inference()]
+        counted = [state for state in states if not state[0].is_inference()]
         set_versions = torch_private.SET_VERSIONS.get()
-        if self._counts and set_versions is not None and any(tensor._version != was for tensor, was in counted):
+        if self._counts and set_versions is not None and any(state[0]._version != state[3] for state in counted):
             # Those that were kept first at last: what `detach` gives counts together with what it was made from.
-            tensors, versions = zip(*reversed(counted), strict=True)
-            set_versions([*tensors], [*versions])
+            counted.reverse()
+            set_versions([state.tensor for state in counted], [state.version for state in counted])
 
 
 def _put_back(state: _State) -> None:
     tensor, kind, alias, _, is_leaf, requires_grad, grad, held, attributes = state
     if type(tensor) is not kind:
         tensor.__class__ = kind
-    if alias is not None and not (
-        tensor.data_ptr() == alias.data_ptr()
-        and tensor.storage_offset() == alias.storage_offset()
-        and tensor.size() == alias.size()
-        and tensor.stride() == alias.stride()
-    ):
-        tensor.data = alias
+    if alias is not None:
+        try:
+            is_in_place = tensor.is_set_to(alias)
+        except RuntimeError:  # some devices and quantized tensors cannot be asked
+            is_in_place = False
+        if not is_in_place:
+            tensor.data = alias
     if is_leaf:
         if tensor.grad_fn is not None:  # it was overwritten with what needs gradients
             tensor.detach_()
@@ -161,5 +161,5 @@ _DISPATCH = "__torch_dispatch__"
 def _has_memory(tensor: Tensor) -> bool:
     """Whether its data is what lies in its storage; a class that computes by itself has other tensors inside."""
     kind = type(tensor)
-    is_bare = kind is Parameter or getattr(kind, _DISPATCH) is getattr(Tensor, _DISPATCH)
+    is_bare = kind is Parameter or kind is Tensor or getattr(kind, _DISPATCH) is getattr(Tensor, _DISPATCH)
     return is_bare and tensor.layout is torch.strided and not tensor.is_nested and not tensor.is_meta
