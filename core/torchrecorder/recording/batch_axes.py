@@ -10,7 +10,6 @@ so that it is known again where a shape is built from it.
 from __future__ import annotations
 
 import functools
-import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -48,7 +47,6 @@ from torchrecorder.recording.values import Values, running_transform
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
 
-_meta_of = operator.attrgetter("meta")
 _COUNTS = {"__len__", "numel", "nelement", "stride", "nbytes", "tolist", "item", "numpy", "__array__"}
 ABOUT_SIZES = {*_COUNTS, "size", "__get__"}
 """Functions whose answers may be plain numbers that depend on sizes; shapes, or other attributes."""
@@ -73,6 +71,8 @@ class BatchAxes:
         """In the order in which they are believed."""
         self.was_asked = False
         """Whether the model's code was given sizes."""
+        self._shapes: dict[Any, torch.Size] = {}
+        """Those that it was given, by the plain one and the knowledge of its axes: it asks for most several times."""
 
     @property
     def is_enlarging(self) -> bool:
@@ -137,7 +137,10 @@ class BatchAxes:
         elif not known or _is_pickled():
             pass
         elif isinstance(answer, torch.Size):
-            return torch.Size([self._size(n, axis, known) for axis, n in enumerate(answer)])
+            key = (answer, *known.items())
+            if key not in self._shapes:
+                self._shapes[key] = torch.Size([self._size(n, axis, known) for axis, n in enumerate(answer)])
+            return self._shapes[key]
         elif name == "size" and isinstance(answer, int):
             return self._size(answer, kwargs.get("dim", args[-1]) % tensor.ndim, known)
         return answer
@@ -270,7 +273,9 @@ class _Trial(Origin):
 
     def seen(self, called: _Called, trials: Sequence[_Trial]) -> _Called:
         """A call with what its sizes say of this one; it keeps none of the others, which would be a circle."""
-        func, args, kwargs, made, _ = called
+        func, args, kwargs, made, sizes = called
+        if all(len(size.facts) == 1 and self in size.facts for size in sizes):
+            return called
         number = functools.partial(BatchSize.seen, origin=self, all_of_it=trials)
         args, kwargs = mapped((*args,), number), {name: mapped(item, number) for name, item in kwargs.items()}
         return func, args, kwargs, made, sizes_in((*args, *kwargs.values()), [])
@@ -288,22 +293,24 @@ class _Trial(Origin):
     ) -> None:  # fmt: skip
         values, known = self._values, self.known
         is_own = values.reads_are_own and len(read) == len(given)
-        axes = [*map(known.get, read)] if is_own else [self.of(tensor) for tensor in given]
+        axes = [known.get(value) for value in read] if is_own else [self.of(tensor) for tensor in given]
+        ids = [id(of) for of in axes]
         rule = axis_rule(name)
         sizes = () if rule.is_of_shapes else called[-1]
-        for place, size in enumerate(called[1]) if called[-1] and rule is ELEMENTWISE else ():
-            if type(size) is BatchSize and size.is_multiple:
-                self.numbers.append((attrs, str(place), symbol(int.__index__(size), self.batch)))
+        if called[-1] and rule is ELEMENTWISE:
+            for place, size in enumerate(called[1]):
+                if type(size) is BatchSize and size.is_multiple:
+                    self.numbers.append((attrs, str(place), symbol(int.__index__(size), self.batch)))
         is_of_batch = bool(axes and axes[0] and axes[0].batch)
         self.is_to_confirm &= name.name not in KNOWING_BATCH or not is_of_batch
-        is_fixed = _FIXED_IDS.issuperset(map(id, axes))  # so is what is made of it
+        is_fixed = _FIXED_IDS.issuperset(ids)  # so is what is made of it
         if is_fixed and not sizes and (given or rule.way not in (None, from_data)):
             return
         if is_wrapped:
             known.update(dict.fromkeys(made_as, UNSURE))
             return
-        rows = map(values.rows.__getitem__, (*read, *made_as))
-        key = (name, self.is_apart, *map(id, axes), *map(id, map(_meta_of, rows)))
+        rows = values.rows
+        key = (name, self.is_apart, *ids, *[id(rows[value].meta) for value in (*read, *made_as)])
         are_multiples = [size.is_multiple for size in sizes] if sizes else ()
         if not rule.is_of_shapes:
             key = (*key, self.has_leaked, *attrs, *attrs.values(), *are_multiples)
@@ -321,7 +328,8 @@ class _Trial(Origin):
                 self.learn(value, made)
             self.is_confirmed |= is_of_batch and (name.name in KNOWING_BATCH or name.name in CONVOLUTIONS)
         else:
-            known.update(zip(made_as, ruled, strict=True))
+            for value, made in zip(made_as, ruled, strict=True):
+                known[value] = made
 
     def _by_rule(self, rule: AxisRule, call: Called, are_multiples: Sequence[bool | None]) -> Sequence[Axes]:
         ruled: Axes | Sequence[Axes] = UNSURE
