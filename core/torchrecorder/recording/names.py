@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from types import MethodDescriptorType, WrapperDescriptorType
 from typing import NamedTuple
 
@@ -156,6 +156,8 @@ def _plain(name: str) -> str:
 
 _ITEMS, _CHARACTERS = 12, 120
 """Items of a sequence, and characters of an argument, that the details of an operation show on a few lines."""
+_PLACES = tuple(map(str, range(32)))
+_INTEGER = frozenset((int,))
 _SIMPLE = frozenset((bool, int, BatchSize, float, complex, str, bytes, type(None)))
 _NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -163,17 +165,26 @@ _NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Sy
 def attributes(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, str]:
     """The arguments that are not tensors, by position or name; never with an id of an object."""
     texts: dict[str, str] = {}
-    for name, arg in [*enumerate(args), *kwargs.items()] if kwargs else enumerate(args):
+    places = zip(_PLACES if len(args) < len(_PLACES) else map(str, count()), args)  # noqa: B905
+    for name, arg in (*places, *kwargs.items()) if kwargs else places:
         kind = type(arg)
         if kind is Tensor or kind is nn.Parameter:  # most are, and this runs for every operation
             continue
-        if kind in _SIMPLE or (kind is tuple and 0 < len(arg) <= _ITEMS and _SIMPLE.issuperset(map(type, arg))):  # type: ignore[arg-type,call-overload]
-            texts[str(name)] = repr(arg)[:_CHARACTERS]
+        if kind is tuple and len(arg) <= _ITEMS and _INTEGER.issuperset(map(type, arg)):  # type: ignore[arg-type,call-overload]
+            texts[name] = _sizes(arg)  # type: ignore[arg-type]
+        elif kind in _SIMPLE or (kind is tuple and 0 < len(arg) <= _ITEMS and _SIMPLE.issuperset(map(type, arg))):  # type: ignore[arg-type,call-overload]
+            texts[name] = repr(arg)[:_CHARACTERS]
         elif not issubclass(kind, Tensor):
             items = [*native_items(arg)] if issubclass(kind, (list, tuple)) else []
             if not items or not all(issubclass(type(item), Tensor) for item in items):
-                texts[str(name)] = _text(arg)[:_CHARACTERS]
+                texts[name] = _text(arg)[:_CHARACTERS]
     return texts
+
+
+@functools.lru_cache(1000)
+def _sizes(numbers: tuple[int, ...]) -> str:
+    """Text of integers, such as a stride; those of a model are few."""
+    return _text(numbers)[:_CHARACTERS]
 
 
 def _text(arg: object) -> str:

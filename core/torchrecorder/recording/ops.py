@@ -324,7 +324,7 @@ class OpLog:
                 self.batch.leak()
             return
         scopes = self._scopes
-        place, whole = scopes.locate(sys._getframe(1), bool(given)), scopes.whole
+        place, whole = scopes.locate(sys._getframe(2), bool(given)), scopes.whole
         scopes.whole = None  # its frame is not to be kept
         if place[0] is None or (scopes.makes_layer and not any(map(self._values.is_met, given))):
             self._values.set_aside(fresh)
@@ -376,8 +376,11 @@ class OpLog:
                 if not any(tensor is other for other in overwritten):
                     self._nodes.learn(tensor, values.read(tensor)[0])
         mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)]) if overwritten else ()
-        outputs = mutates + tuple([values.add(tensor, "op", op, i) for i, tensor in enumerate(fresh, len(mutates))])
-        made = [*overwritten, *fresh]
+        if mutates or len(fresh) != 1:
+            outputs = mutates + tuple([values.add(tensor, "op", op, i) for i, tensor in enumerate(fresh, len(mutates))])
+            made = [*overwritten, *fresh]
+        else:  # as nearly all have it
+            outputs, made = (values.add(fresh[0], "op", op),), fresh
         for tensor, value in zip(made, outputs, strict=True):
             if type(tensor) is not Tensor:
                 for part in parts_of(tensor, deep=True):
@@ -446,7 +449,7 @@ class OpLog:
         if out is None:
             return ()
         if type(out) is Tensor and not is_wrapped:
-            return () if self._values.is_known(out) or id(out) in map(id, given) else (out,)
+            return () if self._values.is_known(out) or any([out is tensor for tensor in given]) else (out,)
         fresh: list[Tensor] = []
         others = [*map(id, given)]
         tensors = tensors_in((out,), [])

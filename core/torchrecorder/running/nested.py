@@ -153,7 +153,8 @@ def tensors_in(items: Iterable[Any], tensors: list[Tensor]) -> list[Tensor]:
         elif kind in _NO_CONTAINER:
             continue
         elif kind is tuple or kind is list:
-            tensors_in(item, tensors)
+            if not _NO_CONTAINER.issuperset(map(type, item)):  # as those of sizes and strides are
+                tensors_in(item, tensors)
         elif issubclass(kind, (tuple, list)):
             tensors_in(native_items(item), tensors)
         elif issubclass(kind, dict):
