@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from types import MethodType
 
 from torch import Tensor, nn
 
@@ -162,7 +163,7 @@ class Signatures:
         """The tensors among the arguments of `module`, with their paths: `x`, `states.0`."""
         tensors: list[tuple[str, Tensor]] = []
         for name, arg in self.named(module, args, kwargs):
-            if issubclass(type(arg), Tensor):
+            if type(arg) is Tensor or issubclass(type(arg), Tensor):
                 tensors.append((name, arg))  # type: ignore[arg-type]
             else:
                 tensors += named_tensors(arg, name, objects=objects)
@@ -172,7 +173,7 @@ class Signatures:
         self, module: nn.Module, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> list[tuple[str, object]]:
         forward: object = module.forward
-        forward = getattr(forward, "__func__", forward)
+        forward = forward.__func__ if type(forward) is MethodType else getattr(forward, "__func__", forward)
         known = self._known.get(id(forward))
         if known is None:
             known = self._known[id(forward)] = forward, *argument_names(module)

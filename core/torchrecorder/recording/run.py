@@ -334,12 +334,13 @@ _TENSORS: dict[Executed, Callable[[], FakeTensors | MetaTensors]] = {
 
 def is_small(model: nn.Module) -> bool:
     """Whether the model has real parameters, few enough to compute a forward for one picture."""
-    count = 0
-    for kind, _, tensor in named_state(named_modules(model)):
-        if not has_numbers(tensor):
-            return False
-        count += tensor.numel() if kind == "param" and not is_lazy(tensor) else 0
-    return count <= largest()
+    held = [(module._parameters, module._buffers) for _, module in named_modules(model)]
+    parameters, buffers = (
+        {id(tensor): tensor for own in each if own for tensor in own.values() if tensor is not None}.values()
+        for each in zip(*held, strict=True)
+    )
+    is_real = all(map(has_numbers, parameters)) and all(map(has_numbers, buffers))
+    return is_real and sum(p.numel() for p in parameters if type(p) is nn.Parameter or not is_lazy(p)) <= largest()
 
 
 def _given(forward: Forward) -> Iterator[Tensor]:

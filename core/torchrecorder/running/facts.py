@@ -141,7 +141,7 @@ def named_arguments(
     if len(args) > len(names):
         more = (f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names)))
         names = (*names, *more)
-    named = [*zip(names, args, strict=False)]
+    named = list(zip(names, args, strict=False))
     return [*named, *kwargs.items()] if kwargs else named
 
 
@@ -222,6 +222,9 @@ class Parameters:
         for _, module in reversed(modules):  # parts come after the whole
             if id(module) in self._known:
                 continue
+            if not module._parameters and not module._modules:  # many do not change: an activation
+                self._known[id(module)] = 0, {}, {}
+                continue
             everything, trainable = _sizes(module)
             own = sum(everything.values())
             for child in module._modules.values():
@@ -236,6 +239,8 @@ class Parameters:
 
     def of(self, module: nn.Module) -> ParamCount:
         own, everything, trainable = self._known[id(module)]
+        if not everything:
+            return _count(0, 0, 0)
         return _count(own, sum(everything.values()), sum(trainable.values()))
 
 
