@@ -449,7 +449,7 @@ class OpLog:
         if out is None:
             return ()
         if type(out) is Tensor and not is_wrapped:
-            return () if self._values.is_known(out) or any([out is tensor for tensor in given]) else (out,)
+            return () if self._values.is_known(out) or id(out) in map(id, given) else (out,)
         fresh: list[Tensor] = []
         others = [*map(id, given)]
         tensors = tensors_in((out,), [])
