@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice
 from types import MethodDescriptorType, WrapperDescriptorType
 from typing import NamedTuple
 
@@ -165,8 +165,9 @@ _NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Sy
 def attributes(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, str]:
     """The arguments that are not tensors, by position or name; never with an id of an object."""
     texts: dict[str, str] = {}
-    places = zip(_PLACES if len(args) < len(_PLACES) else map(str, count()), args)  # noqa: B905
-    for name, arg in (*places, *kwargs.items()) if kwargs else places:
+    places: Iterable[str] = _PLACES if len(args) < len(_PLACES) else map(str, count())
+    named: Iterable[tuple[str, object]] = zip(places, args, strict=False)
+    for name, arg in chain(named, kwargs.items()) if kwargs else named:
         kind = type(arg)
         if kind is Tensor or kind is nn.Parameter:  # most are, and this runs for every operation
             continue

@@ -376,11 +376,8 @@ class OpLog:
                 if not any(tensor is other for other in overwritten):
                     self._nodes.learn(tensor, values.read(tensor)[0])
         mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)]) if overwritten else ()
-        if mutates or len(fresh) != 1:
-            outputs = mutates + tuple([values.add(tensor, "op", op, i) for i, tensor in enumerate(fresh, len(mutates))])
-            made = [*overwritten, *fresh]
-        else:  # as nearly all have it
-            outputs, made = (values.add(fresh[0], "op", op),), fresh
+        made = [*overwritten, *fresh] if overwritten else fresh
+        outputs = mutates + tuple([values.add(tensor, "op", op, i) for i, tensor in enumerate(fresh, len(mutates))])
         for tensor, value in zip(made, outputs, strict=True):
             if type(tensor) is not Tensor:
                 for part in parts_of(tensor, deep=True):
