@@ -172,7 +172,7 @@ def attributes(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str
         if kind is Tensor or kind is nn.Parameter:  # most are, and this runs for every operation
             continue
         if kind is tuple and len(arg) <= _ITEMS and _INTEGER.issuperset(map(type, arg)):  # type: ignore[arg-type,call-overload]
-            texts[name] = _sizes(arg)  # type: ignore[arg-type]
+            texts[name] = _sizes(arg)
         elif kind in _SIMPLE or (kind is tuple and 0 < len(arg) <= _ITEMS and _SIMPLE.issuperset(map(type, arg))):  # type: ignore[arg-type,call-overload]
             texts[name] = repr(arg)[:_CHARACTERS]
         elif not issubclass(kind, Tensor):
