@@ -195,6 +195,14 @@ def test_arguments_that_are_no_tensors_are_attributes() -> None:
     assert total.attrs == {"dim": "(0, 1)", "keepdim": "True"}
 
 
+def test_flags_and_integers_are_told_apart() -> None:
+    def body(self: Any, x: Any) -> Any:
+        return x[0, 1].sum() + x[0, True].sum() + x[0, 1].sum()
+
+    items = [op for op in record(Net(body), X).ops if op.name == "getitem"]
+    assert [op.attrs["1"] for op in items] == ["(0, 1)", "(0, True)", "(0, 1)"]
+
+
 def test_floating_point_operations_are_known_or_unknown() -> None:
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 4, 5))
     graph = record(model, torch.ones(1, 3, 4, 4))
