@@ -28,7 +28,7 @@ from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
 from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.recording.machine.devices import NOT_THERE, is_there, stands_for
-from torchrecorder.recording.machine.large import is_numberless, largest, with_numbers
+from torchrecorder.recording.machine.large import is_too_large, largest, with_numbers
 from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.request import read_values
 from torchrecorder.running import torch_private
@@ -144,7 +144,7 @@ def run_as(run: Run, forward: Forward) -> Graph:
         # A model that raises for its own reasons is not tried again.
         is_of_machine = error.cause.startswith("NotImplementedError") or _is_in(error.cause, _OF_THE_MACHINE)
         if first != "real" or is_of_machine or wants_memory(error):
-            if "real" in others and is_numberless(forward.model) and not says("shapes do not say", error.cause):
+            if "real" in others and is_too_large(forward.model) and not says("shapes do not say", error.cause):
                 others.remove("real")
             if first == "fake" and run == "auto" and _WANTS_BFLOAT16.search(error.cause):
                 others.insert(0, "bfloat16")

@@ -32,7 +32,7 @@ from torchrecorder.graph import Graph, to_json
 from torchrecorder.hub.models import with_facts
 from torchrecorder.recording.examples import Way, ways
 from torchrecorder.recording.guess.advice import advice_on_shapes
-from torchrecorder.recording.guess.search import PATIENCE_S, SLOW_S, leaves_weights, record_guessed
+from torchrecorder.recording.guess.search import PATIENCE_S, SLOW_S, Search, leaves_weights
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.machine.large import forget
@@ -153,16 +153,21 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
     patience_s = PATIENCE_S if "(" in request.target else _FOR_ONE_S
     left_s = _FOR_A_TRIAL_S if is_trial else math.inf
     for model, way in models(request.target, request.seed, allow, arguments):
-        recorded = partial(_of_model, request, model, way, allow)
+        asked: dict[str, Any] = {"run": request.run, "seed": request.seed, "mode": request.mode, "way": way}
+        search = Search(model, partial(_recorded, request, model), **asked)
+        recorded = partial(_of_model, request, model, way, allow, search)
         start = thread_time()
         try:
             graph = recorded(min(patience_s, left_s), min(SLOW_S, left_s / 2))
         except (InputError, ForwardError) as error:
-            failed = failed or (recorded if isinstance(error, InputError) and error.ran_out_of_time else None, error)
+            may_go_on = failed is None and isinstance(error, InputError) and error.ran_out_of_time and not is_trial
+            failed = failed or (recorded if may_go_on and "(" not in request.target else None, error)
             # Frames of the error hold the memory of the refused model, and so do parts that know their parents.
-            forget(model)
+            if not may_go_on:
+                forget(model)
             for raised in chain(error):
                 traceback.clear_frames(raised.__traceback__)
+            del model, search, recorded  # the next one wants its memory
             gc.collect()
             if (left_s := left_s - (thread_time() - start)) <= 0:
                 break
@@ -177,25 +182,29 @@ def _record(request: RecordingRequest, allow: Sequence[str], is_trial: bool) -> 
         return guessed
     assert failed is not None
     go_on, first = failed
-    if go_on is not None and "(" not in request.target and not is_trial:
+    if go_on is not None:
         return go_on(PATIENCE_S, SLOW_S)
     raise first
 
 
 def _of_model(
-    request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], patience_s: float, slow_s: float
+    request: RecordingRequest,
+    model: nn.Module,
+    way: Way | None,
+    allow: Sequence[str],
+    search: Search,
+    patience_s: float,
+    slow_s: float,
 ) -> Graph:
-    graph = _on_inputs(request, model, way, allow, patience_s=patience_s, slow_s=slow_s)
+    graph = _on_inputs(request, model, allow, partial(search.result, patience_s, slow_s))
     graph = with_facts(graph, model)
     return _with_notes(graph, [way.note]) if way is not None and way.note else graph
 
 
 def _on_inputs(
-    request: RecordingRequest, model: nn.Module, way: Way | None, allow: Sequence[str], **limits: float
+    request: RecordingRequest, model: nn.Module, allow: Sequence[str], guessed: Callable[[], Graph]
 ) -> Graph:
     recorded = partial(_recorded, request, model)
-    asked: dict[str, Any] = {"run": request.run, "seed": request.seed, "mode": request.mode, "way": way, **limits}
-    guessed = partial(record_guessed, model, recorded, **asked)
     if request.inputs:
         return recorded(Inputs(*load_arguments(request.inputs, allow)), request.run)
     if not request.shape:

@@ -123,14 +123,15 @@ class Serving:
     def _start_jobs(self) -> None:
         while self._queue and self._has_room():
             job = self._queue.popleft()
-            if job.needs_compiler:  # once for all jobs to come: it takes as long as torch itself
+            module = self._to_import(job)
+            is_served = bool(module) and self._preloaded is not None and self._preloaded.serves(job, module)
+            if job.needs_compiler and not is_served:  # once for all jobs to come: it takes as long as torch itself
                 with contextlib.suppress(Exception):
                     importlib.import_module("torch._dynamo")
-            module = self._to_import(job)
             if not module:
                 self.run(job)
                 continue
-            if self._preloaded is None or not self._preloaded.serves(job, module):
+            if self._preloaded is None or not is_served:
                 if self._preloaded is not None:
                     self._preloaded.retire()
                 self._preloaded = _Preloaded(self, job, module)

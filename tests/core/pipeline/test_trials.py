@@ -14,7 +14,7 @@ from torch import nn
 from tests.core.pipeline.sites import Counted, Site, ask
 from torchrecorder.errors import InputError, LeftOut, WorkerCrashed, WorkerTimeout
 from torchrecorder.graph import from_json
-from torchrecorder.recording.guess.search import PATIENCE_S
+from torchrecorder.recording.guess.search import PATIENCE_S, Search
 from torchrecorder.request import DiagramRequest, RecordingRequest
 from torchrecorder.worker import job
 from torchrecorder.worker.client import Worker
@@ -179,15 +179,17 @@ def test_what_finds_no_inputs_is_tried_for_a_while_and_not_again(monkeypatch: py
     monkeypatch.setattr(job, "_FOR_ONE_S", 1e-6)
     monkeypatch.setattr(gc, "collect", lambda: 0)  # in a process that holds much it takes as long as the trial may
     patience: list[float] = []
+    tried: list[Search] = []
 
-    def refuse(*_: object, patience_s: float, **__: object) -> None:
+    def refuse(search: Search, patience_s: float, slow_s: float) -> None:
         patience.append(patience_s)
+        tried.append(search)
         until = time.thread_time() + 0.02
         while time.thread_time() < until:
             pass
         raise InputError("nothing fits", "", (), ran_out_of_time=True)
 
-    monkeypatch.setattr(job, "record_guessed", refuse)
+    monkeypatch.setattr(Search, "result", refuse)
     request = RecordingRequest("torch.nn.Linear")
     monkeypatch.setattr(job, "models", lambda *_: ((nn.Linear(2, 2), None) for _ in range(100)))
     with pytest.raises(InputError, match="nothing fits"):
@@ -195,7 +197,9 @@ def test_what_finds_no_inputs_is_tried_for_a_while_and_not_again(monkeypatch: py
     assert 2 <= len(patience) <= 25
     assert max(patience) <= 1e-6
     patience.clear()
+    tried.clear()
     monkeypatch.setattr(job, "models", lambda *_: ((nn.Linear(2, 2), None) for _ in range(5)))
     with pytest.raises(InputError, match="nothing fits"):
         job.record(request)
     assert patience == [1e-6] * 5 + [PATIENCE_S]  # a page names it: the first is tried for longer
+    assert [tried.index(search) for search in tried] == [0, 1, 2, 3, 4, 0], "its search goes on"

@@ -13,7 +13,7 @@ from tests.core.recording.libraries.test_diffusers import FromDiffusers
 from tests.core.recording.test_guesses import guess
 from tests.core.recording.test_repairs import Counts, Weighs
 from torchrecorder.errors import ForwardError, InputError
-from torchrecorder.recording.guess.search import record_guessed
+from torchrecorder.recording.guess.search import Search, record_guessed
 from torchrecorder.recording.run import capture
 
 
@@ -346,3 +346,34 @@ def test_a_forward_that_never_gives_a_tensor_is_recorded_with_the_first_guess() 
     )
     assert (graph.outputs, graph.info.guessed) == ({}, "1,6, from fc (Linear)")
     assert len(Prints.ran) <= 4
+
+
+def test_a_search_goes_on_where_it_ran_out_of_time() -> None:
+    guess(Parts())
+    in_one, model = [*Parts.ran], Parts()
+    search = Search(model, lambda given, run: capture(model, given.args, given.kwargs), run="auto", seed=0)
+    for patience_s in (-1.0, 0.0, 0.0):  # none is tried, then one each time at most
+        with pytest.raises(InputError) as stopped:
+            search.result(patience_s, 30)
+        assert stopped.value.ran_out_of_time
+    assert search.result(60, 30).inputs.keys() == set("abcdefg")
+    assert Parts.ran == in_one
+
+
+class Wanting(Counts):
+    """Wants something that no input gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(64, 64, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        self.ran.append(x.shape)
+        raise KeyError("context")
+
+
+def test_a_search_ends_where_other_sizes_change_nothing() -> None:
+    with pytest.raises(InputError) as failed:
+        guess(Wanting())
+    assert "KeyError: 'context'" in failed.value.tried[0]
+    assert len(Wanting.ran) < 25

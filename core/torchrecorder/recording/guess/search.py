@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dis
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from time import thread_time
 
 import torch
@@ -79,10 +80,7 @@ def record_guessed(
         InputError: No guess was accepted.
         ForwardError: The forward failed for a reason that no other inputs would change.
     """
-    if not has_forward(model):
-        raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
-    guesses = Guesses(model, 2 if mode == "train" else 1, shown(model, way.calls) if way else ())
-    return _Search(model, record, guesses, run=run, seed=seed, slow_s=slow_s).result(patience_s)
+    return Search(model, record, run=run, seed=seed, mode=mode, way=way).result(patience_s, slow_s)
 
 
 _EMPTY = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
@@ -98,27 +96,32 @@ def has_forward(model: nn.Module) -> bool:
     return not {instruction.opname for instruction in dis.get_instructions(code)} <= _EMPTY
 
 
-class _Search:
+class Search:
+    """A search that ran out of time goes on where it stopped when it is asked again, as `record_guessed` says."""
+
     def __init__(
-        self, model: nn.Module, record: _Record, guesses: Guesses, *, run: Run, seed: int, slow_s: float
+        self, model: nn.Module, record: _Record, *, run: Run, seed: int, mode: Mode = "eval", way: Way | None = None
     ) -> None:
-        self._model, self._record, self._seed, self._slow_s = model, record, seed, slow_s
+        self._model, self._record, self._seed = model, record, seed
         self._run: Run = run
-        self._first: Run = "fake" if run == "auto" and not is_small(model) else run
-        self._guesses = guesses
+        self._guesses = Guesses(model, 2 if mode == "train" else 1, shown(model, way.calls) if way else ())
+        self._waiting: Iterator[Guess] = iter(self._guesses)
         self._accepted: tuple[Inputs, Guess] | None = None
         """The first inputs that the forward takes, though it cannot go on with them on shapes alone."""
         self._poor: list[Graph] = []
         self._is_idle = False
         """Whether a forward ran in which nothing was computed."""
         self._tried: list[str] = []
-        self._ran_out_of_time = False
 
-    def result(self, patience_s: float) -> Graph:
-        start = thread_time()
-        for guess in self._guesses:
+    def result(self, patience_s: float, slow_s: float) -> Graph:
+        model = self._model
+        if not has_forward(model):
+            raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
+        self._slow_s, start, ran_out_of_time = slow_s, thread_time(), False
+        self._first: Run = "fake" if self._run == "auto" and not is_small(model) else self._run
+        for guess in self._waiting:
             if thread_time() - start > patience_s:
-                self._ran_out_of_time = True
+                self._waiting, ran_out_of_time = chain([guess], self._waiting), True
                 break
             outcome = self._outcome(guess)
             if isinstance(outcome, Graph):
@@ -143,7 +146,7 @@ class _Search:
             idle if self._is_idle else f"{name} is called with inputs of unknown shape",
             advice(self._model),
             tuple(self._tried[:_LISTED]),
-            self._ran_out_of_time,
+            ran_out_of_time,
         )
 
     def _outcome(self, guess: Guess) -> Graph | str | None:

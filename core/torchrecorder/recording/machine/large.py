@@ -29,7 +29,10 @@ LARGE = 300_000_000
 _BYTES = 8
 """Of the memory that a trial may fill, for each parameter: its number, and as much for what is computed with it."""
 _SMALL = 30_000_000
-"""Parameters up to which all are given their numbers at once; they take a quarter of a second."""
+"""Parameters up to which all are given their numbers at once; they take a quarter of a second.
+
+A larger model that is only tried has none unless they decide: to build it again, and to compute it, takes seconds.
+"""
 _LEFT_EMPTY = 1 << 20
 """Numbers of a tensor from which on it stays empty: a smaller one costs nothing, and its constructor may read it."""
 _WRITES = {
@@ -46,13 +49,14 @@ _LEAVES = {
 """Functions by which a constructor gets to know numbers."""
 _LEFT = {"empty", "empty_like", "new_empty", "empty_strided"}
 """Functions that give tensors without numbers."""
-_builders: dict[int, tuple[nn.Module, Callable[[], object], int]] = {}
-"""Of the large models of this process, which records one, by id; a user's class may refuse to be a key."""
+_builders: dict[int, tuple[nn.Module, Callable[[], object], int, int]] = {}
+"""Of the large models of this process, which records one, by id, with their seeds and parameters; a user's class may
+refuse to be a key."""
 
 
 def largest() -> int:
     """Parameters of the largest model that is computed here unless asked."""
-    return min(LARGE, most() // _BYTES)
+    return LARGE if most() == sys.maxsize else min(LARGE, _SMALL)
 
 
 def built(build: Callable[[], object], seed: int) -> object:
@@ -74,7 +78,7 @@ def built(build: Callable[[], object], seed: int) -> object:
     finally:
         counting.remove()
     if isinstance(model, nn.Module) and numberless.counted > largest() and not numberless.were_read:
-        _builders[id(model)] = model, build, seed
+        _builders[id(model)] = model, build, seed, numberless.counted
     elif numberless.counted > _SMALL:
         model = None  # the next one wants its memory
         start_random_numbers(seed)
@@ -87,11 +91,16 @@ def is_numberless(model: nn.Module) -> bool:
     return id(model) in _builders
 
 
+def is_too_large(model: nn.Module) -> bool:
+    """Whether it has no numbers, and they would not fit what this process may fill, or take too long."""
+    return is_numberless(model) and _builders[id(model)][3] > min(LARGE, most() // _BYTES)
+
+
 def with_numbers(model: nn.Module) -> nn.Module:
     """The same model with all its numbers, as its builder makes it; itself, if it has them."""
     if not is_numberless(model):
         return model
-    _, build, seed = _builders[id(model)]
+    _, build, seed, _ = _builders[id(model)]
     with torch.random.fork_rng(devices=()):
         start_random_numbers(seed)
         again = build()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.errors import TorchRecorderError
-from torchrecorder.recording.machine import large
+from torchrecorder.recording.machine import large, memory
 from torchrecorder.recording.machine.large import built, is_numberless, with_numbers
 from torchrecorder.recording.run import capture
 from torchrecorder.request import RecordingRequest
@@ -174,6 +174,33 @@ def test_three_billion_parameters_fit_a_trial(worker: Worker) -> None:
     assert answer.graph is not None
     assert answer.graph.count('"linear"') >= 1
     assert time.monotonic() - start < 120
+
+
+class Computes(Net):
+    """Has no rule for shapes, as a kernel of a library may not."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if type(x) is not Tensor:
+            raise NotImplementedError("no rule for it")
+        return super().forward(x)
+
+
+@pytest.mark.parametrize(("cls", "executed", "times"), [(Net, "fake", 1), (Computes, "real", 2)])
+def test_a_trial_builds_a_model_of_some_size_once_unless_shapes_fail(
+    cls: type[Net], executed: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large, "_SMALL", 1 << 20)
+    monkeypatch.setattr(memory, "_bounds", [1 << 30])
+    made: list[nn.Module] = []
+
+    def build() -> nn.Module:
+        made.append(cls())
+        return made[-1]
+
+    with torch.random.fork_rng(devices=()):
+        graph = capture(built(build, 0), torch.ones(1, 1024))  # type: ignore[arg-type]
+    assert graph.info.executed == executed
+    assert len(made) == times
 
 
 class Table(nn.Module):
