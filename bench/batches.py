@@ -10,11 +10,10 @@ more examples it is only counted that they do. For a size that follows but is no
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import Connection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,9 @@ def main() -> None:
     counts, of_models = Counter[str](), Counter[str]()
     for name in models:
         if not chosen or name in chosen:
-            found = Counter(_in_child(name))
+            result, died = host.in_child(partial(_phases, name), {"found": {}, "lines": []})
+            found = Counter({died: 1} if died else result["found"])
+            print(*result["lines"], sep="\n", end="\n" * bool(result["lines"]))
             counts += found
             of_models.update([*found])
             print(f"{name}: {dict(found)}", flush=True)
@@ -60,33 +61,18 @@ def main() -> None:
     )
 
 
-def _in_child(name: str) -> dict[str, int]:
-    """The findings about a model, made in a process of its own, which may die."""
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_send, args=(name, theirs))
-    child.start()
-    theirs.close()
-    try:
-        return ours.recv() if ours.poll(host.SECONDS) else {"it takes too long": 1}
-    except EOFError:
-        return {"it died": 1}
-    finally:
-        child.kill()
-        child.join()
-
-
-def _send(name: str, pipe: Connection) -> None:
-    host._cut_network()
-    torch.set_num_threads(1)
+def _phases(name: str) -> Iterator[host.Result]:
+    lines: list[str] = []
     try:
         with torch.no_grad():
-            pipe.send(Counter(_findings(name)))
+            found = Counter(_findings(name, lines))
     except Exception as error:
-        pipe.send({f"{type(error).__name__}: {error}"[:100]: 1})
+        found = Counter({f"{type(error).__name__}: {error}"[:100]: 1})
+    yield {"done": True, "found": found, "lines": lines}
 
 
-def _findings(name: str) -> Iterator[str]:
+def _findings(name: str, lines: list[str]) -> Iterator[str]:
+    """The kind of each finding; of sizes that are not said, the ops that lose them are added to the lines."""
     build, args, kwargs, graph = _loaded(name)
     if not graph.batch:
         yield "no batch is said"
@@ -111,7 +97,7 @@ def _findings(name: str) -> Iterator[str]:
                 is_missed.add(value)
                 if graph.batch and is_missed.isdisjoint(op.inputs):
                     said = [(graph.values[it].shape, graph.batch.get(it, ())) for it in op.inputs]
-                    print(f"    {op.name} {dict(op.attrs)} {said} → {before} {after} said {axes} {op.source}")
+                    lines.append(f"    {op.name} {dict(op.attrs)} {said} → {before} {after} said {axes} {op.source}")
 
 
 def _loaded(name: str) -> tuple[Callable[[], Any], Any, Any, Graph]:
@@ -121,7 +107,7 @@ def _loaded(name: str) -> tuple[Callable[[], Any], Any, Any, Graph]:
         model, args, kwargs = OF_NETS[name].load()
         return lambda: OF_NETS[name].load()[0], args, kwargs, capture(model, args, kwargs)
     entry = next(entry for entry in LIBRARIES[name.partition("/")[0]]() if entry.name == name)
-    inputs, graph = host._recorded(entry.build().eval())
+    inputs, graph = host.recorded(entry.build().eval())
     torch.manual_seed(0)
     return lambda: entry.build().eval(), inputs.args, inputs.kwargs, graph
 

@@ -19,7 +19,7 @@ import time
 import traceback
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +82,27 @@ def main() -> None:
 
 
 def _in_child(entry: Entry, folder: str) -> Result:
+    result, died = in_child(lambda: _phases(entry, folder), {"built": False, "recorded": "", "reason": ""})
+    if died:
+        result["replay" if result["recorded"] else "reason"] = died
+    return result
+
+
+def in_child(phases: Callable[[], Iterator[Result]], result: Result) -> tuple[Result, str]:
+    """Facts that a child brings in phases, the last with `done`, added to a result; and how it died before that.
+
+    The child has no network, no output, one thread, and limits of time and of memory.
+    """
+
     def run(writer: int) -> None:
         fork.prepare(os.devnull, MEMORY)
+        _cut_network()
+        torch.set_num_threads(1)
         with os.fdopen(writer, "w") as pipe:
-            for phase in _phases(entry, folder):
+            for phase in phases():
                 pipe.write(json.dumps(phase) + "\n")
                 pipe.flush()
 
-    result: Result = {"built": False, "recorded": "", "reason": ""}
     pid, reader = fork.fork(run, not_theirs=())
     ending = "line"
     while ending == "line" and not result.get("done"):
@@ -98,10 +111,8 @@ def _in_child(entry: Entry, folder: str) -> Result:
             result |= json.loads(line)
     os.close(reader)
     how = fork.end(pid, by_itself=ending == "end")
-    if not result.pop("done", False):
-        died = f"it took more than {SECONDS:.0f} s" if ending == "timeout" else how
-        result["replay" if result["recorded"] else "reason"] = died
-    return result
+    died = f"it took more than {SECONDS:.0f} s" if ending == "timeout" else how
+    return result, "" if result.pop("done", False) else died
 
 
 def _read_line(reader: int) -> tuple[bytes, str]:
@@ -117,15 +128,13 @@ def _read_line(reader: int) -> tuple[bytes, str]:
     return bytes(data), "line"
 
 
-def _phases(entry: Entry, folder: str) -> Any:
+def _phases(entry: Entry, folder: str) -> Iterator[Result]:
     """Facts after building the model, after recording it, and after computing it again.
 
     Args:
         entry: The model.
         folder: Where its Graph is kept; nowhere, if this is empty.
     """
-    _cut_network()
-    torch.set_num_threads(1)
     torch.manual_seed(0)
     random.seed(0)
     start = time.perf_counter()
@@ -142,7 +151,7 @@ def _phases(entry: Entry, folder: str) -> Any:
     yield {"built": True, "class": kind, "parameters": count, "build_s": round(time.perf_counter() - start, 2)}
     start = time.perf_counter()
     try:
-        inputs, graph = _recorded(model)
+        inputs, graph = recorded(model)
     except BaseException as error:
         yield {
             "done": True,
@@ -172,7 +181,7 @@ def _phases(entry: Entry, folder: str) -> Any:
         yield {"done": True, "replay": _replayed(model, inputs)}
 
 
-def _recorded(model: nn.Module) -> tuple[Inputs, Graph]:
+def recorded(model: nn.Module) -> tuple[Inputs, Graph]:
     """What a builder of documentation does with a model of which only the name is given."""
     chosen: list[Inputs] = []
 

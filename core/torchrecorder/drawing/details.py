@@ -15,7 +15,8 @@ from functools import cached_property
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from torchrecorder.graph import Call, Graph, symbolic
+from torchrecorder.graph import Call
+from torchrecorder.graph.batch import known
 from torchrecorder.labels.formulas import formula
 from torchrecorder.labels.labels import is_loop
 from torchrecorder.labels.names import class_name, clean, count, flops_by_call, shape
@@ -47,7 +48,7 @@ def details(view: View) -> str:
 class _DetailsWriter:
     def __init__(self, view: View) -> None:
         self.view, self.graph, self.names = view, view.graph, Names(view.graph)
-        self.flops = flops_by_call(view.graph)
+        self.flops, self.known = flops_by_call(view.graph), known(view.graph)
 
     def rows(self) -> Iterator[tuple[str, _Row]]:
         for box in self.view.boxes:
@@ -66,7 +67,7 @@ class _DetailsWriter:
         elif node.kind in ("input", "output", "param", "buffer", "const"):
             name = clean(node.name or node.kind, _MAX_PATH)
             is_data = node.kind in ("param", "buffer")
-            row = [name if is_data else f"/{name}", "", "", "", "", _shapes(self.graph, node.values)]
+            row = [name if is_data else f"/{name}", "", "", "", "", self._shapes(node.values)]
         parts = []
         for part in filter(None, rows):
             params = f"{part[_PARAMS]} params" if len(part) > _PARAMS and part[_PARAMS] else ""
@@ -82,7 +83,7 @@ class _DetailsWriter:
         if module and cls.startswith("torch.nn.modules."):  # torch's own layers have public names
             cls = f"torch.nn.{class_name(module)}"
         path = call.module if module else f"/{call.module}"
-        shape_in, out = _shapes(self.graph, call.inputs.values()), _shapes(self.graph, call.outputs.values())
+        shape_in, out = self._shapes(call.inputs.values()), self._shapes(call.outputs.values())
         return [
             clean(path, _MAX_PATH) + (f"~{call.index}" if call.index > 1 else ""),
             clean(cls, _MAX_PATH),
@@ -128,7 +129,7 @@ class _DetailsWriter:
         read = dict.fromkeys(value for op in ops for value in op.inputs if value not in made)
         data = [value for value in read if self.graph.values[value].kind not in ("param", "buffer")]
         number, work = self.numbers[first.id], sum(op.flops or 0 for op in ops)
-        shape_in, out = _shapes(self.graph, data), _shapes(self.graph, ops[-1].outputs)
+        shape_in, out = self._shapes(data), self._shapes(ops[-1].outputs)
         return [
             clean(f"{self.graph.calls[first.call].module}/{name}", _MAX_PATH) + (f"~{number}" if number > 1 else ""),
             clean(what, _MAX_PATH),
@@ -139,6 +140,10 @@ class _DetailsWriter:
             "" if shape_in == out else shape_in,
             _source(source),
         ]
+
+    def _shapes(self, values: Iterable[int]) -> str:
+        shapes = [shape(meta.shape) for value in values if (meta := self.known(value))]
+        return ", ".join([*shapes[:_MAX_SHAPES], *["…"] * (len(shapes) > _MAX_SHAPES)])
 
     @cached_property
     def numbers(self) -> dict[int, int]:
@@ -154,11 +159,6 @@ def _trimmed(row: _Row) -> _Row:
     while row and not row[-1]:
         row = row[:-1]
     return row
-
-
-def _shapes(graph: Graph, values: Iterable[int]) -> str:
-    metas = [meta for value in values if (meta := symbolic(graph, value))]
-    return ", ".join(shape(meta.shape) for meta in metas[:_MAX_SHAPES]) + (", …" if len(metas) > _MAX_SHAPES else "")
 
 
 def _source(source: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph, TensorMeta
@@ -33,15 +33,26 @@ def symbolic(graph: Graph, value: int) -> TensorMeta | None:
 
 _STATES = ("zeros", "new_zeros", "zeros_like", "new_empty", "randn")
 """Ops that make the first state of a loop, which may have a place for each example."""
+_JOINS = ("stack", "cat", "concat", "concatenate")
 
 
 def lost(graph: Graph) -> set[int]:
-    """The values of which it is not known whether they follow the batch: made of some that do, or of a first state."""
+    """The values of which it is not known whether they follow the batch: made of some that do, or of a first state.
+
+    Of a thing that is joined with itself there may be as many as examples.
+    """
     batch, values = graph.batch, set[int]()
     for op in graph.ops if batch else ():
-        if op.name in _STATES or any(value in batch or value in values for value in op.inputs):
+        is_open = op.name in _STATES or (op.name in _JOINS and len({*op.inputs}) == 1)
+        if is_open or any(value in batch or value in values for value in op.inputs):
             values.update(value for value in op.outputs if value not in batch)
-    return values
+    return {value for value in values if graph.values[value].shape}
+
+
+def known(graph: Graph) -> Callable[[int], TensorMeta | None]:
+    """Gives the symbolic meta of a value; None if it is not known whether its sizes follow the batch."""
+    doubtful = lost(graph)
+    return lambda value: None if value in doubtful else symbolic(graph, value)
 
 
 def symbol(size: int, batch: int) -> str:

@@ -376,11 +376,14 @@ def _joined(call: Called) -> Axes:
     parts = [tensor for tensor in call.args[0] if tensor.shape != (0,)]  # that is a cache which is still empty
     dim = call.kwargs.get("dim", call.kwargs.get("axis", [*call.args, 0][1])) % call.made[0].ndim
     kinds = {(dim in of.batch, dim in of.unsure) for of in map(call.of, parts)}
-    # Perhaps once for each example.
-    is_repeated = call.is_apart or (call.has_leaked and len({*map(id, parts)}) == 1)
     batch, unsure = _alike(call, parts)
-    is_sure = len(kinds) == 1 and (False, True) not in kinds and not is_repeated
+    is_sure = len(kinds) == 1 and (False, True) not in kinds and not _is_of_examples(call, parts)
     return Axes(batch, unsure) if is_sure else Axes(batch - {dim}, unsure | {dim})
+
+
+def _is_of_examples(call: Called, parts: Sequence[Tensor]) -> bool:
+    """Whether there may be as many parts as examples: one of each, or the same one again for each."""
+    return call.is_apart or (call.has_leaked and len({*map(id, parts)}) == 1)
 
 
 def _alike(call: Called, parts: Sequence[Tensor]) -> Axes:
@@ -392,7 +395,8 @@ def _stacked(call: Called) -> Axes:
     """Axes of a stack of tensors that are alike: those from the new one on are one further."""
     dim = call.kwargs.get("dim", [*call.args, 0][1]) % call.made[0].ndim
     batch, unsure = (frozenset(axis + (axis >= dim) for axis in axes) for axes in _alike(call, call.args[0]))
-    return Axes(batch, unsure | call.many(call.made[0]) & {dim} if call.is_apart else unsure)
+    is_unsure = _is_of_examples(call, call.args[0])
+    return Axes(batch, unsure | call.many(call.made[0]) & {dim} if is_unsure else unsure)
 
 
 def _unbound(call: Called) -> Axes:
@@ -484,13 +488,16 @@ ELEMENTWISE = AxisRule(_combined, is_of_shapes=True)
 CONVOLUTIONS = {f"conv{way}{d}d" for way in ("", "_transpose") for d in (1, 2, 3)}
 KNOWING_BATCH = {"multi_head_attention_forward", "lstm", "gru", "rnn_tanh", "rnn_relu", "pack_padded_sequence"}
 """Operations of which it is known which axis is the batch."""
+JOINING = {_joined, _stacked}
 TAKING_APART = {_single, _unbound_along, reduced_along}
 TAKING_SIZES = {_larger, _reshaped, _item, _unflattened, _weighted}
 _NAMES = {
     "dropout alpha_dropout softmax log_softmax normalize cumsum cumprod flip roll sort argsort contiguous clone detach "
     "to type float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add "
     "index_copy data masked_scatter zeros_like ones_like empty_like full_like rand_like randn_like gumbel_softmax "
-    "embedding dropout1d dropout2d dropout3d glu": AxisRule(_kept, is_of_shapes=True),
+    "embedding dropout1d dropout2d dropout3d glu softmin cummax cummin logcumsumexp": AxisRule(
+        _kept, is_of_shapes=True
+    ),
     "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
     "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate": AxisRule(
         _kept, _from(2), True
@@ -507,7 +514,8 @@ _NAMES = {
     ),
     "linear grouped_mm": AxisRule(_weighted, lambda x, *_, **__: [(x, x.ndim - 1)], True),
     "where floor_divide floordiv mod and or xor hardswish hardsigmoid rsub maximum minimum mse_loss l1_loss "
-    "smooth_l1_loss huber_loss kl_div binary_cross_entropy binary_cross_entropy_with_logits": ELEMENTWISE,
+    "smooth_l1_loss huber_loss kl_div binary_cross_entropy binary_cross_entropy_with_logits softsign tanhshrink "
+    "logsigmoid multiply divide subtract negative absolute polar complex": ELEMENTWISE,
     "multi_head_attention_forward": AxisRule(
         _beside(0), lambda q, *_, **__: [(q, axis) for axis in {0, 1, 2} - {q.ndim - 2} | {0}]
     ),

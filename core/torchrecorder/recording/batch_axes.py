@@ -25,6 +25,7 @@ from torchrecorder.recording.axis_rules import (
     CONVOLUTIONS,
     ELEMENTWISE,
     FIXED,
+    JOINING,
     KNOWING_BATCH,
     NO_SIZES,
     TAKING_APART,
@@ -303,7 +304,8 @@ class _Trial(Origin):
                     self.numbers.append((attrs, str(place), symbol(int.__index__(size), self.batch)))
         is_of_batch = bool(axes and axes[0] and axes[0].batch)
         self.is_to_confirm &= name.name not in KNOWING_BATCH or not is_of_batch
-        is_fixed = _FIXED_IDS.issuperset(ids)  # so is what is made of it
+        may_be_many = (self.is_apart or self.has_leaked) and rule.way in JOINING  # one part for each example
+        is_fixed = not may_be_many and _FIXED_IDS.issuperset(ids)  # so is what is made of it
         if is_fixed and not sizes and (given or rule.way not in (None, from_data)):
             return
         if is_wrapped:
@@ -313,7 +315,7 @@ class _Trial(Origin):
         key = (name, self.is_apart, *ids, *[id(rows[value].meta) for value in (*read, *made_as)])
         are_multiples = [size.is_multiple for size in sizes] if sizes else ()
         if not rule.is_of_shapes:
-            key = (*key, self.has_leaked, *attrs, *attrs.values(), *are_multiples)
+            key = (*key, self.has_leaked, *attrs, *attrs.values(), *are_multiples, may_be_many and len({*read}))
         ruled = self._ruled.get(key)
         if ruled is None:
             has_leaked = self.has_leaked or name.target.startswith("torch.ops.")  # the code of TorchScript

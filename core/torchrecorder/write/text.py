@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from torchrecorder.graph import Graph, Module, batch_size, symbolic
+from torchrecorder.graph import Graph, Module, TensorMeta, batch_size
+from torchrecorder.graph.batch import known
 from torchrecorder.graph.memory import activation_memory
 from torchrecorder.labels.names import (
     class_name,
@@ -52,9 +53,9 @@ def describe(graph: Graph) -> tuple[str, str]:
 def _ends(graph: Graph, word: str, ends: Mapping[str, int]) -> str:
     if len(ends) > _LISTED:
         return f"{len(ends)} {word}s"
-    words = []
+    words, meta_of = [], known(graph)
     for path, value in ends.items():
-        meta = symbolic(graph, value)
+        meta = meta_of(value)
         name = f"{word} {path}" if len(ends) > 1 and path else word
         words.append(f"{name} {shape(meta.shape)}" if meta else name)
     return ", ".join(words)
@@ -90,7 +91,7 @@ def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
 
 
 def _fact(graph: Graph, value: int) -> str:
-    meta, name = symbolic(graph, value), graph.values[value].name
+    meta, name = known(graph)(value), graph.values[value].name
     if meta is None:
         return "?"
     return f"{name} {shape(meta.shape)}" if name else shape(meta.shape)
@@ -115,8 +116,8 @@ def tree(
     # the module that a picture shows is a node if it is closed
     opened = None if like is None else _opened(like)
     runs = call_runs(graph, depth, opened, root=drawn[0] if drawn else 0, fold=fold)
-    work = flops_by_call(graph) if "flops" in show else {}
-    cells = [_cells(graph, run, branches, letters, show, work) for run, branches in _branched(runs)]
+    work, meta_of = flops_by_call(graph) if "flops" in show else {}, known(graph)
+    cells = [_cells(graph, run, branches, letters, show, work, meta_of) for run, branches in _branched(runs)]
     shown = cells[:MAX_LINES]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = []
@@ -161,12 +162,13 @@ def _cells(
     letters: Mapping[int, str],
     show: Collection[str],
     work: Mapping[int, int],
+    meta_of: Callable[[int], TensorMeta | None],
 ) -> tuple[str, str, str, str, str]:
     """The columns of one line: name, layer, output, parameters, operations."""
     name, module = _name_and_module(graph, run, _NAME_WIDTH)
     repeated = times(len(run.calls), run.repetition)
     again = "".join(f" {word}" if word.startswith("×") else f" · {word}" for word in (repeated, *run.differs) if word)
-    metas = [symbolic(graph, value) for value in graph.calls[run.calls[-1]].outputs.values()]
+    metas = [meta_of(value) for value in graph.calls[run.calls[-1]].outputs.values()]
     out = ", ".join(tensor(meta, show) for meta in metas[:3] if meta is not None) + (", …" if len(metas) > 3 else "")
     out = out if "shapes" in show else ""
     done = flops(work[run.calls[0]]) if work.get(run.calls[0]) else ""
@@ -207,13 +209,13 @@ class LayerRow:
 
 def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[LayerRow, ...]:
     """The rows of the model, a layer before those in it, up to `MAX_ROWS`."""
-    work, rows = flops_by_call(graph), []
+    work, rows, meta_of = flops_by_call(graph), [], known(graph)
     numbers: dict[int, int] = {}
     for run in call_runs(graph, depth)[:MAX_ROWS]:
         number = numbers[run.level] = numbers.get(run.level, 0) + 1
         call = graph.calls[run.calls[0]]
         name, module = _name_and_module(graph, run, _MAX_NAME)
-        outputs = (symbolic(graph, value) for value in call.outputs.values())
+        outputs = (meta_of(value) for value in call.outputs.values())
         row = LayerRow(
             label=f"{run.level}-{number}" if run.level else "0",
             level=run.level,

@@ -35,6 +35,15 @@ def test_every_layer_and_op_has_a_row(graph: Graph, depth: Any) -> None:
     assert all(row[-1] for row in found.values() if row)
 
 
+def test_sizes_that_may_follow_the_batch_are_not_said() -> None:
+    net = Net()
+    x = net.input("x", 2, 7)
+    graph = replace(net.graph(net.op("sin", net.op("getitem", x, shape=(2, 9)))), batch={x: (0,)})
+    found = json.dumps(rows(graph), ensure_ascii=False)
+    assert "N×7" in found
+    assert "×9" not in found
+
+
 def test_a_layer_tells_its_class_settings_numbers_and_shapes() -> None:
     net = Net("Net")
     said = "8, 4, kernel_size=(3, 3), bias=True, momentum=0.2"

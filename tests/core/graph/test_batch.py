@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.core.graph.building import Net
 from torchrecorder.errors import FormatError
 from torchrecorder.graph import (
     Call,
@@ -23,6 +24,7 @@ from torchrecorder.graph import (
     symbolic,
     to_json,
 )
+from torchrecorder.graph.batch import known
 from torchrecorder.graph.codec import problems
 
 
@@ -95,3 +97,17 @@ def test_a_number_of_no_batch_is_a_problem() -> None:
     values = (Value(0, "input"), Value(1, "op", 0))
     graph = replace(graph_of((2, 3), batch={}), ops=(op,), values=values)
     assert "a number follows the batch, but no size does" in problems(graph)
+
+
+def test_sizes_that_may_follow_it_are_not_known() -> None:
+    net = Net()
+    x, table = net.input("x", 2, 3), net.value("const", (5,), "table")
+    followed, lost, loss = net.op("sin", x), net.op("getitem", x, shape=(2,)), net.op("sum", x, shape=())
+    grid, state = net.op("stack", table, table, shape=(2, 5)), net.op("zeros", shape=(2, 4))
+    of_lost, plain = net.op("sin", lost), net.op("cat", table, x, shape=(5,))
+    graph = replace(net.graph(y=of_lost), batch={x: (0,), followed: (0,), plain: (0,)})
+    shapes = {value: meta.shape for value in range(len(graph.values)) if (meta := known(graph)(value)) is not None}
+    assert not shapes.keys() & {lost, grid, state, of_lost}
+    assert shapes[x] == shapes[followed] == ("N", 3)
+    assert (shapes[loss], shapes[table]) == ((), (5,))
+    assert known(replace(graph, batch={}))(of_lost) is not None

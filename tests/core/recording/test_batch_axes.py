@@ -65,6 +65,7 @@ class TestSizes:
             (lambda self, x: x.transpose(0, 1), "5×N×8"),
             (lambda self, x: x.flatten(1) @ x.flatten(1).T, "N×N"),
             (lambda self, x: x.mean((1, 2)), "N"),
+            (lambda self, x: F.softsign(x) + F.softmin(x, -1) + F.logsigmoid(x.cummax(1).values), "N×5×8"),
             (lambda self, x: x[:, 0], "N×8"),
             (lambda self, x: torch.zeros(x.shape[0], 3) + x.sum(), "N×3"),
             (lambda self, x: F.scaled_dot_product_attention(x, x, x), "N×5×8"),
@@ -251,6 +252,35 @@ class TestAfterALayerThatKnows:
     def test_other_inputs_are_none(self, body: Callable[..., Any]) -> None:
         net = Net(lambda self, x, y: body(self, self.conv(x)).sum() + y, conv=nn.Conv2d(3, 4, 3))
         assert 0 not in record(net, torch.ones(3, 3, 8, 8), torch.ones(5)).batch
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            lambda self, y: torch.stack([self.table[at] for at, _ in enumerate(y)]),
+            lambda self, y: torch.cat([self.table[at][None] for at, _ in enumerate(y)]),
+        ],
+    )
+    def test_a_constant_for_each(self, body: Callable[..., Any]) -> None:
+        net = Net(lambda self, x: (y := self.conv(x)) + body(self, y), conv=nn.Conv2d(3, 4, 3))
+        net.register_buffer("table", torch.ones(3, 4, 6, 6))
+        assert last(record(net, torch.ones(3, 3, 8, 8))) == "N×4×6×6"
+
+    def test_one_constant_again_for_each(self) -> None:
+        def body(self: Any, x: Tensor) -> Tensor:
+            grid = torch.stack([self.grid] * x.shape[0])
+            return grid + x if grid.shape[0] == x.shape[0] else grid
+
+        net = Net(lambda self, x: body(self, self.conv(x)), conv=nn.Conv2d(3, 4, 3))
+        net.register_buffer("grid", torch.ones(4, 6, 6))
+        assert last(record(net, IMAGE)) == last(record(net, IMAGE.expand(2, -1, -1, -1))) == "N×4×6×6"
+
+    def test_two_that_are_joined_and_one_that_is_repeated(self) -> None:
+        def body(self: Any, x: Tensor) -> Any:
+            repeated = [y := self.conv(x)] * x.shape[0]
+            return torch.cat([y, y + 1]), torch.cat(repeated)
+
+        graph = record(Net(body, conv=nn.Conv2d(3, 4, 3)), IMAGE.expand(2, -1, -1, -1))
+        assert results(graph)[-1] == "4×4×6×6"
 
     def test_an_output_that_is_not_sure(self) -> None:
         net = Net(lambda self, x: (y := self.conv(x))[y > 0], conv=nn.Conv2d(3, 4, 3))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.core.graph.building import Net, mlp, nested, residual_block, transformer
-from torchrecorder.write.text import MAX_LINES, describe, tree
+from torchrecorder.write.text import MAX_LINES, caption_facts, describe, layer_table, tree
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 GRAPHS = {"block": residual_block(), "encoder": transformer(12), "mlp": mlp()}
@@ -42,6 +43,18 @@ def test_describe_names_several_ends() -> None:
     assert describe(graph)[1] == (
         "0 layers, 0 parameters; input ids 1×8, input mask 1×8, output logits 1×8, output loss scalar"
     )
+
+
+def test_sizes_that_may_follow_the_batch_are_not_said() -> None:
+    net = Net()
+    x = net.input("x", 2, 7)
+    with net.call("some", "Some"):
+        net.give(x, made := net.op("getitem", x, shape=(2, 9)))
+    graph = replace(net.graph(made), batch={x: (0,)})
+    assert describe(graph)[1].endswith("input N×7, output; N = 2")
+    assert caption_facts(graph)["output"] == "?"
+    assert "×9" not in tree(graph)
+    assert layer_table(graph)[1].output == ""
 
 
 def test_describe_says_that_it_failed() -> None:
