@@ -20,7 +20,7 @@ from torchrecorder.proof.facts import Fault
 from torchrecorder.proof.sameness import UNSAID, Sameness
 from torchrecorder.view.model import Box, Node
 
-_SENTENCE = re.compile(r"(?:(\d+) )?(with(?:out)? .*|(.*) computed in .*)")
+_SENTENCE = re.compile(r"(?:(\d+|first) )?(with(?:out)? .*|(.*) computed in .*)")
 _PHRASE = re.compile(r"(with|without) (.*?)(?=, with(?:out)? |$)")
 _SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@"}
 _SUMS = ("add", "sub", "cat", "concat", "stack")
@@ -88,7 +88,9 @@ class Variants:
                 for i, sentence in enumerate(said):
                     least, most = (sum(of(which[i] for which in choices) for choices in ways) for of in (all, any))
                     n = len(calls) if sentence.n is None else sentence.n
-                    if not all(ways) or not (least <= n <= most or n == 0 < most):
+                    others = (any(not which[i] for which in choices) for choices in ways[1:])
+                    is_first = not sentence.text.startswith("first ") or (any(it[i] for it in ways[0]) and all(others))
+                    if not all(ways) or not is_first or not (least <= n <= most or n == 0 < most):
                         words = f"“{sentence.text}” is not so of {self.graph.calls[thing.calls[0]].module}"
                         yield Fault("sameness", words, thing.calls)
 
@@ -227,7 +229,8 @@ def _sentence(text: str) -> _Sentence | None:
                 more |= {new} if is_exchange or new != name or how == "with" else set()
                 less |= {old} if is_exchange else {new} if new != name or how == "without" else set()
     gone, come = ({frozenset(name.split(" in ")) for name in names - {""}} for names in (less, more))
-    return _Sentence(text, 0 if match[3] else int(match[1]) if match[1] else None, gone, come, counted)
+    n = 0 if match[3] else int(match[1].replace("first", "1")) if match[1] else None
+    return _Sentence(text, n, gone, come, counted)
 
 
 def _is_one_of(item: _Ran, names: Set[frozenset[str]]) -> bool:

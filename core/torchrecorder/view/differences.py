@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.model import Box, Edge, Node, Span, View, boxes_around
@@ -17,11 +18,13 @@ from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import EXCHANGES, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
 from torchrecorder.view.pieces import counting, edges_with_parts
 from torchrecorder.view.plan.visibility import Visibility
-from torchrecorder.view.settings import SIZES, read
+from torchrecorder.view.settings import LISTED, SIZES, read
 
 CLASS, PARAMS, INDEX, HEADS = "class", "params", "index", "heads"
 """Names of Spans beside those of settings: class, numbers of parameters and of heads; index of a turn `t`, then of the
 first turn."""
+_OF_ONE = ("kernel_size", "stride", "dilation", "groups", HEADS)
+"""What a reader asks of each node that names an inset which gives it as a list."""
 _NO_SETTINGS = SHAPING | PIECES | SHAPED_LIKE
 """Ops whose arguments follow from the sizes of the data."""
 _OF_CONV = {
@@ -57,11 +60,13 @@ class _Differences:
         lettered: dict[str, set[int]] = {letter: {*inset.calls} for letter, inset in insets.items()}
         pending = [""]
         done: dict[str, View] = {}
+        turned: dict[str, list[Sequence[_Turn]]] = {}
         while pending:
             letter = pending.pop()
             shown = insets[letter].view if letter else self._view
             calls = lettered.get(letter, set())
             turns, nodes = self._turns(shown, calls), list[Node]()
+            turned[letter] = turns
             for node in shown.nodes:
                 parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
@@ -76,6 +81,13 @@ class _Differences:
                 if not more <= lettered[node.inset] or node.inset not in done:
                     lettered[node.inset] |= more
                     pending.append(node.inset)
+        for letter, shown in [*done.items()]:
+            own = [
+                (*self._of_its_own(self._calls(node, turned[letter]), done[node.inset]),) if node.inset else ()
+                for node in shown.nodes
+            ]
+            said = (replace(node, own=spans) for node, spans in zip(shown.nodes, own, strict=True))
+            done[letter] = replace(shown, nodes=tuple(said))
         changed = (replace(inset, view=done.get(inset.letter, inset.view)) for inset in self._view.insets)
         return replace(done[""], insets=tuple(changed))
 
@@ -114,6 +126,38 @@ class _Differences:
         around = turns[node.box]
         by_turn = [[self._there(call, around, turn) for call in node.calls] for turn in around]
         return [[call for call in calls if call is not None and call not in self._gone] for calls in by_turn]
+
+    def _of_its_own(self, by_turn: Sequence[Sequence[int]], inside: View) -> Iterator[Span]:
+        """What an inset gives as a list, as it is in the calls of one of the nodes that name it.
+
+        Nothing of a setting in which layers of one call differ: it would not tell which has which.
+        """
+        root, calls, found = inside.boxes[0].calls[0], [*chain(*by_turn)], dict[str, list[list[str]]]()
+        of_all = dict[str, set[str]]()
+        for node in inside.nodes:
+            is_once = all(box.repeat == 1 for box in boxes_around(inside.boxes, node.box))
+            for part in node.parts or (node,):
+                for span in (span for span in part.spans if span.name in _OF_ONE):
+                    of_all.setdefault(span.name, set()).update(span.values)
+                    for values, call in zip(found.setdefault(span.name, [[] for _ in calls]), calls, strict=True):
+                        values += self._set(span.name, part, root, call) if is_once else ("", "none")
+        for name, every in found.items():
+            own, all_of_it = tuple(values[0] for values in every if len({*values}) == 1), of_all[name]
+            once, is_run = (*dict.fromkeys(own),), len(by_turn) == 1
+            if len(own) != len(calls):
+                continue
+            if is_run and len(once) == 2 and own.count(own[0]) == 1 and name == "stride":
+                yield Span(name, own)  # `first /2`
+            elif {*once} < all_of_it and len(once) <= LISTED:
+                yield Span(name, own if is_run and len(once) > 1 and len(own) <= LISTED else once)
+
+    def _set(self, name: str, part: Node, root: int, call: int) -> Iterator[str]:
+        """The values of a setting at the places of a part in another call."""
+        if name == HEADS:
+            ops = (self.places.op(op, root, call) for op in part.own_ops)
+            yield from (str(heads(self.graph, self.graph.ops[op])) for op in ops if op is not None)
+        layers = (self.places.call(own, root, call) for own in (part.calls if name != HEADS else ()))
+        yield from (self._own(at).get(name, _UNSAID.get(name, "none")) for at in layers if at is not None)
 
     def _spans(self, node: Node, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
         if node.kind == "call":

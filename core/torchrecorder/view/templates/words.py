@@ -59,8 +59,10 @@ class Words:
         together: dict[tuple[int, ...], dict[str, list[str]]] = {}
         for (how, what), differing in differences.items():  # what is in one only is so of all
             together.setdefault((*differing,) if how else (), {}).setdefault(how, []).append(what)
-        numbers = (len(differing) for differing in together)
-        before = ("" if n in (0, len(by_module)) else f"{n} " for n in numbers)
+        every = [*by_module.values()]
+        is_row = len(every) > 1 == len({self.graph.calls[call].parent for call in every})
+        numbers = ("first" if is_row and [*its] == every[:1] else len(its) % len(every) for its in together)
+        before = (f"{n} " if n else "" for n in numbers)
         said = [number + _phrase(**by_how) for number, by_how in zip(before, together.values(), strict=True)]
         is_short = len(said) <= tuning.PHRASES and len(" · ".join(said)) <= tuning.LONG_WORDS
         return said if len(differences) <= tuning.NAMED and is_short else None

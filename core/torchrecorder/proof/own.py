@@ -1,0 +1,43 @@
+"""Whether what a node says of its own is so: `3×3 · first /2` at one that names an inset which lists kernels and steps.
+
+Held against the layers of its calls at the places of those that have the list, each by what it says of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchrecorder.proof.coverage import Coverage
+from torchrecorder.proof.facts import Fault
+from torchrecorder.proof.sameness import Sameness
+from torchrecorder.view.model import Node
+
+
+def of_own(sameness: Sameness) -> Iterator[Fault]:
+    insets = dict(zip(sameness.lettered, sameness.coverages[1:], strict=True))
+    for coverage, again in zip(sameness.coverages, sameness.again, strict=True):
+        for node in (node for node in coverage.view.nodes if node.own and not node.is_unsaid):
+            calls = [*dict.fromkeys((*node.calls, *(other for call in node.calls for other in again.get(call, ()))))]
+            for span in (span for span in node.own if span.name != "heads"):  # which are counted for every node
+                inside = insets.get(node.inset)
+                every = [{*_values(sameness, inside, span.name, call)} for call in calls] if inside else [set[str]()]
+                true, is_run = set[str]().union(*every), len(span.values) == len(calls) > 1
+                is_so = all(map({*span.values}.intersection, every)) and true <= {*span.values}
+                if is_run:  # one after another
+                    is_so &= all(values <= {said} for values, said in zip(every, span.values, strict=True))
+                if not is_so:
+                    words = f"{span.name} {', '.join(span.values)} in {node.inset}, and it is {', '.join(sorted(true))}"
+                    yield Fault("settings", words, node.calls)
+
+
+def _values(sameness: Sameness, inside: Coverage, name: str, call: int) -> Iterator[str]:
+    """The values of a setting in the layers of a call at the places of those that list it."""
+    listing = (part for node in inside.view.nodes for part in node.parts or (node,) if _lists(part, name))
+    drawn = {own for part in listing for own in part.calls}
+    for other, first in sameness.facts.match(call, inside.root).calls.items():
+        if inside.drawn_call(first) in drawn:
+            yield sameness.settings(other).get(name, "1")
+
+
+def _lists(part: Node, name: str) -> bool:
+    return any(span.name == name for span in part.spans)
