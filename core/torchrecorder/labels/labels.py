@@ -180,10 +180,10 @@ class Labels:
             long = node.inset or among(values_of(node.spans, "class")) or self._contents(call.id) or cls
             facts = (computed, *settings(node.spans), self._params(module, node))
             words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
-            own, said = [] if node.is_unsaid else of_its_own(node.own), _repeated(" · ".join(words), node)
-            if said[1:] and said[-1].startswith("first ") and own and own[-1].startswith("first "):
-                said.append(f"{own.pop()}, {said.pop().removeprefix('first ')}")
-            parts = [*said[:1], *own, *said[1:], *facts]
+            own, run = [] if node.is_unsaid else of_its_own(node.own), _repeated(" · ".join(words), node)
+            if run[1:] and run[-1].startswith("first ") and own and own[-1].startswith("first "):
+                run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
+            parts = [*run[:1], *own, *run[1:], *facts]
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
         limit = MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))

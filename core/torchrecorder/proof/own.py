@@ -5,12 +5,16 @@ Held against the layers of its calls at the places of those that have the list, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import chain
 
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault
 from torchrecorder.proof.sameness import Sameness
-from torchrecorder.view.model import Node
+from torchrecorder.view.model import Box, Node
+
+_WAY = re.compile(r"([\d×]+)→([\d×]+)")
 
 
 def of_own(sameness: Sameness) -> Iterator[Fault]:
@@ -28,6 +32,23 @@ def of_own(sameness: Sameness) -> Iterator[Fault]:
                 if not is_so:
                     words = f"{span.name} {', '.join(span.values)} in {node.inset}, and it is {', '.join(sorted(true))}"
                     yield Fault("settings", words, node.calls)
+
+
+def of_ways(sameness: Sameness) -> Iterator[Fault]:
+    """Sizes between which a run leads, `1280→96`, that it does not in each of the calls that it is drawn for."""
+    values, rows = sameness.graph.values, sameness.graph.calls
+    for coverage, again in zip(sameness.coverages, sameness.again, strict=True):
+        things: tuple[Node | Box, ...] = (*coverage.view.nodes, *coverage.view.boxes)
+        for thing in things:
+            for said in filter(None, map(_WAY.fullmatch, thing.differs)):
+                parts: list[Node | Box] = [part for part in (thing, *getattr(thing, "parts", ())) if part.calls]
+                ends = [[part.calls[at] for part in parts] for at in (0, -1)]
+                for turn in zip(*((call, *again.get(call, ())) for call in chain(*ends)), strict=False):
+                    read = (value for call in turn[: len(parts)] for value in rows[call].inputs.values())
+                    given = (value for call in turn[len(parts) :] for value in rows[call].outputs.values())
+                    known = ({str(size) for value in some for size in values[value].shape} for some in (read, given))
+                    if not all(of >= {*text.split("×")} for of, text in zip(known, said.groups(), strict=True)):
+                        yield Fault("sameness", f"{said[0]} is not so of {rows[turn[0]].module}", thing.calls)
 
 
 def _values(sameness: Sameness, inside: Coverage, name: str, call: int) -> Iterator[str]:

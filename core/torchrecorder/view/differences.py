@@ -7,9 +7,10 @@ picture writes that in place of the setting of one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
 
 from torchrecorder.graph.model import Graph, Op
@@ -17,6 +18,7 @@ from torchrecorder.view.model import Box, Edge, Node, Span, View, boxes_around
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import EXCHANGES, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
 from torchrecorder.view.pieces import counting, edges_with_parts
+from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.settings import LISTED, SIZES, read
 
@@ -37,6 +39,7 @@ _UNSAID = {"dilation": "1", "groups": "1", "padding": "0", "num_layers": "1", "b
 _UNSAID |= {"is_causal": "False", "dropout_p": "0.0"}
 """What a layer of torch does not say of itself, or what an op is not given, since it is the default."""
 
+_OF_SIZES = re.compile(r"[\d×→, …]+")
 _Turn = Sequence[int | None]
 """Calls that a box stands for at one time, one for each that is drawn; None where there is none."""
 
@@ -69,12 +72,14 @@ class _Differences:
             turned[letter] = turns
             for node in shown.nodes:
                 parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
-                nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
+                runs = (self._calls(part, turns) for part in (node, *node.parts) if part.calls and node.differs)
+                differs = reduce(self._of_all, runs, node.differs)
+                nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns), differs=differs))
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
             if any(box.repeat > 1 for box in shown.boxes):
                 own = [these[: len(these) // len(turns[0])] for these in turns]  # the title of an inset names one path
                 edges = tuple(self._in_turns(edge, shown, own) for edge in edges)
-            boxes = tuple(replace(box, spans=(*self._of_box(box, turns[box.id]),)) for box in shown.boxes)
+            boxes = tuple(self._of_turns(box, turns[box.id]) for box in shown.boxes)
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
             for node in (node for node in nodes if node.inset):
                 more = {call for turn in self._calls(node, turns) for call in turn}
@@ -82,12 +87,11 @@ class _Differences:
                     lettered[node.inset] |= more
                     pending.append(node.inset)
         for letter, shown in [*done.items()]:
-            own = [
-                (*self._of_its_own(self._calls(node, turned[letter]), done[node.inset]),) if node.inset else ()
-                for node in shown.nodes
-            ]
-            said = (replace(node, own=spans) for node, spans in zip(shown.nodes, own, strict=True))
-            done[letter] = replace(shown, nodes=tuple(said))
+            nodes = [*shown.nodes]
+            for node in (node for node in shown.nodes if node.inset):
+                its = (*self._of_its_own(self._calls(node, turned[letter]), done[node.inset]),)
+                nodes[node.id] = replace(node, own=its)
+            done[letter] = replace(shown, nodes=tuple(nodes))
         changed = (replace(inset, view=done.get(inset.letter, inset.view)) for inset in self._view.insets)
         return replace(done[""], insets=tuple(changed))
 
@@ -112,6 +116,18 @@ class _Differences:
         # a part beside the layers that take turns
         at = -1 if first is None or other is None else call - first + other
         return at if 0 <= at < len(self.graph.calls) and self.tree.cls(at) == self.tree.cls(call) else None
+
+    def _of_turns(self, box: Box, turns: Sequence[_Turn]) -> Box:
+        calls = [[*chain(*turns[i : i + box.repeat])] for i in range(0, len(turns), box.repeat)]
+        return replace(box, spans=(*self._of_box(box, turns),), differs=self._of_all(box.differs, calls))
+
+    def _of_all(self, differs: tuple[str, ...], runs: Sequence[Sequence[int | None]]) -> tuple[str, ...]:
+        """What is said of the calls of a run, without sizes that are of one run alone: `1280→96`."""
+        if len(runs) < 2 or not any(map(_OF_SIZES.fullmatch, differs)):
+            return differs
+        known = ([call for call in run if call is not None] for run in runs)
+        ways = {(*sizes(self.graph, run), *sizes(self.graph, run, is_row=False)) for run in known if run}
+        return differs if len(ways) < 2 else tuple(text for text in differs if not _OF_SIZES.fullmatch(text))
 
     def _of_box(self, box: Box, turns: Sequence[_Turn]) -> Iterator[Span]:
         step = len(turns) if box.parent is None else max(box.repeat, 1)  # the title of an inset names one path
