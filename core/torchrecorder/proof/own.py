@@ -55,10 +55,27 @@ def _values(sameness: Sameness, inside: Coverage, name: str, call: int) -> Itera
     """The values of a setting in the layers of a call at the places of those that list it."""
     listing = (part for node in inside.view.nodes for part in node.parts or (node,) if _lists(part, name))
     drawn = {own for part in listing for own in part.calls}
-    for other, first in sameness.facts.match(call, inside.root).calls.items():
-        if inside.drawn_call(first) in drawn:
-            yield sameness.settings(other).get(name, "1")
+    pairs = sameness.facts.match(call, inside.root).calls.items()
+    if not (places := [other for other, first in pairs if inside.drawn_call(first) in drawn]):  # a number is another's
+        kinds = [sameness.settings(own) for own in drawn]
+        signs = [(own["class"], own.get("groups")) for own in kinds]
+        rows = ((at, sameness.settings(at)) for at in range(call, sameness.facts.end[call]))
+        places = [at for at, own in rows if (own["class"], own.get("groups")) in signs]
+    yield from (sameness.settings(other).get(name, "1") for other in places)
 
 
 def _lists(part: Node, name: str) -> bool:
     return any(span.name == name for span in part.spans)
+
+
+def of_dropouts(sameness: Sameness) -> Iterator[Fault]:
+    """Nodes of calls without a dropout that is a node of its own in their inset, which is not said."""
+    facts, ops, rows = sameness.facts, sameness.graph.ops, sameness.graph.calls
+    for letter, inside in zip(sameness.lettered, sameness.coverages[1:], strict=True):
+        alone = [node.calls[0] for node in inside.view.nodes if node.kind == "call" and not node.parts]
+        for drawn in (call for call in alone if all("dropout" in ops[op].name for op in facts.ops_of([call]))):
+            name = rows[drawn].module.rpartition(".")[2]
+            for node in (node for coverage in sameness.coverages for node in coverage.view.nodes):
+                calls = node.calls if node.inset == letter and not any(name in text for text in node.differs) else ()
+                if any(drawn not in facts.match(call, inside.root).calls.values() for call in calls):
+                    yield Fault("sameness", f"{name} is in {rows[inside.root].module} and not in all of", node.calls)

@@ -127,6 +127,10 @@ class Variants:
         for which in product((False, True), repeat=len(said)):
             chosen = [sentence for sentence, holds in zip(said, which, strict=True) if holds]
             less, more = {name for it in chosen for name in it.less}, {name for it in chosen for name in it.more}
+            idle = [(name, it in chosen) for it in said for name in it.less if self._is_idle(name, root)]
+            if any(self._is_idle(name, call) == is_gone for name, is_gone in idle):
+                continue
+            less -= {name for name, _ in idle}
             lists = {frozenset((word,)) for it in chosen for _, word in it.counted}
             named = [[_is_one_of(it, less - more) for it in here], [_is_one_of(it, more - less) for it in there]]
             pairs = _aligned(here, there, _loose(here, less | lists), _loose(there, more | lists), named)
@@ -137,6 +141,13 @@ class Variants:
             kept = [(here[i], it) for i, it in partners[0].items() if not _is_one_of(it, lists)]
             if is_so and all(self._is_said(a, b, thing, drawn) for a, b in kept):
                 yield which
+
+    def _is_idle(self, name: frozenset[str], root: int) -> bool:
+        """Whether a name is for a dropout in a call, which computes nothing there, and for nothing else."""
+        rows = map(self.graph.ops.__getitem__, self.facts.ops_of([root]))
+        return not any(_is_one_of(it, {name}) for it in self._items(root)) and any(
+            name <= {*self._words(row, row.inputs, root)} for row in rows if "dropout" in row.name
+        )
 
     def _is_said(self, here: _Ran, there: _Ran, thing: Node | Box, around: Coverage | None) -> bool:
         """Whether the settings of a layer in which another at its place differs are said where it is drawn."""

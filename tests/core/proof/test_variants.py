@@ -290,3 +290,26 @@ def test_sizes_of_a_run_that_are_those_of_one_are_found() -> None:
     nodes = [replace(node, differs=("64→8",)) if len(node.calls) == 2 else node for node in inset.view.nodes]
     lie = replace(view, insets=(replace(inset, view=replace(inset.view, nodes=tuple(nodes))),))
     assert any("64→8 is not so" in fault.words for fault in faults(lie))
+
+
+class Dropping(nn.Module):
+    """Two layers, before the last of which is a dropout, or none."""
+
+    def __init__(self, *, drops: bool) -> None:
+        super().__init__()
+        self.conv, self.last, self.drop = conv(), conv(), nn.Dropout3d() if drops else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.conv(x).cumsum(1)
+        y = x if self.drop is None else self.drop(x[None])[0]
+        return x * self.last(y).cumsum(2).sin()  # type: ignore[no-any-return]
+
+
+def test_a_dropout_that_an_inset_shows_and_a_call_lacks_is_said() -> None:
+    view = planned(Stages(Dropping(drops=False), Dropping(drops=True), Dropping(drops=True))).view()
+    assert [node.differs for node in view.nodes if node.inset] == [("without drop",), (), ()]
+    assert not faults(view)
+    silent_view = replace(view, nodes=tuple(replace(node, differs=()) for node in view.nodes))
+    assert [fault for fault in faults(silent_view) if fault.words.startswith("drop is in")]
+    nodes = tuple(replace(node, differs=("without drop",)) if node.inset else node for node in view.nodes)
+    assert [fault for fault in faults(replace(view, nodes=nodes)) if "without drop" in fault.words]
