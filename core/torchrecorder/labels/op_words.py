@@ -72,8 +72,8 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
         what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""
         at = clean(_bare(index[0]) if index else _index(known, op), _MAX_INDEX)
         return Label(f"{what}[{at}]" if at else what.removesuffix("at ").strip() or "index")
-    facts = (_weight(known.graph, op), *(f"{switch}={value}" for switch, value in turned(op).items()))
-    return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(" · ".join(filter(None, facts)), MAX_LINE))
+    line = " · ".join(filter(None, (_weight(known.graph, op), *("=".join(switch) for switch in turned(op).items()))))
+    return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(line, MAX_LINE))
 
 
 def _power(op: Op) -> str:
