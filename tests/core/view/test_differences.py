@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from tests.core.graph.building import Net
+from tests.core.proof.test_layout import paper
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
 from torchrecorder.proof import faults
+from torchrecorder.proof.layout import faults as layout_faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Span, View, make_view
 
@@ -181,6 +183,7 @@ def test_what_an_inset_lists_is_said_at_each_node_that_names_it() -> None:
         "A ×2 · 3×3 /2 · 200 params each",
     ]
     assert not faults(view)
+    assert not {*layout_faults(view, paper(view))}
 
 
 def test_what_differs_within_a_block_is_said_of_none() -> None:
