@@ -9,7 +9,7 @@ from math import prod
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.operands import Names, origin
+from torchrecorder.labels.operands import Names, origin, turned
 from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
 from torchrecorder.view.facts import regroups
@@ -124,7 +124,8 @@ class _FormulaWriter:
             power = _POWERS.get(texts[1]) or f"^{self._held(given[1], _TIGHT)}"
             return f"{self._held(given[0], _TIGHT)}{power}", _POWER
         if name == "getitem":
-            return f"{self._held(given[0], _TIGHT)}[{', '.join(text.strip('()') for text in texts[1:])}]", _TIGHT
+            index = (text.strip("()") if text.startswith("(") else text for text in texts[1:])
+            return f"{self._held(given[0], _TIGHT)}[{', '.join(index)}]", _TIGHT
         texts += [f"{key}={_short(value)}" for key, value in named.items()]
         inner = ", ".join(text.strip("()") if text == _NAMELESS else text for text in texts)
         return f"{_NAMES.get(name, name)}({inner})", _TIGHT
@@ -133,6 +134,7 @@ class _FormulaWriter:
         """The arguments in their order, numbers in their places among the tensors, and those that are named."""
         name, tensors = plain(op.name), [self.of_value(value, op) for value in op.inputs]
         said = {key: value for key, value in op.attrs.items() if key not in self.unsaid and value not in _SWITCHES}
+        said |= turned(op)
         if name in JOINS or name in WEIGHTED:
             return tensors, {}
         if name in _OF_LAST_AXIS:

@@ -29,7 +29,7 @@ from torchrecorder.labels.names import (
 )
 from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME, Label, op_label
 from torchrecorder.labels.operands import Operands, with_operands
-from torchrecorder.labels.summaries import among, settings, summary
+from torchrecorder.labels.summaries import among, of_its_own, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
 from torchrecorder.view.differences import INDEX, values_of
@@ -180,7 +180,10 @@ class Labels:
             long = node.inset or among(values_of(node.spans, "class")) or self._contents(call.id) or cls
             facts = (computed, *settings(node.spans), self._params(module, node))
             words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
-            parts = [*_repeated(" · ".join(words), node), *facts]
+            own, run = [] if node.is_unsaid else of_its_own(node.own), _repeated(" · ".join(words), node)
+            if run[1:] and run[-1].startswith("first ") and own and own[-1].startswith("first "):
+                run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
+            parts = [*run[:1], *own, *run[1:], *facts]
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
         limit = MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from torchrecorder.graph import Graph, Op
 from torchrecorder.graph.batch import NUMBER
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.operands import COMPARED, Names, with_operands
+from torchrecorder.labels.operands import COMPARED, Names, turned, with_operands
 from torchrecorder.labels.summaries import among, setting
 from torchrecorder.view import Span
 from torchrecorder.view.differences import INDEX, heads, values_of
@@ -72,7 +72,8 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
         what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""
         at = clean(_bare(index[0]) if index else _index(known, op), _MAX_INDEX)
         return Label(f"{what}[{at}]" if at else what.removesuffix("at ").strip() or "index")
-    return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(_weight(known.graph, op), MAX_LINE))
+    line = " · ".join(filter(None, (_weight(known.graph, op), *("=".join(switch) for switch in turned(op).items()))))
+    return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(line, MAX_LINE))
 
 
 def _power(op: Op) -> str:

@@ -206,6 +206,14 @@ class Names:
         return called if called in _FILLING else ""
 
 
+_TURNS = {"largest": "False", "descending": "True", "right": "True"}
+"""Switches by name that make another op of it, as the smallest numbers in place of the largest."""
+
+
+def turned(op: Op) -> dict[str, str]:
+    return {name: value for name, value in op.attrs.items() if _TURNS.get(name) == value}
+
+
 def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
     """The outermost layer that gave a tensor, `linears.0`; `attn[1]` if it gave several."""
     made = graph.values[value].producer

@@ -127,6 +127,28 @@ def settings(spans: Sequence[Span]) -> list[str]:
     return [*filter(None, map(setting, named))]
 
 
+def of_its_own(spans: Sequence[Span]) -> list[str]:
+    """What an inset gives as lists, as it is at a node that names it: `3×3 /2`, `dilation 4`; `first /2` of a run."""
+    facts = {span.name: setting(span) if span.values[1:] else _alone(span.name, span.values[0]) for span in spans}
+    steps = next(([*map(_common, span.values)] for span in spans if span.name == "stride"), [])
+    if {*steps[1:]} == {"1"}:
+        facts["stride"] = f"first /{steps[0]}"
+    window, step = facts.pop("kernel_size", ""), facts.pop("stride", "")
+    first = [f"{window} {step}"] if "×" in window and step.startswith("/") else [window, step]
+    return [*filter(None, (*first, *facts.values()))]
+
+
+def _alone(name: str, value: str) -> str:
+    """`3×3`, `/2`, `dilation 2`, `8 heads`; nothing of what is at its default."""
+    text = _common(value)
+    if name == "kernel_size":
+        return window if "×" in (window := _window(value)) else f"kernel {window}"
+    if text == "1" and name != "heads":
+        return ""
+    step = f"{text} {name}" if name in ("heads", "groups") else f"{name} {text}"
+    return f"/{text}" if name == "stride" else text if text == "depthwise" else step
+
+
 def among(values: Sequence[str], *, sizes: bool = False) -> str:
     """Values that differ, in their order: a few, or the ends of a range; of more words their number, of others nothing.
 

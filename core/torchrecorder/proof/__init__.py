@@ -13,6 +13,7 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault, FaultKind, GraphFacts
 from torchrecorder.proof.flow import FlowProof
+from torchrecorder.proof.own import of_dropouts, of_own, of_ways
 from torchrecorder.proof.parts import PartsProof
 from torchrecorder.proof.sameness import Sameness
 from torchrecorder.proof.settings import SettingsProof, Words
@@ -105,6 +106,7 @@ class Prover:
             faults += of_entrances(coverage, inset.calls)
         sameness = Sameness(view, self._facts, coverages)
         faults += (*sameness.faults(), *Variants(sameness).faults())
+        faults += (*of_own(sameness), *of_ways(sameness), *of_dropouts(sameness))
         faults += SettingsProof(sameness, self._words).faults() if self._words is not None else ()
         for coverage, calls in zip(coverages[1:], sameness.lettered.values(), strict=True):
             faults += Wiring(coverage).faults(calls)

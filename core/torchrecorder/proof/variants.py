@@ -20,7 +20,7 @@ from torchrecorder.proof.facts import Fault
 from torchrecorder.proof.sameness import UNSAID, Sameness
 from torchrecorder.view.model import Box, Node
 
-_SENTENCE = re.compile(r"(?:(\d+) )?(with(?:out)? .*|(.*) computed in .*)")
+_SENTENCE = re.compile(r"(?:(\d+|first) )?(with(?:out)? .*|(.*) computed in .*)")
 _PHRASE = re.compile(r"(with|without) (.*?)(?=, with(?:out)? |$)")
 _SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@"}
 _SUMS = ("add", "sub", "cat", "concat", "stack")
@@ -88,7 +88,9 @@ class Variants:
                 for i, sentence in enumerate(said):
                     least, most = (sum(of(which[i] for which in choices) for choices in ways) for of in (all, any))
                     n = len(calls) if sentence.n is None else sentence.n
-                    if not all(ways) or not (least <= n <= most or n == 0 < most):
+                    others = (any(not which[i] for which in choices) for choices in ways[1:])
+                    is_first = not sentence.text.startswith("first ") or (any(it[i] for it in ways[0]) and all(others))
+                    if not all(ways) or not is_first or not (least <= n <= most or n == 0 < most):
                         words = f"“{sentence.text}” is not so of {self.graph.calls[thing.calls[0]].module}"
                         yield Fault("sameness", words, thing.calls)
 
@@ -125,6 +127,10 @@ class Variants:
         for which in product((False, True), repeat=len(said)):
             chosen = [sentence for sentence, holds in zip(said, which, strict=True) if holds]
             less, more = {name for it in chosen for name in it.less}, {name for it in chosen for name in it.more}
+            idle = [(name, it in chosen) for it in said for name in it.less if self._is_idle(name, root)]
+            if any(self._is_idle(name, call) == is_gone for name, is_gone in idle):
+                continue
+            less -= {name for name, _ in idle}
             lists = {frozenset((word,)) for it in chosen for _, word in it.counted}
             named = [[_is_one_of(it, less - more) for it in here], [_is_one_of(it, more - less) for it in there]]
             pairs = _aligned(here, there, _loose(here, less | lists), _loose(there, more | lists), named)
@@ -135,6 +141,13 @@ class Variants:
             kept = [(here[i], it) for i, it in partners[0].items() if not _is_one_of(it, lists)]
             if is_so and all(self._is_said(a, b, thing, drawn) for a, b in kept):
                 yield which
+
+    def _is_idle(self, name: frozenset[str], root: int) -> bool:
+        """Whether a name is for a dropout in a call, which computes nothing there, and for nothing else."""
+        rows = map(self.graph.ops.__getitem__, self.facts.ops_of([root]))
+        return not any(_is_one_of(it, {name}) for it in self._items(root)) and any(
+            name <= {*self._words(row, row.inputs, root)} for row in rows if "dropout" in row.name
+        )
 
     def _is_said(self, here: _Ran, there: _Ran, thing: Node | Box, around: Coverage | None) -> bool:
         """Whether the settings of a layer in which another at its place differs are said where it is drawn."""
@@ -227,7 +240,8 @@ def _sentence(text: str) -> _Sentence | None:
                 more |= {new} if is_exchange or new != name or how == "with" else set()
                 less |= {old} if is_exchange else {new} if new != name or how == "without" else set()
     gone, come = ({frozenset(name.split(" in ")) for name in names - {""}} for names in (less, more))
-    return _Sentence(text, 0 if match[3] else int(match[1]) if match[1] else None, gone, come, counted)
+    n = 0 if match[3] else int(match[1].replace("first", "1")) if match[1] else None
+    return _Sentence(text, n, gone, come, counted)
 
 
 def _is_one_of(item: _Ran, names: Set[frozenset[str]]) -> bool:

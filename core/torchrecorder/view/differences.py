@@ -7,21 +7,26 @@ picture writes that in place of the setting of one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
+from itertools import chain
 
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.model import Box, Edge, Node, Span, View, boxes_around
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import EXCHANGES, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
 from torchrecorder.view.pieces import counting, edges_with_parts
+from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.plan.visibility import Visibility
-from torchrecorder.view.settings import SIZES, read
+from torchrecorder.view.settings import LISTED, SIZES, read
 
 CLASS, PARAMS, INDEX, HEADS = "class", "params", "index", "heads"
 """Names of Spans beside those of settings: class, numbers of parameters and of heads; index of a turn `t`, then of the
 first turn."""
+_OF_ONE = ("kernel_size", "stride", "dilation", "groups", HEADS)
+"""What a reader asks of each node that names an inset which gives it as a list."""
 _NO_SETTINGS = SHAPING | PIECES | SHAPED_LIKE
 """Ops whose arguments follow from the sizes of the data."""
 _OF_CONV = {
@@ -34,6 +39,7 @@ _UNSAID = {"dilation": "1", "groups": "1", "padding": "0", "num_layers": "1", "b
 _UNSAID |= {"is_causal": "False", "dropout_p": "0.0"}
 """What a layer of torch does not say of itself, or what an op is not given, since it is the default."""
 
+_OF_SIZES = re.compile(r"[\d×→, …]+")
 _Turn = Sequence[int | None]
 """Calls that a box stands for at one time, one for each that is drawn; None where there is none."""
 
@@ -57,25 +63,35 @@ class _Differences:
         lettered: dict[str, set[int]] = {letter: {*inset.calls} for letter, inset in insets.items()}
         pending = [""]
         done: dict[str, View] = {}
+        turned: dict[str, list[Sequence[_Turn]]] = {}
         while pending:
             letter = pending.pop()
             shown = insets[letter].view if letter else self._view
             calls = lettered.get(letter, set())
             turns, nodes = self._turns(shown, calls), list[Node]()
+            turned[letter] = turns
             for node in shown.nodes:
                 parts = tuple(replace(part, spans=self._spans(part, shown.boxes, turns)) for part in node.parts)
-                nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns)))
+                runs = (self._calls(part, turns) for part in (node, *node.parts) if part.calls and node.differs)
+                differs = reduce(self._of_all, runs, node.differs)
+                nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns), differs=differs))
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
             if any(box.repeat > 1 for box in shown.boxes):
                 own = [these[: len(these) // len(turns[0])] for these in turns]  # the title of an inset names one path
                 edges = tuple(self._in_turns(edge, shown, own) for edge in edges)
-            boxes = tuple(replace(box, spans=(*self._of_box(box, turns[box.id]),)) for box in shown.boxes)
+            boxes = tuple(self._of_turns(box, turns[box.id]) for box in shown.boxes)
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
             for node in (node for node in nodes if node.inset):
                 more = {call for turn in self._calls(node, turns) for call in turn}
                 if not more <= lettered[node.inset] or node.inset not in done:
                     lettered[node.inset] |= more
                     pending.append(node.inset)
+        for letter, shown in [*done.items()]:
+            nodes = [*shown.nodes]
+            for node in (node for node in shown.nodes if node.inset):
+                its = (*self._of_its_own(self._calls(node, turned[letter]), done[node.inset]),)
+                nodes[node.id] = replace(node, own=its)
+            done[letter] = replace(shown, nodes=tuple(nodes))
         changed = (replace(inset, view=done.get(inset.letter, inset.view)) for inset in self._view.insets)
         return replace(done[""], insets=tuple(changed))
 
@@ -101,6 +117,18 @@ class _Differences:
         at = -1 if first is None or other is None else call - first + other
         return at if 0 <= at < len(self.graph.calls) and self.tree.cls(at) == self.tree.cls(call) else None
 
+    def _of_turns(self, box: Box, turns: Sequence[_Turn]) -> Box:
+        calls = [[*chain(*turns[i : i + box.repeat])] for i in range(0, len(turns), box.repeat)]
+        return replace(box, spans=(*self._of_box(box, turns),), differs=self._of_all(box.differs, calls))
+
+    def _of_all(self, differs: tuple[str, ...], runs: Sequence[Sequence[int | None]]) -> tuple[str, ...]:
+        """What is said of the calls of a run, without sizes that are of one run alone: `1280→96`."""
+        if len(runs) < 2 or not any(map(_OF_SIZES.fullmatch, differs)):
+            return differs
+        known = ([call for call in run if call is not None] for run in runs)
+        ways = {(*sizes(self.graph, run), *sizes(self.graph, run, is_row=False)) for run in known if run}
+        return differs if len(ways) < 2 else tuple(text for text in differs if not _OF_SIZES.fullmatch(text))
+
     def _of_box(self, box: Box, turns: Sequence[_Turn]) -> Iterator[Span]:
         step = len(turns) if box.parent is None else max(box.repeat, 1)  # the title of an inset names one path
         numbers = [tuple(self.tree.n_params(call) for call in turn if call is not None) for turn in turns]
@@ -114,6 +142,38 @@ class _Differences:
         around = turns[node.box]
         by_turn = [[self._there(call, around, turn) for call in node.calls] for turn in around]
         return [[call for call in calls if call is not None and call not in self._gone] for calls in by_turn]
+
+    def _of_its_own(self, by_turn: Sequence[Sequence[int]], inside: View) -> Iterator[Span]:
+        """What an inset gives as a list, as it is in the calls of one of the nodes that name it.
+
+        Nothing of a setting in which layers of one call differ: it would not tell which has which.
+        """
+        root, calls, found = inside.boxes[0].calls[0], [*chain(*by_turn)], dict[str, list[list[str]]]()
+        of_all = dict[str, set[str]]()
+        for node in inside.nodes:
+            is_once = all(box.repeat == 1 for box in boxes_around(inside.boxes, node.box))
+            for part in node.parts or (node,):
+                for span in (span for span in part.spans if span.name in _OF_ONE):
+                    of_all.setdefault(span.name, set()).update(span.values)
+                    for values, call in zip(found.setdefault(span.name, [[] for _ in calls]), calls, strict=True):
+                        values += self._set(span.name, part, root, call) if is_once else ("", "none")
+        for name, every in found.items():
+            own, all_of_it = tuple(values[0] for values in every if len({*values}) == 1), of_all[name]
+            once, is_run = (*dict.fromkeys(own),), len(by_turn) == 1
+            if len(own) != len(calls):
+                continue
+            if is_run and len(once) == 2 and own.count(own[0]) == 1 and name == "stride":
+                yield Span(name, own)  # `first /2`
+            elif {*once} < all_of_it and len(once) <= LISTED:
+                yield Span(name, own if is_run and len(once) > 1 and len(own) <= LISTED else once)
+
+    def _set(self, name: str, part: Node, root: int, call: int) -> Iterator[str]:
+        """The values of a setting at the places of a part in another call."""
+        if name == HEADS:
+            ops = (self.places.op(op, root, call) for op in part.own_ops)
+            yield from (str(heads(self.graph, self.graph.ops[op])) for op in ops if op is not None)
+        layers = (self.places.call(own, root, call) for own in (part.calls if name != HEADS else ()))
+        yield from (self._own(at).get(name, _UNSAID.get(name, "none")) for at in layers if at is not None)
 
     def _spans(self, node: Node, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
         if node.kind == "call":

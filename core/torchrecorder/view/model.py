@@ -121,6 +121,8 @@ class Node:
     mark: Mark | None = None
     spans: tuple[Span, ...] = ()
     """The settings in which the calls that it is drawn for differ, those in repeats of boxes around it included."""
+    own: tuple[Span, ...] = ()
+    """If an inset shows its inside, and gives a setting as a list: that of its own calls, once or in their order."""
     is_unsaid: bool = False
     """Whether no words say its settings, since the proof of what they said failed."""
 

@@ -51,6 +51,8 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
     "cat(q, zeros)": lambda q, k, v: torch.cat([q, torch.zeros(1, 3, 4)], 1),
     "q + normal": lambda q, k, v: q + k.mul(0).normal_(),
     "cat(q, new_zeros)": lambda q, k, v: torch.cat([q, q.new_zeros(1, 3, 4)], 1),
+    "q[0][topk(sum(k, (0, 2)), 2, largest=False)]": lambda q, k, v: q[0][k.sum((0, 2)).topk(2, largest=False)[1]],
+    "argsort(q, −1, descending=True) + k": lambda q, k, v: q.argsort(-1, descending=True) + k,
     "einsum('bij,bkj->bik', q, k)": lambda q, k, v: torch.einsum("bij,bkj->bik", q, k),
 }
 

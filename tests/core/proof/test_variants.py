@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
@@ -246,3 +247,69 @@ def test_what_is_drawn_for_all_of_a_row_is_not_refused(model: Callable[[], nn.Mo
     view = planned(model()).view()
     assert any(repeat >= 3 for repeat in (*(n.repeat for n in view.nodes), *(b.repeat for b in view.boxes)))
     assert faults(view) == ()
+
+
+class Narrow(nn.Module):
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__()
+        self.conv, self.down = nn.Conv1d(before, before, 1), nn.Conv1d(before, after, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down(self.conv(x).cumsum(1)).sin()  # type: ignore[no-any-return]
+
+
+class Narrowing(nn.Module):
+    """Two equal layers in a row, which lead from one width to another."""
+
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__()
+        self.first = nn.Conv1d(8, before, 1)
+        pairs = pairwise((before, before, after))
+        self.cs = nn.Sequential(*(Narrow(a, b) for a, b in pairs))
+        self.last = nn.Conv1d(after, 8, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.last(self.cs(self.first(x).cumsum(1)).cumsum(1))  # type: ignore[no-any-return]
+
+
+def narrowing(*widths: tuple[int, int]) -> View:
+    return planned(nn.Sequential(*(layer for pair in widths for layer in (Narrowing(*pair), nn.Softsign())))).view()
+
+
+@pytest.mark.parametrize(("stages", "is_said"), [(((64, 8), (8, 1)), False), (((64, 8), (64, 8)), True)])
+def test_sizes_of_a_run_stand_in_an_inset_if_all_have_them(stages: list[tuple[int, int]], is_said: bool) -> None:
+    view = narrowing(*stages)
+    (inset,) = view.insets
+    assert [node.differs for node in inset.view.nodes if len(node.calls) == 2] == [("64→8",) if is_said else ()]
+    assert not faults(view)
+
+
+def test_sizes_of_a_run_that_are_those_of_one_are_found() -> None:
+    view = narrowing((64, 8), (8, 1))
+    (inset,) = view.insets
+    nodes = [replace(node, differs=("64→8",)) if len(node.calls) == 2 else node for node in inset.view.nodes]
+    lie = replace(view, insets=(replace(inset, view=replace(inset.view, nodes=tuple(nodes))),))
+    assert any("64→8 is not so" in fault.words for fault in faults(lie))
+
+
+class Dropping(nn.Module):
+    """Two layers, before the last of which is a dropout, or none."""
+
+    def __init__(self, *, drops: bool) -> None:
+        super().__init__()
+        self.conv, self.last, self.drop = conv(), conv(), nn.Dropout3d() if drops else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.conv(x).cumsum(1)
+        y = x if self.drop is None else self.drop(x[None])[0]
+        return x * self.last(y).cumsum(2).sin()  # type: ignore[no-any-return]
+
+
+def test_a_dropout_that_an_inset_shows_and_a_call_lacks_is_said() -> None:
+    view = planned(Stages(Dropping(drops=False), Dropping(drops=True), Dropping(drops=True))).view()
+    assert [node.differs for node in view.nodes if node.inset] == [("without drop",), (), ()]
+    assert not faults(view)
+    silent_view = replace(view, nodes=tuple(replace(node, differs=()) for node in view.nodes))
+    assert [fault for fault in faults(silent_view) if fault.words.startswith("drop is in")]
+    nodes = tuple(replace(node, differs=("without drop",)) if node.inset else node for node in view.nodes)
+    assert [fault for fault in faults(replace(view, nodes=nodes)) if "without drop" in fault.words]

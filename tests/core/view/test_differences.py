@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from tests.core.graph.building import Net
+from tests.core.proof.test_layout import paper
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
+from torchrecorder.proof import faults
+from torchrecorder.proof.layout import faults as layout_faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Span, View, make_view
 
@@ -146,3 +150,50 @@ def test_layers_of_other_classes_stand_beside_one_another() -> None:
 def test_any_depth_has_them(depth: int) -> None:
     view = make_view(dilated((4, 4, 4)), DrawingOptions(depth=depth))
     assert not any(node.spans for node in view.nodes)
+
+
+def staged(*stages: tuple[int, Sequence[int]], turned: bool = False) -> Graph:
+    """Stages of blocks, each with a kernel and the strides of its blocks; a second kernel may be 8 less that."""
+    net = Net("Staged", params=10_000)
+    x = net.input("x", 1, 8, 64)
+    for s, (kernel, strides) in enumerate(stages):
+        for i, stride in enumerate(strides):
+            path = f"stages.{s}.{i}"
+            with net.call(path, "Block", params=200):
+                said = f"8, 8, kernel_size=({{}}, {{}}), stride=({stride}, {stride})"
+                y = net.op("tanh", net.layer(f"{path}.c1", "Conv2d", x, said=said.format(kernel, kernel), params=200))
+                if turned:
+                    y = net.layer(f"{path}.c2", "Conv2d", y, said=said.format(8 - kernel, 8 - kernel), params=200)
+                x = net.op("mul", x, net.op("sigmoid", y))
+        x = net.op("cumsum", x)
+    return net.graph(x)
+
+
+def named(view: View) -> list[str]:
+    """The words of what stands for an inset."""
+    labels = Labels(view)
+    return [labels.node(node).line for node in view.nodes if node.inset]
+
+
+def test_what_an_inset_lists_is_said_at_each_node_that_names_it() -> None:
+    view = make_view(staged((3, (2, 1, 1)), (5, (1, 1)), (3, (2, 2))))
+    assert named(view) == [
+        "A ×3 · 3×3 · first /2 · 200 params each",
+        "A ×2 · 5×5 · 200 params each",
+        "A ×2 · 3×3 /2 · 200 params each",
+    ]
+    assert not faults(view)
+    assert not {*layout_faults(view, paper(view))}
+
+
+def test_what_differs_within_a_block_is_said_of_none() -> None:
+    view = make_view(staged((3, (1, 1)), (5, (1, 1)), turned=True))
+    assert view.insets
+    assert not any(node.own for node in view.nodes)
+
+
+@pytest.mark.parametrize("lie", [("(5, 5)",), ("(3, 3)", "(5, 5)", "(3, 3)")])
+def test_what_is_false_of_a_nodes_own_is_found(lie: tuple[str, ...]) -> None:
+    view = make_view(staged((3, (2, 1, 1)), (5, (1, 1))))
+    nodes = [replace(node, own=(Span("kernel_size", lie),)) if node.inset else node for node in view.nodes]
+    assert {fault.kind for fault in faults(replace(view, nodes=tuple(nodes)))} == {"settings"}

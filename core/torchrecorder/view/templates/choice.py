@@ -20,6 +20,7 @@ from typing import NamedTuple
 from torchrecorder.errors import listed
 from torchrecorder.view import tuning
 from torchrecorder.view.model import Box, Inset, Node, View, boxes_around, in_order
+from torchrecorder.view.op_families import DROPOUTS
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.templates.interiors import Interior, Interiors
 from torchrecorder.view.templates.words import Shown
@@ -253,11 +254,13 @@ class Choice:
         return module is not None and not module.native and tree.cls(node.calls[0]) == module.cls and ran not in others
 
     def _shown_in(self, inside: Interior) -> Shown:
-        """The layers that an inset shows closed, and those that it shows at others."""
+        """The layers that an inset shows closed, those that it shows at others, and dropouts that are nodes."""
         blocks = (node for node in inside.nodes if self.interiors.is_block(node))
         closed = (c for node in blocks for c in node.calls if self.kinds.of[c] not in self.opened)
         parts = (c for node in inside.nodes for part in node.parts for c in part.calls if c not in node.calls)
-        return frozenset(closed), frozenset(parts)
+        alone = (node.calls[0] for node in inside.nodes if node.kind == "call" and not node.parts)
+        idle = (c for c in alone if self.interiors.tree.cls(c).rpartition(".")[2] in DROPOUTS)
+        return frozenset(closed), frozenset(parts), frozenset(idle)
 
     def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
         calls = [*node.calls]

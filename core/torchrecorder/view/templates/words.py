@@ -31,9 +31,10 @@ _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 _AXES = re.compile("[123]d$")
 _SOURCES = ("param", "buffer")
 _OWN = (*_SOURCES, "const")
-Shown = tuple[frozenset[int], frozenset[int]]
-"""The layers in which a drawing of a call shows nothing, and those that stand at another one by their class."""
-NOTHING: Shown = (frozenset(), frozenset())
+Shown = tuple[frozenset[int], frozenset[int], frozenset[int]]
+"""The layers in which a drawing of a call shows nothing, those that stand at another one by their class, and the
+dropouts that are nodes of their own."""
+NOTHING: Shown = (frozenset(), frozenset(), frozenset())
 _Read = tuple[set[object], set[object]]
 Difference = tuple[str, str]
 """`with` or `without`, and what: `("without", "downsample")`; nothing in place of the first for other words."""
@@ -59,8 +60,10 @@ class Words:
         together: dict[tuple[int, ...], dict[str, list[str]]] = {}
         for (how, what), differing in differences.items():  # what is in one only is so of all
             together.setdefault((*differing,) if how else (), {}).setdefault(how, []).append(what)
-        numbers = (len(differing) for differing in together)
-        before = ("" if n in (0, len(by_module)) else f"{n} " for n in numbers)
+        every = [*by_module.values()]
+        is_row = len(every) > 1 == len({self.graph.calls[call].parent for call in every})
+        numbers = ("first" if is_row and [*its] == every[:1] else len(its) % len(every) for its in together)
+        before = (f"{n} " if n else "" for n in numbers)
         said = [number + _phrase(**by_how) for number, by_how in zip(before, together.values(), strict=True)]
         is_short = len(said) <= tuning.PHRASES and len(" · ".join(said)) <= tuning.LONG_WORDS
         return said if len(differences) <= tuning.NAMED and is_short else None
@@ -108,7 +111,12 @@ class _Compared:
 
     def __init__(self, words: Words, call: int, other: int, shown: Shown, structure: Sequence[int]) -> None:
         self.graph, self.tree, self.visible, self.places = words.graph, words.tree, words.visible, words.places
-        self._words, self._gone, self._structure, (self._closed, self._merged) = words, words._gone, structure, shown
+        self._words, self._gone, self._structure, (self._closed, self._merged, self._lone) = (
+            words,
+            words._gone,
+            structure,
+            shown,
+        )
         self.call, self.other = call, other
         self._more: dict[str, None] = {}
         self._less: dict[str, None] = {}
@@ -265,7 +273,8 @@ class _Compared:
             ]
             for child in heavy or children:
                 function = functions.get(Item(True, child))
-                if function or not self._does_nothing(child):
+                is_lone = child in self._lone and self.places.call(child, self.other, self.call) is None
+                if function or is_lone or not self._does_nothing(child):
                     away, home = (b, self.other) if top == self.call else (a, self.call)
                     beside = [self._entry(other, home) for other in self.tree.children[away]]
                     place, kind = self._entry(child, top)

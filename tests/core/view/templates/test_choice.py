@@ -156,7 +156,7 @@ def test_all_differences_of_a_series_are_told_or_it_is_parted() -> None:
         series
         == [
             (3, ("1 with tanh instead of relu", "1 without skip")),
-            (3, ("1 with − instead of ÷", "1 with inputs of ÷ swapped")),
+            (3, ("first with − instead of ÷", "1 with inputs of ÷ swapped")),
         ]
         * 2
     )

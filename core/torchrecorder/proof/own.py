@@ -1,0 +1,81 @@
+"""Whether what a node says of its own is so: `3×3 · first /2` at one that names an inset which lists kernels and steps.
+
+Held against the layers of its calls at the places of those that have the list, each by what it says of itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+from torchrecorder.proof.coverage import Coverage
+from torchrecorder.proof.facts import Fault
+from torchrecorder.proof.sameness import Sameness
+from torchrecorder.view.model import Box, Node
+
+_WAY = re.compile(r"([\d×]+)→([\d×]+)")
+
+
+def of_own(sameness: Sameness) -> Iterator[Fault]:
+    insets = dict(zip(sameness.lettered, sameness.coverages[1:], strict=True))
+    for coverage, again in zip(sameness.coverages, sameness.again, strict=True):
+        for node in (node for node in coverage.view.nodes if node.own and not node.is_unsaid):
+            calls = [*dict.fromkeys((*node.calls, *(other for call in node.calls for other in again.get(call, ()))))]
+            for span in (span for span in node.own if span.name != "heads"):  # which are counted for every node
+                inside = insets.get(node.inset)
+                every = [{*_values(sameness, inside, span.name, call)} for call in calls] if inside else [set[str]()]
+                true, is_run = set[str]().union(*every), len(span.values) == len(calls) > 1
+                is_so = all(map({*span.values}.intersection, every)) and true <= {*span.values}
+                if is_run:  # one after another
+                    is_so &= all(values <= {said} for values, said in zip(every, span.values, strict=True))
+                if not is_so:
+                    words = f"{span.name} {', '.join(span.values)} in {node.inset}, and it is {', '.join(sorted(true))}"
+                    yield Fault("settings", words, node.calls)
+
+
+def of_ways(sameness: Sameness) -> Iterator[Fault]:
+    """Sizes between which a run leads, `1280→96`, that it does not in each of the calls that it is drawn for."""
+    values, rows = sameness.graph.values, sameness.graph.calls
+    for coverage, again in zip(sameness.coverages, sameness.again, strict=True):
+        things: tuple[Node | Box, ...] = (*coverage.view.nodes, *coverage.view.boxes)
+        for thing in things:
+            for said in filter(None, map(_WAY.fullmatch, thing.differs)):
+                parts: list[Node | Box] = [part for part in (thing, *getattr(thing, "parts", ())) if part.calls]
+                ends = [[part.calls[at] for part in parts] for at in (0, -1)]
+                for turn in zip(*((call, *again.get(call, ())) for call in chain(*ends)), strict=False):
+                    read = (value for call in turn[: len(parts)] for value in rows[call].inputs.values())
+                    given = (value for call in turn[len(parts) :] for value in rows[call].outputs.values())
+                    known = ({str(size) for value in some for size in values[value].shape} for some in (read, given))
+                    if not all(of >= {*text.split("×")} for of, text in zip(known, said.groups(), strict=True)):
+                        yield Fault("sameness", f"{said[0]} is not so of {rows[turn[0]].module}", thing.calls)
+
+
+def _values(sameness: Sameness, inside: Coverage, name: str, call: int) -> Iterator[str]:
+    """The values of a setting in the layers of a call at the places of those that list it."""
+    listing = (part for node in inside.view.nodes for part in node.parts or (node,) if _lists(part, name))
+    drawn = {own for part in listing for own in part.calls}
+    pairs = sameness.facts.match(call, inside.root).calls.items()
+    if not (places := [other for other, first in pairs if inside.drawn_call(first) in drawn]):  # a number is another's
+        kinds = [sameness.settings(own) for own in drawn]
+        signs = [(own["class"], own.get("groups")) for own in kinds]
+        rows = ((at, sameness.settings(at)) for at in range(call, sameness.facts.end[call]))
+        places = [at for at, own in rows if (own["class"], own.get("groups")) in signs]
+    yield from (sameness.settings(other).get(name, "1") for other in places)
+
+
+def _lists(part: Node, name: str) -> bool:
+    return any(span.name == name for span in part.spans)
+
+
+def of_dropouts(sameness: Sameness) -> Iterator[Fault]:
+    """Nodes of calls without a dropout that is a node of its own in their inset, which is not said."""
+    facts, ops, rows = sameness.facts, sameness.graph.ops, sameness.graph.calls
+    for letter, inside in zip(sameness.lettered, sameness.coverages[1:], strict=True):
+        alone = [node.calls[0] for node in inside.view.nodes if node.kind == "call" and not node.parts]
+        for drawn in (call for call in alone if all("dropout" in ops[op].name for op in facts.ops_of([call]))):
+            name = rows[drawn].module.rpartition(".")[2]
+            for node in (node for coverage in sameness.coverages for node in coverage.view.nodes):
+                calls = node.calls if node.inset == letter and not any(name in text for text in node.differs) else ()
+                if any(drawn not in facts.match(call, inside.root).calls.values() for call in calls):
+                    yield Fault("sameness", f"{name} is in {rows[inside.root].module} and not in all of", node.calls)
