@@ -27,7 +27,7 @@ from torchrecorder.labels.names import (
     tensor,
     times,
 )
-from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME, Label, op_label
+from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME, Label, in_two, op_label
 from torchrecorder.labels.operands import Operands, with_operands
 from torchrecorder.labels.summaries import among, settings, summary
 from torchrecorder.request.requests import USUAL
@@ -108,8 +108,9 @@ class Labels:
             differ = [fact for part in (node, *node.parts) for fact in settings(part.spans)]
             differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             text = self._formula(node) if node.kind == "function" and node.op is None else ""
-            line = " · ".join(filter(None, (text, *dict.fromkeys(differ))))
-            return Label(clean(self._parts_of_op(node), MAX_NAME), clean(line, MAX_FORMULA if text else MAX_LINE))
+            name, besides = in_two(self._parts_of_op(node))
+            line = " · ".join(filter(None, (besides, text, *dict.fromkeys(differ))))
+            return Label(clean(name, MAX_NAME), clean(line, MAX_FORMULA if text else MAX_LINE))
         if node.kind == "function":
             if node.op is None:
                 facts = filter(None, (self._formula(node) or self._operands.read(node), *settings(node.spans)))
@@ -182,7 +183,7 @@ class Labels:
             words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
             parts = [*_repeated(" · ".join(words), node), *facts]
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
-        limit = MAX_DIFFERING if is_long else MAX_LINE
+        limit = MAX_LINE + MAX_FORMULA if computed else MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if node.inset and (not name or _NO_NAME.fullmatch(name)):

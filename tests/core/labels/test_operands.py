@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.core.graph.building import Net
 from tests.core.proof.test_layout import layered, paper
 from tests.core.proof.test_words import written
 from tests.core.recording.nets import record
@@ -379,3 +380,12 @@ def test_an_argument_has_its_own_name_and_not_that_of_a_list_that_holds_it_too()
     graph = record(Layers(), TOKENS)
     add = next(op for op in graph.ops if op.name == "add")
     assert Names(graph).of(add.inputs[1], add, add.call) == "residual"
+
+
+def test_names_that_are_long_together_stand_below_their_op() -> None:
+    net = Net("Padded")
+    x, mask, padding = net.input("x", 1, 8), net.input("mask", 1, 8), net.input("padding", 1, 8)
+    graph = net.graph(net.op("where", mask, x, padding))
+    besides = {0: "text_embedding_mask", 2: "text_embedding_padding"}
+    label = op_label(Names(graph), graph.ops[0], (), besides)
+    assert label[:2] == ("where", "text_embedding_mask text_embedding_padding")
