@@ -426,8 +426,12 @@ class Labels:
         return Label(clean(name or default, MAX_NAME), clean(" · ".join(filter(None, facts)), MAX_LINE))
 
     def _run_name(self, calls: tuple[int, ...], box: int | None, parts: Collection[str] = ()) -> str:
-        paths = [self.graph.calls[call].module for call in calls]
-        return run_name(self.graph, paths, self._path(box), parts) if paths[0] else self.name
+        base, paths = self._path(box), []
+        for path in (self.graph.calls[call].module for call in calls):
+            module = self.graph.modules.get(path)
+            names = (path, *module.aliases) if module is not None and base else (path,)
+            paths.append(next((name for name in names if name.startswith(f"{base}.")), path))
+        return run_name(self.graph, paths, base, parts) if paths[0] else self.name
 
     def _home(self, box: Box) -> str:
         """The path of the list that holds layers which take turns."""

@@ -51,6 +51,9 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
     "cat(q, zeros)": lambda q, k, v: torch.cat([q, torch.zeros(1, 3, 4)], 1),
     "q + normal": lambda q, k, v: q + k.mul(0).normal_(),
     "cat(q, new_zeros)": lambda q, k, v: torch.cat([q, q.new_zeros(1, 3, 4)], 1),
+    "where(q < k, q, v)": lambda q, k, v: torch.where(q < k, q, v),
+    "(q ≥ 0.5) × k": lambda q, k, v: (q >= 0.5) * k,
+    "q[clamp(int64(k), 0, 0)]": lambda q, k, v: q[k.long().clamp(0, 0)],
     "einsum('bij,bkj->bik', q, k)": lambda q, k, v: torch.einsum("bij,bkj->bik", q, k),
 }
 
