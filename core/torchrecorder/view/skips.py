@@ -126,15 +126,11 @@ class _Spines:
 
     def _leads_past_joint(self, edge: Edge, others: Sequence[Edge]) -> bool:
         """Whether another edge brings one of the tensors of a call that got this data in an argument of that shape."""
-        crossings = (crossing for other in others if other != edge and (crossing := self._crossing(other)))
-        for crossing in crossings:
-            size = self._sizes(crossing)
-            alike = [into for into in self.into[crossing.tail] if self._sizes(into) == size == self._sizes(edge)]
-            if alike and not any(into in self.main[crossing.tail] for into in alike):
-                yes = (into.tail == edge.tail or self._is_above(edge.tail, into.tail) for into in alike)
-                if any(yes) and self._is_of_features(edge):
-                    return True
-        return False
+        size, found = self._sizes(edge), (self._crossing(other) for other in others if other != edge)
+        ends = [it.tail for it in found if it is not None and self._sizes(it) == size and self._is_of_features(edge)]
+        ends = [end for end in ends if size not in map(self._sizes, self.main[end])]
+        given = (into for end in ends for into in self.into[end] if self._sizes(into) == size)
+        return any(self._is_above(edge.tail, into.tail, 0) for into in given)
 
     def _sizes(self, edge: Edge) -> tuple[int | str, ...]:
         return self.graph.values[edge.value].shape
