@@ -389,3 +389,20 @@ def test_names_that_are_long_together_stand_below_their_op() -> None:
     besides = {0: "text_embedding_mask", 2: "text_embedding_padding"}
     label = op_label(Names(graph), graph.ops[0], (), besides)
     assert label[:2] == ("where", "text_embedding_mask text_embedding_padding")
+
+
+def test_a_normalisation_has_one_name_as_an_op_and_as_a_layer() -> None:
+    class Normed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.norm = nn.Linear(8, 8), nn.LayerNorm(8)
+
+        def forward(self, x: Tensor) -> Any:
+            x = nn.functional.layer_norm(self.first(x), (8,)).cumsum(-1)
+            return self.norm(x.cumsum(0))
+
+    view = make_view(record(Normed(), TOKENS), DrawingOptions())
+    words = [" ".join(Labels(view).node(node)[:2]) for node in view.nodes]
+    assert sum("LayerNorm" in word for word in words) == 2
+    assert not any("layer_norm" in word for word in words)
+    assert faults(view, paper(view)) == ()
