@@ -220,7 +220,7 @@ class Scopes:
         row.source = source
         running = RunningCall(row, module, moment, first_op)
         if caller is not None and (outer := caller.f_back) is not None:  # torch calls by way of another function
-            caller = outer if caller.f_code is nn.Module._wrapped_call_impl.__code__ else caller
+            caller = outer if CALL is not None and caller.f_code.co_filename == CALL.co_filename else caller
             running.caller = caller.f_code, caller.f_lasti
         if isinstance(module, fx.GraphModule):
             running.generated = GeneratedCalls(module)
