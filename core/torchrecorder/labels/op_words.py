@@ -72,7 +72,7 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
         what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""
         at = clean(_bare(index[0]) if index else _index(known, op), _MAX_INDEX)
         return Label(f"{what}[{at}]" if at else what.removesuffix("at ").strip() or "index")
-    called, besides = in_two(called)
+    called, besides = in_two(called) if others else (called, "")
     line = f"{besides} {_weight(known.graph, op)}".strip()
     return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(line, MAX_LINE))
 
