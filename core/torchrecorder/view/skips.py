@@ -17,7 +17,6 @@ from dataclasses import replace
 
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Pair
-from torchrecorder.view.entries import is_list
 from torchrecorder.view.facts import is_no_feature
 from torchrecorder.view.model import Edge, Node, View, in_order
 from torchrecorder.view.node_kinds import plain
@@ -50,14 +49,14 @@ class _Spines:
         """For each node the layers with parameters on its spine, itself included."""
         self.crossed: list[Edge | None] = [None] * n
         """For each node the last edge of its spine that leaves a call which gives several tensors."""
-        tree = call_tree(self.graph)
+        self.tree = call_tree(self.graph)
         for node in view.nodes:
             self.main.append(self._main(node))
             last: Edge | None = None
             for edge in self.main[-1]:
                 if self.rank[edge.tail] + 1 > self.rank[node.id]:
                     self.spine[node.id], self.rank[node.id], last = edge.tail, self.rank[edge.tail] + 1, edge
-            own = _layers(tree, node)
+            own = _layers(self.tree, node)
             self.layers[node.id] = own + (self.layers[last.tail] if last is not None else 0)
             self.crossed[node.id] = self._crossing(last) if last is not None else None
         self._number()
@@ -138,8 +137,7 @@ class _Spines:
     def _is_native(self, node: Node) -> bool:
         """Whether it is a layer of torch, such as a cell that gets its state back."""
         calls = _first(node).calls
-        module = self.graph.modules.get(self.graph.calls[calls[0]].module) if calls else None
-        return module is not None and module.native and not is_list(module.cls)
+        return bool(calls) and self.tree.is_leaf(calls[0])
 
     def _of_families(self) -> Iterator[Pair]:
         """Edges into one argument of layers of one class, if those into two of them lead past something."""
