@@ -9,14 +9,14 @@ from math import prod
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.operands import Names, origin, turned
+from torchrecorder.labels.operands import COMPARED, Names, origin, turned
 from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
 from torchrecorder.view.facts import regroups
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import CREATING, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
 
-_BINDS = {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
+_BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
 """How strongly a sign holds its sides together."""
 _POWER, _TIGHT = 3, 4
 """Likewise a power, of which another one is taken in brackets, and a name or what stands in brackets."""
@@ -108,7 +108,7 @@ class _FormulaWriter:
         name, (given, named) = plain(op.name), self._arguments(op)
         if name in CREATING | SHAPED_LIKE or op.name in _REPLACING:  # whose sizes are those of one run
             return name, _TIGHT
-        sign = "/" if name == "div" else SYMBOLS.get(name, "")
+        sign = "/" if name == "div" else SYMBOLS.get(name) or COMPARED.get(name, "")
         if sign and len(given) == 1:  # of one tensor with itself
             given = [*given, *given]
         if "alpha" in named and len(given) == 2:
@@ -124,8 +124,7 @@ class _FormulaWriter:
             power = _POWERS.get(texts[1]) or f"^{self._held(given[1], _TIGHT)}"
             return f"{self._held(given[0], _TIGHT)}{power}", _POWER
         if name == "getitem":
-            index = (text.strip("()") if text.startswith("(") else text for text in texts[1:])
-            return f"{self._held(given[0], _TIGHT)}[{', '.join(index)}]", _TIGHT
+            return f"{self._held(given[0], _TIGHT)}[{', '.join(map(_opened, texts[1:]))}]", _TIGHT
         texts += [f"{key}={_short(value)}" for key, value in named.items()]
         inner = ", ".join(text.strip("()") if text == _NAMELESS else text for text in texts)
         return f"{_NAMES.get(name, name)}({inner})", _TIGHT
@@ -142,7 +141,7 @@ class _FormulaWriter:
         numbers = {int(key): value for key, value in said.items() if key.isdigit()}
         if name == "getitem":
             numbers = {at: _CLASS.sub("…", value) for at, value in numbers.items()}
-        if SYMBOLS.get(name) and "other" in said:
+        if (name in SYMBOLS or name in COMPARED) and "other" in said:
             numbers[1] = said.pop("other")
         given, rest = [], iter(tensors)
         for position in range(len(tensors) + len(numbers)):
@@ -206,6 +205,11 @@ class _FormulaWriter:
         if op.name == "permute":
             return axes == [*range(n - 2), n - 1, n - 2]
         return op.name in _TURNED or (op.name in _EXCHANGES and {*axes} == {n - 2, n - 1})
+
+
+def _opened(text: str) -> str:
+    """What stands in brackets, without them: `:, 0`; no `topk(x, 8)`."""
+    return text[1:-1] if text.startswith("(") and text.find(")") == len(text) - 1 else text
 
 
 def _bound(text: str) -> int:

@@ -27,7 +27,7 @@ from torchrecorder.labels.names import (
     tensor,
     times,
 )
-from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME, Label, op_label
+from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME, Label, in_two, op_label
 from torchrecorder.labels.operands import Operands, with_operands
 from torchrecorder.labels.summaries import among, of_its_own, settings, summary
 from torchrecorder.request.requests import USUAL
@@ -108,8 +108,9 @@ class Labels:
             differ = [fact for part in (node, *node.parts) for fact in settings(part.spans)]
             differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             text = self._formula(node) if node.kind == "function" and node.op is None else ""
-            line = " · ".join(filter(None, (text, *dict.fromkeys(differ))))
-            return Label(clean(self._parts_of_op(node), MAX_NAME), clean(line, MAX_FORMULA if text else MAX_LINE))
+            name, besides = in_two(self._parts_of_op(node))
+            line = " · ".join(filter(None, (besides, text, *dict.fromkeys(differ))))
+            return Label(clean(name, MAX_NAME), clean(line, MAX_FORMULA if text else MAX_LINE))
         if node.kind == "function":
             if node.op is None:
                 facts = filter(None, (self._formula(node) or self._operands.read(node), *settings(node.spans)))
@@ -185,7 +186,7 @@ class Labels:
                 run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
             parts = [*run[:1], *own, *run[1:], *facts]
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
-        limit = MAX_DIFFERING if is_long else MAX_LINE
+        limit = MAX_LINE + MAX_FORMULA if computed else MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if node.inset and (not name or _NO_NAME.fullmatch(name)):
@@ -428,8 +429,12 @@ class Labels:
         return Label(clean(name or default, MAX_NAME), clean(" · ".join(filter(None, facts)), MAX_LINE))
 
     def _run_name(self, calls: tuple[int, ...], box: int | None, parts: Collection[str] = ()) -> str:
-        paths = [self.graph.calls[call].module for call in calls]
-        return run_name(self.graph, paths, self._path(box), parts) if paths[0] else self.name
+        base, paths = self._path(box), []
+        for path in (self.graph.calls[call].module for call in calls):
+            module = self.graph.modules.get(path)
+            names = (path, *module.aliases) if module is not None and base else (path,)
+            paths.append(next((name for name in names if name.startswith(f"{base}.")), path))
+        return run_name(self.graph, paths, base, parts) if paths[0] else self.name
 
     def _home(self, box: Box) -> str:
         """The path of the list that holds layers which take turns."""

@@ -72,8 +72,16 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
         what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""
         at = clean(_bare(index[0]) if index else _index(known, op), _MAX_INDEX)
         return Label(f"{what}[{at}]" if at else what.removesuffix("at ").strip() or "index")
-    line = " · ".join(filter(None, (_weight(known.graph, op), *("=".join(switch) for switch in turned(op).items()))))
+    called, besides = in_two(called) if others else (called, "")
+    facts = (_weight(known.graph, op), *("=".join(switch) for switch in turned(op).items()))
+    line = f"{besides} {' · '.join(filter(None, facts))}".strip()
     return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(line, MAX_LINE))
+
+
+def in_two(words: str) -> tuple[str, str]:
+    """The name of an op, and apart from it the names of what it reads, if all are too long for one line."""
+    name, _, names = words.partition(" ") if len(words) > MAX_NAME else (words, "", "")
+    return name, names
 
 
 def _power(op: Op) -> str:

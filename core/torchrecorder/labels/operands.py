@@ -33,6 +33,8 @@ _FILLING = names("eye ones ones_like rand rand_like randn randn_like zeros zeros
 _SIDED = names("sub div matmul bmm mm")
 """Signs that mind which side is which."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+_NORMS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "group_norm": "GroupNorm", "rms_norm": "RMSNorm"}
+"""Ops that are called as the layers which do the same."""
 _ENTRY = re.compile(r"\[\d+\]$")
 _MOST = 2
 """Tensors that are named at a node."""
@@ -277,4 +279,4 @@ def with_operands(op: Op, words: Mapping[int, str], said: str = "") -> str:
     is_sided = called in SYMBOLS and (called in _SIDED or len([*filter(None, words.values())]) == _MOST)
     before = [word for i, word in words.items() if i == first and word and is_sided]
     behind = [word for i, word in words.items() if word and not (i == first and is_sided)]
-    return " ".join((*before, said or spoken(called), *behind))
+    return " ".join((*before, said or _NORMS.get(called) or spoken(called), *behind))

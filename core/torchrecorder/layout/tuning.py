@@ -44,7 +44,7 @@ USUAL_LINES = (165.0, 175.0)  # all words that may stand in one line, and a line
 NARROW_LINES = (120.0, 110.0)  # the same in a picture that has to be narrow: nn.Transformer, swin_t
 LEAST_TEXT = 90.0  # a shorter line of a node is not broken on a phone
 SIDEWAYS_LINES = (0.0, 110.0)  # the same where data flows to the right: nn.Transformer, gpt2 to the right
-TAG_WIDE = 62.0  # a longer name of a hub is cut at its end: hdemucs, SD3
+TAG_WIDE = 62.0  # a longer name of a hub stands in lines: hdemucs, SD3
 END_WIDE = 110.0  # the same at the ends of a line in two parts: wav2vec2
 
 # Titles of boxes.

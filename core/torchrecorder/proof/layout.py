@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from torchrecorder.proof import claims
@@ -126,7 +126,7 @@ class _Lines:
         self.said = {(line.ends, line.part) for line in layout.lines if line.part}
         """Edges with what their words say that they carry."""
         self.tags = [figure for figure in layout.nodes if not figure.key]
-        self.names = [(_letter(node.key), node.words[0].text) for node in layout.nodes if node.key and node.words]
+        self.names = [(node.key, _beginnings(node)) for node in layout.nodes if node.key and node.words]
         self.named: dict[tuple[str, str], str] = {}
         """By inset and word on a tag the key of the node that it stands for."""
         starts = [self._at(line.curve[0], line.ends[0]) for line in self.lines]
@@ -225,23 +225,20 @@ class _Lines:
         """Whether a line ends at the name of a node, which is that of no other."""
         tag = next((tag for tag in self.tags if point and _is_at(point, tag)), None)
         node = self.figures.get(key)
-        if tag is None or node is None or not tag.words[0].text.startswith(before):
+        if tag is None or node is None or not (word := _beginnings(tag)[-1]).startswith(before.strip()):
             return False
-        word, part = tag.words[0].text.removeprefix(before), self.parts.get(line.ends, "")
-        if part and word.endswith(f" · {part}"):
-            word = word.removesuffix(f" · {part}")
+        word, part = word.removeprefix(before.strip()), self.parts.get(line.ends, "")
+        if part and word.endswith(end := f" · {part}".replace(" ", "")):
+            word = word.removesuffix(end)
             self.said.add((line.ends, part))
-        is_name = all(part in node.words[0].text for part in word.split("…"))
+        is_name = any(word in names for names in _beginnings(node))
         if before:  # the only one in all of the picture, perhaps with a shape behind it
-            named = self._named(word, key) or self._named(word.rpartition(" · ")[0], key)
-            is_name = named == [node.words[0].text]
+            is_name = (self._named(word, key) or self._named(word.rpartition("·")[0], key)) == [key]
         return is_name and self.named.setdefault((_letter(key), word), key) == key
 
     def _named(self, word: str, key: str) -> list[str]:
-        """The names of nodes, where such a one is, that a word on a tag may stand for."""
-        begin, cut, end = word.rpartition("…")
-        own = (name for letter, name in self.names if letter == _letter(key))
-        return [n for n in own if word and (n == word or (cut and n.startswith(begin) and n.endswith(end)))]
+        """The nodes, where such a one is, whose name a word on a tag may be."""
+        return [other for other, names in self.names if _letter(other) == _letter(key) and word in names]
 
     def _reached(self, line: int, point: _Point) -> float | None:
         """Distance along a line at which a point lies on it; None if it does not."""
@@ -256,6 +253,11 @@ class _Lines:
                 return gone + t * long
             gone += long
         return None
+
+
+def _beginnings(figure: Figure) -> list[str]:
+    """The words of a figure up to each of its lines, without spaces, which stand nowhere where a line ends."""
+    return [*accumulate(word.text.replace(" ", "") for word in figure.words)]
 
 
 def _letter(key: str) -> str:

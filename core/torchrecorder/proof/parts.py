@@ -120,8 +120,10 @@ class PartsProof:
             return self._is_inner(tail, self.view.nodes[head], [at for at in self._read if self._tail(at) == tail.id])
         for call in tail.calls:
             module, outputs = self.graph.modules.get(self.graph.calls[call].module), self.graph.calls[call].outputs
-            if (count := sum(head in self._read.get(value, {}) for value in {*outputs.values()})) > 1:
-                return words == f"{count} outputs"
+            got = {path: value for path, value in outputs.items() if head in self._read.get(value, {})}
+            if (count := len({*got.values()})) > 1:
+                names = {value: self.graph.part(self.graph.calls[call].module, at) or at for at, value in got.items()}
+                return words in (f"{count} outputs", ", ".join(names.values()))
             states = _STATES.get(module.cls, ()) if module is not None else ()
             for i, (path, value) in enumerate(outputs.items()):
                 said = self.graph.part(self.graph.calls[call].module, path)

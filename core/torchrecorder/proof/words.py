@@ -141,6 +141,7 @@ def _wrong(
     acting = [*ops, *(inner if is_layer else ())]
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
     done |= {graph.frames[at].short for op in ops for at in frames(graph, op)}
+    norms = {op.name.replace("_", "") for op in ops if op.name.endswith("norm")}  # `LayerNorm`, as the layer
     made = {value for op in acting for value in op.outputs}  # what it makes itself is not to be seen
     far = [*acting, *behind]
     read = ((value, op) for op in far for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
@@ -159,6 +160,7 @@ def _wrong(
             heads if is_head else values
         )
         is_known = _is_in(match, allowed) or bool(_TYPE.fullmatch(name)) or (is_layer and name.lower() in allowed)
+        is_known |= is_head and name.lower() in norms
         is_known |= is_layer and any(name.removesuffix("s") in known for known in allowed)
         is_known |= is_layer and all(part in allowed or part.isdigit() for part in name.split("."))
         if not is_known and name not in drawn:

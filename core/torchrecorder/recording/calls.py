@@ -19,7 +19,7 @@ from torchrecorder.graph.model import Failure
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import OpLog, unseen
-from torchrecorder.recording.returned import names_of_parts, returned
+from torchrecorder.recording.returned import names_of_parts, receives, returned
 from torchrecorder.recording.scopes import RunningCall, Scopes
 from torchrecorder.recording.scripted import announced, layer, script_note
 from torchrecorder.recording.values import Values
@@ -48,7 +48,7 @@ class Calls:
         self._root = scopes.enter(model, values.moment, 0)
         self._root_began = False
         self.returned: dict[str, dict[str, str]] = {}
-        """By path of a module and in its result what its forward calls that, as far as its calls agree."""
+        """By path of a module and in its result what its forward or its caller calls that, as far as calls agree."""
         self._threads: dict[str, int] = {}
         """By the place that started one, the number of values there were."""
         self._own_hooks: dict[int, RemovableHandle] = {}
@@ -203,7 +203,9 @@ class Calls:
         for path, tensor in [("", result)] if type(result) is Tensor else named_tensors(result):
             row.outputs[path] = values.read(tensor)[0]
         if len(row.outputs) > 1 and forward is not None:
-            found = dict(names_of_parts(returned(forward.f_code, forward.f_lineno), module, result))
+            got = receives(*running.caller) if running.caller is not None else None
+            found = dict(names_of_parts(got, module, result))
+            found |= names_of_parts(returned(forward.f_code, forward.f_lineno), module, result)
             self.returned[row.module] = dict(self.returned.get(row.module, found).items() & found.items())
         return result if result is not rest[1] else None
 

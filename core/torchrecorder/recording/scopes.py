@@ -103,6 +103,8 @@ class RunningCall:
     """Id of the next op when it began."""
     forward: FrameType | None = None
     """The frame of its forward, once something in it was met; let go when the call ends."""
+    caller: tuple[CodeType, int] | None = None
+    """The code that called it, and the instruction there."""
     children: int = 0
     frames: list[tuple[Standing, int, int | None]] = field(default_factory=list)
     """Frames inside it that are scopes or functions, outermost first, with the ids of their calls and Frames. A frame
@@ -206,16 +208,20 @@ class Scopes:
         return self._names.known(module) is not None
 
     def enter(self, module: nn.Module, moment: int, first_op: int, *, is_scripted: bool = False) -> RunningCall:
-        parent = frame = source = None
+        parent = frame = source = caller = None
         if self.stack:
             if is_scripted:  # nothing of Python runs between it and what calls it
                 parent = self.stack[-1].row.id
             else:
-                parent, frame, source, _ = self.locate(_caller_of_module(sys._getframe(1)))
+                caller = _caller_of_module(sys._getframe(1))
+                parent, frame, source, _ = self.locate(caller)
             self.stack[-1].children += 1
         row = self._open(self._name(module), "module", parent, frame)
         row.source = source
         running = RunningCall(row, module, moment, first_op)
+        if caller is not None and (outer := caller.f_back) is not None:  # torch calls by way of another function
+            caller = outer if CALL is not None and caller.f_code.co_filename == CALL.co_filename else caller
+            running.caller = caller.f_code, caller.f_lasti
         if isinstance(module, fx.GraphModule):
             running.generated = GeneratedCalls(module)
             self._names.generated(module, row.module, running.generated.cls)

@@ -66,7 +66,8 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     edges = parts.edges(alike)
     arguments = {edge: word for edge in edges if (word := parts.argument(edge))}
     outputs = {edge: parts.output(edge, alike) for edge in edges}
-    said = {edge: word for edge, word in outputs.items() if word[:1].isdigit() or word == _UNRETURNED}
+    several = {edge for edge, word in outputs.items() if word[:1].isdigit() or ", " in word}
+    said = {edge: word for edge, word in outputs.items() if edge in several or word == _UNRETURNED}
     said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
     is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
     return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
@@ -166,7 +167,7 @@ class _Parts:
         return name if len(names) == 1 and len(name := names.pop()) < _LONG else ""
 
     def output(self, edge: Edge, alike: _Alike) -> str:
-        """Name of what an edge brings, if not the first output of a layer: `h`, `output 1`, `loss`, or `2 outputs`.
+        """Name of what an edge brings of a layer: `h`, `loss`, `output 1` if not the first, `cos, sin`, or `2 outputs`.
 
         Those that other turns of the head read count, too.
         """
@@ -179,15 +180,21 @@ class _Parts:
         if head.box is not None and len(given) > 1:
             again = (at for op in self._visible.facts.ops_of(head) for at in alike(op, head))
             read |= {self._traced(v)[0] for at in again for v in self._graph.ops[at].inputs} & {*given.values()}
+        at_call = self._graph.calls[tail.calls[0]].module
+        known = {origin: self._graph.part(at_call, path) or path for path, origin in given.items()}
         if (count := len(read)) > 1:
-            return "" if is_native else f"{count} outputs"  # what an LSTM gives goes on packed, or with its states
+            said = ", ".join(name for origin, name in known.items() if origin in read)
+            is_long = len(said) > _LONG or any(name[:1].isdigit() for name in said.split(", "))
+            # what an LSTM gives goes on packed, or with its states
+            return "" if is_native else f"{count} outputs" if is_long else said
         carried = {at for at, heads in self._taken.items() if head.id in heads and self._tail(at) == tail.id}
         if given and carried and carried.isdisjoint(self._moved(given.values())):
             return _UNRETURNED
-        at, path = next(((i, path) for i, (path, output) in enumerate(given.items()) if output == value), (0, ""))
+        at, said = next(((i, known[value]) for i, output in enumerate(given.values()) if output == value), (0, ""))
         names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and is_native else ()
-        said = self._graph.part(self._graph.calls[tail.calls[0]].module, path) or path
-        return "" if not at else names[at] if at < len(names) else f"output {said}" if said[0].isdigit() else said
+        if not at and (len(given) < 2 or is_native or said[:1].isdigit()):
+            return ""
+        return names[at] if at < len(names) else f"output {said}" if said[:1].isdigit() else said
 
     def _moved(self, values: Iterable[int]) -> list[int]:
         """Some values, and those that they were moved from."""

@@ -1,23 +1,27 @@
 """Which edges are skip connections.
 
 A tensor that several nodes read, such as the embedding of a time step, often passes nothing by. A skip edge ends in a
-sum, a concatenation or a layer that gets the same data by another way too, through at least one node. The ways that
-count are spines: from each node back to the one that gave its main data, which is the first argument of a call, the
-first input of an op, and the longest way to a sum. A side branch shorter than the spine it leaves is a skip as well.
-Spines form a tree, so each question costs one comparison and the whole is linear.
+sum, a concatenation or a layer of the user's that gets the same data by another way too, through at least one layer
+with parameters. The ways that count are spines: from each node back to the one that gave its main data, which is the
+first argument of a call, the first input of an op, and the longest way to a sum; of a call that gives several tensors,
+the argument of the same shape, as joint attention has it. Of two chains from one tensor to a sum, that with fewer
+layers is a skip as well; of as many, none is. Spines form a tree, so each question costs one comparison and the whole
+is linear.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Pair
 from torchrecorder.view.facts import is_no_feature
 from torchrecorder.view.model import Edge, Node, View, in_order
-from torchrecorder.view.op_families import JOINS, POINTWISE, SUMS
+from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.op_families import JOINS, POINTWISE, SUMS, WEIGHTED
+from torchrecorder.view.tree import CallTree, call_tree
 
 _FEATURES = 2
 """Data of fewer axes are not features, so not a skip: a scale, a number of steps, a loss of each example."""
@@ -33,26 +37,35 @@ class _Spines:
     def __init__(self, view: View) -> None:
         self.view, self.graph, n = view, view.graph, len(view.nodes)
         self.into: list[list[Edge]] = [[] for _ in range(n)]
-        self.degree = [0] * n
+        self.out: list[list[Edge]] = [[] for _ in range(n)]
         for edge in (edge for edge in view.edges if not edge.back):
             self.into[edge.head].append(edge)
-            self.degree[edge.tail] += 1
+            self.out[edge.tail].append(edge)
         self.main: list[list[Edge]] = []
         """For each node the edges that bring its main data."""
         self.spine, self.rank = [-1] * n, [0] * n
         """For each node the farthest of those that give it main data (-1 at a start), and its distance from there."""
+        self.layers = [0] * n
+        """For each node the layers with parameters on its spine, itself included."""
+        self.crossed: list[Edge | None] = [None] * n
+        """For each node the last edge of its spine that leaves a call which gives several tensors."""
+        self.tree = call_tree(self.graph)
         for node in view.nodes:
             self.main.append(self._main(node))
+            last: Edge | None = None
             for edge in self.main[-1]:
                 if self.rank[edge.tail] + 1 > self.rank[node.id]:
-                    self.spine[node.id], self.rank[node.id] = edge.tail, self.rank[edge.tail] + 1
+                    self.spine[node.id], self.rank[node.id], last = edge.tail, self.rank[edge.tail] + 1, edge
+            own = _layers(self.tree, node)
+            self.layers[node.id] = own + (self.layers[last.tail] if last is not None else 0)
+            self.crossed[node.id] = self._crossing(last) if last is not None else None
         self._number()
 
     def skips(self) -> set[Pair]:
         skips: set[Pair] = set()
         for node in self.view.nodes:
             edges = self.into[node.id]
-            if len(edges) < 2 or _first(node).kind not in ("call", "op", "function"):
+            if len(edges) < 2 or _first(node).kind not in ("call", "op", "function") or self._is_native(node):
                 continue
             is_sum = self._op_name(node) in SUMS
             is_join = is_sum or self._op_name(node) in JOINS
@@ -60,7 +73,7 @@ class _Spines:
                 continue
             others = edges if is_join else self.main[node.id]
             for edge in edges if not is_sum else self.main[node.id]:
-                if self._leads_past(edge, others):
+                if self._leads_past(edge, others) or (is_sum and self._leads_past_joint(edge, others)):
                     skips.add((edge.tail, edge.head))
                 elif is_sum:
                     skips.update(self._side_branch(edge))
@@ -71,7 +84,60 @@ class _Spines:
         if self._leave[edge.tail] == self._enter[edge.tail]:
             return False  # of a node nothing is below, which may be one of thousands of inputs
         axes = self._axes(edge.value) if self._is_of_features(edge) else -1
-        return any(self._is_above(edge.tail, other.tail) for other in others if axes == self._axes(other.value))
+        return any(
+            self._is_above(edge.tail, other.tail)
+            and self.layers[edge.tail] < self.layers[other.tail]
+            and self._is_of_spine(edge, other.tail)
+            for other in others
+            if axes == self._axes(other.value)
+        )
+
+    def _is_of_spine(self, edge: Edge, below: int) -> bool:
+        """Whether it brings the tensor that a spine goes on with, or to a layer one that this is made of: of a stage.
+
+        A call may give several.
+        """
+        calls = self.view.nodes[edge.tail].calls
+        given = {it for call in calls for it in self.graph.calls[call].outputs.values()} if calls else set[int]()
+        on = (e for e in self.out[edge.tail] if self.spine[e.head] == edge.tail and self._is_above(e.head, below, 0))
+        ways = {self._output(e, given) for e in on} - {-1} if len(given) > 1 else set[int]()
+        own = self._output(edge, given) if ways else -1
+        if own < 0 or own in ways or _first(self.view.nodes[edge.head]).kind != "call":
+            return own < 0 or own in ways
+        made, first = {own}, self.graph.values[own].producer or 0
+        for op in self.graph.ops[first : max(self.graph.values[it].producer or 0 for it in ways) + 1]:
+            made.update(op.outputs if not made.isdisjoint(op.inputs) else ())
+        return not made.isdisjoint(ways)
+
+    def _output(self, edge: Edge, given: Collection[int]) -> int:
+        """The one of some tensors that an edge brings, perhaps moved; -1 if it is made of them."""
+        value, first = edge.value, min(given)
+        while value not in given:
+            made = self.graph.values[value].producer
+            if value < first or made is None or not self.graph.ops[made].inputs:
+                return -1
+            value = self.graph.ops[made].inputs[0]
+        return value
+
+    def _crossing(self, edge: Edge) -> Edge | None:
+        calls = self.view.nodes[edge.tail].calls
+        return edge if calls and len(self.graph.calls[calls[0]].outputs) > 1 else self.crossed[edge.tail]
+
+    def _leads_past_joint(self, edge: Edge, others: Sequence[Edge]) -> bool:
+        """Whether another edge brings one of the tensors of a call that got this data in an argument of that shape."""
+        size, found = self._sizes(edge), (self._crossing(other) for other in others if other != edge)
+        ends = [it.tail for it in found if it is not None and self._sizes(it) == size and self._is_of_features(edge)]
+        ends = [end for end in ends if size not in map(self._sizes, self.main[end])]
+        given = (into for end in ends for into in self.into[end] if self._sizes(into) == size)
+        return any(self._is_above(edge.tail, into.tail, 0) for into in given)
+
+    def _sizes(self, edge: Edge) -> tuple[int | str, ...]:
+        return self.graph.values[edge.value].shape
+
+    def _is_native(self, node: Node) -> bool:
+        """Whether it is a layer of torch, such as a cell that gets its state back."""
+        calls = _first(node).calls
+        return bool(calls) and self.tree.is_leaf(calls[0])
 
     def _of_families(self) -> Iterator[Pair]:
         """Edges into one argument of layers of one class, if those into two of them lead past something."""
@@ -107,20 +173,33 @@ class _Spines:
         return [edge for edge in edges if edge.value in values] or edges
 
     def _side_branch(self, edge: Edge) -> list[Pair]:
-        """Edges of a chain without forks that ends in a sum and leaves its spine above; else none."""
-        tail, head = edge.tail, edge.head
-        branch = [(tail, head)]
-        if tail == self.spine[head] or not self._is_of_features(edge):
-            return []
-        while not self._is_above(tail, head):
-            if self.degree[tail] != 1 or len(self.into[tail]) != 1:
-                return []
-            branch.append((self.into[tail][0].tail, tail))
-            tail = self.into[tail][0].tail
-        return branch if len(branch) < self.rank[head] - self.rank[tail] else []
+        """Of a chain without forks that ends in a sum, and the spine that it leaves above, the edges with less layers.
 
-    def _is_above(self, tail: int, head: int) -> bool:
-        return self._enter[tail] < self._enter[head] <= self._leave[tail]
+        None if they have as many, or what it leaves has forks.
+        """
+        head, main = edge.head, self.spine[edge.head]
+        if edge.tail == main or not self._is_of_features(edge):
+            return []
+        tail, branch, n_layers = self._chain(edge.tail, head)
+        if not self._is_above(tail, head) or tail == edge.tail:
+            return []
+        past = self.layers[main] - self.layers[tail]
+        if n_layers > past:
+            start, branch, _ = self._chain(main, head)
+            return branch if start == tail else []
+        return branch if n_layers < past else []
+
+    def _chain(self, tail: int, head: int) -> tuple[int, list[Pair], int]:
+        """The start of a chain without forks, its edges, and its layers."""
+        edges, n_layers = [(tail, head)], 0
+        while len(self.out[tail]) == len(self.into[tail]) == 1:
+            n_layers += self.layers[tail] - self.layers[self.into[tail][0].tail]
+            edges.append((self.into[tail][0].tail, tail))
+            tail = self.into[tail][0].tail
+        return tail, edges, n_layers
+
+    def _is_above(self, tail: int, head: int, least: int = 1) -> bool:
+        return self._enter[tail] + least <= self._enter[head] <= self._leave[tail]
 
     def _number(self) -> None:
         """Number the nodes so that those below a node on spines have consecutive numbers after its own."""
@@ -154,6 +233,16 @@ class _Spines:
 
     def _axes(self, value: int) -> int:
         return len(self.graph.values[value].shape)
+
+
+def _layers(tree: CallTree, node: Node) -> int:
+    """How many of its ops compute with parameters; one of a layer that has some and is not to be looked into."""
+    parts = node.parts or (node,)
+    calls = {call for part in parts for call in part.calls}
+    ops = [op for call in calls for op in tree.all_ops_of(call)] + [op for part in parts for op in part.own_ops]
+    rows, values = map(tree.graph.ops.__getitem__, ops), tree.graph.values
+    n = sum(plain(op.name) in WEIGHTED or any(values[it].kind == "param" for it in op.inputs) for op in rows)
+    return n or any(tree.n_params(call) for call in calls)
 
 
 def _first(node: Node) -> Node:

@@ -154,8 +154,9 @@ class SvgWriter:
             parts.append(f'<path fill="none" stroke="{self.colours("currentColor")}" d="{cross}"/>')
         text = partial(self.text, NODE_WORDS, ink=look.ink, is_in_node=True)
         for i, word in enumerate(node.words):
-            place, opacity = (decimal(word.x), decimal(word.y)), MUTED if i else ""
-            parts.append(text(*place, [(word.text, not i)], size=word.size, opacity=opacity))
+            is_name = not (i and node.key)  # all lines of a tag are
+            place, opacity = (decimal(word.x), decimal(word.y)), "" if is_name else MUTED
+            parts.append(text(*place, [(word.text, is_name)], size=word.size, opacity=opacity))
         return self._linked("".join((*parts, self._signs(node), "</g>")), reference)
 
     def text(

@@ -121,7 +121,8 @@ class _TikzWriter:
         rows: dict[str, str] = {}  # a node of one row has its name and the rest side by side
         for i, word in enumerate(node.words):
             text, y = escaped(word.text), decimal(word.y)
-            rows[y] = (f"{rows[y]} " if y in rows else "") + (text if i else f"\\textbf{{{text}}}")
+            said = text if i and node.key else f"\\textbf{{{text}}}"  # all lines of a tag are a name
+            rows[y] = (f"{rows[y]} " if y in rows else "") + said
         words = "\\\\".join(f"\\trline{{{row}}}" for row in rows.values())
         look = node_look(node, self.theme, is_diff=self.is_diff)
         self.sheets(node, self.theme.round_node, _within(NODES, Look(line=look.sheets)))

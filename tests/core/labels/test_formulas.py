@@ -53,6 +53,9 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
     "cat(q, new_zeros)": lambda q, k, v: torch.cat([q, q.new_zeros(1, 3, 4)], 1),
     "q[0][topk(sum(k, (0, 2)), 2, largest=False)]": lambda q, k, v: q[0][k.sum((0, 2)).topk(2, largest=False)[1]],
     "argsort(q, −1, descending=True) + k": lambda q, k, v: q.argsort(-1, descending=True) + k,
+    "where(q < k, q, v)": lambda q, k, v: torch.where(q < k, q, v),
+    "(q ≥ 0.5) × k": lambda q, k, v: (q >= 0.5) * k,
+    "q[clamp(int64(k), 0, 0)]": lambda q, k, v: q[k.long().clamp(0, 0)],
     "einsum('bij,bkj->bik', q, k)": lambda q, k, v: torch.einsum("bij,bkj->bik", q, k),
 }
 

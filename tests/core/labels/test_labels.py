@@ -395,3 +395,26 @@ def test_a_path_is_whole_as_far_as_there_is_room(path: str, name: str) -> None:
     x = net.layer("enter", "Linear", net.input("x", 1, 4), params=8)
     x = net.layer(path, "Conv1d", net.op("cumsum", x), params=8)
     assert name in labels(net.graph(net.op("cumprod", x)))
+
+
+def test_a_layer_that_two_share_has_its_name_in_each() -> None:
+    class Head(nn.Module):
+        def __init__(self, act: nn.Module) -> None:
+            super().__init__()
+            self.fc, self.act = nn.Linear(4, 4), act
+
+        def forward(self, x: Tensor) -> Any:
+            return self.act(self.fc(x)).cumsum(-1)
+
+    class Shared(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            act = nn.PReLU()
+            self.a, self.b = Head(act), Head(act)
+
+        def forward(self, x: Tensor) -> Any:
+            return self.a(x) + self.b(x.exp())
+
+    view = make_view(capture(Shared(), (torch.ones(2, 4),)), DrawingOptions(depth="all", fold=False))
+    words = [Labels(view).node(node)[:2] for node in view.nodes if node.kind == "call"]
+    assert not any("a.act" in word for both in words for word in both), words

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.core.graph.building import Net
 from tests.core.proof.test_layout import layered, paper
 from tests.core.proof.test_words import written
 from tests.core.recording.nets import record
@@ -379,3 +380,29 @@ def test_an_argument_has_its_own_name_and_not_that_of_a_list_that_holds_it_too()
     graph = record(Layers(), TOKENS)
     add = next(op for op in graph.ops if op.name == "add")
     assert Names(graph).of(add.inputs[1], add, add.call) == "residual"
+
+
+def test_names_that_are_long_together_stand_below_their_op() -> None:
+    net = Net("Padded")
+    x, mask, padding = net.input("x", 1, 8), net.input("mask", 1, 8), net.input("padding", 1, 8)
+    graph = net.graph(net.op("where", mask, x, padding))
+    besides = {0: "text_embedding_mask", 2: "text_embedding_padding"}
+    label = op_label(Names(graph), graph.ops[0], (), besides)
+    assert label[:2] == ("where", "text_embedding_mask text_embedding_padding")
+
+
+def test_a_normalisation_has_one_name_as_an_op_and_as_a_layer() -> None:
+    class Normed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.norm = nn.Linear(8, 8), nn.LayerNorm(8)
+
+        def forward(self, x: Tensor) -> Any:
+            x = nn.functional.layer_norm(self.first(x), (8,)).cumsum(-1)
+            return self.norm(x.cumsum(0))
+
+    view = make_view(record(Normed(), TOKENS), DrawingOptions())
+    words = [" ".join(Labels(view).node(node)[:2]) for node in view.nodes]
+    assert sum("LayerNorm" in word for word in words) == 2
+    assert not any("layer_norm" in word for word in words)
+    assert faults(view, paper(view)) == ()

@@ -149,6 +149,35 @@ def test_a_name_holds_for_all_calls_of_a_layer() -> None:
     assert record(Outer(1, 2), torch.ones(2, 4)).returned == {"inner": {"1": "b"}}
 
 
+class Nameless(nn.Module):
+    def forward(self, x: Tensor) -> Any:
+        return x + 1, x * 2
+
+
+class Calling(nn.Module):
+    """Calls layers whose forward has no names for what it returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c, self.d, self.e = (Nameless() for _ in range(5))
+
+    def forward(self, x: Tensor) -> Any:
+        shifted, scaled = self.a(
+            x,
+        )
+        kept, _ = self.b(shifted)
+        pair = self.c(kept)
+        joined = torch.cat(self.d(scaled))
+        again, other = self.e(x) if self.training else self.e(-x)
+        return joined, pair[0] + again, other
+
+
+def test_what_has_no_name_there_has_that_of_the_variable_that_gets_it() -> None:
+    returned = record(Calling(), torch.ones(2, 4)).returned
+    known = {"a": {"0": "shifted", "1": "scaled"}, "b": {"0": "kept"}, "c": {"": "pair"}}
+    assert {path: names for path, names in returned.items() if path} == known
+
+
 def test_a_hook_may_give_something_else() -> None:
     net = Variables()
     net.register_forward_hook(lambda module, args, out: (out[1], out[0]))

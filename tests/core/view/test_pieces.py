@@ -41,6 +41,7 @@ SAID = {
         "A first.0.linear > output:gate: 3 of 4",
         "A first.0.linear > output:last: 4 of 4",
         *(f"{layer} > {head}" for layer in ("first.0", "first.1", "second.0", "second.1") for head in ENDS),
+        *("first.0 > mix.0: y", "first.1 > mix.1: y", "second.0 > mix.2: y", "second.1 > mix.3: y"),
         *("cos > first.1: x", "cos > second.1: x", "sin > second.0: x"),  # the other is `c`, as the input says itself
     },
     "trimmed": {"conv > sum: [..., :-2, :-2]", "text > cat: [:, :, :4]"},
@@ -202,12 +203,12 @@ class Refined(nn.Module):
         return x
 
 
-def test_outputs_that_the_turns_of_a_loop_read_are_counted() -> None:
+def test_outputs_that_the_turns_of_a_loop_read_are_named() -> None:
     """The line said the name of the one that the first turn reads."""
     view = make_view(capture(Refined(), (torch.zeros(2, 4, 8),)), DrawingOptions(collapse=("pyramid",)))
-    assert said(view) == {"pyramid > sin: 3 outputs", "pyramid > sigmoid: 3 outputs"}
+    assert said(view) == {"pyramid > sin: a, b, c", "pyramid > sigmoid: a, b, c"}
     assert faults(view) == ()
-    less = tuple(replace(edge, part=edge.part.replace("3", "2")) for edge in view.edges)
+    less = tuple(replace(edge, part=edge.part.replace(", c", "")) for edge in view.edges)
     assert faults(replace(view, edges=less)) != ()
 
 

@@ -105,3 +105,78 @@ def test_blocks_of_one_class_have_skips_wherever_they_are_in_the_arguments() -> 
     assert len(skips(u_shape(("Gate", "Gate"), is_first=False))) == 2
     assert len(skips(u_shape(("Gate", "Gate")))) == 2
     assert len(skips(u_shape(("Gate", "Other")))) == 0  # what one block gets first is what it works on
+
+
+def test_a_sum_with_what_no_layer_computed_is_no_end_of_one() -> None:
+    net = Net()
+    scores = net.op("sin", net.input("x", 1, 4, 8))
+    highest = net.op("mul", net.op("amax", scores), scores)
+    assert skips(net.graph(net.op("sub", scores, highest))) == []
+
+
+def test_the_chain_with_fewer_layers_is_one_however_long_it_is() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 1, 4, 8))
+    with net.call("attn", "Attention", params=4):
+        attended = net.layer("attn.out", "Linear", net.layer("attn.qkv", "Linear", x))
+    given(net, x=x)
+    pooled = net.op("exp", net.layer("project", "Linear", x))
+    assert skips(net.graph(net.op("add", pooled, attended))) == [
+        "sin > project (skip)",
+        "project > exp (skip)",
+        "exp > add (skip)",
+    ]
+
+
+def test_of_chains_with_as_many_layers_none_is_one() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 1, 4, 8))
+    first, second = net.layer("first", "Linear", x), net.op("exp", net.layer("second", "Linear", x))
+    assert skips(net.graph(net.op("add", first, second))) == []
+
+
+def test_the_state_of_a_cell_is_none() -> None:
+    net = Net()
+    state = net.op("sin", net.input("x", 1, 4))
+    word = net.layer("to_vocab", "Linear", state)
+    with net.call("cell", "LSTMCell"):
+        again = net.op("lstm_cell", word, state)
+    given(net, input=word, hx=state)
+    net.modules["cell"] = replace(net.modules["cell"], native=True)
+    assert skips(net.graph(again)) == []
+
+
+def joint(net: Net, *streams: int) -> tuple[int, ...]:
+    """A block that gives a tensor for each that it gets."""
+    with net.call("joint", "Joint", params=4):
+        both = net.op("cat", *streams, shape=(1, 9, 4))
+        given_back = tuple(net.op(name, both, shape=net.shape(x)) for name, x in zip("ab", streams, strict=True))
+    at = len(net.calls) - 1
+    inputs, outputs = ({str(i): value for i, value in enumerate(of)} for of in (streams, given_back))
+    net.calls[at] = replace(net.calls[at], inputs=inputs, outputs=outputs)
+    return given_back
+
+
+def test_each_stream_of_a_joint_block_has_its_own() -> None:
+    net = Net()
+    streams = [net.op("sin", net.input("x", 1, 6, 4)), net.op("cos", net.input("y", 1, 3, 4))]
+    sums = [net.op("add", old, new) for old, new in zip(streams, joint(net, *streams), strict=True)]
+    assert skips(net.graph(*sums)) == ["sin > add (skip)", "cos > add (skip)"]
+
+
+def test_another_output_of_a_layer_is_none() -> None:
+    net = Net()
+    x, y = joint(net, net.input("x", 1, 6, 4), net.input("y", 1, 3, 4))
+    inner = block(net, "pool", x, hidden=x)
+    assert skips(net.graph(block(net, "later", inner, y, hidden=inner, master=y))) == []
+
+
+def test_what_a_stage_gives_before_it_shrinks_is_one() -> None:
+    net = Net()
+    with net.call("down", "Down", params=4):
+        full = net.op("conv", net.input("x", 1, 4, 8, 8))
+        half = net.op("max_pool2d", full, shape=(1, 4, 4, 4))
+    net.calls[-1] = replace(net.calls[-1], outputs={"0": half, "1": full})
+    inner = block(net, "middle", half, hidden=half)
+    up = block(net, "up", inner, full, hidden=inner, skip=full)
+    assert skips(net.graph(up)) == ["down > up (skip)"]

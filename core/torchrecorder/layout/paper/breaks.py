@@ -27,7 +27,15 @@ def in_names(parts: Sequence[str]) -> list[Atom]:
 
 def in_facts(text: str, most: float, size: float) -> list[str]:
     """The fewest lines of facts none of which is longer than that, if there is such a way."""
-    atoms = _atoms(text.split(PARTS), _IN_FACTS)
+    return _fewest(_atoms(text.split(PARTS), _IN_FACTS), most, size)
+
+
+def in_lines(name: str, most: float, size: float) -> list[str]:
+    """Likewise the lines of a name."""
+    return _fewest(_atoms([name], _IN_NAMES, most), most, size)
+
+
+def _fewest(atoms: Sequence[Atom], most: float, size: float) -> list[str]:
     ways = (even(atoms, n, lambda line: width(PARTS.join(line), size)) for n in range(1, tuning.TITLE_LINES + 1))
     lines = [[PARTS.join(line) for line in way] for way in ways]
     return min(lines, key=lambda lines: max(most, *(width(line, size) for line in lines)))
@@ -43,10 +51,10 @@ def even(atoms: Sequence[Atom], n: int, length: Callable[[Line], float]) -> list
     return min(ways, key=itemgetter(0))[1] if ways else []
 
 
-def _atoms(parts: Sequence[str], at: re.Pattern[str]) -> list[Atom]:
+def _atoms(parts: Sequence[str], at: re.Pattern[str], most: float = tuning.BREAKS_FROM) -> list[Atom]:
     atoms: list[Atom] = []
     for i, part in enumerate(parts):
-        pieces = at.split(part) if width(part, tuning.SIZE) > tuning.BREAKS_FROM else [part]
+        pieces = at.split(part) if width(part, tuning.SIZE) > most else [part]
         for k, piece in enumerate(pieces):
             if k and width(atoms[-1][1], tuning.SIZE) < tuning.LEAST_PIECE:
                 atoms[-1] = i, atoms[-1][1] + piece

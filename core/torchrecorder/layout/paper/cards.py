@@ -14,7 +14,7 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Rect
 from torchrecorder.layout.model import BASE, LINE_HEIGHT, PARTS, Figure, NodeStyle, Styles, Word, words_around
-from torchrecorder.layout.paper.breaks import in_facts
+from torchrecorder.layout.paper.breaks import in_facts, in_lines
 from torchrecorder.layout.paper.panels import Key, NamedEnd, Panels
 from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.widths import width
@@ -156,10 +156,11 @@ class Cards:
 
     def _tag(self, node: int, word: str = "", said: str = "") -> Card:
         """The name of a node beside another, with what its line carries."""
-        name = word + "".join(self._tags[node]) + (PARTS + said if said else "")
-        wide, high = width(name, tuning.SMALL, bold=True) + 2 * 5.0, tuning.SMALL * 1.4
-        words = (Word(0.0, tuning.SMALL * BASE, tuning.SMALL, name),)
-        rect = Rect.centred(0.0, 0.0, wide, high)
+        lines = in_lines(word + "".join(self._tags[node]), tuning.END_WIDE if word else tuning.TAG_WIDE, tuning.SMALL)
+        lines[-1] += PARTS + said if said else ""
+        wide = max(width(line, tuning.SMALL, bold=True) for line in lines) + 2 * 5.0
+        words = words_around(0.0, 0.0, tuning.SMALL, lines)
+        rect = Rect.centred(0.0, 0.0, wide, tuning.SMALL * (1.4 + LINE_HEIGHT * (len(lines) - 1)))
         return replace(self._shown(Figure(frozenset(("data",)), rect, False, words), self._view.nodes[node]), node=-1)
 
     def _label(self, node: Node) -> Label:
@@ -168,22 +169,18 @@ class Cards:
 
     @cached_property
     def _tags(self) -> dict[int, tuple[str, str]]:
-        """Name and number of what is named beside others: the name cut if long, a number if others have that name."""
-        hubs, ends = self._panels.hubs, self._panels.named
+        """Name and number of what is named beside others: a number if others have that name."""
+        ends = self._panels.named
         names: dict[int, str] = {}
-        for node in sorted({*hubs, *ends}):
+        for node in sorted({*self._panels.hubs, *ends}):
             name = self._label(self._view.nodes[node]).name
-            name = name if node in ends else name.removeprefix("… ")  # `15 more steps`
-            while width(name, tuning.SMALL) > (tuning.TAG_WIDE if node in hubs else tuning.END_WIDE):
-                name = name.rstrip("…")[:-1].rstrip("._ ") + "…"
-            names[node] = name
+            names[node] = name if node in ends else name.removeprefix("… ")  # `15 more steps`
         alike = {name: [node for node, other in names.items() if other == name] for name in names.values()}
         taken = Counter(names.values())
         # a reader looks for the other end of a line in all of the picture
         others = [self._label(node).name for node in self._view.nodes if node.id not in names]
         for name in alike:
-            begin = name.rstrip("…")
-            taken[name] += sum(other.startswith(begin) if begin != name else other == name for other in others)
+            taken[name] += others.count(name)
         numbers = {node: f" #{i}" for name, own in alike.items() if taken[name] > 1 for i, node in enumerate(own, 1)}
         return {node: (name, numbers.get(node, "")) for node, name in names.items()}
 

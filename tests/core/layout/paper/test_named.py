@@ -29,7 +29,7 @@ def detector() -> Graph:
     with net.call("model", "Layers", params=10):
         for i in range(19):
             x = net.op("cat", x, own[read[i]]) if i in read else x
-            x = net.layer(f"model.{i}", f"Kind{i}", x, (1, 8 + i))
+            x = net.layer(f"model.{i}", f"Kind{i}", x, (1, 8 + i), params=4)
             own.append(x)
         x = net.op("cat", *(net.layer(f"model.19.{i}", f"Head{i}", own[at]) for i, at in enumerate((14, 16, 18))))
     return net.graph(x)
