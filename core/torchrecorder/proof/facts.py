@@ -135,7 +135,7 @@ class GraphFacts:
         return op.inputs[:1] if op.name in _LIKE_OTHER else op.inputs
 
     def reads_parameter(self, op: Op) -> bool:
-        return any(self.graph.values[value].kind == "param" for value in op.inputs)
+        return any(self.graph.values[value].kind == "param" for value in self.data_of(op))
 
     def is_move(self, op: Op, origin: Sequence[int]) -> bool:
         """Whether an op gives nothing but elements of one tensor, at other places or in another type.

@@ -47,6 +47,10 @@ class FlowProof:
         """Likewise box and turn."""
         self.idle: list[int] = []
         """The nodes of layers that ran no op."""
+        self.beside: dict[int, int] = {}
+        """By node of what carries no features an op of another node that reads its data."""
+        self.states = self._states()
+        """What follows from arguments that carry features in another call of the layer: zeros before the first step."""
         self.drawn = {*self._drawn_edges()}
         self.brought: dict[int, list[int]] = {}
         """By value from outside the nodes that bring it."""
@@ -62,6 +66,8 @@ class FlowProof:
         through = {value: got for call in dict.fromkeys(closed) for value, got in self.facts.given_back(call).items()}
         for id_ in self.coverage.ops:
             op = self.graph.ops[id_]
+            if not self.states.isdisjoint(self.facts.data_of(op)):
+                self.states.update(op.outputs)
             if id_ in uncovered:  # it hands on what it reads, as one thing if it only moves data
                 sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
                 if not self.facts.moves(op, self.origin) and not self._is_left_out(id_):
@@ -81,6 +87,11 @@ class FlowProof:
         yield from self._edges()
         yield from self._stacks()
 
+    def _states(self) -> set[int]:
+        root, side = self.graph.calls[self.coverage.root], self.facts.is_side
+        calls = [row.inputs for row in self.graph.calls if root.id and row.module == root.module]
+        return {at for path, at in root.inputs.items() if any(not side[inputs.get(path, at)] for inputs in calls)}
+
     def _sources(self, value: int) -> frozenset[int]:
         sources = self.come_from.get(value)
         return frozenset((-1 - value,)) if sources is None else sources
@@ -97,9 +108,14 @@ class FlowProof:
                 is_free = is_shaped_like or self._is_free(value, source)
                 for head in heads:
                     self._flows(source, head, is_free, op, turns)
+                tails = self.brought.get(-1 - source, ()) if source < 0 else nodes.get(source, ())
+                beside = tails if is_free and not is_shaped_like and heads else ()
+                self.beside.update((tail, op.id) for tail in beside if tail not in heads)
 
     def _is_free(self, value: int, source: int) -> bool:
         """Whether what flows there need not be drawn: weights, and what carries no features."""
+        if not self.states.isdisjoint((value, -1 - source)):
+            return False
         if self.facts.is_side[value]:
             return True
         row = self.graph.values[-1 - source] if source < 0 else None
@@ -275,6 +291,10 @@ class FlowProof:
         for node in self.view.nodes:
             if node.kind in ("param", "buffer", "const") and node.id not in reading:
                 yield Fault("flow", f"{self._name(node.id)} is drawn and feeds nothing", self._around(node.id))
+            elif node.id in self.beside and node.id not in reading:
+                op = self.graph.ops[self.beside[node.id]]
+                words = f"{self._name(node.id)} leads nowhere, and {op.name} at {op.source} reads it"
+                yield Fault("flow", words, self._around(node.id))
         for tail, head, _ in sorted(drawn - self.allowed - self.required.keys()):
             words = f"the edge from {self._name(tail)} to {self._name(head)} is of nothing that flows there"
             yield Fault("flow", words, (*self._around(tail), *self._around(head)))

@@ -68,6 +68,14 @@ class Facts:
                 values.update(op.outputs)
         return values
 
+    def states(self, call: int) -> set[int]:
+        """Values that a call gets where another call of its layer gets features: zeros, before the first step."""
+        row = self.graph.calls[call]
+        others = [other.inputs for other in self.graph.calls if call and other.module == row.module]
+        return {
+            value for path, value in row.inputs.items() if any(it.get(path, value) not in self.aside for it in others)
+        }
+
     @cached_property
     def opaque(self) -> set[int]:
         """The frames in which no layer with parameters is called."""
