@@ -68,7 +68,8 @@ def test_the_proof_finds_a_line_of_a_state_that_is_missing() -> None:
     less = replace(inset(view), edges=tuple(edge for edge in inset(view).edges if edge is not lost))
     found = faults(replace(view, insets=(replace(view.insets[0], view=less),)))
     assert [fault.kind for fault in found] == ["flow"]
-    assert "hidden" in found[0].words and "missing" in found[0].words
+    assert "hidden" in found[0].words
+    assert "missing" in found[0].words
 
 
 def test_zeros_in_the_type_of_a_weight_are_no_layer_that_leads_nowhere() -> None:
