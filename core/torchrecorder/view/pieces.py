@@ -168,17 +168,20 @@ class _Parts:
     def output(self, edge: Edge, alike: _Alike) -> str:
         """Name of what an edge brings, if not the first output of a layer: `h`, `output 1`, `loss`, or `2 outputs`.
 
-        Those that other turns of the head read count, too.
+        Those that other turns of the head read count, too, and of what repeats those that the last turn gives.
         """
         tail, head, value = self._view.nodes[edge.tail], self._view.nodes[edge.head], self._traced(edge.value)[0]
-        if tail.kind != "call" or tail.parts or tail.repeat > 1 or head.kind == "output":
+        if tail.kind != "call" or tail.parts or head.kind == "output" or tail.repetition not in ("series", "loop"):
             return ""
-        given, module = self._graph.calls[tail.calls[0]].outputs, self._visible.tree.module(tail.calls[0])
+        given, module = self._graph.calls[tail.calls[-1]].outputs, self._visible.tree.module(tail.calls[0])
         is_native = module is not None and module.native
-        read = {origin for origin in given.values() if head.id in self._taken.get(origin, ())}
+        first = {at: output for output in given.values() for at in self._in_turns(output, tail, alike)}
+        value = first.get(value, value)
+        read = {output for at, output in first.items() if head.id in self._taken.get(at, ())}
         if head.box is not None and len(given) > 1:
             again = (at for op in self._visible.facts.ops_of(head) for at in alike(op, head))
-            read |= {self._traced(v)[0] for at in again for v in self._graph.ops[at].inputs} & {*given.values()}
+            there = (self._traced(v)[0] for at in again for v in self._graph.ops[at].inputs)
+            read |= {first[at] for at in there if at in first}
         if (count := len(read)) > 1:
             return "" if is_native else f"{count} outputs"  # what an LSTM gives goes on packed, or with its states
         carried = {at for at, heads in self._taken.items() if head.id in heads and self._tail(at) == tail.id}
@@ -188,6 +191,12 @@ class _Parts:
         names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and is_native else ()
         said = self._graph.part(self._graph.calls[tail.calls[0]].module, path) or path
         return "" if not at else names[at] if at < len(names) else f"output {said}" if said[0].isdigit() else said
+
+    def _in_turns(self, value: int, node: Node, alike: _Alike) -> Iterator[int]:
+        """A value that a node gives, and those that it gives in other turns."""
+        row = self._graph.values[value]
+        alike_ops = () if row.producer is None else alike(row.producer, node)
+        yield from (value, *(self._graph.ops[at].outputs[row.index] for at in alike_ops))
 
     def _moved(self, values: Iterable[int]) -> list[int]:
         """Some values, and those that they were moved from."""
