@@ -89,8 +89,9 @@ class FlowProof:
 
     def _states(self) -> set[int]:
         root, side = self.graph.calls[self.coverage.root], self.facts.is_side
-        calls = [row.inputs for row in self.graph.calls if root.id and row.module == root.module]
-        return {at for path, at in root.inputs.items() if any(not side[inputs.get(path, at)] for inputs in calls)}
+        others = [row.inputs for row in self.graph.calls if root.id and row.module == root.module]
+        given = (item for item in root.inputs.items() if side[item[1]])
+        return {at for path, at in given if any(not side[inputs.get(path, at)] for inputs in others)}
 
     def _sources(self, value: int) -> frozenset[int]:
         sources = self.come_from.get(value)

@@ -72,9 +72,8 @@ class Facts:
         """Values that a call gets where another call of its layer gets features: zeros, before the first step."""
         row = self.graph.calls[call]
         others = [other.inputs for other in self.graph.calls if call and other.module == row.module]
-        return {
-            value for path, value in row.inputs.items() if any(it.get(path, value) not in self.aside for it in others)
-        }
+        given = (item for item in row.inputs.items() if item[1] in self.aside)
+        return {value for path, value in given if any(it.get(path, value) not in self.aside for it in others)}
 
     @cached_property
     def opaque(self) -> set[int]:

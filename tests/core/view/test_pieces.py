@@ -220,7 +220,7 @@ class Pair(nn.Module):
 
     def forward(self, x: Tensor, y: Tensor, shift: Tensor) -> tuple[Tensor, Tensor]:
         mixed = self.mix(torch.cat([x, y], 1)).relu()
-        return self.one(mixed[:, :3]) + x + shift, self.other(mixed[:, 3:]) + y
+        return self.one(mixed[:, :3]) + x + shift, (self.other(mixed[:, 3:]) + y)[None].squeeze(0)
 
 
 class Streams(nn.Module):
