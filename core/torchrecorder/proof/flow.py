@@ -47,11 +47,13 @@ class FlowProof:
         """Likewise box and turn."""
         self.idle: list[int] = []
         """The nodes of layers that ran no op."""
-        self.beside: dict[int, int] = {}
-        """By node of what carries no features an op of another node that reads its data."""
+        self.beside: dict[tuple[int, int], int] = {}
+        """By node of what carries no features, and another that reads its data though no line need say so, an op there;
+        of what leads nowhere, and of inputs as they are given."""
         self.states = self._states()
         """What follows from arguments that carry features in another call of the layer: zeros before the first step."""
         self.drawn = {*self._drawn_edges()}
+        self.reading = {tail for tail, _, _ in self.drawn}
         self.brought: dict[int, list[int]] = {}
         """By value from outside the nodes that bring it."""
         for node in self.view.nodes:
@@ -110,8 +112,10 @@ class FlowProof:
                 for head in heads:
                     self._flows(source, head, is_free, op, turns)
                 tails = self.brought.get(-1 - source, ()) if source < 0 else nodes.get(source, ())
-                beside = tails if is_free and not is_shaped_like and heads else ()
-                self.beside.update((tail, op.id) for tail in beside if tail not in heads)
+                for tail, head in product(tails, heads) if is_free and not is_shaped_like else ():
+                    is_input = self.view.nodes[tail].kind == "input" and self.origin[value] == -1 - source
+                    if tail not in heads and (is_input or tail not in self.reading):
+                        self.beside[tail, head] = op.id
 
     def _is_free(self, value: int, source: int) -> bool:
         """Whether what flows there need not be drawn: weights, and what carries no features."""
@@ -288,14 +292,16 @@ class FlowProof:
 
     def _edges(self) -> Iterator[Fault]:
         drawn = self.drawn
-        reading = {tail for tail, _, _ in drawn}
         for node in self.view.nodes:
-            if node.kind in ("param", "buffer", "const") and node.id not in reading:
+            if node.kind in ("param", "buffer", "const") and node.id not in self.reading:
                 yield Fault("flow", f"{self._name(node.id)} is drawn and feeds nothing", self._around(node.id))
-            elif node.id in self.beside and node.id not in reading:
-                op = self.graph.ops[self.beside[node.id]]
-                words = f"{self._name(node.id)} leads nowhere, and {op.name} at {op.source} reads it"
-                yield Fault("flow", words, self._around(node.id))
+        for (tail, head), id_ in self.beside.items():
+            if (tail, head, False) not in drawn and self.view.nodes[tail].kind not in ("param", "buffer", "const"):
+                op = self.graph.ops[id_]
+                words = (
+                    f"no line leads from {self._name(tail)} to {self._name(head)}: {op.name} at {op.source} reads it"
+                )
+                yield Fault("flow", words, (*self._around(tail), *self._around(head)))
         for tail, head, _ in sorted(drawn - self.allowed - self.required.keys()):
             words = f"the edge from {self._name(tail)} to {self._name(head)} is of nothing that flows there"
             yield Fault("flow", words, (*self._around(tail), *self._around(head)))

@@ -82,7 +82,7 @@ class _Asides:
         outputs = [node.id for node in self.nodes.values() if node.kind == "output"]
         has_data = any(not self._is_aside(tail) for id_ in outputs for tail in self.draft.tails[id_])
         is_part = has_data and not self.is_whole
-        dropped = []
+        dropped, parted = list[Node](), list[tuple[int, int, int]]()
         for node in reversed(self.nodes.values()):
             is_beside = node.kind == "output" and is_part and all(map(self._is_aside, self.draft.tails[node.id]))
             if is_beside or (node.kind != "output" and self._is_idle(node, outputs)) or self._is_constant(node):
@@ -93,6 +93,10 @@ class _Asides:
                 is_kept = self.nodes[tail].kind == "call" and value in self.facts.aside  # a grid of another layer
                 if (is_kept or self._is_aside(tail)) and not self._needs(node, tail):
                     self.draft.part(tail, node.id)
+                    parted.append((tail, node.id, value))
+        for tail, head, value in parted:  # an input that is drawn leads to all that read it
+            if {tail, head} <= self.draft.nodes.keys() and self.nodes[tail].kind == "input":
+                self.draft.join(tail, head, value)
         return dropped
 
     def _is_idle(self, node: Node, outputs: list[int]) -> bool:

@@ -11,6 +11,7 @@ from tests.core.view.seeing import edges, shown
 from torchrecorder.graph import Graph
 from torchrecorder.proof import faults
 from torchrecorder.recording.run import capture
+from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 
 
@@ -94,4 +95,41 @@ def test_the_proof_finds_a_node_that_leads_nowhere_though_a_shown_one_reads_it()
         view = make_view(capture(Even(), (torch.tensor([[1, 2, 3]]),)))
     assert edges(view) == ["input:ids > mul", "mul > embed", "embed > sin", "sin > leave", "leave > output:"]
     (fault,) = faults(replace(view, edges=tuple(edge for edge in view.edges if shown(view)[edge.head] != "embed")))
-    assert "leads nowhere" in fault.words
+    assert "no line leads" in fault.words
+
+
+class Pool(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.value = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        scores = self.query(x).tanh().masked_fill(~mask[..., None], -9.0).softmax(1)
+        return (scores * self.value(x)).sum(1)  # type: ignore[no-any-return]
+
+
+class Valid(nn.Module):
+    """Pools what a mask leaves, and goes on with the same words, which the mask says as an index."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pool, self.leave = Pool(), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        pooled = self.pool(x, mask)
+        return self.leave(x[:, mask[0].nonzero().flatten()] * pooled[:, None])  # type: ignore[no-any-return]
+
+
+def test_a_mask_that_is_drawn_leads_to_all_that_read_it() -> None:
+    """There was no line into the pooling, as if that read all words."""
+    with torch.no_grad():
+        graph = capture(Valid(), (torch.randn(2, 5, 8), torch.ones(2, 5, dtype=torch.bool)))
+    view = make_view(graph, DrawingOptions(collapse=("pool",)))
+    assert [edge for edge in edges(view) if edge.startswith("input:mask")] == [
+        "input:mask > pool",
+        "input:mask > nonzero",
+    ]
+    assert faults(view) == ()
+    lost = next(edge for edge in view.edges if edges(replace(view, edges=(edge,))) == ["input:mask > pool"])
+    (fault,) = faults(replace(view, edges=tuple(edge for edge in view.edges if edge is not lost)))
+    assert "no line leads" in fault.words
