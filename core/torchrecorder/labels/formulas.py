@@ -26,6 +26,8 @@ _OF_LAST_AXIS = names("softmax log_softmax")
 """Ops whose axis is not written where it is the last."""
 _UNSAID = names("eps keepdim dtype device layout inplace training requires_grad memory_format _stacklevel")
 _SWITCHES = names("True False None")
+_OPPOSITE = {"largest": "False", "descending": "True"}
+"""Switches that turn an order round, which a formula says."""
 _LESS = names("dim mode p reduction")
 """Settings that a formula leaves out if it is too long with them."""
 _INTEGER = re.compile(r"-?\d+")
@@ -95,6 +97,11 @@ def _end(graph: Graph, ops: Collection[int]) -> int | None:
     return ends[0][0].id if len(ends) == 1 and ends[0][0].outputs[0] == ends[0][1] and not is_moved else None
 
 
+def _without_brackets(text: str) -> str:
+    """An index without those of a tuple: `(0, 1)`, but not `topk(q, 2)`."""
+    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
+
+
 class _FormulaWriter:
     def __init__(self, known: Names, ops: Collection[int], limit: int, base: int, *, bare: bool = False) -> None:
         self.unsaid = _UNSAID | _LESS if bare else _UNSAID
@@ -124,7 +131,7 @@ class _FormulaWriter:
             power = _POWERS.get(texts[1]) or f"^{self._held(given[1], _TIGHT)}"
             return f"{self._held(given[0], _TIGHT)}{power}", _POWER
         if name == "getitem":
-            return f"{self._held(given[0], _TIGHT)}[{', '.join(text.strip('()') for text in texts[1:])}]", _TIGHT
+            return f"{self._held(given[0], _TIGHT)}[{', '.join(map(_without_brackets, texts[1:]))}]", _TIGHT
         texts += [f"{key}={_short(value)}" for key, value in named.items()]
         inner = ", ".join(text.strip("()") if text == _NAMELESS else text for text in texts)
         return f"{_NAMES.get(name, name)}({inner})", _TIGHT
@@ -132,7 +139,11 @@ class _FormulaWriter:
     def _arguments(self, op: Op) -> tuple[list[tuple[str, int]], dict[str, str]]:
         """The arguments in their order, numbers in their places among the tensors, and those that are named."""
         name, tensors = plain(op.name), [self.of_value(value, op) for value in op.inputs]
-        said = {key: value for key, value in op.attrs.items() if key not in self.unsaid and value not in _SWITCHES}
+        said = {
+            key: value
+            for key, value in op.attrs.items()
+            if key not in self.unsaid and (value not in _SWITCHES or _OPPOSITE.get(key) == value)
+        }
         if name in JOINS or name in WEIGHTED:
             return tensors, {}
         if name in _OF_LAST_AXIS:

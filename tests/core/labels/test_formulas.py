@@ -51,6 +51,8 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
     "cat(q, zeros)": lambda q, k, v: torch.cat([q, torch.zeros(1, 3, 4)], 1),
     "q + normal": lambda q, k, v: q + k.mul(0).normal_(),
     "cat(q, new_zeros)": lambda q, k, v: torch.cat([q, q.new_zeros(1, 3, 4)], 1),
+    "k[0][topk(q[0, :, 0], 2)]": lambda q, k, v: k[0][q[0, :, 0].topk(2).indices],
+    "k[0][topk(q[0, :, 0], 2, largest=False)]": lambda q, k, v: k[0][q[0, :, 0].topk(2, largest=False).indices],
     "einsum('bij,bkj->bik', q, k)": lambda q, k, v: torch.einsum("bij,bkj->bik", q, k),
 }
 
