@@ -135,7 +135,7 @@ class GraphFacts:
         return op.inputs[:1] if op.name in _LIKE_OTHER else op.inputs
 
     def reads_parameter(self, op: Op) -> bool:
-        return any(self.graph.values[value].kind == "param" for value in op.inputs)
+        return any(self.graph.values[value].kind == "param" for value in self.data_of(op))
 
     def is_move(self, op: Op, origin: Sequence[int]) -> bool:
         """Whether an op gives nothing but elements of one tensor, at other places or in another type.
@@ -184,7 +184,7 @@ class GraphFacts:
             return False
 
     def given_back(self, call: int) -> dict[int, int]:
-        """Outputs of a call that are moved from what it got, beside others that it makes, by value what it got."""
+        """Outputs of a call that are moved from all of what it got, beside others that it makes, by what it got."""
         outputs = [*dict.fromkeys(self.graph.calls[call].outputs.values())]
         if len(outputs) < 2:
             return {}
@@ -194,7 +194,8 @@ class GraphFacts:
             source, producer = value, self.graph.values[value].producer
             while producer in inside and self.graph.ops[producer].inputs:
                 op = self.graph.ops[producer]
-                if not self.is_move(op, range(len(self.graph.values))):
+                is_part = op.name == "getitem" and _DIGITS.search(op.attrs.get("1", "")) is not None
+                if is_part or len(op.outputs) > 1 or not self.is_move(op, range(len(self.graph.values))):
                     break
                 source = next((v for v in op.inputs if not self.is_side[v]), op.inputs[0])
                 producer = self.graph.values[source].producer

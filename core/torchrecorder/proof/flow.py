@@ -47,7 +47,13 @@ class FlowProof:
         """Likewise box and turn."""
         self.idle: list[int] = []
         """The nodes of layers that ran no op."""
+        self.beside: dict[tuple[int, int], int] = {}
+        """By node of what carries no features, and another that reads its data though no line need say so, an op there;
+        of what leads nowhere, and of inputs as they are given."""
+        self.states = self._states()
+        """What follows from arguments that carry features in another call of the layer: zeros before the first step."""
         self.drawn = {*self._drawn_edges()}
+        self.reading = {tail for tail, _, _ in self.drawn}
         self.brought: dict[int, list[int]] = {}
         """By value from outside the nodes that bring it."""
         for node in self.view.nodes:
@@ -62,6 +68,8 @@ class FlowProof:
         through = {value: got for call in dict.fromkeys(closed) for value, got in self.facts.given_back(call).items()}
         for id_ in self.coverage.ops:
             op = self.graph.ops[id_]
+            if not self.states.isdisjoint(self.facts.data_of(op)):
+                self.states.update(op.outputs)
             if id_ in uncovered:  # it hands on what it reads, as one thing if it only moves data
                 sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
                 if not self.facts.moves(op, self.origin) and not self._is_left_out(id_):
@@ -81,6 +89,12 @@ class FlowProof:
         yield from self._edges()
         yield from self._stacks()
 
+    def _states(self) -> set[int]:
+        root, side = self.graph.calls[self.coverage.root], self.facts.is_side
+        others = [row.inputs for row in self.graph.calls if root.id and row.module == root.module]
+        given = (item for item in root.inputs.items() if side[item[1]])
+        return {at for path, at in given if any(not side[inputs.get(path, at)] for inputs in others)}
+
     def _sources(self, value: int) -> frozenset[int]:
         sources = self.come_from.get(value)
         return frozenset((-1 - value,)) if sources is None else sources
@@ -97,9 +111,16 @@ class FlowProof:
                 is_free = is_shaped_like or self._is_free(value, source)
                 for head in heads:
                     self._flows(source, head, is_free, op, turns)
+                tails = self.brought.get(-1 - source, ()) if source < 0 else nodes.get(source, ())
+                for tail, head in product(tails, heads) if is_free and not is_shaped_like else ():
+                    is_input = self.view.nodes[tail].kind == "input" and self.origin[value] == -1 - source
+                    if tail not in heads and (is_input or tail not in self.reading):
+                        self.beside[tail, head] = op.id
 
     def _is_free(self, value: int, source: int) -> bool:
         """Whether what flows there need not be drawn: weights, and what carries no features."""
+        if not self.states.isdisjoint((value, -1 - source)):
+            return False
         if self.facts.is_side[value]:
             return True
         row = self.graph.values[-1 - source] if source < 0 else None
@@ -271,10 +292,16 @@ class FlowProof:
 
     def _edges(self) -> Iterator[Fault]:
         drawn = self.drawn
-        reading = {tail for tail, _, _ in drawn}
         for node in self.view.nodes:
-            if node.kind in ("param", "buffer", "const") and node.id not in reading:
+            if node.kind in ("param", "buffer", "const") and node.id not in self.reading:
                 yield Fault("flow", f"{self._name(node.id)} is drawn and feeds nothing", self._around(node.id))
+        for (tail, head), id_ in self.beside.items():
+            if (tail, head, False) not in drawn and self.view.nodes[tail].kind not in ("param", "buffer", "const"):
+                op = self.graph.ops[id_]
+                words = (
+                    f"no line leads from {self._name(tail)} to {self._name(head)}: {op.name} at {op.source} reads it"
+                )
+                yield Fault("flow", words, (*self._around(tail), *self._around(head)))
         for tail, head, _ in sorted(drawn - self.allowed - self.required.keys()):
             words = f"the edge from {self._name(tail)} to {self._name(head)} is of nothing that flows there"
             yield Fault("flow", words, (*self._around(tail), *self._around(head)))

@@ -85,6 +85,8 @@ class PartsProof:
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
         if not is_end and not words and self._is_later_output(tail, head, tensors):
             yield Fault("flow", f"{name} carries an output beside others, and does not say which", calls)
+        if not words and not is_end and self._are_several(tail, head):
+            yield Fault("flow", f"{name} carries several outputs, and does not say so", calls)
         if not words and not is_end and self._is_inner(tail, head, tensors):
             yield Fault("flow", f"{name} carries what its layer does not return, and does not say so", calls)
         loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
@@ -103,10 +105,14 @@ class PartsProof:
         given = {way[0] for way in ways if way is not None}
         return tail in map(self._tail, given) or not given.isdisjoint(self.view.nodes[tail].values)
 
+    def _is_direct(self, tail: Node, head: Node) -> bool:
+        return any((edge.tail, edge.head, edge.back) == (tail.id, head.id, False) for edge in self.view.edges)
+
     def _is_later_output(self, tail: Node, head: Node, tensors: Sequence[int]) -> bool:
         """Whether a line that is not cut brings one output of a layer but the first, and others bring another one."""
-        is_direct = any((edge.tail, edge.head, edge.back) == (tail.id, head.id, False) for edge in self.view.edges)
-        if len(tensors) != 1 or tail.parts or len(tail.calls) != 1 or head.kind == "output" or not is_direct:
+        if len(tensors) != 1 or tail.parts or len(tail.calls) != 1 or head.kind == "output":
+            return False
+        if not self._is_direct(tail, head):
             return False
         given = dict.fromkeys(self.graph.calls[tail.calls[0]].outputs.values())
         outputs = [value for value in given if self._tail(value) == tail.id]  # a dict may hold its inputs, too
@@ -120,16 +126,37 @@ class PartsProof:
             return self._is_inner(tail, self.view.nodes[head], [at for at in self._read if self._tail(at) == tail.id])
         for call in tail.calls:
             module, outputs = self.graph.modules.get(self.graph.calls[call].module), self.graph.calls[call].outputs
-            got = {path: value for path, value in outputs.items() if head in self._read.get(value, {})}
+            got = self._outputs_read(call, head)
             if (count := len({*got.values()})) > 1:
                 names = {value: self.graph.part(self.graph.calls[call].module, at) or at for at, value in got.items()}
                 return words in (f"{count} outputs", ", ".join(names.values()))
             states = _STATES.get(module.cls, ()) if module is not None else ()
             for i, (path, value) in enumerate(outputs.items()):
                 said = self.graph.part(self.graph.calls[call].module, path)
-                if words in (path, f"output {path}", said, *states[i : i + 1]) and head in self._read.get(value, {}):
+                if words in (path, f"output {path}", said, *states[i : i + 1]) and self._is_read(value, head):
                     return True
         return False
+
+    def _outputs_read(self, call: int, head: int) -> dict[str, int]:
+        """The outputs of a call that a node reads, or another turn of it, by path."""
+        return {path: value for path, value in self.graph.calls[call].outputs.items() if self._is_read(value, head)}
+
+    def _is_read(self, value: int, head: int) -> bool:
+        """Whether a node reads a value, or what another turn gives in its place."""
+        row = self.graph.values[value]
+        again = self.coverage.again.get(-1 if row.producer is None else row.producer, ())
+        return any(
+            head in self._read.get(at, {}) for at in (value, *(self.graph.ops[op].outputs[row.index] for op in again))
+        )
+
+    def _are_several(self, tail: Node, head: Node) -> bool:
+        """Whether a line that is not cut brings several outputs of the user's layer."""
+        is_one = tail.kind == "call" and not tail.parts and tail.repetition in ("series", "loop")
+        if not is_one or head.kind == "output" or not self._is_direct(tail, head):
+            return False
+        module = self.graph.modules.get(self.graph.calls[tail.calls[-1]].module)
+        is_theirs = module is not None and not module.native
+        return is_theirs and len({*self._outputs_read(tail.calls[-1], head.id).values()}) > 1
 
     def _is_inner(self, tail: Node, head: Node, tensors: Sequence[int]) -> bool:
         """Whether a layer that is closed returns nothing of what a node gets of it."""

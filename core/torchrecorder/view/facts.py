@@ -68,6 +68,13 @@ class Facts:
                 values.update(op.outputs)
         return values
 
+    def states(self, call: int) -> set[int]:
+        """Values that a call gets where another call of its layer gets features: zeros, before the first step."""
+        row = self.graph.calls[call]
+        others = [other.inputs for other in self.graph.calls if call and other.module == row.module]
+        given = (item for item in row.inputs.items() if item[1] in self.aside)
+        return {value for path, value in given if any(it.get(path, value) not in self.aside for it in others)}
+
     @cached_property
     def opaque(self) -> set[int]:
         """The frames in which no layer with parameters is called."""

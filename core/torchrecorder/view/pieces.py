@@ -62,10 +62,10 @@ _Alike = Callable[[int, Node], Iterable[int]]
 
 def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Edge, ...]:
     """The edges of a view with the parts that they carry, or the arguments and outputs of layers that they are."""
-    parts = _Parts(view, visible)
-    edges = parts.edges(alike)
+    parts = _Parts(view, visible, alike)
+    edges = parts.edges()
     arguments = {edge: word for edge in edges if (word := parts.argument(edge))}
-    outputs = {edge: parts.output(edge, alike) for edge in edges}
+    outputs = {edge: parts.output(edge) for edge in edges}
     several = {edge for edge, word in outputs.items() if word[:1].isdigit() or ", " in word}
     said = {edge: word for edge, word in outputs.items() if edge in several or word == _UNRETURNED}
     said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
@@ -82,8 +82,8 @@ def _apart(words: Mapping[Edge, str], ends: Sequence[int]) -> dict[Edge, str]:
 
 
 class _Parts:
-    def __init__(self, view: View, visible: Visibility) -> None:
-        self._view, self._graph, self._visible = view, view.graph, visible
+    def __init__(self, view: View, visible: Visibility, alike: _Alike) -> None:
+        self._view, self._graph, self._visible, self._alike = view, view.graph, visible, alike
         self._owner: dict[int, int] = {}
         """By op the node that shows it."""
         for node in view.nodes:
@@ -96,10 +96,13 @@ class _Parts:
         self._pairs = {(tail, edge.head) for edge in view.edges for tail in (edge.tail, *view.nodes[edge.tail].links)}
         self._taken: dict[int, dict[int, set[_Part]]] = {}
         """By value and node that reads it, what that takes."""
+        calls = (node for node in view.nodes if node.kind == "call")
+        self._first = {at: value for node in calls for at, value in self._outputs_again(node)}
+        """By what a layer gives in a later turn what it gives in the first."""
         self._others: dict[_Read, dict[str, None]] = {}
         """The words of what it takes in other turns, where these are others."""
 
-    def edges(self, alike: _Alike) -> tuple[Edge, ...]:
+    def edges(self) -> tuple[Edge, ...]:
         aside = self._visible.facts.aside
         for node, value, op in self._reads():
             origin, part = self._traced(value)
@@ -109,8 +112,8 @@ class _Parts:
             self._taken.setdefault(origin, {}).setdefault(node.id, set()).add(part)
             if op is None or not part:
                 continue
-            for other in alike(op.id, node):
-                if (said := self._there(op, value, part, other, alike)) != _said(part):
+            for other in self._alike(op.id, node):
+                if (said := self._there(op, value, part, other)) != _said(part):
                     self._others.setdefault((origin, node.id), {})[said] = None
         words = dict(self._told())
         if not any(words.values()):
@@ -166,21 +169,25 @@ class _Parts:
                 names.add(path.partition(".")[0])
         return name if len(names) == 1 and len(name := names.pop()) < _LONG else ""
 
-    def output(self, edge: Edge, alike: _Alike) -> str:
+    def output(self, edge: Edge) -> str:
         """Name of what an edge brings of a layer: `h`, `loss`, `output 1` if not the first, `cos, sin`, or `2 outputs`.
 
-        Those that other turns of the head read count, too.
+        Those that other turns of the head read count, too, and of what repeats those that the last turn gives.
         """
         tail, head, value = self._view.nodes[edge.tail], self._view.nodes[edge.head], self._traced(edge.value)[0]
-        if tail.kind != "call" or tail.parts or tail.repeat > 1 or head.kind == "output":
+        if tail.kind != "call" or tail.parts or head.kind == "output" or tail.repetition not in ("series", "loop"):
             return ""
-        given, module = self._graph.calls[tail.calls[0]].outputs, self._visible.tree.module(tail.calls[0])
+        given, module = self._graph.calls[tail.calls[-1]].outputs, self._visible.tree.module(tail.calls[0])
         is_native = module is not None and module.native
-        read = {origin for origin in given.values() if head.id in self._taken.get(origin, ())}
+        first = {at: output for at, output in self._first.items() if output in given.values()}
+        first |= {output: output for output in given.values()}
+        value = first.get(value, value)
+        read = {output for at, output in first.items() if head.id in self._taken.get(at, ())}
         if head.box is not None and len(given) > 1:
-            again = (at for op in self._visible.facts.ops_of(head) for at in alike(op, head))
-            read |= {self._traced(v)[0] for at in again for v in self._graph.ops[at].inputs} & {*given.values()}
-        at_call = self._graph.calls[tail.calls[0]].module
+            again = (at for op in self._visible.facts.ops_of(head) for at in self._alike(op, head))
+            there = (self._traced(v)[0] for at in again for v in self._graph.ops[at].inputs)
+            read |= {first[at] for at in there if at in first}
+        at_call = self._graph.calls[tail.calls[-1]].module
         known = {origin: self._graph.part(at_call, path) or path for path, origin in given.items()}
         if (count := len(read)) > 1:
             said = ", ".join(name for origin, name in known.items() if origin in read)
@@ -195,6 +202,13 @@ class _Parts:
         if not at and (len(given) < 2 or is_native or said[:1].isdigit()):
             return ""
         return names[at] if at < len(names) else f"output {said}" if said[:1].isdigit() else said
+
+    def _outputs_again(self, node: Node) -> Iterator[tuple[int, int]]:
+        """What a layer gives in each turn, and what it gives in the first."""
+        for value in self._graph.calls[node.calls[0]].outputs.values() if node.box is not None else ():
+            row = self._graph.values[value]
+            for at in () if row.producer is None else self._alike(row.producer, node):
+                yield self._graph.ops[at].outputs[row.index], value
 
     def _moved(self, values: Iterable[int]) -> list[int]:
         """Some values, and those that they were moved from."""
@@ -216,6 +230,8 @@ class _Parts:
         while value not in self._given:
             made = self._graph.values[value].producer
             if made is None or (most < 0 and (made in self._owner or self._graph.ops[made].call not in self._span)):
+                break
+            if most < 0 and value in self._first:
                 break
             op, source = self._graph.ops[made], self._visible.handed[made]
             if source is None and any(row.id in self._visible.gone for row in self._graph.around(op.call)):
@@ -258,22 +274,22 @@ class _Parts:
     def _shape(self, value: int) -> list[int]:
         return [size if isinstance(size, int) else _NAMED for size in self._graph.values[value].shape]
 
-    def _there(self, op: Op, value: int, part: _Part, other: int, alike: _Alike) -> str:
+    def _there(self, op: Op, value: int, part: _Part, other: int) -> str:
         """The words of what stands in the place of an op in another turn and reads there, if that is comparable."""
         inputs = self._graph.ops[other].inputs
         if len(inputs) != len(op.inputs):
             return _said(part)
         origin, again = self._traced(inputs[op.inputs.index(value)], len(part))
         own, _ = self._traced(value, len(part))
-        return _said(again if self._is_like(own, origin, other, alike) else part)
+        return _said(again if self._is_like(own, origin, other) else part)
 
-    def _is_like(self, own: int, origin: int, other: int, alike: _Alike) -> bool:
+    def _is_like(self, own: int, origin: int, other: int) -> bool:
         """Whether a value is one in another turn: the same of outside, or made by what stands for its maker."""
         if own == origin or (own in self._given and self._graph.ops[other].call not in self._span):
             return True
         made, there = (self._graph.values[value].producer for value in (own, origin))
         node = self._tail(own)
-        return made is not None and node is not None and there in {*alike(made, self._view.nodes[node])}
+        return made is not None and node is not None and there in {*self._alike(made, self._view.nodes[node])}
 
     def _words(self, parts: set[_Part]) -> str:
         if self._is_all(parts):

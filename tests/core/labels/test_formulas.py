@@ -56,6 +56,7 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
     "where(q < k, q, v)": lambda q, k, v: torch.where(q < k, q, v),
     "(q ≥ 0.5) × k": lambda q, k, v: (q >= 0.5) * k,
     "q[clamp(int64(k), 0, 0)]": lambda q, k, v: q[k.long().clamp(0, 0)],
+    "k[0][topk(q[0, :, 0], 2)]": lambda q, k, v: k[0][q[0, :, 0].topk(2).indices],
     "einsum('bij,bkj->bik', q, k)": lambda q, k, v: torch.einsum("bij,bkj->bik", q, k),
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tests.core.graph.building import Net
 from tests.core.proof.test_proof import proved, recorded
@@ -201,6 +201,34 @@ def test_layers_of_several_lists_at_one_index_are_one_repeat() -> None:
     view = proved(recorded("neighbours"))
     assert [box.repeat for box in view.boxes] == [1, 4]
     assert not view.weakened
+
+
+class Dense(nn.Module):
+    """A shortcut beside the first layer, and each later one beside what is added up before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shortcut, self.enter, self.leave = nn.Linear(8, 16), nn.Linear(8, 16), nn.Linear(16, 8)
+        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(16, 16), nn.ReLU()) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        total = self.shortcut(x)
+        for layer in (self.enter, *self.layers):
+            x = layer(x)
+            x = total = x + total
+        return self.leave(torch.cumsum(x, 1))  # type: ignore[no-any-return]
+
+
+def test_a_sum_before_the_first_turn_is_no_part_of_it() -> None:
+    """The first turn began with the sum of the shortcut, and what was added last stood outside."""
+    view = make_view(record(Dense(), torch.zeros(2, 4, 8)))
+    ((box,),) = ([box.id for box in view.boxes if box.repeat == 3],)
+    assert [name for name, node in zip(shown(view), view.nodes, strict=True) if node.box == box] == [
+        "layers.0.0",
+        "add",
+    ]
+    assert {"shortcut > add", "enter > add", "add > layers.0.0", "add > cumsum"} <= {*edges(view)}
+    assert faults(view) == ()
 
 
 def test_what_only_the_next_turn_reads_is_an_edge_back() -> None:

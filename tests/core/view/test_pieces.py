@@ -212,6 +212,45 @@ def test_outputs_that_the_turns_of_a_loop_read_are_named() -> None:
     assert faults(replace(view, edges=less)) != ()
 
 
+class Pair(nn.Module):
+    """A block for two streams."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other, self.mix = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, y: Tensor, shift: Tensor) -> tuple[Tensor, Tensor]:
+        mixed = self.mix(torch.cat([x, y], 1)).relu()
+        return self.one(mixed[:, :3]) + x + shift, (self.other(mixed[:, 3:]) + y)[None].squeeze(0)
+
+
+class Streams(nn.Module):
+    """Joins both streams behind the last block; `is_own` if each block takes a shift that is made for it."""
+
+    def __init__(self, *, is_own: bool) -> None:
+        super().__init__()
+        self.pairs, self.is_own = nn.ModuleList(Pair() for _ in range(3)), is_own
+        self.shift, self.head = nn.Linear(8, 24), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        shift = self.shift(x)
+        for i, pair in enumerate(self.pairs):
+            x, y = pair(x, y, torch.cumsum(shift[..., 8 * i : 8 * i + 8], 1) if self.is_own else shift[..., :8])
+        return self.head(torch.cat([y, x], 1).sin())  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_two_outputs_of_the_last_turn_are_counted(*, is_own: bool) -> None:
+    """The line had the shape of one of them."""
+    graph = capture(Streams(is_own=is_own), (torch.zeros(2, 3, 8), torch.zeros(2, 4, 8)))
+    view = make_view(graph, DrawingOptions(collapse=("pairs.*",)))
+    assert any(node.repeat == 3 for node in (*view.nodes, *view.boxes))
+    assert [words.partition(" > ")[2] for words in said(view) if "> cat" in words] == ["cat: 2 outputs"]
+    assert faults(view) == ()
+    silent = replace(view, edges=tuple(replace(edge, part="") for edge in view.edges))
+    assert any("several outputs" in fault.words for fault in faults(silent))
+
+
 class Tapped(nn.Module):
     """Keeps what it made for another layer, beside what it returns."""
 

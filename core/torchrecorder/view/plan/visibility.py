@@ -183,7 +183,9 @@ class Visibility:
             row = self.graph.ops[op]  # a packed sequence comes out of an RNN with the lengths that went in
             source = row.inputs[0] if row.kind == "pass" and row.inputs else self.handed[op]
             is_outside = source is not None and self.graph.values[source].producer not in inside
-            if source is not None and (is_outside or source in got):
+            is_index = row.name == "getitem" and _NUMBER.search(row.attrs.get("1", ""))
+            is_part = is_index or len(row.outputs) > 1  # the layer's own doing: the mask for what a convolution gives
+            if source is not None and not is_part and (is_outside or source in got):
                 got.update(dict.fromkeys(row.outputs, got.get(source, source)))
         made = outputs - got.keys() - self.facts.aside
         if any(self.graph.values[value].producer in inside for value in made):

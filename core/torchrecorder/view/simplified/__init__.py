@@ -17,7 +17,7 @@ from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, is_no_feature
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import INDEXING
+from torchrecorder.view.op_families import INDEXING, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.simplified.columns import merge_asked, merge_columns
 from torchrecorder.view.simplified.merged import (
@@ -72,14 +72,17 @@ class _Asides:
         self.nodes = {**draft.nodes}
         """Those of before, since a node is asked about that was taken out."""
         self.read = {tail for tail, heads in draft.heads.items() if heads} | {tail for tail, _ in draft.backs}
-        self._known: dict[int, bool] = dict.fromkeys(_fed_back(draft), False)
-        self.is_whole = next((box.calls[0] for box in draft.boxes.values()), 0) == 0
+        root = next((box.calls[0] for box in draft.boxes.values()), 0)
+        self.is_whole = root == 0
+        states = facts.states(root)
+        fed = [node.id for node in draft.nodes.values() if node.kind == "input" and not states.isdisjoint(node.values)]
+        self._known: dict[int, bool] = dict.fromkeys(_reached(draft, [*fed, *(head for _, head in draft.backs)]), False)
 
     def clear(self) -> list[Node]:
         outputs = [node.id for node in self.nodes.values() if node.kind == "output"]
         has_data = any(not self._is_aside(tail) for id_ in outputs for tail in self.draft.tails[id_])
         is_part = has_data and not self.is_whole
-        dropped = []
+        dropped, parted = list[Node](), list[tuple[int, int, int]]()
         for node in reversed(self.nodes.values()):
             is_beside = node.kind == "output" and is_part and all(map(self._is_aside, self.draft.tails[node.id]))
             if is_beside or (node.kind != "output" and self._is_idle(node, outputs)) or self._is_constant(node):
@@ -90,6 +93,10 @@ class _Asides:
                 is_kept = self.nodes[tail].kind == "call" and value in self.facts.aside  # a grid of another layer
                 if (is_kept or self._is_aside(tail)) and not self._needs(node, tail):
                     self.draft.part(tail, node.id)
+                    parted.append((tail, node.id, value))
+        for tail, head, value in parted:  # an input that is drawn leads to all that read it
+            if {tail, head} <= self.draft.nodes.keys() and self.nodes[tail].kind == "input":
+                self.draft.join(tail, head, value)
         return dropped
 
     def _is_idle(self, node: Node, outputs: list[int]) -> bool:
@@ -97,7 +104,8 @@ class _Asides:
         if self.draft.is_read(node.id):
             return False
         ops = [self.graph.ops[op] for op in self._ops(node)]
-        has_weights = any(self.graph.values[value].kind == "param" for op in ops for value in op.inputs)
+        read = (value for op in ops if op.name not in SHAPED_LIKE for value in op.inputs)
+        has_weights = any(self.graph.values[value].kind == "param" for value in read)
         if node.id in self.read and not has_weights:
             return True
         is_dead = node.kind in ("op", "function") and not node.decides and bool(outputs)
@@ -154,9 +162,8 @@ class _Asides:
         return self.facts.ops_of(node) if node.kind in ("call", "op", "function", "gap") else []
 
 
-def _fed_back(draft: Draft) -> set[int]:
-    """Nodes that depend on an earlier turn of a loop: in the first turn it may be a constant."""
-    pending = [head for _, head in draft.backs]
+def _reached(draft: Draft, pending: list[int]) -> set[int]:
+    """Some nodes and what depends on them: of an earlier turn of a loop, which in the first may be a constant."""
     reached = {*pending}
     while pending:
         new = draft.heads[pending.pop()].keys() - reached

@@ -214,13 +214,24 @@ class _Turns:
             times, n_behind = divmod(stop - at, period)
             if times > 1 and n_behind and self._is_cut(nodes[at:stop], period):
                 continue
-            turns = [nodes[at + period * i : at + period * (i + 1)] for i in range(times)]
+            first, *later = (
+                [nodes[at + n + period * i : at + n + period * (i + 1)] for i in range(times)]
+                for n in range(n_behind + 1)
+            )
+            turns, n_handed = first, self._n_handed(first)
+            if times > 1 and any(self._n_handed(row) < n_handed and self._is_series(row) for row in later):
+                continue  # `x = x + layer(x)` begins with the layer, although a sum is before the first, too
             while len(turns) > 1 and not self._is_series(turns):
                 turns.pop()
             is_more = len(turns) > 1 and period * len(turns) > best[0] * best[1]
             if is_more and self._is_of_lists(turns):
                 best = period, len(turns)
         return best
+
+    def _n_handed(self, turns: Sequence[Sequence[Node]]) -> int:
+        """How many things the second turn reads of the first."""
+        tails = {tail for node in (turn for row in turns[1:2] for turn in row) for tail in self.draft.tails[node.id]}
+        return len(tails & {node.id for node in turns[0]})
 
     def _is_cut(self, nodes: Sequence[Node], period: int) -> bool:
         """Whether a turn begins before its loop or in the middle: at another place, or with other entries of lists."""

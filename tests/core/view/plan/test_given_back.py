@@ -161,3 +161,36 @@ def test_a_packed_sequence_keeps_its_order_in_an_rnn(depth: Depth) -> None:
     view = make_view(recorded(Packed(), torch.randn(3, 4, 8), torch.tensor([4, 2, 3])), DrawingOptions(depth=depth))
     assert [edge for edge in edges(view) if edge.startswith("rnn >")] == ["rnn > score"]
     assert faults(view) == ()
+
+
+class Grams(nn.Module):
+    """Gives features of each two words, and a mask for these, which has lost a word."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.mix = nn.Conv1d(8, 8, 2), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        return self.mix(self.conv(x.mT).relu().mT), mask[:, 1:]
+
+
+class Pooled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.grams, self.last = Grams(), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        features, kept = self.grams(x, mask)
+        return self.last((features.sin() * kept[:, :, None]).sum(1))  # type: ignore[no-any-return]
+
+
+def test_a_part_that_a_layer_takes_of_a_mask_comes_out_of_the_layer() -> None:
+    graph = recorded(Pooled(), torch.randn(2, 4, 8), torch.ones(2, 4))
+    view = make_view(graph, DrawingOptions(collapse=("grams",)))
+    heads = [edge for edge in edges(view) if edge.startswith("input:mask")]
+    assert heads == ["input:mask > grams"]
+    assert [edge for edge in edges(view) if edge.startswith("grams >")] == ["grams > sin", "grams > mul"]
+    assert faults(view) == ()
+    (edge,) = (edge for edge in view.edges if edges(replace(view, edges=(edge,))) == ["grams > mul"])
+    past = replace(view, edges=tuple(replace(e, tail=1) if e is edge else e for e in view.edges))
+    assert any(fault.kind == "flow" for fault in faults(past))
