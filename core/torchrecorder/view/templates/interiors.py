@@ -93,7 +93,12 @@ class Interiors:
         fold_turns(draft, self.kinds)
         merge_single_boxes(draft, asked | {call})
         merge_lists(draft)
-        draft.nodes = {id_: self._with_line(node) for id_, node in draft.nodes.items()}
+        for node in [*draft.nodes.values()]:
+            draft.nodes[node.id] = line = self._with_line(node)
+            passed = {value for call in node.calls for value in self.visible.passed(call).values()}
+            for tail, value in [*draft.tails[node.id].items()] if line is not node else ():
+                if value in passed:  # it goes past the layers in a row
+                    draft.part(tail, node.id)
         return draft.view(1)
 
     def _with_line(self, node: Node) -> Node:
