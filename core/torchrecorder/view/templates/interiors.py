@@ -149,6 +149,7 @@ class Interiors:
         view = self.view(call, {})
         nodes = tuple(node for node in view.nodes if node.kind not in _ENDS)
         fed = Counter(edge.head for edge in view.edges)
+        fed_on = {edge.tail for edge in view.edges if view.nodes[edge.head].kind != "output"}
         n_joins = sum(fed[node.id] > 1 for node in nodes)
         sorts = [self._sort(node) for node in nodes]
         place = {node.id: i for i, node in enumerate(nodes)}
@@ -158,7 +159,8 @@ class Interiors:
         drawn = zip(nodes, sorts, within, strict=True)
         sign = tuple((sort, node.repeat, node.repetition, inner) for node, sort, inner in drawn), wires
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
-        information = len({*sorts}) + 2 * n_joins - 1
+        n_taps = len({edge.tail for edge in view.edges if view.nodes[edge.head].kind == "output"} & fed_on)
+        information = len({*sorts}) + 2 * n_joins - 1 + n_taps
         inside = {wire for wire in wires if wire[0] is not None}
         is_row = inside == {*pairwise(range(len(nodes)))}
         is_chain = len(nodes) > 2 and is_row
