@@ -95,7 +95,7 @@ class Kinds:
 
     @cached_property
     def _rank(self) -> list[int]:
-        """By op how many before it make more than masks, positions and shapes, which the first layer may make for all."""
+        """By op how many before it make features; masks and positions the first layer may make for all."""
         aside = self.visible.facts.aside
         is_main = (not op.outputs or not aside.issuperset(op.outputs) for op in self.graph.ops)
         return [*accumulate(is_main, initial=0)]
