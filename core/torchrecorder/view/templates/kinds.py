@@ -95,17 +95,22 @@ class Kinds:
 
     @cached_property
     def _rank(self) -> list[int]:
-        """By op how many before it make features; masks and positions the first layer may make for all."""
-        aside = self.visible.facts.aside
-        is_main = (not op.outputs or not aside.issuperset(op.outputs) for op in self.graph.ops)
-        return [*accumulate(is_main, initial=0)]
+        """By op how many before it make features, here or where their line runs again.
+
+        Masks and positions are made by the first layer for all.
+        """
+        aside, ops = self.visible.facts.aside, self.graph.ops
+        places = [(op.name, op.source, op.offset) for op in ops]
+        has_data = [not op.outputs or not aside.issuperset(op.outputs) for op in ops]
+        with_data = {place for place, has in zip(places, has_data, strict=True) if has}
+        return [*accumulate((place in with_data for place in places), initial=0)]
 
     @cached_property
     def _made(self) -> dict[int, int]:
-        """By value that is not aside the rank of the op that made it; -1 for what the model gets."""
-        rows = (row for row in self.graph.values if row.kind in ("op", "input"))
-        data = (row for row in rows if row.id not in self.visible.facts.aside)
-        return {row.id: -1 if row.producer is None else self._rank[row.producer] for row in data}
+        """By value the rank of the op that made it; -1 for what the model gets, and none for what is aside."""
+        rank, aside, rows = self._rank, self.visible.facts.aside, self.graph.values
+        made = {row.id: rank[at] for row in rows if (at := row.producer) is not None and rank[at] < rank[at + 1]}
+        return made | {row.id: -1 for row in rows if row.kind == "input" and row.id not in aside}
 
     def _ranks(self, call: int) -> range:
         """The ranks of the ops in a call; empty if they make no features."""
