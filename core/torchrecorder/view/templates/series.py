@@ -263,7 +263,9 @@ class _Turns:
         kinds = self.kinds.visible.facts.kinds
         if self.kinds.tree.is_leaf(a) or a in kinds.layers:
             return kinds.said(a) == kinds.said(b)
-        return resolution(self.graph, a) == resolution(self.graph, b)
+        rows = (self.graph.calls[call].outputs.values() for call in (a, b))
+        widths = [next((self.graph.values[value].shape[-1:] for value in of), ()) for of in rows]
+        return resolution(self.graph, a) == resolution(self.graph, b) and widths[0] == widths[1]
 
     def _is_series(self, turns: Sequence[Sequence[Node]]) -> bool:
         """Whether each turn is wired like the first, reads the one before and the same of what is around."""
