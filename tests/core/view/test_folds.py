@@ -328,7 +328,7 @@ class Headed(nn.Module):
 def test_turns_may_call_one_layer_in_each_of_them() -> None:
     view = proved(record(Headed(), torch.ones(2, 8)))
     assert shown(view) == ["input:x", "norm", "head", "mul", "layers.0", "add", "norm", "output:"]
-    assert Labels(view).box(view.boxes[1]) == "layers · ×3"
+    assert Labels(view).box(view.boxes[1]) == "layers · (LayerNorm + 2 Linear) ×3"
     assert view.weakened == ()
 
 
