@@ -438,7 +438,9 @@ class Labels:
 
     def _home(self, box: Box) -> str:
         """The path of the list that holds layers which take turns."""
-        paths = [self.graph.calls[call].module.split(".") for call in box.calls]
+        names = [self.graph.calls[call].module for call in box.calls]
+        changing = [name for i, name in enumerate(names) if name != names[(i + box.period) % len(names)]]
+        paths = [name.split(".") for name in changing or names]  # a layer that all turns call may be anywhere
         common = takewhile(lambda parts: len({*parts}) == 1, zip(*paths, strict=False))
         return ".".join(parts[0] for parts in common)
 

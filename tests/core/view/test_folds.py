@@ -263,6 +263,103 @@ def test_a_step_that_leads_forwards_in_the_next_turn_is_no_loop() -> None:
     assert not any(edge.back for edge in view.edges)
 
 
+class Turn(nn.Module):
+    """A layer that reads a bias of positions, which the first of its kind makes for all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor, kept: list[torch.Tensor]) -> torch.Tensor:
+        if not kept:
+            kept.append(torch.arange(8).float().neg() * 0.5)
+        return torch.tanh(self.q(x) + kept[0]) * self.k(x)
+
+
+class Biased(nn.Module):
+    """Turns of two layers, of which the first makes what all read; it, or the last, may be of another sort."""
+
+    def __init__(self, *, is_twin: bool = True) -> None:
+        super().__init__()
+        self.norms, self.turns = nn.ModuleList(), nn.ModuleList()
+        for _ in range(3):
+            self.norms.append(nn.LayerNorm(8))
+            self.turns.append(Turn())
+        self.is_twin, self.last = is_twin, nn.Linear(8, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        kept: list[torch.Tensor] = []
+        for i, (norm, turn) in enumerate(zip(self.norms, self.turns, strict=True)):
+            if not self.is_twin and i == 2:  # its bias is made of features
+                kept = [x.mean(0)]
+            x = x + turn(norm(x), kept)
+        return self.last(x)
+
+
+def test_what_the_first_layer_makes_for_all_keeps_it_apart_from_none() -> None:
+    view = proved(record(Biased(), torch.ones(2, 8)))
+    assert [box.repeat for box in view.boxes] == [1, 3]
+    assert view.weakened == ()
+
+
+def test_a_layer_that_gets_features_for_positions_is_no_twin() -> None:
+    view = proved(record(Biased(is_twin=False), torch.ones(2, 8)))
+    assert max(box.repeat for box in view.boxes) < 3
+    assert faults(view) == ()
+
+
+class Phrases(nn.Module):
+    """A row of things that hands on a part of a mask."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(8, 8, 2)
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x = self.conv(x).relu().transpose(1, 2)
+        return nn.functional.normalize(x + 1e-9, dim=-1), mask[:, 1:]
+
+
+class Matching(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.phrases, self.last = Phrases(), nn.Bilinear(8, 8, 2)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        (a, of_a), (b, of_b) = self.phrases(x, mask), self.phrases(y, mask)
+        return self.last(a * of_a.unsqueeze(-1), b * of_b.unsqueeze(-1))
+
+
+def test_what_a_layer_in_one_line_hands_on_goes_past_it() -> None:
+    view = proved(record(Matching(), torch.ones(2, 8, 5), torch.ones(2, 8, 5), torch.ones(2, 5)))
+    assert shown(view).count("phrases.conv") == 2
+    assert "normalize" not in shown(view)
+    assert edges(view).count("input:mask > mul") == 2
+    assert "input:mask > phrases.conv" not in edges(view)
+    assert view.weakened == ()
+
+
+class Headed(nn.Module):
+    """A loop over layers that calls one norm and one head in each of its turns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+        self.norm, self.head = nn.LayerNorm(8), nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = torch.tanh(layer(x * self.head(self.norm(x)).sigmoid())) + x
+        return self.norm(x)
+
+
+def test_turns_may_call_one_layer_in_each_of_them() -> None:
+    view = proved(record(Headed(), torch.ones(2, 8)))
+    assert shown(view) == ["input:x", "norm", "head", "mul", "layers.0", "add", "norm", "output:"]
+    assert Labels(view).box(view.boxes[1]) == "layers · (LayerNorm + 2 Linear) ×3"
+    assert view.weakened == ()
+
+
 # --- layers that are given to others
 
 

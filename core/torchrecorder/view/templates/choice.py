@@ -147,10 +147,13 @@ class Choice:
 
     def _information(self, interior: Interior, share: float) -> int:
         """How much an inside tells; of a large part of the model, what is in its own layers counts too."""
-        inside = [node.calls[0] for node in interior.nodes if self.interiors.is_block(node)]
-        deeper = [self.interiors.of(call).information - 1 for call in inside if share > tuning.LARGE_KIND]
         is_more = interior.is_chain and self._is_own(interior.call)
-        return max([interior.information + is_more, *deeper])
+        return max([interior.information + is_more, self._deeper(interior) if share > tuning.LARGE_KIND else 0])
+
+    def _deeper(self, interior: Interior) -> int:
+        """What tells most in the layers of an inside and in theirs, less one for each layer around it."""
+        inside = (self.interiors.of(node.calls[0]) for node in interior.nodes if self.interiors.is_block(node))
+        return max((max(inner.information, self._deeper(inner)) - 1 for inner in inside), default=0)
 
     def _weight(self, call: int) -> float:
         """Factor on the score of a layer: more if the model is named for it, none without parameters or products."""

@@ -93,8 +93,24 @@ class Interiors:
         fold_turns(draft, self.kinds)
         merge_single_boxes(draft, asked | {call})
         merge_lists(draft)
-        draft.nodes = {id_: self._with_line(node) for id_, node in draft.nodes.items()}
+        for node in [*draft.nodes.values()]:
+            draft.nodes[node.id] = line = self._with_line(node)
+            passed = {value for call in node.calls for value in self.visible.passed(call).values()}
+            for tail, value in [*draft.tails[node.id].items()] if line is not node else ():
+                if value in passed and not self._is_read_in(value, line):  # it goes past the layers in a row
+                    draft.part(tail, node.id)
         return draft.view(1)
+
+    def _is_read_in(self, value: int, line: Node) -> bool:
+        """Whether a part of a line reads a value, in some shape."""
+        ops = {op for part in line.parts for op in self.visible.facts.ops_of(part)}
+        pending = [value]
+        while pending:
+            for op in self.visible.readers.get(pending.pop(), ()):
+                if op.id in ops and self.visible.handed[op.id] is None:
+                    return True
+                pending += op.outputs if self.visible.handed[op.id] is not None else ()
+        return False
 
     def _with_line(self, node: Node) -> Node:
         """The node with the things in the layers that it stands for, if these are few in a row."""
@@ -144,6 +160,7 @@ class Interiors:
         view = self.view(call, {})
         nodes = tuple(node for node in view.nodes if node.kind not in _ENDS)
         fed = Counter(edge.head for edge in view.edges)
+        fed_on = {edge.tail for edge in view.edges if view.nodes[edge.head].kind != "output"}
         n_joins = sum(fed[node.id] > 1 for node in nodes)
         sorts = [self._sort(node) for node in nodes]
         place = {node.id: i for i, node in enumerate(nodes)}
@@ -153,7 +170,8 @@ class Interiors:
         drawn = zip(nodes, sorts, within, strict=True)
         sign = tuple((sort, node.repeat, node.repetition, inner) for node, sort, inner in drawn), wires
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
-        information = len({*sorts}) + 2 * n_joins - 1
+        n_taps = len({edge.tail for edge in view.edges if view.nodes[edge.head].kind == "output"} & fed_on)
+        information = len({*sorts}) + 2 * n_joins - 1 + n_taps
         inside = {wire for wire in wires if wire[0] is not None}
         is_row = inside == {*pairwise(range(len(nodes)))}
         is_chain = len(nodes) > 2 and is_row

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 from functools import cached_property
+from itertools import accumulate
 
 from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
@@ -36,21 +37,22 @@ class Kinds:
     def structure(self) -> list[int]:
         """By call a number that calls with the same classes, ops and wiring share."""
         numbers: dict[Hashable, int] = {}
-        structure, made = [0] * len(self.graph.calls), [value.producer for value in self.graph.values]
+        structure, rank, made = [0] * len(self.graph.calls), self._rank, self._made
         outside: list[list[int]] = [[] for _ in structure]
-        """By call the ops before it that made what is read in it; -1 for what the model gets."""
+        """By call the places before it of what made that which is read in it; -1 for what the model gets."""
         for call in range(len(structure) - 1, -1, -1):
-            module, row, first = self.tree.module(call), self.graph.calls[call], self.tree.first_op[call]
+            module, row, first = self.tree.module(call), self.graph.calls[call], self._ranks(call).start
             inside: list[Hashable] = []
+            is_aside = not self._ranks(call)
             for item in self.tree.items[call]:
                 if item.is_call:
-                    inside.append((structure[item.id], *(max(at - first, -1) for at in outside[item.id])))
+                    if is_aside or self._ranks(item.id):
+                        inside.append((structure[item.id], *(max(at - first, -1) for at in outside[item.id])))
                     outside[call] += (at for at in outside[item.id] if at < first)
-                elif not self.visible.contracted[item.id]:
-                    op = self.graph.ops[item.id]
-                    inside.append(self._op(op))
-                    read = (made[value] for value in op.inputs if self.graph.values[value].kind in ("op", "input"))
-                    outside[call] += (-1 if at is None else at for at in read if at is None or at < first)
+                elif not self.visible.contracted[item.id] and (is_aside or rank[item.id] < rank[item.id + 1]):
+                    read = [made.get(value) for value in self.graph.ops[item.id].inputs]
+                    inside.append(self._op(self.graph.ops[item.id], first))
+                    outside[call] += (at for at in read if at is not None and at < first)
             inside = [] if self.tree.is_leaf(call) else inside
             key = row.module if module is None else module.cls, tuple(inside), row.ok
             structure[call] = numbers.setdefault(key, len(numbers))
@@ -91,10 +93,35 @@ class Kinds:
         """Differences of calls from one that is drawn; as `Words.said`."""
         return self._words.said(calls, model, shown)
 
-    def _op(self, op: Op) -> Hashable:
-        first, rows = self.tree.first_op[op.call], [self.graph.values[value] for value in op.inputs]
-        made = [(row.producer if row.producer is not None and row.producer >= first else None, row) for row in rows]
-        return op.name, tuple(row.kind == "param" if at is None else op.id - at for at, row in made)
+    @cached_property
+    def _rank(self) -> list[int]:
+        """By op how many before it make features, here or where their line runs again.
+
+        Masks and positions are made by the first layer for all.
+        """
+        aside, ops = self.visible.facts.aside, self.graph.ops
+        places = [(op.name, op.source, op.offset) for op in ops]
+        has_data = [not op.outputs or not aside.issuperset(op.outputs) for op in ops]
+        with_data = {place for place, has in zip(places, has_data, strict=True) if has}
+        return [*accumulate((place in with_data for place in places), initial=0)]
+
+    @cached_property
+    def _made(self) -> dict[int, int]:
+        """By value the rank of the op that made it; -1 for what the model gets, and none for what is aside."""
+        rank, aside, rows = self._rank, self.visible.facts.aside, self.graph.values
+        made = {row.id: rank[at] for row in rows if (at := row.producer) is not None and rank[at] < rank[at + 1]}
+        return made | {row.id: -1 for row in rows if row.kind == "input" and row.id not in aside}
+
+    def _ranks(self, call: int) -> range:
+        """The ranks of the ops in a call; empty if they make no features."""
+        if self.tree.first_op[call] < 0:
+            return range(0)
+        return range(self._rank[self.tree.first_op[call]], self._rank[self.tree.last_op[call] + 1])
+
+    def _op(self, op: Op, first: int) -> Hashable:
+        here, rows = self._rank[op.id], (self.graph.values[value] for value in op.inputs)
+        made = ((self._made.get(row.id, -1), row) for row in rows)
+        return op.name, tuple(row.kind == "param" if at < first else here - at for at, row in made)
 
     def _kind(self, call: int) -> int:
         cls, path = self.tree.cls(call), self.graph.calls[call].module

@@ -239,6 +239,7 @@ class _Turns:
         if (ops := [graph.ops[node.op] for node in pairs[0] if node.op is not None]) and ops[0].offset is not None:
             return len({place(graph, op) for op in ops}) > 1
         paths = [[graph.calls[node.calls[0]].module for node in pair] for pair in pairs if pair[0].calls]
+        paths = [of for of in paths if of[0] != of[1]]  # one layer that all turns call tells nothing
         entries = {next((a for a, b in zip(*map(_NUMBER.findall, of), strict=False) if a != b), "") for of in paths}
         return len(entries) > 1 and len({counted(of[0]) for of in paths}) == len(paths)
 
@@ -266,14 +267,16 @@ class _Turns:
     def _alike_calls(self, a: int, b: int) -> bool:
         paths = [self.graph.calls[call].module for call in (a, b)]
         here, there = self.kinds.tree.module(a), self.kinds.tree.module(b)
-        is_entry = paths[0] != paths[1] and counted(paths[0]) == counted(paths[1])
+        is_entry = counted(paths[0]) == counted(paths[1])  # or one layer that all turns call
         is_entry &= self.kinds.visible.facts.apart.isdisjoint((a, b))
         if not is_entry or here is None or there is None or self.kinds.structure[a] != self.kinds.structure[b]:
             return False
         kinds = self.kinds.visible.facts.kinds
         if self.kinds.tree.is_leaf(a) or a in kinds.layers:
             return kinds.said(a) == kinds.said(b)
-        return resolution(self.graph, a) == resolution(self.graph, b)
+        rows = (self.graph.calls[call].outputs.values() for call in (a, b))
+        widths = [next((self.graph.values[value].shape[-1:] for value in of), ()) for of in rows]
+        return resolution(self.graph, a) == resolution(self.graph, b) and widths[0] == widths[1]
 
     def _is_series(self, turns: Sequence[Sequence[Node]]) -> bool:
         """Whether each turn is wired like the first, reads the one before and the same of what is around."""

@@ -528,6 +528,48 @@ def test_a_small_layer_of_the_package_with_products_is_opened_whatever_its_share
     assert ("core" in boxes(view)) == is_open
 
 
+def after_parts(n: int = 16) -> tuple[Net, int]:
+    """A net with a row of different layers, and what the last of them gives."""
+    net = Net(params=30_000)
+    x = net.input("x", 1, 8)
+    for i in range(n):
+        x = net.layer(f"part{'abcdefghijklmnop'[i]}", f"Part{i}", x, params=100 + i)
+    return net, x
+
+
+def test_a_row_of_layers_that_are_read_one_by_one_tells_something() -> None:
+    net, x = after_parts()
+    stages = []
+    with net.call("encoder", "Encoder", params=20_000):
+        for i, layer in enumerate(("Linear", "Conv2d") * 3):
+            x = net.layer(f"encoder.stage{i}", layer, x, params=3000)
+            stages.append(x)
+    at = next(row.id for row in net.calls if row.module == "encoder")
+    net.calls[at] = replace(net.calls[at], outputs={str(i): y for i, y in enumerate(stages[-3:])})
+    net.modules["encoder"] = replace(net.modules["encoder"], cls="other.layers.Encoder")
+    sides = [net.layer(f"side{'abc'[i]}", f"Side{i}", y, params=8) for i, y in enumerate(stages[-3:])]
+    view = make_view(net.graph(net.op("cat", *sides)))
+    assert any("encoder.stage0" in name for one in views(view) for name in shown(one))
+    assert faults(view) == ()
+
+
+def test_a_stack_in_two_layers_that_do_little_else_is_opened() -> None:
+    net, x = after_parts()
+    for name in ("left", "right"):
+        with net.call(name, "Wrap", params=10_000):
+            x = net.op("mul", x)
+            with net.call(f"{name}.stack", "Stack", params=10_000):
+                for i in range(3):
+                    x = block(net, f"{name}.stack.layers.{i}", x, C8, ())
+                x = net.layer(f"{name}.stack.norm", "LayerNorm", x, params=16)
+        for path in (name, f"{name}.stack"):
+            net.modules[path] = replace(net.modules[path], cls=f"other.layers.{net.modules[path].cls}")
+        x = net.op("roll", x)
+    view = make_view(net.graph(net.layer("head", "Linear", x, params=8)))
+    assert any("conv1" in name for one in views(view) for name in shown(one))
+    assert faults(view) == ()
+
+
 def rows_of_three(cls: str) -> View:
     """Blocks of three layers in a row, of which the middle one is another, at two places."""
     net = Net(params=3000)
