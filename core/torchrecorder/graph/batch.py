@@ -33,17 +33,17 @@ def symbolic(graph: Graph, value: int) -> TensorMeta | None:
 
 _STATES = ("zeros", "new_zeros", "zeros_like", "new_empty", "randn")
 """Ops that make the first state of a loop, which may have a place for each example."""
-_JOINS = ("stack", "cat", "concat", "concatenate")
 
 
 def lost(graph: Graph) -> set[int]:
     """The values of which it is not known whether they follow the batch: made of some that do, or of a first state.
 
-    Of a thing that is joined with itself there may be as many as examples.
+    Of a thing that is stacked with itself there may be as many as examples.
     """
     batch, values = graph.batch, set[int]()
     for op in graph.ops if batch else ():
-        is_open = op.name in _STATES or (op.name in _JOINS and len({*op.inputs}) == 1)
+        is_first = op.attrs.get("dim", op.attrs.get("1", "0")) == "0"
+        is_open = op.name in _STATES or (op.name == "stack" and is_first and len({*op.inputs}) == 1)
         if is_open or any(value in batch or value in values for value in op.inputs):
             values.update(value for value in op.outputs if value not in batch)
     return {value for value in values if graph.values[value].shape}
