@@ -34,7 +34,9 @@ def receives(code: CodeType, instruction: int) -> ast.expr | None:
     """The variables that get the result of a call, `a, b` of `a, b = layer(x)`; None if it goes somewhere else."""
     tree, indent = _parsed(code)
     line, last, column, end = next(islice(code.co_positions(), instruction // 2, None), (None,) * 4)
-    for node in ast.walk(tree) if line and last and column is not None and end is not None else ():
+    if line is None or last is None or column is None or end is None:
+        return None
+    for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.targets) == 1:
             lines, call = (line - code.co_firstlineno + 1, last - code.co_firstlineno + 1), node.value
             place = (call.lineno, call.end_lineno, call.col_offset, call.end_col_offset)

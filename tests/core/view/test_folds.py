@@ -273,7 +273,7 @@ class Turn(nn.Module):
     def forward(self, x: torch.Tensor, kept: list[torch.Tensor]) -> torch.Tensor:
         if not kept:
             kept.append(torch.arange(8).float().neg() * 0.5)
-        return torch.tanh(self.q(x) + kept[0]) * self.k(x)
+        return torch.tanh(self.q(x) + kept[0]) * self.k(x)  # type: ignore[no-any-return]
 
 
 class Biased(nn.Module):
@@ -293,7 +293,7 @@ class Biased(nn.Module):
             if not self.is_twin and i == 2:  # its bias is made of features
                 kept = [x.mean(0)]
             x = x + turn(norm(x), kept)
-        return self.last(x)
+        return self.last(x)  # type: ignore[no-any-return]
 
 
 def test_what_the_first_layer_makes_for_all_keeps_it_apart_from_none() -> None:
@@ -327,7 +327,7 @@ class Matching(nn.Module):
 
     def forward(self, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         (a, of_a), (b, of_b) = self.phrases(x, mask), self.phrases(y, mask)
-        return self.last(a * of_a.unsqueeze(-1), b * of_b.unsqueeze(-1))
+        return self.last(a * of_a.unsqueeze(-1), b * of_b.unsqueeze(-1))  # type: ignore[no-any-return]
 
 
 def test_what_a_layer_in_one_line_hands_on_goes_past_it() -> None:
@@ -350,7 +350,7 @@ class Headed(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for layer in self.layers:
             x = torch.tanh(layer(x * self.head(self.norm(x)).sigmoid())) + x
-        return self.norm(x)
+        return self.norm(x)  # type: ignore[no-any-return]
 
 
 def test_turns_may_call_one_layer_in_each_of_them() -> None:

@@ -244,7 +244,7 @@ def test_two_outputs_of_the_last_turn_are_counted(*, is_own: bool) -> None:
     """The line had the shape of one of them."""
     graph = capture(Streams(is_own=is_own), (torch.zeros(2, 3, 8), torch.zeros(2, 4, 8)))
     view = make_view(graph, DrawingOptions(collapse=("pairs.*",)))
-    assert any(node.repeat == 3 for node in (*view.nodes, *view.boxes))
+    assert 3 in [*(node.repeat for node in view.nodes), *(box.repeat for box in view.boxes)]
     assert [words.partition(" > ")[2] for words in said(view) if "> cat" in words] == ["cat: 2 outputs"]
     assert faults(view) == ()
     silent = replace(view, edges=tuple(replace(edge, part="") for edge in view.edges))

@@ -37,7 +37,7 @@ class Decoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         words = self.embed(x)
-        hidden = [cell.query.weight.new_zeros(len(x), 8) for cell in self.cells]
+        hidden = [next(cell.parameters()).new_zeros(len(x), 8) for cell in self.cells]
         last = [torch.zeros(len(x), 8) for _ in self.cells]
         for _ in range(3):
             hidden = [cell(words, h, y) for cell, h, y in zip(self.cells, hidden, last, strict=True)]
