@@ -73,8 +73,8 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
         at = clean(_bare(index[0]) if index else _index(known, op), _MAX_INDEX)
         return Label(f"{what}[{at}]" if at else what.removesuffix("at ").strip() or "index")
     called, besides = in_two(called) if others else (called, "")
-    facts = filter(None, [_weight(known.graph, op), *("=".join(switch) for switch in turned(op).items())])
-    line = f"{besides} {' · '.join(facts)}".strip()
+    details = filter(None, [_weight(known.graph, op), *("=".join(switch) for switch in turned(op).items())])
+    line = f"{besides} {' · '.join(details)}".strip()
     return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(line, MAX_LINE))
 
 
