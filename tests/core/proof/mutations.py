@@ -228,7 +228,8 @@ def part_dropped(view: View) -> View | None:
 
 def piece_unsaid(view: View) -> View | None:
     """An edge that does not say which part of a tensor it carries, beside others that carry other parts."""
-    edge = _middle(edge for edge in view.edges if edge.part and _other_pieces(view, edge))
+    pieces = (edge for edge in view.edges if edge.part and not _is_returned(view, edge) and _other_pieces(view, edge))
+    edge = _middle(pieces)
     return _with_edge(view, edge, edge and replace(edge, part=""))
 
 
@@ -257,6 +258,12 @@ def piece_claimed(view: View) -> View | None:
 
 def _other_pieces(view: View, edge: Edge) -> list[Edge]:
     return [one for one in view.edges if one.tail == edge.tail and one.part and one.part != edge.part]
+
+
+def _is_returned(view: View, edge: Edge) -> bool:
+    """Whether an edge has the name of an output, which the first one of a layer need not have."""
+    calls = [view.graph.calls[call] for call in view.nodes[edge.tail].calls]
+    return edge.part in (view.graph.part(call.module, path) or path for call in calls for path in call.outputs)
 
 
 MUTATIONS: Sequence[Mutation] = (

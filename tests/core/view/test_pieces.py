@@ -240,12 +240,12 @@ class Streams(nn.Module):
 
 
 @pytest.mark.parametrize("is_own", [True, False])
-def test_two_outputs_of_the_last_turn_are_counted(*, is_own: bool) -> None:
+def test_two_outputs_of_the_last_turn_are_named(*, is_own: bool) -> None:
     """The line had the shape of one of them."""
     graph = capture(Streams(is_own=is_own), (torch.zeros(2, 3, 8), torch.zeros(2, 4, 8)))
     view = make_view(graph, DrawingOptions(collapse=("pairs.*",)))
     assert 3 in [*(node.repeat for node in view.nodes), *(box.repeat for box in view.boxes)]
-    assert [words.partition(" > ")[2] for words in said(view) if "> cat" in words] == ["cat: 2 outputs"]
+    assert [words.partition(" > ")[2] for words in said(view) if "> cat" in words] == ["cat: x, y"]
     assert faults(view) == ()
     silent = replace(view, edges=tuple(replace(edge, part="") for edge in view.edges))
     assert any("several outputs" in fault.words for fault in faults(silent))
