@@ -4,8 +4,8 @@ They were written without a look at the rules of pictures or at any picture. The
 topics were drawn is in `held_433_vision.py`.
 """
 
-# mypy: disable-error-code="no-any-return"
-# a call of a module has no type
+# mypy: disable-error-code="no-any-return, no-untyped-call"
+# a call of a module has no type, nor has `unflatten`
 
 from __future__ import annotations
 
@@ -161,10 +161,10 @@ class RegularizedLM(nn.Module):
 
     def embed(self, words: Tensor) -> Tensor:
         """Vectors of words; a word that is dropped is dropped everywhere in the text."""
-        table = self.word_vectors
-        if self.training:
-            table = F.dropout1d(table.unsqueeze(0), self.drop_words).squeeze(0)
-        return F.embedding(words, table)
+        if not self.training:
+            return F.embedding(words, self.word_vectors)
+        some = F.dropout1d(self.word_vectors.unsqueeze(0), self.drop_words).squeeze(0)
+        return F.embedding(words, some)
 
     def forward(
         self, words: Tensor, states: list[tuple[Tensor, Tensor]] | None = None, targets: Tensor | None = None
@@ -213,7 +213,7 @@ class NextCity(nn.Module):
         self.merge_heads = nn.Linear(dim, dim, bias=False)
 
     def prepare(self, cities: Tensor) -> tuple[Tensor, ...]:
-        """What stays the same for a whole tour: a summary of the map, keys and values, and keys of the choice."""
+        """Tensors that stay the same for a whole tour: a summary of the map, keys and values, and keys of the choice."""
         keys, values, choices = self.of_cities(cities).chunk(3, dim=-1)
         heads = [x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2) for x in (keys, values)]
         return self.from_map(cities.mean(dim=1)), *heads, choices
@@ -274,7 +274,7 @@ class SessionNet(nn.Module):
         drop_hidden: float = 0.2, n_sampled: int = 12, score_penalty: float = 0.5, flatten_popularity: float = 0.75,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.n_sampled, self.score_penalty = n_sampled, score_penalty
+        self.widths, self.n_sampled, self.score_penalty = widths, n_sampled, score_penalty
         self.items = nn.Embedding(n_items, item_dim)
         self.drop_items, self.drop_hidden = nn.Dropout(drop_items), nn.Dropout(drop_hidden)
         self.cells = nn.ModuleList(nn.GRUCell(n_in, n_out) for n_in, n_out in pairwise([item_dim, *widths]))
@@ -288,7 +288,7 @@ class SessionNet(nn.Module):
         return torch.addmm(vectors[:, -1], hidden, vectors[:, :-1].t())
 
     def ranking_loss(self, scores: Tensor, wanted: Tensor, candidates: Tensor) -> Tensor:
-        """How far the wanted items, the first of the candidates, are below the best of the other ones."""
+        """A loss of the wanted items, the first candidates: it is low where none of the best of the others is above."""
         others = scores.masked_fill(candidates == wanted.unsqueeze(1), -math.inf).softmax(dim=1)
         ahead = torch.sigmoid(scores.diagonal().unsqueeze(1) - scores)
         penalty = (others * scores.square()).sum(dim=1)
@@ -302,7 +302,7 @@ class SessionNet(nn.Module):
         Clicks, the wanted items, and whether a session begins there, are of each time and lane.
         """
         if hidden is None:
-            hidden = [self.popularity.new_zeros(clicks.size(1), cell.hidden_size) for cell in self.cells]
+            hidden = [self.popularity.new_zeros(clicks.size(1), width) for width in self.widths]
         hidden = list(hidden)
         loss = self.popularity.new_zeros(())
         for now, goal, new in zip(clicks, wanted, begins, strict=True):
@@ -340,7 +340,7 @@ class DilatedUnit(nn.Module):
 
 
 class SpliceSites(nn.Module):
-    """What each base of a gene is: the end of an intron, the start of one, or neither."""
+    """The kind of each base of a gene: the end of an intron, the start of one, or neither."""
 
     def __init__(self, channels: int, parts: Sequence[tuple[int, int, int]]) -> None:
         super().__init__()
@@ -393,7 +393,7 @@ class PairImage(nn.Module):
 
     def __init__(self, height: int, width: int, channels: int, drops: tuple[float, float, float]) -> None:
         super().__init__()
-        self.half = (1, height, width)
+        self.half_shape = (1, height, width)
         self.convolve = nn.Sequential(
             nn.BatchNorm2d(1), nn.Dropout(drops[0]), nn.Conv2d(1, channels, 3),
             nn.BatchNorm2d(channels), nn.ReLU(), nn.Dropout2d(drops[1]),
@@ -406,12 +406,12 @@ class PairImage(nn.Module):
 
     def forward(self, entity: Tensor, relation: Tensor) -> Tensor:
         """A vector of each pair, as long as that of an entity."""
-        halves = [vector.unflatten(1, self.half) for vector in (entity, relation)]
+        halves = [vector.unflatten(1, self.half_shape) for vector in (entity, relation)]
         return self.flatten(self.convolve(torch.cat(halves, dim=2)))
 
 
 class FactCompleter(nn.Module):
-    """Which entities may stand at the open end of a fact, asked for both of its ends."""
+    """Entities that fit to the open end of a fact, for each of its two ends."""
 
     def __init__(
         self, n_entities: int, n_relations: int, height: int = 6, width: int = 8, channels: int = 16,
