@@ -213,7 +213,7 @@ class NextCity(nn.Module):
         self.merge_heads = nn.Linear(dim, dim, bias=False)
 
     def prepare(self, cities: Tensor) -> tuple[Tensor, ...]:
-        """Tensors that stay the same for a whole tour: a summary of the map, keys and values, and keys of the choice."""
+        """Tensors that stay the same for a whole tour: a summary of the map, keys, values, and keys of the choice."""
         keys, values, choices = self.of_cities(cities).chunk(3, dim=-1)
         heads = [x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2) for x in (keys, values)]
         return self.from_map(cities.mean(dim=1)), *heads, choices

@@ -107,13 +107,17 @@ class PyramidBackbone(nn.Module):
 
     def forward(self, images: Tensor) -> list[Tensor]:
         """Features, the finest first."""
-        x, levels = self.stem(images), list[Tensor]()
-        for stage, across in zip(self.stages, self.across, strict=True):
-            x = stage(x)
-            levels.append(across(x))
-        for fine in range(len(levels) - 2, -1, -1):
-            levels[fine] = levels[fine] + F.interpolate(levels[fine + 1], size=levels[fine].shape[-2:])
-        return [smooth(level) for smooth, level in zip(self.smooth, levels, strict=True)]
+        features = [self.stem(images)]
+        for stage in self.stages:
+            features.append(stage(features[-1]))
+        levels, coarser = list[Tensor](), None
+        for across, smooth in zip(reversed(self.across), reversed(self.smooth), strict=True):
+            x = across(features.pop())
+            if coarser is not None:
+                x = x + F.interpolate(coarser, scale_factor=2)
+            levels.insert(0, smooth(x))
+            coarser = x
+        return levels
 
 
 def look_into(boxes: Tensor, levels: Sequence[Tensor], size: int) -> Tensor:
