@@ -18,6 +18,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - everyone's name for it
@@ -163,9 +164,10 @@ class RefiningStage(nn.Module):
         self.inside = OwnFilters(dim, dim // 4, size)
         self.think = nn.Sequential(nn.Linear(dim, ff_dim), nn.ReLU(), nn.Dropout(dropout), nn.Linear(ff_dim, dim))
         self.norm_among, self.norm_inside, self.norm_think = (nn.LayerNorm(dim) for _ in range(3))
-        self.to_class = nn.Sequential(nn.Linear(dim, dim), nn.LayerNorm(dim), nn.ReLU(), nn.Linear(dim, n_classes))
+        score = nn.Linear(dim, n_classes)
+        nn.init.constant_(score.bias, -math.log(99))  # of a hundred boxes, one has an object
+        self.to_class = nn.Sequential(nn.Linear(dim, dim), nn.LayerNorm(dim), nn.ReLU(), score)
         self.to_move = nn.Sequential(nn.Linear(dim, dim), nn.LayerNorm(dim), nn.ReLU(), nn.Linear(dim, 4))
-        nn.init.constant_(self.to_class[-1].bias, -math.log(99))  # of a hundred boxes, one has an object
 
     def forward(self, objects: Tensor, boxes: Tensor, levels: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """The objects, their logits and their boxes."""
@@ -275,7 +277,7 @@ class ObliviousForest(nn.Module):
     def start_from(self, table: Tensor) -> ObliviousForest:
         """The same forest, with cuts that fit to some rows."""
         x = self.norm(table)
-        for layer in self.layers:
+        for layer in cast("list[ObliviousTrees]", self.layers):
             layer.start_from(x)
             x = torch.cat([x, layer(x).flatten(1)], dim=1)
         return self
