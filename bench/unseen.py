@@ -41,6 +41,8 @@ from bench import (  # noqa: E402
     held_359_vision,
     held_397_sequences,
     held_397_vision,
+    held_433_sequences,
+    held_433_vision,
     held_sequences,
     held_vision,
 )
@@ -213,6 +215,8 @@ NETS = [
     *held_359_sequences.NETS,
     *held_397_vision.NETS,
     *held_397_sequences.NETS,
+    *held_433_vision.NETS,
+    *held_433_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
