@@ -93,24 +93,8 @@ class Interiors:
         fold_turns(draft, self.kinds)
         merge_single_boxes(draft, asked | {call})
         merge_lists(draft)
-        for node in [*draft.nodes.values()]:
-            draft.nodes[node.id] = line = self._with_line(node)
-            passed = {value for call in node.calls for value in self.visible.passed(call).values()}
-            for tail, value in [*draft.tails[node.id].items()] if line is not node else ():
-                if value in passed and not self._is_read_in(value, line):  # it goes past the layers in a row
-                    draft.part(tail, node.id)
+        draft.nodes = {id_: self._with_line(node) for id_, node in draft.nodes.items()}
         return draft.view(1)
-
-    def _is_read_in(self, value: int, line: Node) -> bool:
-        """Whether a part of a line reads a value, in some shape."""
-        ops = {op for part in line.parts for op in self.visible.facts.ops_of(part)}
-        pending = [value]
-        while pending:
-            for op in self.visible.readers.get(pending.pop(), ()):
-                if op.id in ops and self.visible.handed[op.id] is None:
-                    return True
-                pending += op.outputs if self.visible.handed[op.id] is not None else ()
-        return False
 
     def _with_line(self, node: Node) -> Node:
         """The node with the things in the layers that it stands for, if these are few in a row."""
