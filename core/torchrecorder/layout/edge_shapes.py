@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -88,6 +89,8 @@ class _Carried:
         is_doubtful = len(several) > _FEW or (
             len(several) > 1 and not all(text.strip("0123456789") for text in several)
         )
+        # of several outputs those of a last turn are not known here
+        is_doubtful |= len(values) == 1 and bool(re.match(r"\d+ outputs$|\w+, ", edge.part))
         if given is None or is_doubtful or self._is_written(given) or not self.lost.isdisjoint((*values, read)):
             return [], "", False
         if len(several) > 1:

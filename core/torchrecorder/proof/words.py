@@ -175,6 +175,7 @@ def _names_of_layers(graph: Graph, layers: Collection[Call], inner: Sequence[Op]
     for path in {row.module for row in layers}:
         module = graph.modules.get(path)
         cls = path if module is None else module.cls.rpartition(".")[2]
+        yield from (part for alias in (() if module is None else module.aliases) for part in _path(alias))
         yield from (*_path(path), cls, cls.rstrip("123d"), cls.removeprefix("Parametrized"))
         yield from () if module is None else _PARTS.split(module.extra_repr)
     yield from (path for row in layers for path in row.inputs)
