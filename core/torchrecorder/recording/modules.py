@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from types import MethodType
 
 from torch import Tensor, nn
 
@@ -173,7 +172,7 @@ class Signatures:
         self, module: nn.Module, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> list[tuple[str, object]]:
         forward: object = module.forward
-        forward = forward.__func__ if type(forward) is MethodType else getattr(forward, "__func__", forward)
+        forward = getattr(forward, "__func__", forward)
         known = self._known.get(id(forward))
         if known is None:
             known = self._known[id(forward)] = forward, *argument_names(module)
