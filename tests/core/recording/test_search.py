@@ -358,22 +358,3 @@ def test_a_search_goes_on_where_it_ran_out_of_time() -> None:
         assert stopped.value.ran_out_of_time
     assert search.result(60, 30).inputs.keys() == set("abcdefg")
     assert Parts.ran == in_one
-
-
-class Wanting(Counts):
-    """Wants something that no input gives."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(64, 64, 3)
-
-    def forward(self, x: Tensor) -> Any:
-        self.ran.append(x.shape)
-        raise KeyError("context")
-
-
-def test_a_search_ends_where_other_sizes_change_nothing() -> None:
-    with pytest.raises(InputError) as failed:
-        guess(Wanting())
-    assert "KeyError: 'context'" in failed.value.tried[0]
-    assert len(Wanting.ran) < 25

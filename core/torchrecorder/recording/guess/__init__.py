@@ -37,10 +37,7 @@ _Source = Callable[[nn.Module, int], Iterator[Guess]]
 _REPAIRED = 16
 """Guesses that are made from refused ones, for each source, after the last one with which the forward came further."""
 _AT_ONCE = 6
-"""Those that come before the other guesses of a source, once, if channels were wrong: in all sizes they are. As many
-come in the end of one that gives other sizes where no size is wrong."""
-_ALIKE = 8
-"""Guesses that were refused in the same words at the same place, after which those of other sizes would be, too."""
+"""Those that come before the other guesses of a source, once, if channels were wrong: in all sizes they are."""
 _WORK = 20_000
 """Operations of refused guesses after which none is repaired: an answer must come while a build waits for it."""
 
@@ -85,9 +82,6 @@ class Guesses:
         self._parent: _Refused | None = None
         """The refused guess that the last one was made from."""
         self._causes: Counter[str] = Counter()
-        self._places: Counter[tuple[str, str, str, int]] = Counter()
-        self._is_vain = False
-        """Whether other sizes would not help: no words about the last refused guess are, and they came so often."""
         self._most = -1
         self._left = _REPAIRED
         self._lacks_channels = False
@@ -100,14 +94,11 @@ class Guesses:
             is_first = True
             with suppress(Exception):  # attributes of a model may be properties, whose code may raise
                 for guess in filter(self._is_new, self._from(source, grade)):
-                    self._is_vain = False
                     yield guess
-                    if self._is_vain:
-                        break
                     if is_first and self._lacks_channels:
                         yield from self._repaired(_AT_ONCE)
                         is_first, self._depth, self._parent = False, 0, None
-            yield from self._repaired(_AT_ONCE if self._is_vain else _REPAIRED)
+            yield from self._repaired(_REPAIRED)
 
     def _from(self, source: _Source, grade: Grade) -> Iterator[Guess]:
         for guess in source(self._model, self._batch):
@@ -125,9 +116,6 @@ class Guesses:
         before = self._depth + self._causes[words]
         self._causes[words] += 1
         sizes = set(re.findall(r"\d\d+", error.cause))
-        place = (error.cause, error.layer, error.origin, done)
-        self._places[place] += not sizes
-        self._is_vain = self._places[place] >= _ALIKE
         blame = error.blame or Blame()
         # The sizes it was about go together now, or what was not there is: no further by the count, but on the way.
         is_other = self._parent is not None and (
