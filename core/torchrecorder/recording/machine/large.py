@@ -56,7 +56,7 @@ refuse to be a key."""
 
 def largest() -> int:
     """Parameters of the largest model that is computed here unless asked."""
-    return LARGE if most() == sys.maxsize else min(LARGE, _SMALL)
+    return LARGE if most() == sys.maxsize else _SMALL
 
 
 def built(build: Callable[[], object], seed: int) -> object:
