@@ -33,6 +33,7 @@ from torchrecorder.labels.summaries import among, of_its_own, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
 from torchrecorder.view.differences import INDEX, values_of
+from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, SHAPING, WEIGHTED
 from torchrecorder.view.settings import is_range
@@ -47,6 +48,7 @@ EN_SPACE = "\N{EN SPACE}"
 _LONG_PATH, _LAST_PARTS = MAX_NAME, 2  # of a longer path the first parts are left out, but for so many
 _NAMED = 3  # more far ends than this are counted instead of named; of more shapes none is said
 _NO_NAME = re.compile(r"[\d.–]+|~\w+[:\d–]*")  # numbers in a list, and the class of a layer that is not registered
+_COUNTED = re.compile(r"^(\d+) (?=with)")  # `2 without skip`
 _WAY = re.compile(r"(\d+)→(?:[\d→]|, )*→(\d+)")  # `8→8→16→32`, `8→8, 8→24`: its first and its last width
 _REPEATS = ("in parallel", "shared", "loop")  # how `times` ends where it is a part of its own
 _LEAST_CLASS = 20  # characters of the name of a class that are kept however little room there is
@@ -90,7 +92,9 @@ class Labels:
         # an entry of a list has no class but the list
         name, cls = ("" if name == cls else clean(name, MAX_NAME)), "" if name.split(".")[:-1][-1:] == [cls] else cls
         room = MAX_TITLE - len(name) - 3
-        return clean(" · ".join(filter(None, (name, *_fitting([*_repeated(cls, box), *facts], cls, room)))), MAX_TITLE)
+        return clean(
+            " · ".join(filter(None, (name, *_fitting([*self._repeated(cls, box), *facts], cls, room)))), MAX_TITLE
+        )
 
     def inset(self, box: Box, letter: str) -> str:
         """Title of an inset: its letter and class, and the path of the layer whose inside it shows."""
@@ -156,7 +160,7 @@ class Labels:
         call = self.graph.calls[node.calls[0]]
         module = self._module(call.id)
         if module is None:
-            return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
+            return Label(clean(" · ".join(self._repeated(call.module, node)), MAX_NAME), "function")
         parts_of = [self.graph.calls[call].module for part in node.parts for call in part.calls]
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box, parts_of)
         whole = self.graph.modules.get(node.name) if node.name else None
@@ -176,12 +180,12 @@ class Labels:
             said, like = (module.extra_repr, cls) if layer is None else (layer.said, layer.like)
             what = heads or summary(cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row)
             what = cls if node.is_unsaid else what
-            parts, long = [*_repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
+            parts, long = [*self._repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
         else:
             long = node.inset or among(values_of(node.spans, "class")) or self._contents(call.id) or cls
             facts = (computed, *settings(node.spans), self._params(module, node))
             words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
-            own, run = [] if node.is_unsaid else of_its_own(node.own), _repeated(" · ".join(words), node)
+            own, run = [] if node.is_unsaid else of_its_own(node.own), self._repeated(" · ".join(words), node)
             if run[1:] and run[-1].startswith("first ") and own and own[-1].startswith("first "):
                 run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
             parts = [*run[:1], *own, *run[1:], *facts]
@@ -428,6 +432,19 @@ class Labels:
             default, facts = f"{default}s", [f"{len(node.values)} tensors", shape]
         return Label(clean(name or default, MAX_NAME), clean(" · ".join(filter(None, facts)), MAX_LINE))
 
+    def _repeated(self, text: str, thing: Box | Node) -> list[str]:
+        """A thing, its repeats, and their differences; those in all turns of what is around are counted of all."""
+        words, around = times(thing.repeat, thing.repetition), thing.parent if isinstance(thing, Box) else thing.box
+        if (turns := prod(box.repeat for box in boxes_around(self.view.boxes, around))) > 1:
+            differs = tuple(_COUNTED.sub(rf"\1 of {turns * thing.repeat} ", word) for word in thing.differs)
+        else:
+            differs = thing.differs
+        of_all = [word for word in differs if word.startswith(("with ", "without "))]
+        said = {*of_all, *(f"{way[1]}→{way[2]}" for way in _WAY.finditer(text))}
+        text = f"{text} {', '.join(of_all)}".strip()
+        head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
+        return [*filter(None, (*head, *(word for word in differs if word not in said)))]
+
     def _run_name(self, calls: tuple[int, ...], box: int | None, parts: Collection[str] = ()) -> str:
         base, paths = self._path(box), []
         for path in (self.graph.calls[call].module for call in calls):
@@ -471,16 +488,6 @@ def _shortened(path: str) -> str:
         del parts[0]
     short = ".".join(parts)
     return short if short == path else f"…{short}"
-
-
-def _repeated(text: str, thing: Box | Node) -> list[str]:
-    """A thing, its repeats, and their differences."""
-    words = times(thing.repeat, thing.repetition)
-    of_all = [word for word in thing.differs if word.startswith(("with ", "without "))]
-    said = {*of_all, *(f"{way[1]}→{way[2]}" for way in _WAY.finditer(text))}
-    text = f"{text} {', '.join(of_all)}".strip()
-    head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
-    return [*filter(None, (*head, *(word for word in thing.differs if word not in said)))]
 
 
 def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:

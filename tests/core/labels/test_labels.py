@@ -418,3 +418,29 @@ def test_a_layer_that_two_share_has_its_name_in_each() -> None:
     view = make_view(capture(Shared(), (torch.ones(2, 4),)), DrawingOptions(depth="all", fold=False))
     words = [Labels(view).node(node)[:2] for node in view.nodes if node.kind == "call"]
     assert not any("a.act" in word for both in words for word in both), words
+
+
+class Twice(nn.Module):
+    """A stage of two equal layers behind another one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.blocks = nn.Linear(8, 8), nn.ModuleList(nn.TransformerEncoderLayer(8, 2) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x).tanh() * x
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def test_what_a_node_counts_in_all_turns_is_said_of_all() -> None:
+    """`×2 · 2 without pool` in a box of four turns was read as both of each turn."""
+    view = make_view(
+        capture(nn.Sequential(*(Twice() for _ in range(4))), (torch.ones(2, 8, 8),)),
+        DrawingOptions(collapse=("*.blocks.*",)),
+    )
+    at, node = next((i, node) for i, node in enumerate(view.nodes) if node.repeat == 2)
+    changed = replace(node, differs=("2 without pool",))
+    view = replace(view, nodes=(*view.nodes[:at], changed, *view.nodes[at + 1 :]))
+    assert "×2 · 2 of 8 without pool" in Labels(view).node(changed).line
