@@ -347,7 +347,8 @@ class FlowProof:
             entered = (h for t, h in drawn if h in inside and t not in inside and self.view.nodes[t].kind not in loose)
             is_through = steps == 1 and leaves and enters and not self._are_in_a_row(box, inside, drawn)
             is_through &= not row.around or (box, 1, tail, min(entered, default=head)) in self.across
-            if is_through or row.differs:
+            # where turns differ, what the drawn one does not read may be handed on
+            if is_through or not all("outputs" in word for word in row.differs):
                 continue
             words = f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it"
             if steps == 1 and row.around:

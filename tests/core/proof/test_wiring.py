@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from tests.core.proof.test_variants import planned
 from tests.core.view.templates.test_words import Stages, conv
 from torchrecorder.proof import ProvedViews, faults
-from torchrecorder.view import Views
+from torchrecorder.recording.run import capture
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import Views, make_view
 from torchrecorder.view.plan.repeats import Repeats
 from torchrecorder.view.simplified import patches
 from torchrecorder.view.templates import series, words
@@ -275,3 +277,39 @@ def test_what_nothing_reads_is_not_drawn_with_what_is_returned(monkeypatch: pyte
     (fault,) = faults(planned(Supervised()).view())
     assert fault.words == "nothing reads what heads.0 gives, which is drawn with others"
     assert heads(planned(Supervised())) == [1, 1, 1, 1]
+
+
+class Stage(nn.Module):
+    """Makes guesses better, and judges them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.look, self.think, self.judge = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, objects: Tensor) -> tuple[Tensor, Tensor]:
+        objects = self.think((self.look(objects) + objects).relu()).tanh()
+        return objects, self.judge(objects * 2).sigmoid()
+
+
+class Refining(nn.Module):
+    """Guesses that each stage makes better and judges: what the last one hands on is not read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stages = nn.ModuleList(Stage() for _ in range(3))
+        self.first = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, list[Tensor]]:
+        objects, all_judged = self.first(x), list[Tensor]()
+        for stage in self.stages:
+            objects, judged = stage(objects)
+            all_judged.append(judged)
+        return all_judged[-1], all_judged[:-1]
+
+
+def test_what_turns_hand_on_is_seen_beside_their_outputs() -> None:
+    """A box of three turns gave the outputs of all, and no line led from one to the next."""
+    graph, options = capture(Refining(), (torch.ones(2, 4, 8),)), DrawingOptions(depth="all")
+    words = "stages.0.look reads op tanh of the turn 1 before it, which is not to be seen"
+    assert words in [fault.words for fault in faults(make_view(graph, options))]
+    assert faults(ProvedViews(Views(graph, options)).view()) == ()
