@@ -144,7 +144,8 @@ def _wrong(
     norms = {op.name.replace("_", "") for op in ops if op.name.endswith("norm")}  # `LayerNorm`, as the layer
     made = {value for op in acting for value in op.outputs}  # what it makes itself is not to be seen
     far = [*acting, *behind]
-    read = ((value, op) for op in far for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
+    taken = (op for op in far if not _ANEW.search(op.name))  # zeros take the shape and the type of a tensor, not it
+    read = ((value, op) for op in taken for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
     values = known | {name for value, op in read for name in names(graph, given, value, op)}
     values |= {op.name.strip("_") for op in far if not op.inputs or _ANEW.search(op.name)}  # said without its sizes
     heads = values | done | {graph.variable(op) for op in own}

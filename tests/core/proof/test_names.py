@@ -188,6 +188,29 @@ def test_what_is_made_of_nothing_stands_without_its_sizes(kind: Any) -> None:
     assert any("names eye" in fault for fault in faults(view, written(layout, "arange < ", "eye < ")))
 
 
+class Sessions(nn.Module):
+    """Steps whose first state is zeros of the type of a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(8, 8)
+        self.register_buffer("popularity", torch.ones(5))
+
+    def forward(self, x: Tensor, begins: Tensor) -> Any:
+        hidden = self.popularity.new_zeros(x.shape[1], 8)
+        for step, new in zip(x, begins, strict=True):
+            hidden = self.cell(step, hidden * new)
+        return hidden
+
+
+def test_zeros_do_not_have_the_name_of_what_gives_their_type() -> None:
+    view = make_view(record(Sessions(), torch.ones(4, 2, 8), torch.ones(4, 2, 1)))
+    layout = paper(view)
+    assert any(word.text == "×" for node in layout.nodes for word in node.words)
+    assert faults(view, layout) == ()
+    assert any("names popularity" in fault for fault in faults(view, written(layout, "^×", "× popularity")))
+
+
 class Folded(nn.Module):
     """Six operations that are drawn as one, with a variable in them."""
 

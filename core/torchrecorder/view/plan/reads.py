@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torchrecorder.graph.model import Op, Value
 from torchrecorder.view import tuning
 from torchrecorder.view.model import NodeKind
-from torchrecorder.view.op_families import RANDOM, WEIGHTED
+from torchrecorder.view.op_families import RANDOM, SHAPED_LIKE, WEIGHTED
 from torchrecorder.view.plan.loops import Turns
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.tree import Item
@@ -244,8 +244,9 @@ class Sources:
     def _constant(self, value: Value, read: Read) -> Source | None:
         if read.repeated or value.meta is None or not value.meta.shape or 0 in value.meta.shape:
             return None
-        # the buffer that it was cut from: positions up to the length of the text
-        read_by = () if value.producer is None else self.graph.ops[value.producer].inputs
+        # the buffer that it was cut from, such as positions up to the length of the text; zeros take its type alone
+        made = None if value.producer is None else self.graph.ops[value.producer]
+        read_by = () if made is None or made.name in SHAPED_LIKE else made.inputs
         inputs = [self.graph.values[self.reads.origin[id_]] for id_ in read_by]
         buffer = inputs[0].name if len(inputs) == 1 and inputs[0].kind == "buffer" else None
         return Source("const", buffer or "", value.producer, None if buffer else value.id)
