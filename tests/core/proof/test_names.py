@@ -191,6 +191,8 @@ def test_what_is_made_of_nothing_stands_without_its_sizes(kind: Any) -> None:
 class Sessions(nn.Module):
     """Steps whose first state is zeros of the type of a buffer."""
 
+    popularity: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.cell = nn.GRUCell(8, 8)
