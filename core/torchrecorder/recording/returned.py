@@ -45,6 +45,7 @@ def receives(code: CodeType, instruction: int) -> ast.expr | None:
     return None
 
 
+@lru_cache(64)
 def _parsed(code: CodeType) -> tuple[ast.Module, int]:
     """The source of a function, and how far it was indented; nothing of torch's own."""
     tree, block = ast.Module([], []), [""]
