@@ -208,7 +208,7 @@ class _FormulaWriter:
 
 
 def _opened(text: str) -> str:
-    """What stands in brackets, without them: `:, 0`; no `topk(x, 8)`."""
+    """The text of an index without the brackets of a tuple: `:, 0`; `topk(x, 8)` stays whole."""
     return text[1:-1] if text.startswith("(") and text.find(")") == len(text) - 1 else text
 
 

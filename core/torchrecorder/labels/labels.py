@@ -91,10 +91,8 @@ class Labels:
         facts = [self._params(module, box), self._not_run(box), self._flops(box.calls)] if box.period == 1 else []
         # an entry of a list has no class but the list
         name, cls = ("" if name == cls else clean(name, MAX_NAME)), "" if name.split(".")[:-1][-1:] == [cls] else cls
-        room = MAX_TITLE - len(name) - 3
-        return clean(
-            " · ".join(filter(None, (name, *_fitting([*self._repeated(cls, box), *facts], cls, room)))), MAX_TITLE
-        )
+        parts = _fitting([*self._repeated(cls, box), *facts], cls, MAX_TITLE - len(name) - 3)
+        return clean(" · ".join(filter(None, (name, *parts))), MAX_TITLE)
 
     def inset(self, box: Box, letter: str) -> str:
         """Title of an inset: its letter and class, and the path of the layer whose inside it shows."""

@@ -128,7 +128,7 @@ def settings(spans: Sequence[Span]) -> list[str]:
 
 
 def of_its_own(spans: Sequence[Span]) -> list[str]:
-    """What an inset gives as lists, as it is at a node that names it: `3×3 /2`, `dilation 4`; `first /2` of a run."""
+    """Settings of a node that its inset gives as lists: `3×3 /2`, `dilation 4`; `first /2` of a run."""
     facts = {span.name: setting(span) if span.values[1:] else _alone(span.name, span.values[0]) for span in spans}
     steps = next(([*map(_common, span.values)] for span in spans if span.name == "stride"), [])
     if {*steps[1:]} == {"1"}:

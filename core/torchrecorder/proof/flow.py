@@ -51,7 +51,7 @@ class FlowProof:
         """By node of what carries no features, and another that reads its data though no line need say so, an op there;
         of what leads nowhere, and of inputs as they are given."""
         self.states = self._states()
-        """What follows from arguments that carry features in another call of the layer: zeros before the first step."""
+        """Arguments with features in another call of the layer, and values made of them: zeros at the first step."""
         self.drawn = {*self._drawn_edges()}
         self.reading = {tail for tail, _, _ in self.drawn}
         self.brought: dict[int, list[int]] = {}

@@ -26,7 +26,7 @@ CLASS, PARAMS, INDEX, HEADS = "class", "params", "index", "heads"
 """Names of Spans beside those of settings: class, numbers of parameters and of heads; index of a turn `t`, then of the
 first turn."""
 _OF_ONE = ("kernel_size", "stride", "dilation", "groups", HEADS)
-"""What a reader asks of each node that names an inset which gives it as a list."""
+"""Settings that each node with the letter of an inset says, where the inset gives them as lists."""
 _NO_SETTINGS = SHAPING | PIECES | SHAPED_LIKE
 """Ops whose arguments follow from the sizes of the data."""
 _OF_CONV = {
@@ -122,7 +122,7 @@ class _Differences:
         return replace(box, spans=(*self._of_box(box, turns),), differs=self._of_all(box.differs, calls))
 
     def _of_all(self, differs: tuple[str, ...], runs: Sequence[Sequence[int | None]]) -> tuple[str, ...]:
-        """What is said of the calls of a run, without sizes that are of one run alone: `1280→96`."""
+        """Differences of the calls of a run, without sizes that are of one run alone: `1280→96`."""
         if len(runs) < 2 or not any(map(_OF_SIZES.fullmatch, differs)):
             return differs
         known = ([call for call in run if call is not None] for run in runs)
@@ -144,7 +144,7 @@ class _Differences:
         return [[call for call in calls if call is not None and call not in self._gone] for calls in by_turn]
 
     def _of_its_own(self, by_turn: Sequence[Sequence[int]], inside: View) -> Iterator[Span]:
-        """What an inset gives as a list, as it is in the calls of one of the nodes that name it.
+        """Settings of the calls of a node, of those that its inset gives as lists.
 
         Nothing of a setting in which layers of one call differ: it would not tell which has which.
         """

@@ -111,12 +111,8 @@ class _Compared:
 
     def __init__(self, words: Words, call: int, other: int, shown: Shown, structure: Sequence[int]) -> None:
         self.graph, self.tree, self.visible, self.places = words.graph, words.tree, words.visible, words.places
-        self._words, self._gone, self._structure, (self._closed, self._merged, self._lone) = (
-            words,
-            words._gone,
-            structure,
-            shown,
-        )
+        self._words, self._gone, self._structure = words, words._gone, structure
+        self._closed, self._merged, self._lone = shown
         self.call, self.other = call, other
         self._more: dict[str, None] = {}
         self._less: dict[str, None] = {}
