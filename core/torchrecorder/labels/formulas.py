@@ -119,6 +119,9 @@ class _FormulaWriter:
             binds = _BINDS[sign]
             left, right = (self._held(side, binds + i) for i, side in enumerate(given))
             return f"{left} {sign} {right}", binds
+        if name == "addcmul" and len(given) == 3 and not named:
+            first, *factors = (self._held(side, _BINDS[sign]) for side, sign in zip(given, "+××", strict=True))
+            return f"{first} + {' × '.join(factors)}", _BINDS["+"]
         texts = [text for text, _ in given]
         if name == "pow" and len(given) == 2:
             power = _POWERS.get(texts[1]) or f"^{self._held(given[1], _TIGHT)}"

@@ -216,7 +216,8 @@ class Labels:
         acts = [[(op.name, op.attrs) for op in ops if op.name not in SHAPING] for ops in rows]
         whole = replace(node, kind="function", ops=tuple(tree.all_ops_of(first)))
         text = "" if acts != acts[:1] * len(acts) else in_short(self._operands.names, whole, MAX_FORMULA, first)
-        return "" if _letters(tree.cls(first)).endswith(_letters(text.partition("(")[0])) else text  # `exp(x)` of Exp
+        name = tree.cls(first).rpartition(".")[2]
+        return "" if _letters(text.partition("(")[0]) in _letters(name) else text  # `exp(x)` of Exp
 
     def _contents(self, call: int) -> str:
         """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`, or their number."""

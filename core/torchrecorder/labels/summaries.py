@@ -279,7 +279,7 @@ _RULES: dict[str, _Rule] = {
     "EmbeddingBag": _embedding,
     **dict.fromkeys(("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"), _recurrent),
     **dict(_pools()),
-    "GroupNorm": lambda args: [f"{args.get(0, 'num_groups')} groups"],
+    "GroupNorm": lambda args: ["1 group" if (n := args.get(0, "num_groups")) == "1" else f"{n} groups"],
     **dict.fromkeys(("Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"), _resize),
     **dict.fromkeys(("PixelShuffle", "PixelUnshuffle"), _resize),
     **dict.fromkeys(

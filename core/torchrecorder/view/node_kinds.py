@@ -113,7 +113,8 @@ class NodeKinds:
         self.calling = {call.parent for call in graph.calls}
         self.ran: dict[int, set[str]] = {}
         for op in graph.ops:
-            self.ran.setdefault(op.call, set()).add(plain(op.name))
+            is_root = op.name == "pow" and "-0.5" in op.attrs.values()
+            self.ran.setdefault(op.call, set()).add("rsqrt" if is_root else plain(op.name))
 
     def of(self, node: Node) -> Kind:
         if node.kind in ("input", "output"):

@@ -97,6 +97,16 @@ class PixelNorm(nn.Module):
         return x / torch.sqrt(x.pow(2).mean(1, keepdim=True) + 1e-6)
 
 
+class PowerNorm(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return x * torch.pow(x.pow(2).mean(-1, keepdim=True) + 1e-6, -0.5)
+
+
+class SiLUActivation(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return nn.functional.silu(x)
+
+
 class Symmetric(nn.Module):
     def forward(self, weight: torch.Tensor) -> torch.Tensor:
         return weight.triu() + weight.triu(1).mT
@@ -161,6 +171,8 @@ def pruned() -> Any:
         (pruned, WORDS, "Linear 32→8 · pruned", "linear"),
         (ScaledNorm, WORDS, "ScaledNorm", "norm"),
         (PixelNorm, WORDS, "PixelNorm", "norm"),
+        (PowerNorm, WORDS, "PowerNorm", "norm"),
+        (SiLUActivation, WORDS, "SiLUActivation", "act"),
         (lambda: SamePad(3, 8), IMAGE, "SamePad 1×1 · 3→8", "conv"),
         (lambda: BatchNormAct2d(3, nn.Identity()), IMAGE, "BatchNorm", "norm"),
     ],

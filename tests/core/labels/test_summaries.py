@@ -21,6 +21,7 @@ CASES = [
     ("BatchNorm2d", "16, eps=1e-05, momentum=0.1, affine=True", "BatchNorm2d"),
     ("LayerNorm", "(768,), eps=1e-12, elementwise_affine=True", "LayerNorm"),
     ("GroupNorm", "32, 256, eps=1e-05, affine=True", "GroupNorm 32 groups"),
+    ("GroupNorm", "1, 256, eps=1e-05, affine=True", "GroupNorm 1 group"),
     ("Embedding", "30522, 768, padding_idx=0", "Embedding 30522×768"),
     ("LSTM", "64, 128, num_layers=2, batch_first=True, bidirectional=True", "LSTM 64→128 · 2 layers · both ways"),
     ("GRU", "64, 128", "GRU 64→128"),
