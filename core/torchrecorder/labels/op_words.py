@@ -75,7 +75,7 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     called, besides = in_two(called) if others else (called, "")
     details = filter(None, [_weight(known.graph, op), *("=".join(switch) for switch in turned(op).items())])
     line = f"{besides} {' · '.join(details)}".strip()
-    return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(line, MAX_LINE))
+    return Label(clean(f"{called} {_told(known.graph, op)}".strip(), MAX_NAME), clean(line, MAX_LINE))
 
 
 def in_two(words: str) -> tuple[str, str]:
@@ -84,8 +84,14 @@ def in_two(words: str) -> tuple[str, str]:
     return name, names
 
 
-def _power(op: Op) -> str:
-    return op.attrs.get("1", "") if plain(op.name) == "pow" else ""
+def _told(graph: Graph, op: Op) -> str:
+    """The exponent of a power, and the axis of a softmax that is not over the last one, as no shape tells it."""
+    first = op.attrs.get("1", "")
+    if op.name not in ("softmax", "log_softmax"):
+        return first if plain(op.name) == "pow" else ""
+    axis, n = op.attrs.get("dim", first), len(graph.values[op.inputs[0]].shape)
+    is_inner = n > 1 and axis.removeprefix("-").isdigit() and int(axis) % n != n - 1
+    return f"dim {axis}".replace("-", "−") if is_inner else ""
 
 
 def _weight(graph: Graph, op: Op) -> str:

@@ -391,6 +391,15 @@ def test_names_that_are_long_together_stand_below_their_op() -> None:
     assert label[:2] == ("where", "text_embedding_mask text_embedding_padding")
 
 
+@pytest.mark.parametrize(
+    ("axis", "words"), [("1", "softmax dim 1"), ("-2", "softmax dim −2"), ("2", "softmax"), ("-1", "softmax")]
+)
+def test_a_softmax_says_its_axis_unless_it_is_the_last(axis: str, words: str) -> None:
+    net = Net("Weighing")
+    graph = net.graph(net.op("softmax", net.input("x", 2, 3, 4), attrs={"dim": axis}))
+    assert op_label(Names(graph), graph.ops[0]).name == words
+
+
 def test_a_normalisation_has_one_name_as_an_op_and_as_a_layer() -> None:
     class Normed(nn.Module):
         def __init__(self) -> None:
