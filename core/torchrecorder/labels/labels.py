@@ -168,6 +168,8 @@ class Labels:
         name, kind = _shortened(name), self.kind(node)
         cls = kind_name(module) if layer is None else layer.name or kind_name(module)
         computed, (before, behind) = self._computed(node), self._lights(node)
+        if computed and (sign := self._sign(node)):
+            return Label(sign, is_sign=True)
         lights = [*(() if layer is None else layer.made), *self._tied(node), *behind]
         if (module.native and kind != "block") or layer is not None:
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
@@ -218,6 +220,14 @@ class Labels:
         text = "" if acts != acts[:1] * len(acts) else in_short(self._operands.names, whole, MAX_FORMULA, first)
         name = tree.cls(first).rpartition(".")[2]
         return "" if _letters(text.partition("(")[0]) in _letters(name) else text  # `exp(x)` of Exp
+
+    def _sign(self, node: Node) -> str:
+        """`+` or `×` of a layer that does nothing but that with its two inputs."""
+        ops = [self.graph.ops[op] for op in self._tree.all_ops_of(node.calls[0])]
+        acts = [op for op in ops if op.kind != "pass"]
+        sign = SYMBOLS.get(plain(acts[0].name), "") if len(acts) == 1 and not acts[0].attrs else ""
+        n_lines = sum(edge.head == node.id for edge in self.view.edges)
+        return sign if sign in ("+", "×") and n_lines == 2 and node.repeat == 1 and not node.parts else ""
 
     def _contents(self, call: int) -> str:
         """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`, or their number."""
