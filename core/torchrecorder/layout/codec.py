@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchrecorder.layout.geometry import Curve, Point, Rect
@@ -87,6 +87,7 @@ def _flags(value: Any) -> frozenset[str]:
     return flags
 
 
+@lru_cache(1024)  # a picture has few colours and keys
 def _matching(pattern: str, value: Any) -> str:
     if re.fullmatch(pattern, _text(value), re.ASCII) is None:
         raise ValueError(f"{value!r} does not match {pattern}")
@@ -101,7 +102,7 @@ def _among(known: tuple[_T, ...], value: Any) -> _T:
 
 
 def _curve(rows: Any) -> Curve:
-    curve = _rows(_point, rows)
+    curve = [(_number(x), _number(y)) for x, y in _typed(list, rows)]
     if len(curve) != 2 and (len(curve) < 4 or len(curve) % 3 != 1):
         raise ValueError(f"a curve has {len(curve)} points")
     return curve

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrecorder.layout.model import KINDS, MARKS, PAD, SHARED, EdgeStyle, Figure, Layout, Line, NodeStyle
@@ -212,6 +213,7 @@ def decimal(value: float) -> str:
     return tenths(round(value * 10))
 
 
+@lru_cache(1 << 14)  # all places of a few pictures
 def tenths(number: int) -> str:
     text = str(number)
     return f"{text[:-1]}.{text[-1]}" if number % 10 else str(number // 10)
