@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import product
 from typing import TYPE_CHECKING
 
 from torchrecorder.graph import Graph, Op, symbolic
@@ -21,19 +22,20 @@ _TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled |\beach of )(\d+)(?=\s|$)|(?:^|\s)(
 _PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
 _REST = re.compile(r"([\d.]+)(?: ([kMBT]))? not run\b")
 _THOUSANDS = "kMBT"
-_SIZE = r"(?:\d+|\d*N(?:/\d+)?)"
+_SIZE = r"(?:\d+|\d*N(?:/\d+)?|…)"
 _SHAPE = re.compile(rf"{_SIZE}(?:×{_SIZE})*(?:(?:, | → ){_SIZE}(?:×{_SIZE})*)*(?= · |$)")
+_BETWEEN = re.compile(r"(, | → )")
 
 
-def faults(coverage: Coverage, letter: str, layout: Layout) -> Iterator[str]:
-    """Sentences on words in a picture, or in an inset with a letter, that are not true of its Graph."""
+def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int] = ()) -> Iterator[str]:
+    """Sentences on words in a picture, or in an inset with a letter for calls, that are not true of its Graph."""
     view, said = coverage.view, _words_of(layout)
     for box in view.boxes:
         yield from _numbers(view.graph, box, said.get(f"{letter}b{box.id}", ""))
     for node in view.nodes:
         if node.kind == "call":
             yield from _numbers(view.graph, node, said.get(f"{letter}{node.id}", ""))
-    yield from _shapes(coverage, letter, layout)
+    yield from _shapes(coverage, letter, layout, calls)
     yield from names.faults(view, letter, _words_of(layout, " · "))
 
 
@@ -95,8 +97,16 @@ def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
     return [sum(sizes.values()) for sizes in read.values()] if len(names) == len({*names}) else []
 
 
-def _shapes(coverage: Coverage, letter: str, layout: Layout) -> Iterator[str]:
-    """Sentences on lines that say a shape which nothing on their way has, or not that of what arrives."""
+def _shapes(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]) -> Iterator[str]:
+    """Sentences on lines that say a shape which nothing on their way has, or not that of what arrives.
+
+    `…` is for any sizes; what is around it holds in all turns, and in all calls that an inset is for.
+    """
+    others: dict[int, list[int]] = {}
+    """By op of an inset those at its place in the other calls."""
+    for call in calls:
+        for other, first in coverage.facts.match(call, coverage.root).ops.items() if call != coverage.root else ():
+            others.setdefault(first, []).append(other)
     view = coverage.view
     edges: dict[tuple[str, str], list[Edge]] = {}
     for edge in view.edges:
@@ -116,22 +126,65 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout) -> Iterator[str]:
         ways = [of for _, of in shown]
         carried = {value for of_edge in ways for way in of_edge for value in way}
         carried |= {edge.value for edge in edges[line.ends]}  # a later turn of what is drawn once
-        known = {_shape(view, value) for value in carried}
-        where = f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of"
-        if not known.issuperset(re.split(", | → ", said[0])):
-            yield f"{where} what it carries"
-        elif not all(_arrives(view, view.nodes[edges[line.ends][0].head], of_edge, said[0]) for of_edge in ways):
-            yield f"{where} what arrives"
-        elif not all(_is_of_index(view, way, edge.part, said[0]) for edge, of in shown for way in of):
-            yield f"{where} what “{edges[line.ends][0].part}” is a part of"
-        elif not all(_is_even(coverage, edge) for edge in edges[line.ends] if not edge.back):
-            yield f"{where} what it carries in other turns"
+        known = [_shape(view, value) for value in sorted(carried)]
+        texts = _BETWEEN.split(said[0])
+        of_first = ("".join(some) for some in product(*([*{*filter(_like(text), known)}] or [text] for text in texts)))
+        wrong = [_wrong(coverage, edges[line.ends], shown, known, text) for text in of_first]
+        pairs = [
+            pair
+            for edge, of in shown
+            for way in (*of, [edge.value])
+            for pair in _elsewhere(coverage, edge, way, others)
+        ]
+        is_even = all(
+            like(_shape(view, it)) for like in map(_like, texts) for value, it in pairs if like(_shape(view, value))
+        )
+        if what := min(wrong, key=len) or "" if is_even else "what it carries elsewhere":
+            yield f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of {what}"
 
 
-def _is_even(coverage: Coverage, edge: Edge) -> bool:
-    """Whether what it carries has one shape in all turns of the boxes around both ends."""
-    values, (tail, head) = coverage.graph.values, _boxes_around(coverage.view, edge)
-    return all(values[it].shape == values[edge.value].shape for it in _again(coverage, edge, tail & head))
+def _wrong(
+    coverage: Coverage,
+    edges: Sequence[Edge],
+    shown: Sequence[tuple[Edge, Sequence[Sequence[int]]]],
+    known: Sequence[str],
+    said: str,
+) -> str:
+    """Of what shapes without `…` are not those that a line has; empty of none."""
+    if not {*known}.issuperset(_BETWEEN.split(said)[::2]):
+        return "what it carries"
+    view = coverage.view
+    if not all(_arrives(view, view.nodes[edges[0].head], of, said) for _, of in shown):
+        return "what arrives"
+    is_of_index = all(_is_of_index(view, way, edge.part, said) for edge, of in shown for way in of)
+    return "" if is_of_index else f"what “{edges[0].part}” is a part of"
+
+
+def _like(text: str) -> Callable[[str], object]:
+    """Whether a shape is as a text says, in which `…` is for any sizes."""
+    return re.compile(text.replace("…", r"[\dN/×]+")).fullmatch
+
+
+def _elsewhere(
+    coverage: Coverage, edge: Edge, way: Sequence[int], others: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[int, int]]:
+    """Values on a way with those at their places, in other turns of the boxes around both ends and in other calls."""
+    facts, ops, (tail, head) = coverage.facts, coverage.graph.ops, _boxes_around(coverage.view, edge)
+    for i, value in enumerate(way):
+        made = coverage.graph.values[value].producer
+        is_made = made is not None and coverage.root <= ops[made].call < facts.end[coverage.root]
+        read = [coverage.graph.values[way[i - 1]].producer] if i else facts.readers[value]
+        for op in (op for op in ([made] if is_made else read) if op is not None):
+            if not (is_made or i or edge.head in coverage.nodes.get(op, ())):
+                continue
+            turns = (
+                it
+                for it in coverage.again.get(op, ())
+                if {b for b, turn in coverage.turns[it].items() if turn} <= tail & head
+            )
+            for other in (there for at in (op, *turns) for there in (at, *others.get(at, ()))):
+                here, there = (ops[it].outputs if is_made else ops[it].inputs for it in (op, other))
+                yield from ((value, it) for own, it in zip(here, there, strict=False) if own == value)
 
 
 def of_first_turns(coverage: Coverage) -> Iterator[Edge]:

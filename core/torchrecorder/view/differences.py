@@ -8,7 +8,7 @@ picture writes that in place of the setting of one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import chain
@@ -40,6 +40,9 @@ _UNSAID |= {"is_causal": "False", "dropout_p": "0.0"}
 """What a layer of torch does not say of itself, or what an op is not given, since it is the default."""
 
 _OF_SIZES = re.compile(r"[\d×→, …]+")
+_MOVING = SHAPING | PIECES | {"getitem"}
+_Alike = Callable[[int], Iterable[int]]
+"""The ops at the place of one in other turns."""
 _Turn = Sequence[int | None]
 """Calls that a box stands for at one time, one for each that is drawn; None where there is none."""
 
@@ -76,9 +79,7 @@ class _Differences:
                 differs = reduce(self._of_all, runs, node.differs)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns), differs=differs))
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
-            if any(box.repeat > 1 for box in shown.boxes):
-                own = [these[: len(these) // len(turns[0])] for these in turns]  # the title of an inset names one path
-                edges = tuple(self._in_turns(edge, shown, own) for edge in edges)
+            edges = tuple(self._in_turns(edge, shown, turns) for edge in edges)
             boxes = tuple(self._of_turns(box, turns[box.id]) for box in shown.boxes)
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
             for node in (node for node in nodes if node.inset):
@@ -201,22 +202,41 @@ class _Differences:
     def _in_turns(self, edge: Edge, view: View, turns: Sequence[Sequence[_Turn]]) -> Edge:
         """The edge with what it is in other turns of the boxes that both ends are in, or that it leads into."""
         tail, head = ([*boxes_around(view.boxes, view.nodes[end].box)] for end in (edge.tail, edge.head))
-        values = self.graph.values
-        around, made = next((box for box in tail if box in head), None), values[edge.value].producer
-        if around is not None and made is not None:
-            place = self.graph.ops[made].outputs.index(edge.value)
-            alike = (self.graph.ops[op].outputs for op in self._ops(made, around, view.boxes, turns))
-            shapes = {values[outputs[place]].shape for outputs in alike if place < len(outputs)}
-            edge = replace(edge, is_uneven=len(shapes | {values[edge.value].shape}) > 1)
+        around, readers = (
+            next((box for box in tail if box in head), None),
+            self._visible.facts.ops_of(view.nodes[edge.head]),
+        )
+        if (around := around or next(iter(view.boxes), None)) is not None and len(turns[around.id]) > 1:
+            alike = partial(self._ops, box=around, boxes=view.boxes, turns=turns)
+            edge = replace(edge, elsewhere=(*self._elsewhere(edge.value, readers, alike),))
         box = next((box for box in head if box not in tail and box.repeat > 1), None)
         if box is not None and not edge.back:
-            ops = map(self.graph.ops.__getitem__, self._visible.facts.ops_of(view.nodes[edge.head]))
-            for op in (op for op in ops if edge.value in op.inputs):
-                place = op.inputs.index(edge.value)
-                read = (self.graph.ops[other].inputs for other in self._ops(op.id, box, view.boxes, turns))
-                sources = {self._source(inputs[place]) for inputs in read if place < len(inputs)}
-                edge = replace(edge, is_first=edge.is_first or len(sources | {self._source(edge.value)}) > 1)
+            own = [these[: len(these) // len(turns[0])] for these in turns]  # the title of an inset names one path
+            read = self._read(edge.value, readers, partial(self._ops, box=box, boxes=view.boxes, turns=own))
+            edge = replace(
+                edge, is_first=edge.is_first or len({*map(self._source, read)} - {self._source(edge.value)}) > 0
+            )
         return edge
+
+    def _elsewhere(self, value: int, readers: Sequence[int], alike: _Alike) -> Iterator[tuple[int, ...]]:
+        """A value and those that it was moved from, each with those at its place that have other shapes."""
+        values, made = self.graph.values, self.graph.values[value].producer
+        by_ops = [*alike(made)] if made is not None else []
+        outputs = (self.graph.ops[op].outputs for op in by_ops)
+        others = [of[at] for of in outputs if (at := values[value].index) < len(of)] or self._read(
+            value, readers, alike
+        )
+        if differing := [it for it in dict.fromkeys(others) if values[it].shape != values[value].shape]:
+            yield value, *differing
+        op = None if made is None or not by_ops else self.graph.ops[made]
+        if op is not None and op.inputs and (op.kind == "pass" or plain(op.name) in _MOVING):
+            yield from self._elsewhere(op.inputs[0], (op.id,), alike)
+
+    def _read(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[int]:
+        """What is read in the place of a value by ops at the places of its readers."""
+        for op in (op for op in map(self.graph.ops.__getitem__, readers) if value in op.inputs):
+            read, place = (self.graph.ops[other].inputs for other in alike(op.id)), op.inputs.index(value)
+            yield from (inputs[place] for inputs in read if place < len(inputs))
 
     def _source(self, value: int) -> int:
         """What a value is by ops that only hand it on."""
