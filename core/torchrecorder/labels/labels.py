@@ -168,6 +168,8 @@ class Labels:
         name, kind = _shortened(name), self.kind(node)
         cls = kind_name(module) if layer is None else layer.name or kind_name(module)
         computed, (before, behind) = self._computed(node), self._lights(node)
+        if len(" · ".join((*before, *behind))) > MAX_FORMULA:  # the main one has numbers, too
+            before, behind = self._lights(node, 0)
         lights = [*(() if layer is None else layer.made), *self._tied(node), *behind]
         if (module.native and kind != "block") or layer is not None:
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
@@ -258,7 +260,7 @@ class Labels:
         name = relative(weight.name or "", self._path(node.box)).removesuffix(".weight")
         return "" if name == "weight" else _shortened(name)
 
-    def _lights(self, node: Node) -> tuple[list[str], list[str]]:
+    def _lights(self, node: Node, limit: int = MAX_NAME) -> tuple[list[str], list[str]]:
         """The words for the parts before and behind the main one, but for dropouts: `BatchNorm2d`, `Linear 8→2`."""
         before: list[str] = []
         classes_of_parts: list[str] = []
@@ -274,7 +276,7 @@ class Labels:
             is_sized = self.kind(part) in _SIZED and not node.is_unsaid
             if module is not None and (layer or module.native) and is_sized:
                 said, like = (module.extra_repr, own) if layer is None else (layer.said, layer.like)
-                classes_of_parts.append(summary(own, said, part.spans, limit=MAX_NAME, like=like))
+                classes_of_parts.append(summary(own, said, part.spans, limit=limit, like=like))
                 continue
             classes = values_of(part.spans, "class") or ((own,) if own else ())
             classes_of_parts.append(among([*map(bare, classes)]) or self.node(part, node).name)

@@ -39,8 +39,9 @@ def summary(
 ) -> str:
     """The class and the numbers that matter, or all; of what differs among layers that are drawn once, all values.
 
-    If that is longer than the limit, sizes that differ are not written, but by how much they grow. `like` is the class
-    of torch that has such settings, if it is another. Sizes of layers `in_a_row` are a way from one to the next.
+    If that is longer than the limit, of sizes that differ the least and greatest are written, or by how much they grow.
+    `like` is the class of torch that has such settings, if it is another. Sizes of layers `in_a_row` are a way from one
+    to the next.
     """
     classes = next((span.values for span in spans if span.name == "class"), ())
     if classes:  # whose settings are others
@@ -64,8 +65,10 @@ def summary(
         usual, sizes = rule(args), [span for span in spans if span.name == SIZES]
         differing = {fact for span in sizes for fact in _with_span(usual, rule, args, span, in_a_row=in_a_row)}
         rest = [fact for fact in facts if fact in usual or fact not in differing]
-        grown = [fact if fact in rest else _expansion(fact.split(", ")) for fact in facts]
-        text = min((_joined(cls, own) for own in (grown, rest)), key=lambda text: (len(text) > limit, -len(text)))
+        short = (
+            _expansion(re.split(", | … ", fact)) for fact in facts if fact not in rest and "depthwise" not in facts
+        )
+        text = _joined(cls, [fact if fact in rest else next(short, "") for fact in facts])
     return text
 
 
@@ -102,15 +105,22 @@ def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = Fal
 
 
 def _expansion(texts: Sequence[str]) -> str:
-    """`expansion 4, 6`: the factors by which layers widen or narrow, where their sizes follow no range."""
+    """`expansion 4`: the factor by which layers widen or narrow; if it differs the least and greatest of their sizes.
+
+    >>> _expansion(["32→128", "64→256"]), _expansion(["416→256", "128→64", "32→16"])
+    ('expansion 4', '32–416→16–256')
+    """
     if not all(re.fullmatch(r"\d+→\d+", text) for text in texts):
         return ""
-    pairs = [[*map(int, text.split("→"))] for text in texts]
-    for word, ways in (("expansion", pairs), ("reduction", [pair[::-1] for pair in pairs])):
-        if all(b > a > 0 and b % a == 0 for a, b in ways):
-            times = [*dict.fromkeys(str(b // a) for a, b in ways)]
-            return f"{word} {', '.join(times)}" if len(times) <= LISTED else ""
-    return ""
+    before, after = zip(*(map(int, text.split("→")) for text in texts), strict=True)
+    for word, ways in (("expansion", (before, after)), ("reduction", (after, before))):
+        if (
+            len(times := {b / a for a, b in zip(*ways, strict=True) if a}) == 1
+            and (n := times.pop()) > 1
+            and n.is_integer()
+        ):
+            return f"{word} {n:.0f}"
+    return "→".join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
 
 
 def setting(span: Span) -> str:

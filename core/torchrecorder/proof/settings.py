@@ -30,6 +30,8 @@ _KERNEL = r"\d+(?:×\d+)*"
 _WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
 _CHANNELS = re.compile(r"\d+(?=(→\d+))")
 """A number and what it leads to, also in `8→8→16`."""
+_BETWEEN = re.compile(r"\b(\d+)(?:–(\d+))?→(\d+)(?:–(\d+))?(?= |$)")
+"""The least and greatest widths of layers, `32–64→16`."""
 
 
 class SettingsProof:
@@ -130,13 +132,20 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
     """`odd` are those in calls that have other layers, at places of their own: they may be said."""
     if any(work.keys() != works[0].keys() for work in works):
         return
-    if grown := re.search(r"\b(expansion|reduction) (\d+(?:, \d+)*)", words):
-        step = 1 if grown[1] == "expansion" else -1
-        ways = [[*map(int, work["channels"].split("→"))][::step] for work in (*works, *odd)]
-        times = [f"{after / before:g}" for before, after in ways]
-        if not {*times[: len(works)]} <= {*grown[2].split(", ")} <= {*times}:
+    ways = [[*map(int, work["channels"].split("→"))] for work in (*works, *odd)]
+    grown, between = (
+        re.search(r"\b(expansion|reduction) (\d+)", words),
+        _BETWEEN.search(words) if "–" in words else None,
+    )
+    if grown:
+        times = [f"{b / a:g}" for a, b in (way[:: 1 if grown[1] == "expansion" else -1] for way in ways)]
+        if {*times[: len(works)]} != {grown[2]}:
             yield f"{grown[0]}, and it is {', '.join(dict.fromkeys(times))}"
-    for name in works[0]:
+    for at, side in enumerate(zip(*ways, strict=True) if between else ()):
+        least, most = (int(text) for text in (between[2 * at + 1], between[2 * at + 2] or between[2 * at + 1]))
+        if not {least, most} <= {*side} or least > min(side[: len(works)]) or most < max(side[: len(works)]):
+            yield f"channels {between[0]}, and it is {', '.join(dict.fromkeys(map(str, side)))}"
+    for name in (name for name in works[0] if name != "channels" or not between):
         every, said = [work[name] for work in works], _said(words, name)
         true = [*dict.fromkeys(every)]
         known = {*true, *(work.get(name, "") for work in odd), "…"}
