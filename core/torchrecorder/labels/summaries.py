@@ -150,6 +150,8 @@ def of_its_own(spans: Sequence[Span]) -> list[str]:
 
 def _alone(name: str, value: str) -> str:
     """`3×3`, `/2`, `dilation 2`, `8 heads`; nothing of what is at its default."""
+    if not name:  # `64→128`
+        return value
     text = _common(value)
     if name == "kernel_size":
         return window if "×" in (window := _window(value)) else f"kernel {window}"

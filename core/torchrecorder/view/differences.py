@@ -39,6 +39,7 @@ _UNSAID = {"dilation": "1", "groups": "1", "padding": "0", "num_layers": "1", "b
 _UNSAID |= {"is_causal": "False", "dropout_p": "0.0"}
 """What a layer of torch does not say of itself, or what an op is not given, since it is the default."""
 
+_WIDTHS = re.compile(r"\d+, \d+")
 _OF_SIZES = re.compile(r"[\d×→, …]+")
 _MOVING = SHAPING | PIECES | {"getitem"}
 _Alike = Callable[[int], Iterable[int]]
@@ -150,14 +151,25 @@ class _Differences:
         Nothing of a setting in which layers of one call differ: it would not tell which has which.
         """
         root, calls, found = inside.boxes[0].calls[0], [*chain(*by_turn)], dict[str, list[list[str]]]()
-        of_all = dict[str, set[str]]()
+        of_all, widths = dict[str, set[str]](), list[str]()
         for node in inside.nodes:
             is_once = all(box.repeat == 1 for box in boxes_around(inside.boxes, node.box))
             for part in node.parts or (node,):
+                is_wide = part.kind == "call" and re.search("Conv|Linear", self._own(part.calls[0])[CLASS]) is not None
+                if is_wide and is_once and len({*values_of(part.spans, SIZES)}) > 1 and len(calls) == 1:
+                    widths += (text for text in self._set(SIZES, part, root, calls[0]) if _WIDTHS.fullmatch(text))
                 for span in (span for span in part.spans if span.name in _OF_ONE):
                     of_all.setdefault(span.name, set()).update(span.values)
                     for values, call in zip(found.setdefault(span.name, [[] for _ in calls]), calls, strict=True):
                         values += self._set(span.name, part, root, call) if is_once else ("", "none")
+        if widths:
+            row, ends = self.graph.calls[calls[0]], (widths[0].split(", ")[0], widths[-1].split(", ")[1])
+            known = (
+                {str(size) for value in of.values() for size in self.graph.values[value].shape}
+                for of in (row.inputs, row.outputs)
+            )
+            if ends[0] != ends[1] and all(end in of for end, of in zip(ends, known, strict=True)):
+                yield Span(SIZES, ("→".join(ends),))
         for name, every in found.items():
             own, all_of_it = tuple(values[0] for values in every if len({*values}) == 1), of_all[name]
             once, is_run = (*dict.fromkeys(own),), len(by_turn) == 1
