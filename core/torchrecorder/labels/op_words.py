@@ -18,7 +18,7 @@ from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.settings import is_range
 
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
-_MAX_INDEX, _NAMED = 26, 3  # characters of an index; parts of several indices at one place
+_MAX_INDEX, _NAMED = 26, 3  # characters of an index or equation; parts of several indices at one place
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NUMBERS = re.compile(r"[\d.]+")
 _TENSOR = re.compile(r"\b(tensor)\b")
@@ -89,13 +89,16 @@ def _power(op: Op) -> str:
 
 
 def _weight(graph: Graph, op: Op) -> str:
-    """The sizes of the weight of a linear op, `8→16`, and the kind of an attention or interpolation."""
+    """The sizes of the weight of a linear op, `8→16`, the kind of an attention or interpolation, or an equation."""
     if op.name == "interpolate":
         factors = {float(number) for number in _NUMBERS.findall(op.attrs.get("scale_factor", ""))}
         by = [f"by {number:.4g}" for number in factors if len(factors) == 1]
         return " · ".join((*by, op.attrs.get("mode", "").strip("'")))
     if op.name == "scaled_dot_product_attention":
         return _attention(graph, op)
+    if op.name == "einsum":  # as papers write it: `bd,bnd→bn`
+        equation = op.attrs.get("0", "").strip("'").replace(" ", "").replace("->", "→").replace("...", "…")
+        return equation if "→" in equation and len(equation) <= _MAX_INDEX else ""
     meta = graph.values[op.inputs[1]].meta if plain(op.name) == "linear" and len(op.inputs) > 1 else None
     return f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
 
