@@ -96,6 +96,8 @@ def _weight(graph: Graph, op: Op) -> str:
         return " · ".join((*by, op.attrs.get("mode", "").strip("'")))
     if op.name == "scaled_dot_product_attention":
         return _attention(graph, op)
+    if op.name == "softmax":
+        return f"{n} heads" if (n := heads(graph, op)) > 1 else ""
     if op.name == "einsum":  # as papers write it: `bd,bnd→bn`
         equation = op.attrs.get("0", "").strip("'").replace(" ", "").replace("->", "→").replace("...", "…")
         return equation if "→" in equation and len(equation) <= _MAX_INDEX else ""

@@ -157,7 +157,8 @@ def _alone(name: str, value: str) -> str:
         return window if "×" in (window := _window(value)) else f"kernel {window}"
     if text == "1" and name != "heads":
         return ""
-    step = f"{text} {name}" if name in ("heads", "groups") else f"{name} {text}"
+    name = "head" if (name, text) == ("heads", "1") else name
+    step = f"{text} {name}" if name in ("head", "heads", "groups") else f"{name} {text}"
     return f"/{text}" if name == "stride" else text if text == "depthwise" else step
 
 

@@ -72,21 +72,35 @@ class SettingsProof:
         self, coverage: Coverage, node: Node, words: str, again: Mapping[int, Sequence[int]]
     ) -> Iterator[Fault]:
         """Heads of attention in words, each held against all ops that the node stands for."""
-        said = re.search(r"(?<!with )\b(\d+) heads|\bheads (\d[\d, …]*)", words)
+        said = re.search(r"(?<!with )\b(\d+) heads?\b|\bheads (\d[\d, …]*)", words)
         if said is None:
             return
         parts = (node, *node.parts)
         calls = {other for part in parts for call in part.calls for other in (call, *again.get(call, ()))}
-        ops = {*self.facts.ops_of(calls), *(op for part in parts for op in part.own_ops)}
-        ops |= {other for op in ops for other in (*coverage.again.get(op, ()), *self.sameness.ops.get(op, ()))}
+        own = [op for part in parts for op in part.own_ops]
+        ops = {*self.facts.ops_of(calls), *own}
+        ops |= {other for op in own for other in (*coverage.again.get(op, ()), *self.sameness.ops.get(op, ()))}
         odd = self.facts.ops_of(call for calls in self.sameness.odd.values() for call in calls)
         true, others = (
-            {self._heads(row) for row in map(self.graph.ops.__getitem__, some) if row.name.startswith("scaled_dot")}
+            {self._heads(by) for row in map(self.graph.ops.__getitem__, some) if (by := self._attending(row))}
             for some in (ops, odd)
         )
         named = {*map(int, re.findall(r"\d+", said[0]))}
         if true and not (named <= true | others and ("…" in said[0] or true <= named)):
             yield Fault("sameness", f"“{said[0]}”, and it is {sorted(true)}", (*coverage.around(node), *node.calls))
+
+    def _attending(self, op: Op) -> Op | None:
+        """The op that gives what an attention gives: itself, or the product behind a softmax of four axes."""
+        if op.name.startswith("scaled_dot"):
+            return op
+        values = [*op.outputs] if op.name == "softmax" and len(self.graph.values[op.outputs[0]].shape) == 4 else []
+        for value in values:
+            for after in (self.graph.ops[reader] for reader in self.facts.readers[value]):
+                if after.name in ("matmul", "bmm", "einsum"):
+                    return after
+                if after.name == "dropout" or self.facts.is_move(after, self.sameness.itself):
+                    values += after.outputs
+        return None
 
     def _heads(self, op: Op) -> int:
         """The heads whose outputs are beside one another behind an attention; 1 if they are nowhere."""

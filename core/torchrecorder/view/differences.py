@@ -345,9 +345,18 @@ def _differing(settings: Sequence[Mapping[str, str]], *, by_call: bool = False) 
 def heads(graph: Graph, op: Op) -> int:
     """The heads of an attention: an axis that is moved beside the last one behind it, and made one with that; else 1.
 
-    The number stands in no argument of the op.
+    The number stands in no argument of the op. Of one that is written out, at its softmax.
     """
-    shape = graph.values[op.outputs[0]].shape if op.name == "scaled_dot_product_attention" else ()
+    made, by = {*op.outputs}, op if op.name == "scaled_dot_product_attention" else None
+    for after in graph.ops[op.id + 1 :] if op.name == "softmax" else ():
+        if not made.isdisjoint(after.inputs):
+            made.update(after.outputs)
+            if not (after.kind == "pass" or after.name == "dropout" or after.name in SHAPING):
+                by = after if after.name in ("matmul", "bmm", "einsum") else None
+                break
+    if by is None:
+        return 1
+    op, shape = by, graph.values[by.outputs[0]].shape
     if len(shape) != 4 or not (isinstance(shape[1], int) and isinstance(shape[3], int)):
         return 1
     moved, is_exchanged = {*op.outputs}, False

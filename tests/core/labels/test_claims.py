@@ -184,24 +184,30 @@ def test_a_recording_without_sizes_has_nothing_to_prove() -> None:
 class Heads(nn.Module):
     """Self-attention whose heads are beside one another in what it gives, if it is told to lay them so."""
 
-    def __init__(self, n: int, *, beside: bool = True) -> None:
+    def __init__(self, n: int, *, beside: bool = True, written: bool = False) -> None:
         super().__init__()
-        self.project, self.n, self.beside = nn.Linear(24, 24), n, beside
+        self.project, self.n, self.beside, self.written = nn.Linear(24, 24), n, beside, written
 
     def forward(self, x: torch.Tensor) -> Any:
         heads = self.project(x).unflatten(-1, (self.n, -1)).transpose(1, 2)
-        made = nn.functional.scaled_dot_product_attention(heads, heads, heads)
+        made = (
+            nn.functional.scaled_dot_product_attention(heads, heads, heads) if not self.written else self.by_hand(heads)
+        )
         return x + (made.transpose(1, 2).flatten(2) if self.beside else made.mean(1).repeat(1, 1, self.n))
 
+    def by_hand(self, x: torch.Tensor) -> torch.Tensor:
+        shares = torch.softmax(x @ x.transpose(-1, -2) * 0.25, dim=-1)
+        return torch.dropout(shares, 0.1, self.training) @ x
 
-def attention(*heads: int, beside: bool = True) -> View:
-    x = torch.rand(2, 5, 24)
-    return ProvedViews(Views(record(nn.Sequential(*(Heads(n, beside=beside) for n in heads)), x)), words).view()
+
+def attention(*heads: int, beside: bool = True, written: bool = False) -> View:
+    layers = [Heads(n, beside=beside, written=written) for n in heads]
+    return ProvedViews(Views(record(nn.Sequential(*layers), torch.rand(2, 5, 24))), words).view()
 
 
-def of_attention(view: View) -> set[str]:
+def of_attention(view: View, name: str = "attention") -> set[str]:
     every = (view, *(inset.view for inset in view.insets))
-    return {words(one)(node) for one in every for node in one.nodes if "attention" in words(one)(node)}
+    return {words(one)(node) for one in every for node in one.nodes if name in words(one)(node)}
 
 
 @pytest.mark.parametrize(
@@ -216,6 +222,18 @@ def test_heads_are_said_of_every_attention_that_is_drawn_as_one(heads: tuple[int
 
 def test_an_axis_that_is_not_laid_beside_another_is_no_head() -> None:
     assert of_attention(attention(4, beside=False)) == {"attention · scaled dot-product"}
+
+
+@pytest.mark.parametrize(("heads", "said"), [((4,), "4 heads"), ((1, 2, 4), "heads 1, 2, 4")])
+def test_heads_of_an_attention_that_is_written_out_are_said(heads: tuple[int, ...], said: str) -> None:
+    view = attention(*heads, written=True)
+    assert of_attention(view, "softmax") == {f"by_hand() · softmax(heads @ headsᵀ × 0.25) @ heads · {said}"}
+    assert not view.weakened
+
+    def lies(shown: View) -> Any:
+        return lambda node: words(shown)(node).replace(said, "6 heads")
+
+    assert [*Prover(view.graph, lies).faults(view)]
 
 
 @pytest.mark.parametrize(("heads", "false"), [((4,), "3 heads"), ((2, 2, 2), "4 heads"), ((2, 4, 8), "heads 2, 4")])
