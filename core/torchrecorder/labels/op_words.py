@@ -19,6 +19,7 @@ from torchrecorder.view.settings import is_range
 
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
 _MAX_INDEX, _NAMED = 26, 3  # characters of an index or equation; parts of several indices at one place
+_MAX_SQUARE = 100_000
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NUMBERS = re.compile(r"[\d.]+")
 _TENSOR = re.compile(r"\b(tensor)\b")
@@ -58,7 +59,7 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
         is_batch = NUMBER.fullmatch(number) is not None
         if len(op.inputs) > 1 or not (is_batch or _NUMBER.fullmatch(number)):
             return Label(clean(called, MAX_NAME), is_sign=called == sign)
-        text = number if is_batch else f"{float(number):.4g}"
+        text = number if is_batch else _root(float(number)) or f"{float(number):.4g}"
         if "0" in op.attrs or (name in ("sub", "div") and is_reflected(op)):  # `1 - x`
             return Label(f"{text} {sign}")
         is_less = text.startswith("-") and sign in _OPPOSITE  # `x - -2`
@@ -76,6 +77,15 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     details = filter(None, [_weight(known.graph, op), *("=".join(switch) for switch in turned(op).items())])
     line = f"{besides} {' · '.join(details)}".strip()
     return Label(clean(f"{called} {_power(op)}".strip(), MAX_NAME), clean(line, MAX_LINE))
+
+
+def _root(number: float) -> str:
+    """`√768` or `1/√96` of a number that is one, and is not written in four digits."""
+    square = round(max(number * number, 1 / (number * number))) if number and float(f"{number:.4g}") != number else 0
+    for text, root in ((f"√{square}", square**0.5), (f"1/√{square}", square**-0.5 if square else 0.0)):
+        if square <= _MAX_SQUARE and isclose(number, root, rel_tol=1e-9, abs_tol=0.0):
+            return text
+    return ""
 
 
 def in_two(words: str) -> tuple[str, str]:

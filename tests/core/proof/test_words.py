@@ -157,3 +157,21 @@ def test_the_equation_of_an_einsum_is_said_and_proved(lie: str) -> None:
     assert faults(view, layout) == ()
     (fault,) = faults(view, written(layout, "bd,bnd→bn", lie))
     assert "not the equation" in fault
+
+
+def test_a_root_is_written_as_one_and_proved() -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.leave = nn.Linear(8, 6), nn.Linear(6, 6)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            y = self.embed(x) * 768**0.5
+            return self.leave(torch.relu(y) * 0.375).cumsum(-1) * 96**-0.5 * 27.713
+
+    view = make_view(record(Scaled(), torch.zeros(2, 8)), DrawingOptions(fold=False))
+    layout = paper(view)
+    said = {" ".join(word.text for word in figure.words) for figure in layout.nodes}
+    assert {"× √768", "× 0.375", "× 1/√96", "× 27.71"} <= said
+    assert faults(view, layout) == ()
+    assert ["says a root" in fault for fault in faults(view, written(layout, "√768", "√767"))] == [True]
