@@ -78,6 +78,8 @@ class Labels:
         name = relative(self._home(box), around)
         if box.period == 1 or name == around != "":  # which the box around it says
             name = ", ".join(self._run_name(box.calls[i :: box.period], box.parent) for i in range(box.period))
+            row = entries([relative(self.graph.calls[call].module, around) for call in box.calls])
+            name = name if box.period == 1 or " " in row else row  # `10–17` of layers of one list
         name = "" if _NO_NAME.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike

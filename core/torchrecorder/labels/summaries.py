@@ -124,8 +124,10 @@ def _expansion(texts: Sequence[str]) -> str:
 
 
 def setting(span: Span) -> str:
-    """`dilation 1, 2, 4 … 128`."""
+    """`dilation 1, 2, 4 … 128`; `padding 22 or (3, 4)`, of which each may be of two sides."""
     values = [_common(value) for value in span.values]
+    if span.name == "padding" and len(once := dict(zip(values, span.values, strict=True))) <= LISTED:
+        return f"padding {' or '.join(value if '×' in text else text for text, value in once.items())}"
     name = _WORDS.get(span.name) or spoken(span.name).replace("_", " ")
     said = _of_calls(values)
     return f"{name} {said}" if said else ""
