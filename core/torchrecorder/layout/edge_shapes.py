@@ -221,14 +221,11 @@ def _of_all(view: View, edge: Edge, said: str, show: Collection[str]) -> str:
     """What is said of an edge, with `…` for sizes that are others elsewhere; nothing if no size of a shape is left."""
     words = _BETWEEN.split(said)
     for value, *others in edge.elsewhere:
-        text, *texts = (_shape(view, it, show) for it in (value, *others))
-        is_alike = len({it.count("×") for it in (text, *texts)}) == 1
-        sizes = [
-            "…" if len({*row}) > 1 else row[0] for row in zip(*(it.split("×") for it in (text, *texts)), strict=False)
-        ]
-        is_told = is_alike and any(size.isdigit() and size != "1" for size in sizes)
+        rows = [_shape(view, it, show).split("×") for it in (value, *others)]
+        sizes = ["…" if len({*sizes}) > 1 else sizes[0] for sizes in zip(*rows, strict=False)]
+        is_told = len({*map(len, rows)}) == 1 and any(size.isdigit() and size != "1" for size in sizes)
         common = "×".join(size for i, size in enumerate(sizes) if i == 0 or (sizes[i - 1], size) != ("…", "…"))
-        words = [(common if is_told else "") if word == text else word for word in words]
+        words = [(common if is_told else "") if word == "×".join(rows[0]) else word for word in words]
     return "".join(words) if all(words) else ""
 
 

@@ -126,38 +126,21 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int
         ways = [of for _, of in shown]
         carried = {value for of_edge in ways for way in of_edge for value in way}
         carried |= {edge.value for edge in edges[line.ends]}  # a later turn of what is drawn once
-        known = [_shape(view, value) for value in sorted(carried)]
-        texts = _BETWEEN.split(said[0])
-        of_first = ("".join(some) for some in product(*([*{*filter(_like(text), known)}] or [text] for text in texts)))
-        wrong = [_wrong(coverage, edges[line.ends], shown, known, text) for text in of_first]
-        pairs = [
-            pair
-            for edge, of in shown
-            for way in (*of, [edge.value])
-            for pair in _elsewhere(coverage, edge, way, others)
-        ]
-        is_even = all(
-            like(_shape(view, it)) for like in map(_like, texts) for value, it in pairs if like(_shape(view, value))
-        )
-        if what := min(wrong, key=len) or "" if is_even else "what it carries elsewhere":
+        known, texts = {_shape(view, value) for value in carried} | {", ", " → "}, _BETWEEN.split(said[0])
+        of_first = map("".join, product(*(filter(_like(text), known) for text in texts)))
+        what = min((_wrong(view, shown, text) for text in of_first), key=len, default="what it carries")
+        if not what and not all(_is_even(coverage, edge, of, others, texts) for edge, of in shown):
+            what = "what it carries elsewhere"
+        if what:
             yield f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of {what}"
 
 
-def _wrong(
-    coverage: Coverage,
-    edges: Sequence[Edge],
-    shown: Sequence[tuple[Edge, Sequence[Sequence[int]]]],
-    known: Sequence[str],
-    said: str,
-) -> str:
+def _wrong(view: View, shown: Sequence[tuple[Edge, Sequence[Sequence[int]]]], said: str) -> str:
     """Of what shapes without `…` are not those that a line has; empty of none."""
-    if not {*known}.issuperset(_BETWEEN.split(said)[::2]):
-        return "what it carries"
-    view = coverage.view
-    if not all(_arrives(view, view.nodes[edges[0].head], of, said) for _, of in shown):
+    if not all(_arrives(view, view.nodes[edge.head], of, said) for edge, of in shown):
         return "what arrives"
-    is_of_index = all(_is_of_index(view, way, edge.part, said) for edge, of in shown for way in of)
-    return "" if is_of_index else f"what “{edges[0].part}” is a part of"
+    wrong = (edge.part for edge, of in shown for way in of if not _is_of_index(view, way, edge.part, said))
+    return next((f"what “{part}” is a part of" for part in wrong), "")
 
 
 def _like(text: str) -> Callable[[str], object]:
@@ -165,26 +148,33 @@ def _like(text: str) -> Callable[[str], object]:
     return re.compile(text.replace("…", r"[\dN/×]+")).fullmatch
 
 
-def _elsewhere(
-    coverage: Coverage, edge: Edge, way: Sequence[int], others: Mapping[int, Sequence[int]]
-) -> Iterator[tuple[int, int]]:
-    """Values on a way with those at their places, in other turns of the boxes around both ends and in other calls."""
-    facts, ops, (tail, head) = coverage.facts, coverage.graph.ops, _boxes_around(coverage.view, edge)
-    for i, value in enumerate(way):
-        made = coverage.graph.values[value].producer
-        is_made = made is not None and coverage.root <= ops[made].call < facts.end[coverage.root]
-        read = [coverage.graph.values[way[i - 1]].producer] if i else facts.readers[value]
-        for op in (op for op in ([made] if is_made else read) if op is not None):
-            if not (is_made or i or edge.head in coverage.nodes.get(op, ())):
-                continue
-            turns = (
-                it
-                for it in coverage.again.get(op, ())
-                if {b for b, turn in coverage.turns[it].items() if turn} <= tail & head
-            )
-            for other in (there for at in (op, *turns) for there in (at, *others.get(at, ()))):
-                here, there = (ops[it].outputs if is_made else ops[it].inputs for it in (op, other))
-                yield from ((value, it) for own, it in zip(here, there, strict=False) if own == value)
+def _is_even(
+    coverage: Coverage,
+    edge: Edge,
+    ways: Sequence[Sequence[int]],
+    others: Mapping[int, Sequence[int]],
+    said: Sequence[str],
+) -> bool:
+    """Whether texts hold in other turns of the boxes around both ends as well, and in other calls."""
+    view, facts, ops = coverage.view, coverage.facts, coverage.graph.ops
+    tail, head = _boxes_around(view, edge)
+    for value, before in (pair for way in (*ways, [edge.value]) for pair in zip(way, (None, *way), strict=False)):
+        made, likes = (
+            view.graph.values[value].producer,
+            [like for like in map(_like, said) if like(_shape(view, value))],
+        )
+        at = [op for op in facts.readers[value] if edge.head in coverage.nodes.get(op, ()) or before in ops[op].outputs]
+        if is_made := made is not None and coverage.root <= ops[made].call < facts.end[coverage.root]:
+            at = [made]
+        for op in at if likes else ():
+            again = coverage.again.get(op, ())
+            turns = (it for it in again if {box for box, turn in coverage.turns[it].items() if turn} <= tail & head)
+            for other in (there for it in (op, *turns) for there in (it, *others.get(it, ()))):
+                sides = ((ops[it].outputs if is_made else ops[it].inputs) for it in (op, other))
+                alike = (it for own, it in zip(*sides, strict=False) if own == value)
+                if not all(like(_shape(view, it)) for it in alike for like in likes):
+                    return False
+    return True
 
 
 def of_first_turns(coverage: Coverage) -> Iterator[Edge]:

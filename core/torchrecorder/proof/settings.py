@@ -146,19 +146,16 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
     """`odd` are those in calls that have other layers, at places of their own: they may be said."""
     if any(work.keys() != works[0].keys() for work in works):
         return
-    ways = [[*map(int, work["channels"].split("→"))] for work in (*works, *odd)]
-    grown, between = (
-        re.search(r"\b(expansion|reduction) (\d+)", words),
-        _BETWEEN.search(words) if "–" in words else None,
-    )
-    if grown:
-        times = [f"{b / a:g}" for a, b in (way[:: 1 if grown[1] == "expansion" else -1] for way in ways)]
-        if {*times[: len(works)]} != {grown[2]}:
-            yield f"{grown[0]}, and it is {', '.join(dict.fromkeys(times))}"
-    for at, side in enumerate(zip(*ways, strict=True) if between else ()):
-        least, most = (int(text) for text in (between[2 * at + 1], between[2 * at + 2] or between[2 * at + 1]))
+    grown = re.search(r"\b(expansion|reduction) (\d+)", words)
+    between = _BETWEEN.search(words) if "–" in words else None
+    ways = [[*map(int, work["channels"].split("→"))] for work in (*works, *odd) if grown or between]
+    times = {f"{b / a:g}" if grown and grown[1] == "expansion" else f"{a / b:g}" for a, b in ways[: len(works)]}
+    if grown and times != {grown[2]}:
+        yield f"{grown[0]}, and it is {', '.join(sorted(times))}"
+    ends = [(int(a), int(b or a)) for a, b in (between.group(1, 2), between.group(3, 4))] if between else []
+    for (least, most), side in zip(ends, zip(*ways, strict=True), strict=False):
         if not {least, most} <= {*side} or least > min(side[: len(works)]) or most < max(side[: len(works)]):
-            yield f"channels {between[0]}, and it is {', '.join(dict.fromkeys(map(str, side)))}"
+            yield f"channels {least}–{most}, and it is {', '.join(dict.fromkeys(map(str, side)))}"
     for name in (name for name in works[0] if name != "channels" or not between):
         every, said = [work[name] for work in works], _said(words, name)
         true = [*dict.fromkeys(every)]

@@ -214,35 +214,30 @@ class _Differences:
     def _in_turns(self, edge: Edge, view: View, turns: Sequence[Sequence[_Turn]]) -> Edge:
         """The edge with what it is in other turns of the boxes that both ends are in, or that it leads into."""
         tail, head = ([*boxes_around(view.boxes, view.nodes[end].box)] for end in (edge.tail, edge.head))
-        around, readers = (
-            next((box for box in tail if box in head), None),
-            self._visible.facts.ops_of(view.nodes[edge.head]),
-        )
-        if (around := around or next(iter(view.boxes), None)) is not None and len(turns[around.id]) > 1:
+        around = next((box for box in tail if box in head), None) or next(iter(view.boxes), None)
+        readers = self._visible.facts.ops_of(view.nodes[edge.head])
+        if around is not None and len(turns[around.id]) > 1:
             alike = partial(self._ops, box=around, boxes=view.boxes, turns=turns)
             edge = replace(edge, elsewhere=(*self._elsewhere(edge.value, readers, alike),))
         box = next((box for box in head if box not in tail and box.repeat > 1), None)
         if box is not None and not edge.back:
             own = [these[: len(these) // len(turns[0])] for these in turns]  # the title of an inset names one path
             read = self._read(edge.value, readers, partial(self._ops, box=box, boxes=view.boxes, turns=own))
-            edge = replace(
-                edge, is_first=edge.is_first or len({*map(self._source, read)} - {self._source(edge.value)}) > 0
-            )
+            others = {*map(self._source, read)} - {self._source(edge.value)}
+            edge = replace(edge, is_first=edge.is_first or bool(others))
         return edge
 
     def _elsewhere(self, value: int, readers: Sequence[int], alike: _Alike) -> Iterator[tuple[int, ...]]:
         """A value and those that it was moved from, each with those at its place that have other shapes."""
-        values, made = self.graph.values, self.graph.values[value].producer
-        by_ops = [*alike(made)] if made is not None else []
-        outputs = (self.graph.ops[op].outputs for op in by_ops)
-        others = [of[at] for of in outputs if (at := values[value].index) < len(of)] or self._read(
-            value, readers, alike
-        )
-        if differing := [it for it in dict.fromkeys(others) if values[it].shape != values[value].shape]:
-            yield value, *differing
-        op = None if made is None or not by_ops else self.graph.ops[made]
-        if op is not None and op.inputs and (op.kind == "pass" or plain(op.name) in _MOVING):
-            yield from self._elsewhere(op.inputs[0], (op.id,), alike)
+        graph, row = self.graph, self.graph.values[value]
+        made = None if row.producer is None else graph.ops[row.producer]
+        by_ops = [] if made is None else [graph.ops[op].outputs for op in alike(made.id)]
+        others = [outputs[row.index] for outputs in by_ops if row.index < len(outputs)]
+        others = [it for it in others or self._read(value, readers, alike) if graph.values[it].shape != row.shape]
+        if others:
+            yield value, *dict.fromkeys(others)
+        if made is not None and by_ops and made.inputs and (made.kind == "pass" or plain(made.name) in _MOVING):
+            yield from self._elsewhere(made.inputs[0], (made.id,), alike)
 
     def _read(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[int]:
         """What is read in the place of a value by ops at the places of its readers."""
