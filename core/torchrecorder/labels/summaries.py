@@ -16,6 +16,7 @@ from torchrecorder.view.node_kinds import spoken
 from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import LISTED, SIZES, ReprArguments, is_range, read, side_by_side, split
 
+_LEAST_SAVED = 3  # characters for which sizes are not written by their ends
 MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
 _UNTOLD = names(
     """
@@ -59,16 +60,18 @@ def summary(
         for other in spans:  # a dilation is not said of the first, whose kernel is 1×1
             if other.name not in (span.name, "params"):
                 last = last.changed(other.name, [*dict.fromkeys(other.values)][-1])
-        facts = _with_span(facts, rule, last, span, in_a_row=in_a_row) if span.name != "params" else facts
+        facts = _with_span(facts, rule, last, span, in_a_row=in_a_row) if span.name != "params" else [*facts]
     text = _joined(cls, facts)
     if limit is not None and len(text) > limit:
         usual, sizes = rule(args), [span for span in spans if span.name == SIZES]
         differing = {fact for span in sizes for fact in _with_span(usual, rule, args, span, in_a_row=in_a_row)}
         rest = [fact for fact in facts if fact in usual or fact not in differing]
-        short = (
-            _expansion(re.split(", | … ", fact)) for fact in facts if fact not in rest and "depthwise" not in facts
-        )
-        text = _joined(cls, [fact if fact in rest else next(short, "") for fact in facts])
+        for i, fact in enumerate(facts):
+            if fact not in rest and not (
+                0 < len(fact) - len(short := _expansion(re.split(", | … ", fact))) < _LEAST_SAVED
+            ):
+                facts[i] = "" if "depthwise" in facts else short
+        text = _joined(cls, facts)
     return text
 
 

@@ -159,19 +159,15 @@ def _is_even(
     view, facts, ops = coverage.view, coverage.facts, coverage.graph.ops
     tail, head = _boxes_around(view, edge)
     for value, before in (pair for way in (*ways, [edge.value]) for pair in zip(way, (None, *way), strict=False)):
-        made, likes = (
-            view.graph.values[value].producer,
-            [like for like in map(_like, said) if like(_shape(view, value))],
-        )
+        made, shape = view.graph.values[value].producer, _shape(view, value)
+        likes = [like for like in map(_like, said) if like(shape)]
         at = [op for op in facts.readers[value] if edge.head in coverage.nodes.get(op, ()) or before in ops[op].outputs]
-        if is_made := made is not None and coverage.root <= ops[made].call < facts.end[coverage.root]:
-            at = [made]
-        for op in at if likes else ():
+        for op in (*at, *(() if made is None else (made,))) if likes else ():
             again = coverage.again.get(op, ())
             turns = (it for it in again if {box for box, turn in coverage.turns[it].items() if turn} <= tail & head)
-            for other in (there for it in (op, *turns) for there in (it, *others.get(it, ()))):
-                sides = ((ops[it].outputs if is_made else ops[it].inputs) for it in (op, other))
-                alike = (it for own, it in zip(*sides, strict=False) if own == value)
+            for other in (ops[there] for it in (op, *turns) for there in (it, *others.get(it, ()))):
+                sides = (ops[op].outputs, other.outputs), (ops[op].inputs, other.inputs)
+                alike = [it for side in sides for own, it in zip(*side, strict=False) if own == value]
                 if not all(like(_shape(view, it)) for it in alike for like in likes):
                     return False
     return True
