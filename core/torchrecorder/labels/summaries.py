@@ -17,6 +17,7 @@ from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import LISTED, SIZES, ReprArguments, is_range, read, side_by_side, split
 
 _LEAST_SAVED = 3  # characters for which sizes are not written by their ends
+_WAY = re.compile(r"(?=(?<!\d)(\d+→\d+))")  # also each in `8→8→16`
 MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
 _UNTOLD = names(
     """
@@ -67,10 +68,9 @@ def summary(
         differing = {fact for span in sizes for fact in _with_span(usual, rule, args, span, in_a_row=in_a_row)}
         rest = [fact for fact in facts if fact in usual or fact not in differing]
         for i, fact in enumerate(facts):
-            if fact not in rest and not (
-                0 < len(fact) - len(short := _expansion(re.split(", | … ", fact))) < _LEAST_SAVED
-            ):
-                facts[i] = "" if "depthwise" in facts else short
+            short = "" if "depthwise" in facts else fact if "–" in fact else _expansion(_WAY.findall(fact))
+            if fact not in rest and not 0 <= len(fact) - len(short) < _LEAST_SAVED:
+                facts[i] = short
         text = _joined(cls, facts)
     return text
 
@@ -113,7 +113,7 @@ def _expansion(texts: Sequence[str]) -> str:
     >>> _expansion(["32→128", "64→256"]), _expansion(["416→256", "128→64", "32→16"])
     ('expansion 4', '32–416→16–256')
     """
-    if not all(re.fullmatch(r"\d+→\d+", text) for text in texts):
+    if not texts or not all(re.fullmatch(r"\d+→\d+", text) for text in texts):
         return ""
     before, after = zip(*(map(int, text.split("→")) for text in texts), strict=True)
     for word, ways in (("expansion", (before, after)), ("reduction", (after, before))):

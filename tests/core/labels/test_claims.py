@@ -255,6 +255,10 @@ def test_channels_of_several_sizes_are_said_by_a_factor_or_their_ends() -> None:
     assert summaries.summary("Conv2d", said, (few,)) == "Conv2d 1×1 · 8→32, 16→64, 40→160"
     sizes = Span(SIZES, ("32, 16", "48, 16", "96, 16", "144, 16", "240, 16", "320, 16"))
     assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · 32–320→16"
+    sizes = Span(SIZES, ("8, 32", "8, 48", "24, 96", "24, 144", "40, 240", "80, 320"))
+    assert summaries.summary("Conv2d", said, (sizes,), limit=20) == "Conv2d 1×1 · 8–80→32–320"
+    sizes = Span(SIZES, ("32, 32", "32, 64", "64, 64", "64, 256"))
+    assert summaries.summary("Conv2d", said, (sizes,), limit=20, in_a_row=True) == "Conv2d 1×1 · 32–64→32–256"
     sizes = Span(SIZES, ("416, 256", "128, 256", "64, 64"))
     assert summaries.summary("Conv2d", said, (sizes,), limit=30) == "Conv2d 1×1 · 64–416→64–256"
 
