@@ -117,16 +117,15 @@ class Labels:
             return Label(clean(name, MAX_NAME), clean(line, MAX_FORMULA if text else MAX_LINE))
         if node.kind == "function":
             if node.op is None:
-                said = (self._formula(node) or self._operands.read(node), *self._heads_in(node), *settings(node.spans))
-                facts = filter(None, said)
-                return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(facts), MAX_FORMULA))
+                text = self._formula(node) or self._operands.read(node)
+                line = " · ".join(filter(None, (text, *self._heads_in(node), *settings(node.spans))))
+                return Label(clean(f"{node.name}()", MAX_NAME), clean(line, MAX_FORMULA))
             text, own = self._formula(node), {self.graph.ops[op].name for op in node.ops}
             spans = [span for span in node.spans if span.name not in {INDEX, *own}]
             is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
             name = node.name if is_sign else spoken(node.name)
-            return Label(
-                clean(name, MAX_NAME), clean(" · ".join((text, *self._heads_in(node), *settings(spans))), MAX_FORMULA)
-            )
+            line = " · ".join((text, *self._heads_in(node), *settings(spans)))
+            return Label(clean(name, MAX_NAME), clean(line, MAX_FORMULA))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self._operands.names, op, node.spans, self._operands.said(whole or node, op))

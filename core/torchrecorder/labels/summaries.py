@@ -61,7 +61,7 @@ def summary(
         for other in spans:  # a dilation is not said of the first, whose kernel is 1×1
             if other.name not in (span.name, "params"):
                 last = last.changed(other.name, [*dict.fromkeys(other.values)][-1])
-        facts = _with_span(facts, rule, last, span, in_a_row=in_a_row) if span.name != "params" else [*facts]
+        facts = _with_span(facts, rule, last, span, in_a_row=in_a_row) if span.name != "params" else facts
     text = _joined(cls, facts)
     if limit is not None and len(text) > limit:
         usual, sizes = rule(args), [span for span in spans if span.name == SIZES]
@@ -117,11 +117,8 @@ def _expansion(texts: Sequence[str]) -> str:
         return ""
     before, after = zip(*(map(int, text.split("→")) for text in texts), strict=True)
     for word, ways in (("expansion", (before, after)), ("reduction", (after, before))):
-        if (
-            len(times := {b / a for a, b in zip(*ways, strict=True) if a}) == 1
-            and (n := times.pop()) > 1
-            and n.is_integer()
-        ):
+        times = {b / a for a, b in zip(*ways, strict=True) if a}
+        if len(times) == 1 and (n := times.pop()) > 1 and n.is_integer():
             return f"{word} {n:.0f}"
     return "→".join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
 

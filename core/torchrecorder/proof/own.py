@@ -22,9 +22,7 @@ def of_own(sameness: Sameness) -> Iterator[Fault]:
     for coverage, again in zip(sameness.coverages, sameness.again, strict=True):
         for node in (node for node in coverage.view.nodes if node.own and not node.is_unsaid):
             calls = [*dict.fromkeys((*node.calls, *(other for call in node.calls for other in again.get(call, ()))))]
-            for span in (
-                span for span in node.own if span.name not in ("heads", "")
-            ):  # which are looked at in every node
+            for span in (span for span in node.own if span.name not in ("heads", "")):  # these are proved elsewhere
                 inside = insets.get(node.inset)
                 every = [{*_values(sameness, inside, span.name, call)} for call in calls] if inside else [set[str]()]
                 true, is_run = set[str]().union(*every), len(span.values) == len(calls) > 1
