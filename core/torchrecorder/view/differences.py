@@ -232,10 +232,10 @@ class _Differences:
         graph, row = self.graph, self.graph.values[value]
         made = None if row.producer is None else graph.ops[row.producer]
         by_ops = [] if made is None else [graph.ops[op].outputs for op in alike(made.id)]
-        others = (outputs[row.index] for outputs in by_ops if row.index < len(outputs))
-        others = [it for it in (*others, *self._read(value, readers, alike)) if graph.values[it].shape != row.shape]
-        if others:
-            yield value, *dict.fromkeys(others)
+        given = (outputs[row.index] for outputs in by_ops if row.index < len(outputs))
+        there = dict.fromkeys((*given, *self._read(value, readers, alike)))
+        if others := [it for it in there if graph.values[it].shape != row.shape]:
+            yield value, *others
         if made is not None and by_ops and made.inputs and (made.kind == "pass" or plain(made.name) in _MOVING):
             yield from self._elsewhere(made.inputs[0], (made.id,), alike)
 
