@@ -80,7 +80,8 @@ class _Differences:
                 differs = reduce(self._of_all, runs, node.differs)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns), differs=differs))
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
-            edges = tuple(self._in_turns(edge, shown, turns) for edge in edges)
+            if any(len(these) > 1 for these in turns):
+                edges = tuple(self._in_turns(edge, shown, turns) for edge in edges)
             boxes = tuple(self._of_turns(box, turns[box.id]) for box in shown.boxes)
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
             for node in (node for node in nodes if node.inset):
