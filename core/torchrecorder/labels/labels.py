@@ -32,7 +32,7 @@ from torchrecorder.labels.operands import Operands, with_operands
 from torchrecorder.labels.summaries import among, of_its_own, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
-from torchrecorder.view.differences import INDEX, values_of
+from torchrecorder.view.differences import HEADS, INDEX, heads, values_of
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
 from torchrecorder.view.op_families import DROPOUTS, SHAPING, WEIGHTED
@@ -78,6 +78,8 @@ class Labels:
         name = relative(self._home(box), around)
         if box.period == 1 or name == around != "":  # which the box around it says
             name = ", ".join(self._run_name(box.calls[i :: box.period], box.parent) for i in range(box.period))
+            row = entries([relative(self.graph.calls[call].module, around) for call in box.calls])
+            name = name if box.period == 1 or " " in row else row  # `10–17` of layers of one list
         name = "" if _NO_NAME.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
@@ -115,13 +117,15 @@ class Labels:
             return Label(clean(name, MAX_NAME), clean(line, MAX_FORMULA if text else MAX_LINE))
         if node.kind == "function":
             if node.op is None:
-                facts = filter(None, (self._formula(node) or self._operands.read(node), *settings(node.spans)))
-                return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(facts), MAX_FORMULA))
+                text = self._formula(node) or self._operands.read(node)
+                line = " · ".join(filter(None, (text, *self._heads_in(node), *settings(node.spans))))
+                return Label(clean(f"{node.name}()", MAX_NAME), clean(line, MAX_FORMULA))
             text, own = self._formula(node), {self.graph.ops[op].name for op in node.ops}
             spans = [span for span in node.spans if span.name not in {INDEX, *own}]
             is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
             name = node.name if is_sign else spoken(node.name)
-            return Label(clean(name, MAX_NAME), clean(" · ".join((text, *settings(spans))), MAX_FORMULA))
+            line = " · ".join((text, *self._heads_in(node), *settings(spans)))
+            return Label(clean(name, MAX_NAME), clean(line, MAX_FORMULA))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self._operands.names, op, node.spans, self._operands.said(whole or node, op))
@@ -170,15 +174,17 @@ class Labels:
         computed, (before, behind) = self._computed(node), self._lights(node)
         if computed and (sign := self._sign(node)):
             return Label(sign, is_sign=True)
+        if len(" · ".join((*before, *behind))) > MAX_FORMULA:  # the main one has numbers, too
+            before, behind = self._lights(node, 0)
         lights = [*(() if layer is None else layer.made), *self._tied(node), *behind]
         if (module.native and kind != "block") or layer is not None:
-            heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
+            numbered = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
             is_row = node.repetition == "series" and node.repeat > 1
             room = MAX_LINE - len(" · ".join(("", *before, *lights)))
             is_whole = "settings" in self.show
             room = MAX_DIFFERING if is_whole else room
             said, like = (module.extra_repr, cls) if layer is None else (layer.said, layer.like)
-            what = heads or summary(cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row)
+            what = numbered or summary(cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row)
             what = cls if node.is_unsaid else what
             parts, long = [*self._repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
         else:
@@ -269,7 +275,7 @@ class Labels:
         name = relative(weight.name or "", self._path(node.box)).removesuffix(".weight")
         return "" if name == "weight" else _shortened(name)
 
-    def _lights(self, node: Node) -> tuple[list[str], list[str]]:
+    def _lights(self, node: Node, limit: int = MAX_NAME) -> tuple[list[str], list[str]]:
         """The words for the parts before and behind the main one, but for dropouts: `BatchNorm2d`, `Linear 8→2`."""
         before: list[str] = []
         classes_of_parts: list[str] = []
@@ -285,10 +291,12 @@ class Labels:
             is_sized = self.kind(part) in _SIZED and not node.is_unsaid
             if module is not None and (layer or module.native) and is_sized:
                 said, like = (module.extra_repr, own) if layer is None else (layer.said, layer.like)
-                classes_of_parts.append(summary(own, said, part.spans, limit=MAX_NAME, like=like))
+                classes_of_parts.append(summary(own, said, part.spans, limit=limit, like=like))
                 continue
             classes = values_of(part.spans, "class") or ((own,) if own else ())
-            classes_of_parts.append(among([*map(bare, classes)]) or self.node(part, node).name)
+            label = self.node(part, node)
+            of_heads = (fact for fact in label.line.split(" · ") if "heads" in fact and part.kind == "op")
+            classes_of_parts.append(" ".join((among([*map(bare, classes)]) or label.name, *of_heads)))
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
@@ -314,15 +322,20 @@ class Labels:
         is_whole = first.kind == "function" and len(words) > MAX_NAME  # its name says more than half of a weight's
         return self.node(first, node).name if is_whole else words
 
+    def _heads_in(self, node: Node) -> list[str]:
+        """`8 heads` of an attention that is written out in a function, in all turns."""
+        numbers = {heads(self.graph, self.graph.ops[op]) for op in node.ops} - {1}
+        return [f"{n} heads" for n in numbers if len(numbers) == 1 and not values_of(node.spans, HEADS)]
+
     @cached_property
     def _heads(self) -> dict[int, str]:
         """`MultiheadAttention 8 heads` by call: the number stands in the op that it ran, not in its `extra_repr`."""
         labels: dict[int, str] = {}
         for op in self.graph.ops:
             if op.name == "multi_head_attention_forward":
-                heads = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
-                is_said = heads.isdigit() and heads != "1"
-                labels.setdefault(op.call, f"MultiheadAttention {heads} heads" if is_said else "")
+                number = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
+                is_said = number.isdigit() and number != "1"
+                labels.setdefault(op.call, f"MultiheadAttention {number} heads" if is_said else "")
         return labels
 
     def _flops(self, calls: tuple[int, ...]) -> str:

@@ -18,7 +18,8 @@ from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.settings import is_range
 
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
-_MAX_INDEX, _NAMED = 26, 3  # characters of an index; parts of several indices at one place
+_MAX_INDEX, _NAMED = 26, 3  # characters of an index or equation; parts of several indices at one place
+_MAX_SQUARE = 100_000
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NUMBERS = re.compile(r"[\d.]+")
 _TENSOR = re.compile(r"\b(tensor)\b")
@@ -58,7 +59,7 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
         is_batch = NUMBER.fullmatch(number) is not None
         if len(op.inputs) > 1 or not (is_batch or _NUMBER.fullmatch(number)):
             return Label(clean(called, MAX_NAME), is_sign=called == sign)
-        text = number if is_batch else f"{float(number):.4g}"
+        text = number if is_batch else _root(float(number)) or f"{float(number):.4g}"
         if "0" in op.attrs or (name in ("sub", "div") and is_reflected(op)):  # `1 - x`
             return Label(f"{text} {sign}")
         is_less = text.startswith("-") and sign in _OPPOSITE  # `x - -2`
@@ -78,6 +79,15 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     return Label(clean(f"{called} {_told(known.graph, op)}".strip(), MAX_NAME), clean(line, MAX_LINE))
 
 
+def _root(number: float) -> str:
+    """`√768` or `1/√96` of a number that is one, and is not written in four digits."""
+    square = round(max(number * number, 1 / (number * number))) if number and float(f"{number:.4g}") != number else 0
+    for text, root in ((f"√{square}", square**0.5), (f"1/√{square}", square**-0.5 if square else 0.0)):
+        if square <= _MAX_SQUARE and isclose(number, root, rel_tol=1e-9, abs_tol=0.0):
+            return text
+    return ""
+
+
 def in_two(words: str) -> tuple[str, str]:
     """The name of an op, and apart from it the names of what it reads, if all are too long for one line."""
     name, _, names = words.partition(" ") if len(words) > MAX_NAME else (words, "", "")
@@ -95,13 +105,18 @@ def _told(graph: Graph, op: Op) -> str:
 
 
 def _weight(graph: Graph, op: Op) -> str:
-    """The sizes of the weight of a linear op, `8→16`, and the kind of an attention or interpolation."""
+    """The sizes of the weight of a linear op, `8→16`, the kind of an attention or interpolation, or an equation."""
     if op.name == "interpolate":
         factors = {float(number) for number in _NUMBERS.findall(op.attrs.get("scale_factor", ""))}
         by = [f"by {number:.4g}" for number in factors if len(factors) == 1]
         return " · ".join((*by, op.attrs.get("mode", "").strip("'")))
     if op.name == "scaled_dot_product_attention":
         return _attention(graph, op)
+    if op.name == "softmax":
+        return f"{n} heads" if (n := heads(graph, op)) > 1 else ""
+    if op.name == "einsum":  # as papers write it: `bd,bnd→bn`
+        equation = op.attrs.get("0", "").strip("'").replace(" ", "").replace("->", "→").replace("...", "…")
+        return equation if "→" in equation and len(equation) <= _MAX_INDEX else ""
     meta = graph.values[op.inputs[1]].meta if plain(op.name) == "linear" and len(op.inputs) > 1 else None
     return f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
 

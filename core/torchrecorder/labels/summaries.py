@@ -16,6 +16,8 @@ from torchrecorder.view.node_kinds import spoken
 from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import LISTED, SIZES, ReprArguments, is_range, read, side_by_side, split
 
+_LEAST_SAVED = 3  # characters for which sizes are not written by their ends
+_WAY = re.compile(r"(?=(?<!\d)(\d+→\d+))")  # also each in `8→8→16`
 MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
 _UNTOLD = names(
     """
@@ -39,8 +41,9 @@ def summary(
 ) -> str:
     """The class and the numbers that matter, or all; of what differs among layers that are drawn once, all values.
 
-    If that is longer than the limit, sizes that differ are not written, but by how much they grow. `like` is the class
-    of torch that has such settings, if it is another. Sizes of layers `in_a_row` are a way from one to the next.
+    If that is longer than the limit, of sizes that differ the least and greatest are written, or by how much they grow.
+    `like` is the class of torch that has such settings, if it is another. Sizes of layers `in_a_row` are a way from one
+    to the next.
     """
     classes = next((span.values for span in spans if span.name == "class"), ())
     if classes:  # whose settings are others
@@ -64,8 +67,11 @@ def summary(
         usual, sizes = rule(args), [span for span in spans if span.name == SIZES]
         differing = {fact for span in sizes for fact in _with_span(usual, rule, args, span, in_a_row=in_a_row)}
         rest = [fact for fact in facts if fact in usual or fact not in differing]
-        grown = [fact if fact in rest else _expansion(fact.split(", ")) for fact in facts]
-        text = min((_joined(cls, own) for own in (grown, rest)), key=lambda text: (len(text) > limit, -len(text)))
+        for i, fact in enumerate(facts):
+            short = "" if "depthwise" in facts else fact if "–" in fact else _expansion(_WAY.findall(fact))
+            if fact not in rest and not 0 <= len(fact) - len(short) < _LEAST_SAVED:
+                facts[i] = short
+        text = _joined(cls, facts)
     return text
 
 
@@ -102,20 +108,26 @@ def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = Fal
 
 
 def _expansion(texts: Sequence[str]) -> str:
-    """`expansion 4, 6`: the factors by which layers widen or narrow, where their sizes follow no range."""
-    if not all(re.fullmatch(r"\d+→\d+", text) for text in texts):
+    """`expansion 4`: the factor by which layers widen or narrow; if it differs the least and greatest of their sizes.
+
+    >>> _expansion(["32→128", "64→256"]), _expansion(["416→256", "128→64", "32→16"])
+    ('expansion 4', '32–416→16–256')
+    """
+    if not texts or not all(re.fullmatch(r"\d+→\d+", text) for text in texts):
         return ""
-    pairs = [[*map(int, text.split("→"))] for text in texts]
-    for word, ways in (("expansion", pairs), ("reduction", [pair[::-1] for pair in pairs])):
-        if all(b > a > 0 and b % a == 0 for a, b in ways):
-            times = [*dict.fromkeys(str(b // a) for a, b in ways)]
-            return f"{word} {', '.join(times)}" if len(times) <= LISTED else ""
-    return ""
+    before, after = zip(*(map(int, text.split("→")) for text in texts), strict=True)
+    for word, ways in (("expansion", (before, after)), ("reduction", (after, before))):
+        times = {b / a for a, b in zip(*ways, strict=True) if a}
+        if len(times) == 1 and (n := times.pop()) > 1 and n.is_integer():
+            return f"{word} {n:.0f}"
+    return "→".join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
 
 
 def setting(span: Span) -> str:
-    """`dilation 1, 2, 4 … 128`."""
+    """`dilation 1, 2, 4 … 128`; `padding 22 or (3, 4)`, of which each may be of two sides."""
     values = [_common(value) for value in span.values]
+    if span.name == "padding" and len(once := dict(zip(values, span.values, strict=True))) <= LISTED:
+        return f"padding {' or '.join(value if '×' in text else text for text, value in once.items())}"
     name = _WORDS.get(span.name) or spoken(span.name).replace("_", " ")
     said = _of_calls(values)
     return f"{name} {said}" if said else ""
@@ -140,12 +152,15 @@ def of_its_own(spans: Sequence[Span]) -> list[str]:
 
 def _alone(name: str, value: str) -> str:
     """`3×3`, `/2`, `dilation 2`, `8 heads`; nothing of what is at its default."""
+    if not name:  # `64→128`
+        return value
     text = _common(value)
     if name == "kernel_size":
         return window if "×" in (window := _window(value)) else f"kernel {window}"
     if text == "1" and name != "heads":
         return ""
-    step = f"{text} {name}" if name in ("heads", "groups") else f"{name} {text}"
+    name = "head" if (name, text) == ("heads", "1") else name
+    step = f"{text} {name}" if name in ("head", "heads", "groups") else f"{name} {text}"
     return f"/{text}" if name == "stride" else text if text == "depthwise" else step
 
 

@@ -20,6 +20,7 @@ from torchrecorder.view.tree import call_tree
 
 _MOVING = SHAPING | PIECES | {"getitem", "select", "narrow"}
 
+_BETWEEN = re.compile(r"(, | → )")  # shapes on one line
 _FEW = 2  # shapes at most that a line of several tensors says: a third has no room beside it
 _LONG_NAMES = 40  # characters of arguments from which on a line does not say which part each is
 
@@ -30,7 +31,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
     An edge says the shape if it differs, in resolution or channels, from what its tail got: once for each end and
     shape, and once for steps alike in a box, such as those of queries and keys. Inputs, outputs and constants say
     theirs themselves. If a layer gets several things by one edge, the edge says the names of its arguments instead.
-    What is another shape in another turn of a box is said by no edge in it.
+    Sizes that differ in other turns of a box, or in calls that an inset is for, too, are written as `…`.
     Where the batch got lost on the way, as in tensors of chosen places, a size may hold it, so
     none is said; nor is one of a single number, which would not be taken for a shape.
     """
@@ -44,7 +45,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         if names := carried.names(edge):
             texts[edge.tail, edge.head] = ", ".join(names)
             continue
-        shapes, arriving, is_reshaped = ([], "", False) if edge.is_uneven else carried.shapes(edge, show)
+        shapes, arriving, is_reshaped = carried.shapes(edge, show)
         shape, (head, values) = ", ".join(shapes), (view.nodes[edge.head], view.nodes[edge.tail].values)
         known = [_shape(view, values[0], show)] if len(values) == 1 else got.get(edge.tail, [])
         is_known = edge.back or shape.isdigit() or _without_examples(shape) in map(_without_examples, known)
@@ -55,6 +56,8 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
             continue
         if arriving:  # an input says its own
             shape = arriving if len(values) == 1 else f"{shape} → {arriving}"
+        if not (shape := _of_all(view, edge, shape, show)):
+            continue
         news = {("tail", edge.tail, shape), ("head", edge.head, shape)}
         node = view.nodes[edge.tail]
         step: str | int = edge.tail  # what the node does: the name of its op, or the class of its layer
@@ -212,6 +215,18 @@ class _Carried:
                 ops.update(*(self._ops_of[at] for at in frames if self._graph.frames[at].short == node.name))
             self._made[node.id] = ops.union(*map(self._tree.all_ops_of, calls))
         return self._made[node.id]
+
+
+def _of_all(view: View, edge: Edge, said: str, show: Collection[str]) -> str:
+    """What is said of an edge, with `…` for sizes that are others elsewhere; nothing if no size of a shape is left."""
+    words = _BETWEEN.split(said)
+    for value, *others in edge.elsewhere:
+        rows = [_shape(view, it, show).split("×") for it in (value, *others)]
+        sizes = ["…" if len({*sizes}) > 1 else sizes[0] for sizes in zip(*rows, strict=False)]
+        is_told = len({*map(len, rows)}) == 1 and any(size.isdigit() and size != "1" for size in sizes)
+        common = "×".join(size for i, size in enumerate(sizes) if i == 0 or (sizes[i - 1], size) != ("…", "…"))
+        words = [(common if is_told else "") if word == "×".join(rows[0]) else word for word in words]
+    return "".join(words) if all(words) else ""
 
 
 def _without_examples(shape: str) -> str:

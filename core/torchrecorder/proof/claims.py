@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import product
 from typing import TYPE_CHECKING
 
 from torchrecorder.graph import Graph, Op, symbolic
@@ -21,19 +22,20 @@ _TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled |\beach of )(\d+)(?=\s|$)|(?:^|\s)(
 _PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
 _REST = re.compile(r"([\d.]+)(?: ([kMBT]))? not run\b")
 _THOUSANDS = "kMBT"
-_SIZE = r"(?:\d+|\d*N(?:/\d+)?)"
+_SIZE = r"(?:\d+|\d*N(?:/\d+)?|…)"
 _SHAPE = re.compile(rf"{_SIZE}(?:×{_SIZE})*(?:(?:, | → ){_SIZE}(?:×{_SIZE})*)*(?= · |$)")
+_BETWEEN = re.compile(r"(, | → )")
 
 
-def faults(coverage: Coverage, letter: str, layout: Layout) -> Iterator[str]:
-    """Sentences on words in a picture, or in an inset with a letter, that are not true of its Graph."""
+def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int] = ()) -> Iterator[str]:
+    """Sentences on words in a picture, or in an inset with a letter for calls, that are not true of its Graph."""
     view, said = coverage.view, _words_of(layout)
     for box in view.boxes:
         yield from _numbers(view.graph, box, said.get(f"{letter}b{box.id}", ""))
     for node in view.nodes:
         if node.kind == "call":
             yield from _numbers(view.graph, node, said.get(f"{letter}{node.id}", ""))
-    yield from _shapes(coverage, letter, layout)
+    yield from _shapes(coverage, letter, layout, calls)
     yield from names.faults(view, letter, _words_of(layout, " · "))
 
 
@@ -95,8 +97,16 @@ def _read_apart(graph: Graph, calls: Sequence[int]) -> list[int]:
     return [sum(sizes.values()) for sizes in read.values()] if len(names) == len({*names}) else []
 
 
-def _shapes(coverage: Coverage, letter: str, layout: Layout) -> Iterator[str]:
-    """Sentences on lines that say a shape which nothing on their way has, or not that of what arrives."""
+def _shapes(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]) -> Iterator[str]:
+    """Sentences on lines that say a shape which nothing on their way has, or not that of what arrives.
+
+    `…` is for any sizes; what is around it holds in all turns, and in all calls that an inset is for.
+    """
+    others: dict[int, list[int]] = {}
+    """By op of an inset those at its place in the other calls."""
+    for call in calls:
+        for other, first in coverage.facts.match(call, coverage.root).ops.items() if call != coverage.root else ():
+            others.setdefault(first, []).append(other)
     view = coverage.view
     edges: dict[tuple[str, str], list[Edge]] = {}
     for edge in view.edges:
@@ -116,22 +126,51 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout) -> Iterator[str]:
         ways = [of for _, of in shown]
         carried = {value for of_edge in ways for way in of_edge for value in way}
         carried |= {edge.value for edge in edges[line.ends]}  # a later turn of what is drawn once
-        known = {_shape(view, value) for value in carried}
-        where = f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of"
-        if not known.issuperset(re.split(", | → ", said[0])):
-            yield f"{where} what it carries"
-        elif not all(_arrives(view, view.nodes[edges[line.ends][0].head], of_edge, said[0]) for of_edge in ways):
-            yield f"{where} what arrives"
-        elif not all(_is_of_index(view, way, edge.part, said[0]) for edge, of in shown for way in of):
-            yield f"{where} what “{edges[line.ends][0].part}” is a part of"
-        elif not all(_is_even(coverage, edge) for edge in edges[line.ends] if not edge.back):
-            yield f"{where} what it carries in other turns"
+        known, texts = {_shape(view, value) for value in carried} | {", ", " → "}, _BETWEEN.split(said[0])
+        of_first = map("".join, product(*(filter(_like(text), known) for text in texts)))
+        what = min((_wrong(view, shown, text) for text in of_first), key=len, default="what it carries")
+        if not what and not all(_is_even(coverage, edge, of, others, texts) for edge, of in shown):
+            what = "what it carries elsewhere"
+        if what:
+            yield f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of {what}"
 
 
-def _is_even(coverage: Coverage, edge: Edge) -> bool:
-    """Whether what it carries has one shape in all turns of the boxes around both ends."""
-    values, (tail, head) = coverage.graph.values, _boxes_around(coverage.view, edge)
-    return all(values[it].shape == values[edge.value].shape for it in _again(coverage, edge, tail & head))
+def _wrong(view: View, shown: Sequence[tuple[Edge, Sequence[Sequence[int]]]], said: str) -> str:
+    """Of what shapes without `…` are not those that a line has; empty of none."""
+    if not all(_arrives(view, view.nodes[edge.head], of, said) for edge, of in shown):
+        return "what arrives"
+    wrong = (edge.part for edge, of in shown for way in of if not _is_of_index(view, way, edge.part, said))
+    return next((f"what “{part}” is a part of" for part in wrong), "")
+
+
+def _like(text: str) -> Callable[[str], object]:
+    """Whether a shape is as a text says, in which `…` is for any sizes."""
+    return re.compile(text.replace("…", r"[\dN/×]+")).fullmatch
+
+
+def _is_even(
+    coverage: Coverage,
+    edge: Edge,
+    ways: Sequence[Sequence[int]],
+    others: Mapping[int, Sequence[int]],
+    said: Sequence[str],
+) -> bool:
+    """Whether texts hold in other turns of the boxes around both ends as well, and in other calls."""
+    view, facts, ops = coverage.view, coverage.facts, coverage.graph.ops
+    tail, head = _boxes_around(view, edge)
+    for value, before in (pair for way in (*ways, [edge.value]) for pair in zip(way, (None, *way), strict=False)):
+        made, shape = view.graph.values[value].producer, _shape(view, value)
+        likes = [like for like in map(_like, said) if like(shape)]
+        at = [op for op in facts.readers[value] if edge.head in coverage.nodes.get(op, ()) or before in ops[op].outputs]
+        for op in (*at, *(() if made is None else (made,))) if likes else ():
+            again = coverage.again.get(op, ())
+            turns = (it for it in again if {box for box, turn in coverage.turns[it].items() if turn} <= tail & head)
+            for other in (ops[there] for it in (op, *turns) for there in (it, *others.get(it, ()))):
+                sides = (ops[op].outputs, other.outputs), (ops[op].inputs, other.inputs)
+                alike = [it for side in sides for own, it in zip(*side, strict=False) if own == value]
+                if not all(like(_shape(view, it)) for it in alike for like in likes):
+                    return False
+    return True
 
 
 def of_first_turns(coverage: Coverage) -> Iterator[Edge]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from torchrecorder.proof import claims
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import GraphFacts
+from torchrecorder.proof.sameness import Sameness
 
 if TYPE_CHECKING:
     from torchrecorder.layout.model import Figure, Layout, Line
@@ -39,14 +40,17 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
             figures[figure.key] = figure
     edges: dict[_Edge, dict[bool, str]] = {}
     known, facts, of_first_turns = set[str](), GraphFacts(view.graph), set[_Edge]()
-    for shown, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
+    sameness = Sameness(view, facts, [Coverage(shown, facts) for shown in (view, *(it.view for it in view.insets))])
+    sameness.grow()
+    drawn = zip(sameness.coverages, (("", ()), *sameness.lettered.items()), strict=True)
+    for coverage, (letter, calls) in drawn:
+        shown = coverage.view
         sentences += _misplaced(shown, letter, figures)
         known |= {f"{letter}{node.id}" for node in shown.nodes} | {f"{letter}b{box.id}" for box in shown.boxes}
         for ends, edge in _edges(shown, letter, figures, {line.ends for line in layout.lines}):
             ways = edges.setdefault(ends, {})
             ways[edge.back] = ways.get(edge.back) or edge.part
-        coverage = Coverage(shown, facts)
-        sentences += claims.faults(coverage, letter, layout)
+        sentences += claims.faults(coverage, letter, layout, calls)
         of_first_turns |= {(f"{letter}{it.tail}", f"{letter}{it.head}") for it in claims.of_first_turns(coverage)}
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
     lines = _Lines(layout, figures, edges)

@@ -6,7 +6,7 @@ Held against the layers of its calls at the places of those that have the list, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from torchrecorder.proof.coverage import Coverage
@@ -22,7 +22,7 @@ def of_own(sameness: Sameness) -> Iterator[Fault]:
     for coverage, again in zip(sameness.coverages, sameness.again, strict=True):
         for node in (node for node in coverage.view.nodes if node.own and not node.is_unsaid):
             calls = [*dict.fromkeys((*node.calls, *(other for call in node.calls for other in again.get(call, ()))))]
-            for span in (span for span in node.own if span.name != "heads"):  # which are counted for every node
+            for span in (span for span in node.own if span.name not in ("heads", "")):  # these are proved elsewhere
                 inside = insets.get(node.inset)
                 every = [{*_values(sameness, inside, span.name, call)} for call in calls] if inside else [set[str]()]
                 true, is_run = set[str]().union(*every), len(span.values) == len(calls) > 1
@@ -40,15 +40,29 @@ def of_ways(sameness: Sameness) -> Iterator[Fault]:
     for coverage, again in zip(sameness.coverages, sameness.again, strict=True):
         things: tuple[Node | Box, ...] = (*coverage.view.nodes, *coverage.view.boxes)
         for thing in things:
-            for said in filter(None, map(_WAY.fullmatch, thing.differs)):
+            own = {text for span in getattr(thing, "own", ()) if not span.name for text in span.values}
+            for said in filter(None, map(_WAY.fullmatch, (*thing.differs, *own))):
                 parts: list[Node | Box] = [part for part in (thing, *getattr(thing, "parts", ())) if part.calls]
                 ends = [[part.calls[at] for part in parts] for at in (0, -1)]
                 for turn in zip(*((call, *again.get(call, ())) for call in chain(*ends)), strict=False):
                     read = (value for call in turn[: len(parts)] for value in rows[call].inputs.values())
                     given = (value for call in turn[len(parts) :] for value in rows[call].outputs.values())
-                    known = ({str(size) for value in some for size in values[value].shape} for some in (read, given))
+                    known = [{str(size) for value in some for size in values[value].shape} for some in (read, given)]
+                    if said[0] in own:
+                        known = [of & wide for of, wide in zip(known, _widths(sameness, turn), strict=True)]
                     if not all(of >= {*text.split("×")} for of, text in zip(known, said.groups(), strict=True)):
                         yield Fault("sameness", f"{said[0]} is not so of {rows[turn[0]].module}", thing.calls)
+
+
+def _widths(sameness: Sameness, calls: Sequence[int]) -> tuple[set[str], set[str]]:
+    """Sizes of axes that weights in calls read, and of those that they give."""
+    widths, values = (set[str](), set[str]()), sameness.graph.values
+    for op in map(sameness.graph.ops.__getitem__, sameness.facts.ops_of(calls)):
+        weights = (values[value].shape for value in op.inputs[1:] if values[value].kind == "param")
+        for weight in (shape for shape in weights if len(shape) > 1):
+            for wide, side in zip(widths, (op.inputs[:1], op.outputs[:1]), strict=True):
+                wide.update(str(size) for value in side for size in values[value].shape if size in weight[:2])
+    return widths
 
 
 def _values(sameness: Sameness, inside: Coverage, name: str, call: int) -> Iterator[str]:

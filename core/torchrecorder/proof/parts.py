@@ -24,10 +24,10 @@ _Path = tuple[_Step, ...]
 _Turn = tuple[tuple[int, int], ...]
 _Stretch = tuple[int, int]
 """Beginning and end along an axis."""
-_TOKENS = re.compile(r"\[[^\]]*\]|1st half|2nd half|\d[\d–…, ]* of \d+|\S+")
+_TOKENS = re.compile(r"\[[^\]]*\]|1st half|2nd half|(?:part )?\d[\d–…, ]* of \d+|\S+")
 _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
-_OF = re.compile(r"([\d–, ]+) of (\d+)")
+_OF = re.compile(r"(?:part )?([\d–, ]+) of (\d+)")
 _SPAN = re.compile(r"(\d+)(?:…(\d+))?")
 _COUNT = re.compile(r"(?:(\d+) − )?(\d*)(?<![a-z])t\b(?: \+ (\d+))?")
 _NAMED = 1_000_003
@@ -261,6 +261,7 @@ class PartsProof:
             wanted = {at - 1 for start, _, last in runs for at in range(int(start), int(last or start) + 1)}
             wanted, n = (wanted, int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
             is_equal = len({self.graph.values[value].shape for value in first.outputs}) == 1
+            is_equal |= words.startswith("part ")  # which is one of several sizes
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
         if "…" in words:
             return all(any(_is_in_span(words, text) for text in self._texts(step)) for step in steps)

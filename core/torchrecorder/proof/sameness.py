@@ -46,13 +46,17 @@ class Sameness:
         self.again: list[dict[int, list[int]]] = []
         """By view, for each call the others that it is drawn for."""
 
-    def faults(self) -> Iterator[Fault]:
+    def grow(self) -> None:
+        """Find all calls that letters are for: one may stand in the inset of another."""
         size = -1
         while size != (size := sum(map(len, self.lettered.values()))):  # a letter may stand in the inset of another
             self.again = [self._drawn_for(coverage, letter) for coverage, letter in self._views()]
             for (coverage, _), again in zip(self._views(), self.again, strict=True):
                 for node in coverage.view.nodes:
                     self.lettered.get(node.inset, set()).update(_all(node.calls, again))
+
+    def faults(self) -> Iterator[Fault]:
+        self.grow()
         of_letter = {inset.letter: {*inset.calls} for inset in self.view.insets}
         for (coverage, _), again in zip(self._views(), self.again, strict=True):
             for node in coverage.view.nodes:

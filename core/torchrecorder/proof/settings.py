@@ -30,6 +30,8 @@ _KERNEL = r"\d+(?:×\d+)*"
 _WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
 _CHANNELS = re.compile(r"\d+(?=(→\d+))")
 """A number and what it leads to, also in `8→8→16`."""
+_BETWEEN = re.compile(r"\b(\d+)(?:–(\d+))?→(\d+)(?:–(\d+))?(?= |$)")
+"""The least and greatest widths of layers, `32–64→16`."""
 
 
 class SettingsProof:
@@ -70,21 +72,35 @@ class SettingsProof:
         self, coverage: Coverage, node: Node, words: str, again: Mapping[int, Sequence[int]]
     ) -> Iterator[Fault]:
         """Heads of attention in words, each held against all ops that the node stands for."""
-        said = re.search(r"(?<!with )\b(\d+) heads|\bheads (\d[\d, …]*)", words)
+        said = re.search(r"(?<!with )\b(\d+) heads?\b|\bheads (\d[\d, …]*)", words)
         if said is None:
             return
         parts = (node, *node.parts)
         calls = {other for part in parts for call in part.calls for other in (call, *again.get(call, ()))}
-        ops = {*self.facts.ops_of(calls), *(op for part in parts for op in part.own_ops)}
-        ops |= {other for op in ops for other in (*coverage.again.get(op, ()), *self.sameness.ops.get(op, ()))}
+        own = [op for part in parts for op in part.own_ops]
+        ops = {*self.facts.ops_of(calls), *own}
+        ops |= {other for op in own for other in (*coverage.again.get(op, ()), *self.sameness.ops.get(op, ()))}
         odd = self.facts.ops_of(call for calls in self.sameness.odd.values() for call in calls)
         true, others = (
-            {self._heads(row) for row in map(self.graph.ops.__getitem__, some) if row.name.startswith("scaled_dot")}
+            {self._heads(by) for row in map(self.graph.ops.__getitem__, some) if (by := self._attending(row))}
             for some in (ops, odd)
         )
         named = {*map(int, re.findall(r"\d+", said[0]))}
         if true and not (named <= true | others and ("…" in said[0] or true <= named)):
             yield Fault("sameness", f"“{said[0]}”, and it is {sorted(true)}", (*coverage.around(node), *node.calls))
+
+    def _attending(self, op: Op) -> Op | None:
+        """The op that gives what an attention gives: itself, or the product behind a softmax of four axes."""
+        if op.name.startswith("scaled_dot"):
+            return op
+        values = [*op.outputs] if op.name == "softmax" and len(self.graph.values[op.outputs[0]].shape) == 4 else []
+        for value in values:
+            for after in (self.graph.ops[reader] for reader in self.facts.readers[value]):
+                if after.name in ("matmul", "bmm", "einsum"):
+                    return after
+                if after.name == "dropout" or self.facts.is_move(after, self.sameness.itself):
+                    values += after.outputs
+        return None
 
     def _heads(self, op: Op) -> int:
         """The heads whose outputs are beside one another behind an attention; 1 if they are nowhere."""
@@ -130,13 +146,17 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
     """`odd` are those in calls that have other layers, at places of their own: they may be said."""
     if any(work.keys() != works[0].keys() for work in works):
         return
-    if grown := re.search(r"\b(expansion|reduction) (\d+(?:, \d+)*)", words):
-        step = 1 if grown[1] == "expansion" else -1
-        ways = [[*map(int, work["channels"].split("→"))][::step] for work in (*works, *odd)]
-        times = [f"{after / before:g}" for before, after in ways]
-        if not {*times[: len(works)]} <= {*grown[2].split(", ")} <= {*times}:
-            yield f"{grown[0]}, and it is {', '.join(dict.fromkeys(times))}"
-    for name in works[0]:
+    grown = re.search(r"\b(expansion|reduction) (\d+)", words)
+    between = _BETWEEN.search(words) if "–" in words else None
+    ways = [[*map(int, work["channels"].split("→"))] for work in (*works, *odd) if grown or between]
+    times = {f"{b / a:g}" if grown and grown[1] == "expansion" else f"{a / b:g}" for a, b in ways[: len(works)]}
+    if grown and times != {grown[2]}:
+        yield f"{grown[0]}, and it is {', '.join(sorted(times))}"
+    ends = [(int(a), int(b or a)) for a, b in (between.group(1, 2), between.group(3, 4))] if between else []
+    for (least, most), side in zip(ends, zip(*ways, strict=True), strict=False):
+        if not {least, most} <= {*side} or least > min(side[: len(works)]) or most < max(side[: len(works)]):
+            yield f"channels {least}–{most}, and it is {', '.join(dict.fromkeys(map(str, side)))}"
+    for name in (name for name in works[0] if name != "channels" or not between):
         every, said = [work[name] for work in works], _said(words, name)
         true = [*dict.fromkeys(every)]
         known = {*true, *(work.get(name, "") for work in odd), "…"}

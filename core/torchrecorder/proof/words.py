@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
+from math import isclose
 
 from torchrecorder.graph import Call, Graph, Op
 from torchrecorder.proof.facts import MOVES
@@ -28,6 +29,8 @@ _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops 
 _TOKEN = re.compile(r"(?<!\d[a-z]–)([^\W\d]\w*(?:\.\w+)*)(…?)(\(|=(?!=)| \d+→)?")
 _NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]|\bunlike [A-Z](?: and [A-Z])*(?!\w)")
 """What is written in quotes, signs that stand at names, and insets, of which another room judges."""
+_EQUATION = re.compile(r"\beinsum\b.* ([a-zA-Z…,]+→[a-zA-Z…]*)")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
 _PARTS = re.compile(r"[\W_]+")
 _LACKING = re.compile(r"without ([^·]*)")
@@ -62,6 +65,14 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         behind = [*_behind(view.graph, own, shown)]
         if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values(), given, behind)):
             yield f"“{words}” at {key} names {wrong}, which nothing has there"
+        written = {op.attrs.get("0", "") for op in (*own, *inner) if op.name == "einsum"}
+        known = {re.sub(r"['\s]", "", text).replace("->", "→").replace("...", "…") for text in written}
+        if (equation := _EQUATION.search(words)) and equation[1] not in known:
+            yield f"“{equation[1]}” at {key} is not the equation there"
+        numbers = [float(text) for op in own for text in op.attrs.values() if _NUMBER.fullmatch(text)]
+        for root in (int(match) ** 0.5 for match in re.findall(r"√(\d+)", words)):
+            if not any(isclose(number, one, rel_tol=1e-8) for number in numbers for one in (root, 1 / root)):
+                yield f"“{words}” at {key} says a root, and no argument has that"
         ends = {view.graph.values[[*_way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
         if is_alone and not ends.isdisjoint(op.id for op in behind):
@@ -136,6 +147,9 @@ def _wrong(
     spans = {text for part in parts for span in part.spans for text in (span.name, *span.values)}
     known = spans | {word for text in spans for word in _PARTS.split(text)} | _ENGLISH
     known |= {word for op in ops for text in op.attrs.values() for word in _PARTS.split(text)}
+    known |= {
+        word for op in ops if op.name == "einsum" for word in _PARTS.split(op.attrs.get("0", "").replace(" ", ""))
+    }
     known |= {*_names_of_layers(graph, layers, inner)}
     known |= {name for part in parts for value in part.values for name in _path(graph.values[value].name)}
     acting = [*ops, *(inner if is_layer else ())]

@@ -8,7 +8,7 @@ picture writes that in place of the setting of one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import chain
@@ -39,7 +39,11 @@ _UNSAID = {"dilation": "1", "groups": "1", "padding": "0", "num_layers": "1", "b
 _UNSAID |= {"is_causal": "False", "dropout_p": "0.0"}
 """What a layer of torch does not say of itself, or what an op is not given, since it is the default."""
 
+_WIDTHS = re.compile(r"\d+, \d+")
 _OF_SIZES = re.compile(r"[\d×→, …]+")
+_MOVING = SHAPING | PIECES | {"getitem"}
+_Alike = Callable[[int], Iterable[int]]
+"""The ops at the place of one in other turns."""
 _Turn = Sequence[int | None]
 """Calls that a box stands for at one time, one for each that is drawn; None where there is none."""
 
@@ -76,9 +80,8 @@ class _Differences:
                 differs = reduce(self._of_all, runs, node.differs)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns), differs=differs))
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
-            if any(box.repeat > 1 for box in shown.boxes):
-                own = [these[: len(these) // len(turns[0])] for these in turns]  # the title of an inset names one path
-                edges = tuple(self._in_turns(edge, shown, own) for edge in edges)
+            if any(len(these) > 1 for these in turns):
+                edges = tuple(self._in_turns(edge, shown, turns) for edge in edges)
             boxes = tuple(self._of_turns(box, turns[box.id]) for box in shown.boxes)
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
             for node in (node for node in nodes if node.inset):
@@ -149,14 +152,25 @@ class _Differences:
         Nothing of a setting in which layers of one call differ: it would not tell which has which.
         """
         root, calls, found = inside.boxes[0].calls[0], [*chain(*by_turn)], dict[str, list[list[str]]]()
-        of_all = dict[str, set[str]]()
+        of_all, widths = dict[str, set[str]](), list[str]()
         for node in inside.nodes:
             is_once = all(box.repeat == 1 for box in boxes_around(inside.boxes, node.box))
             for part in node.parts or (node,):
+                is_wide = part.kind == "call" and re.search("Conv|Linear", self._own(part.calls[0])[CLASS]) is not None
+                if is_wide and is_once and len({*values_of(part.spans, SIZES)}) > 1 and len(calls) == 1:
+                    widths += (text for text in self._set(SIZES, part, root, calls[0]) if _WIDTHS.fullmatch(text))
                 for span in (span for span in part.spans if span.name in _OF_ONE):
                     of_all.setdefault(span.name, set()).update(span.values)
                     for values, call in zip(found.setdefault(span.name, [[] for _ in calls]), calls, strict=True):
                         values += self._set(span.name, part, root, call) if is_once else ("", "none")
+        if widths:
+            row, ends = self.graph.calls[calls[0]], (widths[0].split(", ")[0], widths[-1].split(", ")[1])
+            known = (
+                {str(size) for value in of.values() for size in self.graph.values[value].shape}
+                for of in (row.inputs, row.outputs)
+            )
+            if ends[0] != ends[1] and all(end in of for end, of in zip(ends, known, strict=True)):
+                yield Span(SIZES, ("→".join(ends),))
         for name, every in found.items():
             own, all_of_it = tuple(values[0] for values in every if len({*values}) == 1), of_all[name]
             once, is_run = (*dict.fromkeys(own),), len(by_turn) == 1
@@ -201,22 +215,36 @@ class _Differences:
     def _in_turns(self, edge: Edge, view: View, turns: Sequence[Sequence[_Turn]]) -> Edge:
         """The edge with what it is in other turns of the boxes that both ends are in, or that it leads into."""
         tail, head = ([*boxes_around(view.boxes, view.nodes[end].box)] for end in (edge.tail, edge.head))
-        values = self.graph.values
-        around, made = next((box for box in tail if box in head), None), values[edge.value].producer
-        if around is not None and made is not None:
-            place = self.graph.ops[made].outputs.index(edge.value)
-            alike = (self.graph.ops[op].outputs for op in self._ops(made, around, view.boxes, turns))
-            shapes = {values[outputs[place]].shape for outputs in alike if place < len(outputs)}
-            edge = replace(edge, is_uneven=len(shapes | {values[edge.value].shape}) > 1)
+        around = next((box for box in tail if box in head), None) or next(iter(view.boxes), None)
+        readers = self._visible.facts.ops_of(view.nodes[edge.head])
+        if around is not None and len(turns[around.id]) > 1:
+            alike = partial(self._ops, box=around, boxes=view.boxes, turns=turns)
+            edge = replace(edge, elsewhere=(*self._elsewhere(edge.value, readers, alike),))
         box = next((box for box in head if box not in tail and box.repeat > 1), None)
         if box is not None and not edge.back:
-            ops = map(self.graph.ops.__getitem__, self._visible.facts.ops_of(view.nodes[edge.head]))
-            for op in (op for op in ops if edge.value in op.inputs):
-                place = op.inputs.index(edge.value)
-                read = (self.graph.ops[other].inputs for other in self._ops(op.id, box, view.boxes, turns))
-                sources = {self._source(inputs[place]) for inputs in read if place < len(inputs)}
-                edge = replace(edge, is_first=edge.is_first or len(sources | {self._source(edge.value)}) > 1)
+            own = [these[: len(these) // len(turns[0])] for these in turns]  # the title of an inset names one path
+            read = self._read(edge.value, readers, partial(self._ops, box=box, boxes=view.boxes, turns=own))
+            others = {*map(self._source, read)} - {self._source(edge.value)}
+            edge = replace(edge, is_first=edge.is_first or bool(others))
         return edge
+
+    def _elsewhere(self, value: int, readers: Sequence[int], alike: _Alike) -> Iterator[tuple[int, ...]]:
+        """A value and those that it was moved from, each with those at its place that have other shapes."""
+        graph, row = self.graph, self.graph.values[value]
+        made = None if row.producer is None else graph.ops[row.producer]
+        by_ops = [] if made is None else [graph.ops[op].outputs for op in alike(made.id)]
+        given = (outputs[row.index] for outputs in by_ops if row.index < len(outputs))
+        there = dict.fromkeys((*given, *self._read(value, readers, alike)))
+        if others := [it for it in there if graph.values[it].shape != row.shape]:
+            yield value, *others
+        if made is not None and by_ops and made.inputs and (made.kind == "pass" or plain(made.name) in _MOVING):
+            yield from self._elsewhere(made.inputs[0], (made.id,), alike)
+
+    def _read(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[int]:
+        """What is read in the place of a value by ops at the places of its readers."""
+        for op in (op for op in map(self.graph.ops.__getitem__, readers) if value in op.inputs):
+            read, place = (self.graph.ops[other].inputs for other in alike(op.id)), op.inputs.index(value)
+            yield from (inputs[place] for inputs in read if place < len(inputs))
 
     def _source(self, value: int) -> int:
         """What a value is by ops that only hand it on."""
@@ -313,9 +341,18 @@ def _differing(settings: Sequence[Mapping[str, str]], *, by_call: bool = False) 
 def heads(graph: Graph, op: Op) -> int:
     """The heads of an attention: an axis that is moved beside the last one behind it, and made one with that; else 1.
 
-    The number stands in no argument of the op.
+    The number stands in no argument of the op. Of one that is written out, at its softmax.
     """
-    shape = graph.values[op.outputs[0]].shape if op.name == "scaled_dot_product_attention" else ()
+    made, by = {*op.outputs}, op if op.name == "scaled_dot_product_attention" else None
+    for after in graph.ops[op.id + 1 :] if op.name == "softmax" else ():
+        if not made.isdisjoint(after.inputs):
+            made.update(after.outputs)
+            if not (after.kind == "pass" or after.name == "dropout" or after.name in SHAPING):
+                by = after if after.name in ("matmul", "bmm", "einsum") else None
+                break
+    if by is None:
+        return 1
+    op, shape = by, graph.values[by.outputs[0]].shape
     if len(shape) != 4 or not (isinstance(shape[1], int) and isinstance(shape[3], int)):
         return 1
     moved, is_exchanged = {*op.outputs}, False

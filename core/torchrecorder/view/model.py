@@ -153,8 +153,9 @@ class Edge:
     itself."""
     part: str = ""
     """Which part of what the tail gives it carries, if other readers get another: `2nd half`, `[:, 1:]`."""
-    is_uneven: bool = False
-    """Whether it has another shape in another turn of a box that both of its ends are in."""
+    elsewhere: tuple[tuple[int, ...], ...] = ()
+    """Ids of a value on its way and of those at its place, if these have other shapes: in other turns of a box that
+    both ends are in, and in the other calls that an inset is for."""
     is_first: bool = False
     """Whether later turns of a box that it leads into read something else, such as what the turn before gives."""
 

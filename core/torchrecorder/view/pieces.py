@@ -99,6 +99,8 @@ class _Parts:
         calls = (node for node in view.nodes if node.kind == "call")
         self._first = {at: value for node in calls for at, value in self._outputs_again(node)}
         """By what a layer gives in a later turn what it gives in the first."""
+        self._places: dict[str, str] = {}
+        """By the words for a piece beside longer or shorter ones which of them it is, `part 2 of 3`."""
         self._others: dict[_Read, dict[str, None]] = {}
         """The words of what it takes in other turns, where these are others."""
 
@@ -142,7 +144,9 @@ class _Parts:
             is_told = is_same and len(by_node) <= _MOST and len(next(iter(by_node.values()))) == 1
             if len({*texts.values()}) > 1 or is_told:
                 for node, own in turns.items():
-                    yield (origin, node), counting(own, self._view.boxes, nodes[node].box) or _span(own)
+                    places = {self._places.get(text, "") for text in own}  # the sizes are other ones in each turn
+                    place = places.pop() if len(own) > 1 and len(places) == 1 else ""
+                    yield (origin, node), counting(own, self._view.boxes, nodes[node].box) or place or _span(own)
 
     def _with_part(self, edge: Edge, words: Mapping[_Read, str], origins: Iterable[int]) -> Edge:
         if edge.back:
@@ -269,7 +273,9 @@ class _Parts:
         axis = next((i for i, (a, b) in enumerate(zip(whole, taken, strict=False)) if a != b), 0)
         start = sum(shape[axis] for shape in shapes[:at])
         stop = start + taken[axis]
-        return _Cut(source, axis, start, stop, _bracket(axis, whole, start, stop))
+        words = _bracket(axis, whole, start, stop)
+        self._places[words] = f"part {at + 1} of {n}"
+        return _Cut(source, axis, start, stop, words)
 
     def _shape(self, value: int) -> list[int]:
         return [size if isinstance(size, int) else _NAMED for size in self._graph.values[value].shape]

@@ -149,9 +149,9 @@ def test_how_many_are_side_by_side_is_said_however_long_the_rest_is(n: int, behi
     assert Labels(view).node(node).line.endswith(f"{behind} · 4 in parallel")
 
 
-def test_of_many_values_in_no_order_none_is_said() -> None:
+def test_of_many_channels_in_no_order_the_ends_are_said() -> None:
     net = chain(*[(8, 8), (32, 16), (16, 8), (64, 8), (8, 32), (24, 8), (16, 16)])
-    assert "→" not in lines(net)
+    assert "· 8–64→8–32 ·" in lines(net)
 
 
 def test_a_range_that_is_not_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,24 +184,30 @@ def test_a_recording_without_sizes_has_nothing_to_prove() -> None:
 class Heads(nn.Module):
     """Self-attention whose heads are beside one another in what it gives, if it is told to lay them so."""
 
-    def __init__(self, n: int, *, beside: bool = True) -> None:
+    def __init__(self, n: int, *, beside: bool = True, written: bool = False) -> None:
         super().__init__()
-        self.project, self.n, self.beside = nn.Linear(24, 24), n, beside
+        self.project, self.n, self.beside, self.written = nn.Linear(24, 24), n, beside, written
 
     def forward(self, x: torch.Tensor) -> Any:
         heads = self.project(x).unflatten(-1, (self.n, -1)).transpose(1, 2)
-        made = nn.functional.scaled_dot_product_attention(heads, heads, heads)
+        made = (
+            nn.functional.scaled_dot_product_attention(heads, heads, heads) if not self.written else self.by_hand(heads)
+        )
         return x + (made.transpose(1, 2).flatten(2) if self.beside else made.mean(1).repeat(1, 1, self.n))
 
+    def by_hand(self, x: torch.Tensor) -> torch.Tensor:
+        shares = torch.softmax(x @ x.transpose(-1, -2) * 0.25, dim=-1)
+        return torch.dropout(shares, 0.1, self.training) @ x
 
-def attention(*heads: int, beside: bool = True) -> View:
-    x = torch.rand(2, 5, 24)
-    return ProvedViews(Views(record(nn.Sequential(*(Heads(n, beside=beside) for n in heads)), x)), words).view()
+
+def attention(*heads: int, beside: bool = True, written: bool = False) -> View:
+    layers = [Heads(n, beside=beside, written=written) for n in heads]
+    return ProvedViews(Views(record(nn.Sequential(*layers), torch.rand(2, 5, 24))), words).view()
 
 
-def of_attention(view: View) -> set[str]:
+def of_attention(view: View, name: str = "attention") -> set[str]:
     every = (view, *(inset.view for inset in view.insets))
-    return {words(one)(node) for one in every for node in one.nodes if "attention" in words(one)(node)}
+    return {words(one)(node) for one in every for node in one.nodes if name in words(one)(node)}
 
 
 @pytest.mark.parametrize(
@@ -218,6 +224,18 @@ def test_an_axis_that_is_not_laid_beside_another_is_no_head() -> None:
     assert of_attention(attention(4, beside=False)) == {"attention · scaled dot-product"}
 
 
+@pytest.mark.parametrize(("heads", "said"), [((4,), "4 heads"), ((1, 2, 4), "heads 1, 2, 4")])
+def test_heads_of_an_attention_that_is_written_out_are_said(heads: tuple[int, ...], said: str) -> None:
+    view = attention(*heads, written=True)
+    assert of_attention(view, "softmax") == {f"by_hand() · softmax(heads @ headsᵀ × 0.25) @ heads · {said}"}
+    assert not view.weakened
+
+    def lies(shown: View) -> Any:
+        return lambda node: words(shown)(node).replace(said, "6 heads")
+
+    assert [*Prover(view.graph, lies).faults(view)]
+
+
 @pytest.mark.parametrize(("heads", "false"), [((4,), "3 heads"), ((2, 2, 2), "4 heads"), ((2, 4, 8), "heads 2, 4")])
 def test_heads_that_are_not_so_are_refused(heads: tuple[int, ...], false: str) -> None:
     view = attention(*heads)
@@ -228,17 +246,21 @@ def test_heads_that_are_not_so_are_refused(heads: tuple[int, ...], false: str) -
     assert [*Prover(view.graph, lies).faults(view)]
 
 
-def test_channels_of_several_sizes_are_said_as_how_many_times_they_become() -> None:
+def test_channels_of_several_sizes_are_said_by_a_factor_or_their_ends() -> None:
     sizes = Span(SIZES, ("8, 32", "8, 48", "24, 96", "24, 144", "40, 240", "80, 320"))
     said = "8, 32, kernel_size=(1, 1), stride=(1, 1)"
-    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · expansion 4, 6"
+    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · 8–80→32–320"
     few = Span(SIZES, ("8, 32", "16, 64", "40, 160"))
     assert summaries.summary("Conv2d", said, (few,), limit=30) == "Conv2d 1×1 · expansion 4"
-    assert summaries.summary("Conv2d", said, (few,), limit=20) == "Conv2d 1×1"
-    sizes = Span(SIZES, ("32, 8", "48, 8", "96, 24", "144, 24", "240, 40", "320, 80"))
-    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · reduction 4, 6"
-    sizes = Span(SIZES, ("8, 32", "8, 8", "24, 96", "24, 144", "40, 240", "80, 320"))
-    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1"
+    assert summaries.summary("Conv2d", said, (few,)) == "Conv2d 1×1 · 8→32, 16→64, 40→160"
+    sizes = Span(SIZES, ("32, 16", "48, 16", "96, 16", "144, 16", "240, 16", "320, 16"))
+    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · 32–320→16"
+    sizes = Span(SIZES, ("8, 32", "8, 48", "24, 96", "24, 144", "40, 240", "80, 320"))
+    assert summaries.summary("Conv2d", said, (sizes,), limit=20) == "Conv2d 1×1 · 8–80→32–320"
+    sizes = Span(SIZES, ("32, 32", "32, 64", "64, 64", "64, 256"))
+    assert summaries.summary("Conv2d", said, (sizes,), limit=20, in_a_row=True) == "Conv2d 1×1 · 32–64→32–256"
+    sizes = Span(SIZES, ("416, 256", "128, 256", "64, 64"))
+    assert summaries.summary("Conv2d", said, (sizes,), limit=30) == "Conv2d 1×1 · 64–416→64–256"
 
 
 class Widening(nn.Module):
@@ -252,16 +274,16 @@ class Widening(nn.Module):
         return torch.tanh(self.narrow(torch.sin(self.widen(x)))).cumsum(-1)
 
 
-@pytest.mark.parametrize("false", ["expansion 4, 5", "expansion 4", "reduction 4, 6"])
-def test_by_how_much_layers_widen_is_proved(false: str) -> None:
+@pytest.mark.parametrize("false", ["expansion 4", "8–80→32–240", "8–40→32–320", "16–80→32–320", "8–80→480"])
+def test_the_ends_of_channels_are_proved(false: str) -> None:
     sizes = ((8, 4, 8), (8, 6, 24), (24, 4, 24), (24, 6, 40), (40, 6, 80), (80, 4, 80))
     view = ProvedViews(Views(record(nn.Sequential(*(Widening(*size) for size in sizes)), torch.rand(1, 8, 4))), words)
     shown = view.view()
     every = (shown, *(inset.view for inset in shown.insets))
-    assert any("expansion 4, 6" in words(one)(node) for one in every for node in one.nodes)
+    assert any("8–80→32–320" in words(one)(node) for one in every for node in one.nodes)
     assert untrue(shown) == []
 
     def lies(one: View) -> Any:
-        return lambda node: words(one)(node).replace("expansion 4, 6", false)
+        return lambda node: words(one)(node).replace("8–80→32–320", false)
 
     assert [fault for fault in Prover(shown.graph, lies).faults(shown) if fault.kind == "settings"]

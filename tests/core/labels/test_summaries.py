@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchrecorder.labels.summaries import summary
+from torchrecorder.view import Span
 from torchrecorder.view.settings import read
 
 CASES = [
@@ -65,3 +66,8 @@ def test_reading_is_not_confused_by_brackets() -> None:
 def test_reading_survives_anything(said: str) -> None:
     for cls in ("Conv2d", "Linear", "MaxPool2d", "AdaptiveAvgPool2d", "LSTM", "Upsample", "Other"):
         assert len(summary(cls, said)) < 2200
+
+
+def test_paddings_of_several_layers_are_not_read_as_two_sides() -> None:
+    said, spans = "padding=(22, 22), value=0.0", (Span("padding", ("(22, 22)", "(3, 4)", "(3, 4)")),)
+    assert summary("ConstantPad1d", said, spans) == "ConstantPad1d padding 22 or (3, 4) · value=0.0"

@@ -17,6 +17,7 @@ from tests.core.layout.paper.test_named import detector
 from tests.core.layout.paper.test_paper import fork, hub, towers
 from tests.core.layout.test_edge_shapes import Rearranged
 from torchrecorder import capture
+from torchrecorder.drawing.draw import views_of
 from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import to_dot
 from torchrecorder.layout.geometry import Rect
@@ -335,9 +336,40 @@ def test_a_size_of_the_first_turn_is_not_said_for_all() -> None:
     assert view.boxes[1].repeat == 3
     assert all("N×4×16" not in line.word for line in paper(view).lines)
     assert not faults(view, paper(view))
-    old = replace(view, edges=tuple(replace(edge, is_uneven=False) for edge in view.edges))
+    old = replace(view, edges=tuple(replace(edge, elsewhere=()) for edge in view.edges))
     assert any("N×4×16" in line.word for line in paper(old).lines)
-    assert ["other turns" in fault for fault in faults(old, paper(old))] == [True]
+    assert ["elsewhere" in fault for fault in faults(old, paper(old))] == [True]
+
+
+def test_sizes_in_an_inset_hold_for_all_calls_that_it_is_for() -> None:
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.enter, self.norm, self.leave = nn.Linear(8, 16), nn.LayerNorm(16), nn.Linear(16, 12)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            y = self.norm(self.enter(x).sin())
+            return self.leave(y * y.mean(1, keepdim=True).exp())
+
+    class Both(nn.Module):
+        """One layer for two texts of other lengths."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.read, self.match = Reader(), nn.Bilinear(12, 12, 2)
+
+        def forward(self, given: torch.Tensor, asked: torch.Tensor) -> Any:
+            return self.match(self.read(given).amax(1), self.read(asked).amax(1))
+
+    view = views_of(capture(Both(), (torch.zeros(3, 6, 8), torch.zeros(3, 4, 8))), DrawingOptions()).view()
+    assert [inset.letter for inset in view.insets] == ["A"]
+    assert {line.word for line in paper(view).lines if line.ends[0].startswith("A")} == {"3×…×16", "3×1×16", ""}
+    assert not faults(view, paper(view))
+    inside = view.insets[0].view
+    inside = replace(inside, edges=tuple(replace(edge, elsewhere=()) for edge in inside.edges))
+    old = replace(view, insets=(replace(view.insets[0], view=inside),))
+    assert any("3×6×16" in line.word for line in paper(old).lines)
+    assert {"elsewhere" in fault for fault in faults(old, paper(old))} == {True}
 
 
 def test_no_name_stands_for_what_only_the_first_turn_reads() -> None:

@@ -138,3 +138,40 @@ def test_a_size_that_is_no_number_says_nothing_of_what_is_not_run() -> None:
         for it in graph.values
     ]
     assert "not run" not in str(paper(make_view(replace(graph, values=tuple(values)), CLOSED)))
+
+
+@pytest.mark.parametrize("lie", ["bd,bnd→bd", "bn,bnd→bn"])
+def test_the_equation_of_an_einsum_is_said_and_proved(lie: str) -> None:
+    class Match(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(8, 6), nn.Linear(8, 6)
+
+        def forward(self, x: torch.Tensor, given: torch.Tensor) -> Any:
+            return torch.einsum("bd, b n d -> bn", self.first(x), self.second(given)).cumsum(-1)
+
+    view = make_view(record(Match(), torch.zeros(2, 8), torch.zeros(2, 5, 8)))
+    layout = paper(view)
+    said = [word.text for figure in layout.nodes for word in figure.words]
+    assert any("bd,bnd→bn" in text for text in said)
+    assert faults(view, layout) == ()
+    (fault,) = faults(view, written(layout, "bd,bnd→bn", lie))
+    assert "not the equation" in fault
+
+
+def test_a_root_is_written_as_one_and_proved() -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.leave = nn.Linear(8, 6), nn.Linear(6, 6)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            y = self.embed(x) * 768**0.5
+            return self.leave(torch.relu(y) * 0.375).cumsum(-1) * 96**-0.5 * 27.713
+
+    view = make_view(record(Scaled(), torch.zeros(2, 8)), DrawingOptions(fold=False))
+    layout = paper(view)
+    said = {" ".join(word.text for word in figure.words) for figure in layout.nodes}
+    assert {"× √768", "× 0.375", "× 1/√96", "× 27.71"} <= said
+    assert faults(view, layout) == ()
+    assert ["says a root" in fault for fault in faults(view, written(layout, "√768", "√767"))] == [True]

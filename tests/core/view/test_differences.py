@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
 from tests.core.graph.building import Net
 from tests.core.proof.test_layout import paper
+from torchrecorder import capture
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
 from torchrecorder.proof import faults
@@ -197,3 +201,38 @@ def test_what_is_false_of_a_nodes_own_is_found(lie: tuple[str, ...]) -> None:
     view = make_view(staged((3, (2, 1, 1)), (5, (1, 1))))
     nodes = [replace(node, own=(Span("kernel_size", lie),)) if node.inset else node for node in view.nodes]
     assert {fault.kind for fault in faults(replace(view, nodes=tuple(nodes)))} == {"settings"}
+
+
+class Widening(nn.Module):
+    """A block with groups and positions of as many as another one's channels."""
+
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__()
+        self.norm, self.first = nn.GroupNorm(4, before), nn.Conv1d(before, after, 3, padding=1)
+        self.last = nn.Conv1d(after, after, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.last(self.first(self.norm(x).sin()).cumsum(-1)).cos()
+
+
+def widening() -> View:
+    model = nn.Sequential(Widening(4, 8), nn.MaxPool1d(2), Widening(8, 16), nn.MaxPool1d(2), Widening(16, 16))
+    view = make_view(capture(model, (torch.zeros(1, 4, 16),)))
+    assert [inset.letter for inset in view.insets] == ["A"]
+    return view
+
+
+def test_a_node_says_its_own_channels_where_its_inset_lists_those_of_several() -> None:
+    view = widening()
+    assert [words.split(" · ")[1] for words in named(view)[:2]] == ["4→8", "8→16"]
+    assert "→" not in named(view)[2]
+    assert not faults(view)
+    assert not {*layout_faults(view, paper(view))}
+
+
+@pytest.mark.parametrize("lie", ["4→16", "16→8", "8→8"])
+def test_channels_that_are_not_a_nodes_own_are_found(lie: str) -> None:
+    view = widening()
+    (node,) = [node for node in view.nodes if [*node.own] == [Span("", ("4→8",))]]
+    nodes = [replace(it, own=(Span("", (lie,)),)) if it == node else it for it in view.nodes]
+    assert {fault.kind for fault in faults(replace(view, nodes=tuple(nodes)))} == {"sameness"}

@@ -28,7 +28,7 @@ SAID = {
         "0.net > add: 2nd half",
         "0.net > sigmoid: 1st half",
     },
-    "stages": {"A input:x > one.0.conv: [:, :2…4]", "A input:x > cat: [:, 2…4:]"},
+    "stages": {"A input:x > one.0.conv: part 1 of 2", "A input:x > cat: part 2 of 2"},
     "modulated": {f"ada > mul: {part} of 6" for part in ("1–2", "3", "4–5", "6")},
     "class_token": {"q > turn: [:, 1:]", "q > cat: [:, :1]"},
     "latent": {"encoder > decoder: 1st half"},
@@ -285,3 +285,13 @@ def test_an_edge_says_that_a_layer_does_not_return_what_it_carries() -> None:
     assert any("does not return" in fault.words for fault in faults(silent))
     lied = replace(view, edges=tuple(replace(edge, part="not returned") for edge in view.edges))
     assert len([fault for fault in faults(lied) if "does not carry" in fault.words]) == len(view.edges) - 1
+
+
+@pytest.mark.parametrize("lie", ["part 2 of 2", "part 1 of 3", "1 of 2", "1st half"])
+def test_another_piece_than_a_line_says_is_found(lie: str) -> None:
+    view = make_view(recorded("stages"))
+    inside = view.insets[0].view
+    edges = tuple(replace(edge, part=edge.part.replace("part 1 of 2", lie)) for edge in inside.edges)
+    false = replace(view, insets=(replace(view.insets[0], view=replace(inside, edges=edges)),))
+    assert edges != inside.edges
+    assert {fault.kind for fault in faults(false)} == {"flow"}
