@@ -23,6 +23,8 @@ _TURN, _APART = 6.0, 0.4
 """Lines cross if so far before and behind the place they lie on both sides of each other, by so much at least."""
 _BESIDE, _ALONG = 1.5, 5.0
 """Lines that are no further apart are one to the eye; two may meet over so much, which is no longer than an arrow."""
+_BY_LINE = 6.0
+"""How far a word stands from its line at most."""
 _NUMBERS = {"M": 2, "l": 2, "c": 6, "h": 1, "v": 1}
 _TOKEN = re.compile(r"[Mlchv]|-?\d*\.?\d+")
 
@@ -154,7 +156,10 @@ def words_on_edges(seen: Seen) -> list[str]:
 
 
 def foreign_words(seen: Seen, said: Iterable[tuple[str, str]]) -> list[str]:
-    """The words that stand as near to a line of another node as to their own; of each line's word we know the tail."""
+    """The words that stand as near to a line of another node as to their own; of each line's word we know the tail.
+
+    One that is far from each line of such a tail says something else, such as the name of an argument.
+    """
     tails: dict[str, set[str]] = {}
     for word, tail in said:
         tails.setdefault(word, set()).add(tail)
@@ -165,7 +170,7 @@ def foreign_words(seen: Seen, said: Iterable[tuple[str, str]]) -> list[str]:
         for tail, points in lines if word in tails else ():
             is_own = bool(tail) and tail[0] in tails[word]
             far[is_own] = min([far[is_own], *(_off(p, q, box) for p, q in pairwise(points))])
-        if far[False] <= far[True] < math.inf:
+        if far[False] <= far[True] < _BY_LINE:
             found.append(word)
     return found
 
