@@ -89,15 +89,20 @@ def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> tupl
         tried = [*(_at_reader(line) if is_paper else _places(line, line.part, _LATE))]
         places = [*filter(has_room, tried)] or [rect for rect in tried if has_room(rect, solid)]
         if places:
-            rect = min(places, key=lambda rect: (curves.through(rect), is_foreign(rect, line)))
-            gaps += [rect] if curves.through(rect) else []
+            behind = [*map(curves.through, places)]
+            least = min(behind)
+            able = [rect for rect, n in zip(places, behind, strict=True) if n == least]
+            rect = next((rect for rect in able if not is_foreign(rect, line)), able[0])
+            gaps += [rect] if least else []
             put(line.part, rect, _BELOW)
     for line in sorted((line for line in layout.lines if line.word), key=lambda line: line.at is None):
         rects = _beside_ends(line) if is_paper else _places(line, line.word, tuning.WORD_PLACES)
         rects = rects if line.at is None else iter([Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)])
-        free = [rect for rect in rects if has_room(rect) and not curves.through(rect)]
-        if free:
-            put(line.word, min(free, key=lambda rect: is_foreign(rect, line)), 0.09)
+        free = (rect for rect in rects if has_room(rect) and not curves.through(rect))
+        first = next(free, None)
+        if first is not None:
+            others = free if is_foreign(first, line) else ()
+            put(line.word, next((rect for rect in others if not is_foreign(rect, line)), first), 0.09)
     return words, gaps
 
 
