@@ -17,7 +17,7 @@ from torchrecorder.layout.dot import same_rank
 from torchrecorder.layout.paper.panels import Key, Panels, Segment
 
 Rows = list[list[Key]]
-_LEAST_BROKEN = 4  # inputs or outputs that may stand in two rows
+_LEAST_BROKEN = 4  # outputs that may stand in two rows
 
 
 class CyclicPanel(Exception):
@@ -70,24 +70,19 @@ class Ranking:
         self._in_line_with_outer()
         return True
 
-    def broken_ends(self, wide: Callable[[Key], float], room: float) -> Iterator[Rows]:
-        """The rows of the picture with inputs or outputs in two, where they are wider than the room in one.
+    def broken_outputs(self, wide: Callable[[Key], float], room: float) -> Iterator[Rows]:
+        """The rows of the picture with outputs in two, where they are wider than the room in one.
 
-        Further from the rest are those at both sides, the first or the last: their lines pass beside the others.
+        Further down are those at both sides, the first or the last: their lines pass beside the others.
         """
         _, segments = self.used(None)
-        ends = {part.head for part in segments}, {part.tail for part in segments}
-        rows = self.rows[None]
-        are_broken = [len(row) >= _LEAST_BROKEN and sum(map(wide, row)) > room for row in rows]
-        for first, last in ((0.25, 0.75), (0.5, 1.0), (0.0, 0.5)) if any(are_broken) else ():
-            broken: Rows = []
-            for row, is_broken in zip(rows, are_broken, strict=True):
-                n, m = int(first * len(row)), math.ceil(last * len(row))
-                parts = [[*row[:n], *row[m:]], row[n:m]]
-                is_input, is_output = (others.isdisjoint(row) for others in ends)
-                broken += parts if is_broken and is_input else parts[::-1] if is_broken and is_output else [row]
-            if len(broken) > len(rows):
-                yield broken
+        tails, rows = {part.tail for part in segments}, self.rows[None]
+        row = rows[-1] if rows else []
+        if len(row) < _LEAST_BROKEN or sum(map(wide, row)) <= room or not tails.isdisjoint(row):
+            return
+        for first, last in ((0.25, 0.75), (0.5, 1.0), (0.0, 0.5)):
+            n, m = int(first * len(row)), math.ceil(last * len(row))
+            yield [*rows[:-1], row[n:m], [*row[:n], *row[m:]]]
 
     def again_around(self, box: int) -> None:
         """Ranks the panel of a box again, and those around it: what cannot come to it by the side cannot to them."""

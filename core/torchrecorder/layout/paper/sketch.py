@@ -64,7 +64,7 @@ class Sketch:
         """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
         placements = self._placements(width, heights)
         is_page = not (self.is_sideways or self._letter) and width >= tuning.PHONE
-        for rows in self.ranking.broken_ends(self._wide, width) if is_page else ():
+        for rows in self.ranking.broken_outputs(self._wide, width) if is_page else ():
             before, self.ranking.rows[None] = self.ranking.rows[None], rows
             broken = self._placements(width, heights)
             if min(way.price for way in broken) < min(way.price for way in placements):
