@@ -77,6 +77,10 @@ class Figures:
     bytes: int
     merging: int = 0
     """Pairs of lines of two nodes that are one to the eye for a while."""
+    foreign_words: int = 0
+    """Words as near to the line of another node as to their own."""
+    words_on_borders: int = 0
+    """Words beside edges that the border of a box runs through."""
     fell_back: int = 0
     """Whether it is drawn in the layout that is there for what the usual one cannot do."""
     seconds: float = 0.0
@@ -93,6 +97,7 @@ class Figures:
         """Read from the SVG."""
         seen = looking.seen(drawing.svg)
         scale = max(LEAST, min(1.0, column / drawing.width))
+        said = [(line.word, line.ends[0]) for line in drawing.layout.lines if line.word]
         names = [name for name, kind, _ in seen.names if kind not in ("io", "data", "link")]
         sizes = [size for _, _, size in seen.names] or [0.0]
         return Figures(
@@ -112,6 +117,8 @@ class Figures:
             edges=len(seen.lines),
             crossings=len(looking.crossings(seen)),
             merging=len(looking.merging(seen)),
+            foreign_words=len(looking.foreign_words(seen, said)),
+            words_on_borders=len(looking.words_on_borders(seen)),
             faults=len(looking.faults(seen)),
             bytes=len(drawing.svg.encode()),
         )
@@ -245,6 +252,8 @@ def rows(found: Mapping[str, Figures], column: float = COLUMN) -> Iterator[Row]:
     yield total("edges through nodes", 0, "through_nodes", "edges")
     yield total("lines of two nodes that are one for a while", 0, "merging", "edges")
     yield total("words on edges", 10, "words_on_edges", "words")
+    yield total("words as near to the line of another node", 0, "foreign_words", "words")
+    yield total("words on the border of a box", 0, "words_on_borders", "words")
     yield total("other things on one another", 0, "faults")
     yield total("boxes with one node", 0, "lone_boxes", "boxes")
     nodes = sum(of("nodes").values())

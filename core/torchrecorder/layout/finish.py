@@ -80,19 +80,29 @@ def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> tupl
     def has_room(rect: Rect, among: Rects = in_the_way) -> bool:
         return rect.left >= 0 and rect.right <= layout.width and not among.meeting(rect)
 
+    def is_foreign(rect: Rect, line: Line) -> bool:
+        """Whether the place is as near to a line of another node."""
+        around = rect.grown(tuning.WORD_FROM_LINE)
+        return any(layout.lines[i].ends[0] != line.ends[0] for i in curves.passing(around))
+
     for line in (line for line in layout.lines if line.part):
         tried = [*(_at_reader(line) if is_paper else _places(line, line.part, _LATE))]
         places = [*filter(has_room, tried)] or [rect for rect in tried if has_room(rect, solid)]
         if places:
-            rect = min(places, key=curves.through)
-            gaps += [rect] if curves.through(rect) else []
+            behind = [*map(curves.through, places)]
+            least = min(behind)
+            able = [rect for rect, n in zip(places, behind, strict=True) if n == least]
+            rect = next((rect for rect in able if not is_foreign(rect, line)), able[0])
+            gaps += [rect] if least else []
             put(line.part, rect, _BELOW)
     for line in sorted((line for line in layout.lines if line.word), key=lambda line: line.at is None):
         rects = _beside_ends(line) if is_paper else _places(line, line.word, tuning.WORD_PLACES)
         rects = rects if line.at is None else iter([Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)])
-        free = next((rect for rect in rects if has_room(rect) and not curves.through(rect)), None)
-        if free is not None:
-            put(line.word, free, 0.09)
+        free = (rect for rect in rects if has_room(rect) and not curves.through(rect))
+        first = next(free, None)
+        if first is not None:
+            others = free if is_foreign(first, line) else ()
+            put(line.word, next((rect for rect in others if not is_foreign(rect, line)), first), 0.09)
     return words, gaps
 
 
@@ -113,6 +123,9 @@ def _borders(layout: Layout) -> Iterator[Rect]:
     for left, top, right, bottom in (box.rect for box in layout.boxes):
         yield from (Rect(left, y - tuning.WORD_FROM_BORDER, right, y + tuning.WORD_FROM_BORDER) for y in (top, bottom))
         yield from (Rect(x - tuning.WORD_FROM_BORDER, top, x + tuning.WORD_FROM_BORDER, bottom) for x in (left, right))
+    for left, top, right, bottom in (box.rect for box in layout.boxes if "repeat" in box.flags):  # its sheets
+        yield Rect(left, bottom, right + tuning.STACK, bottom + tuning.STACK)
+        yield Rect(right, top, right + tuning.STACK, bottom)
 
 
 def _beside_ends(line: Line) -> Iterator[Rect]:

@@ -229,8 +229,12 @@ class Curves:
         self._curves = curves
         self._extents = Rects(map(around, curves), is_wide=is_wide)
 
+    def passing(self, rect: Rect) -> list[int]:
+        """The positions of those that pass a rectangle."""
+        return [position for position in self._extents.meeting(rect) if passes(self._curves[position], rect)]
+
     def through(self, rect: Rect) -> int:
-        return sum(passes(self._curves[position], rect) for position in self._extents.meeting(rect))
+        return len(self.passing(rect))
 
     def outside(self, rects: Iterable[Rect]) -> list[list[Curve]]:
         near: dict[int, list[Rect]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from xml.etree import ElementTree
@@ -23,6 +23,8 @@ _TURN, _APART = 6.0, 0.4
 """Lines cross if so far before and behind the place they lie on both sides of each other, by so much at least."""
 _BESIDE, _ALONG = 1.5, 5.0
 """Lines that are no further apart are one to the eye; two may meet over so much, which is no longer than an arrow."""
+_BY_LINE = 6.0
+"""How far a word stands from its line at most."""
 _NUMBERS = {"M": 2, "l": 2, "c": 6, "h": 1, "v": 1}
 _TOKEN = re.compile(r"[Mlchv]|-?\d*\.?\d+")
 
@@ -153,6 +155,35 @@ def words_on_edges(seen: Seen) -> list[str]:
     return [word for word, box in seen.words if any(_meets(points, box) for points in seen.lines)]
 
 
+def foreign_words(seen: Seen, said: Iterable[tuple[str, str]]) -> list[str]:
+    """The words that stand as near to a line of another node as to their own; of each line's word we know the tail.
+
+    One that is far from each line of such a tail says something else, such as the name of an argument.
+    """
+    tails: dict[str, set[str]] = {}
+    for word, tail in said:
+        tails.setdefault(word, set()).add(tail)
+    lines = [(ends[:1], _corners(points)) for points, ends in zip(seen.lines, seen.ends, strict=True)]
+    found = []
+    for word, box in seen.words:
+        far = {True: math.inf, False: math.inf}
+        for tail, points in lines if word in tails else ():
+            is_own = bool(tail) and tail[0] in tails[word]
+            far[is_own] = min([far[is_own], *(_off(p, q, box) for p, q in pairwise(points))])
+        if far[False] <= far[True] < _BY_LINE:
+            found.append(word)
+    return found
+
+
+def words_on_borders(seen: Seen) -> list[str]:
+    """The words beside edges that the border of a box runs through."""
+    sides = [
+        [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
+        for left, top, right, bottom in seen.boxes
+    ]
+    return [word for word, box in seen.words if any(_meets(points, box) for points in sides)]
+
+
 def lone_boxes(seen: Seen) -> list[Box]:
     """The boxes with no more than one node in them."""
     middles = [((left + right) / 2, (top + bottom) / 2) for left, top, right, bottom in seen.nodes]
@@ -278,6 +309,19 @@ def _meets(points: Sequence[Point], box: Box) -> bool:
     if frame[0] > right or frame[2] < left or frame[1] > bottom or frame[3] < top:
         return False
     return any(_meeting(p, q, r, s) is not None for p, q in pairwise(points) for r, s in pairwise(corners))
+
+
+def _off(p: Point, q: Point, box: Box) -> float:
+    """How far a straight part passes a box."""
+    if _meets((p, q), box):
+        return 0.0
+    (left, top, right, bottom), (long_x, long_y) = box, (q[0] - p[0], q[1] - p[1])
+    far = [math.hypot(max(left - x, 0.0, x - right), max(top - y, 0.0, y - bottom)) for x, y in (p, q)]
+    for x, y in ((left, top), (right, top), (left, bottom), (right, bottom)):
+        along = ((x - p[0]) * long_x + (y - p[1]) * long_y) / (long_x**2 + long_y**2 or 1.0)
+        along = min(max(along, 0.0), 1.0)
+        far.append(math.dist((x, y), (p[0] + along * long_x, p[1] + along * long_y)))
+    return min(far)
 
 
 def _frame(points: Sequence[Point]) -> Box:

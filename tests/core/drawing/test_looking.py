@@ -17,9 +17,11 @@ from tests.core.drawing.looking import (
     behind_titles,
     crossings,
     faults,
+    foreign_words,
     lone_boxes,
     merging,
     seen,
+    words_on_borders,
     words_on_edges,
 )
 
@@ -100,6 +102,19 @@ def test_a_word_that_an_edge_runs_through() -> None:
     _, (left, top, right, bottom) = found.words[0]
     found.lines.append([(left - 5, (top + bottom) / 2), (right + 5, (top + bottom) / 2)])
     assert words_on_edges(found) == ["1×2×3"]
+
+
+@pytest.mark.parametrize(("other", "is_near"), [(103.0, True), (112.0, False)])
+def test_a_word_that_is_as_near_to_the_line_of_another_node(other: float, *, is_near: bool) -> None:
+    lines = [[(50.0, 0.0), (50.0, 100.0)], [(other, 0.0), (other, 100.0)]]
+    found = Seen((200, 200), lines=lines, ends=[("0", "2"), ("1", "3")], words=[("1×2", (55.0, 40.0, 100.0, 50.0))])
+    assert foreign_words(found, [("1×2", "0")]) == ["1×2"] * is_near
+    assert foreign_words(found, [("1×2", "0"), ("1×2", "1")]) == foreign_words(found, []) == []
+
+
+def test_a_word_on_the_border_of_a_box() -> None:
+    words = [("1×2", (90.0, 40.0, 120.0, 50.0)), ("3×4", (110.0, 40.0, 140.0, 50.0))]
+    assert words_on_borders(Seen((200, 200), boxes=[(0.0, 0.0, 100.0, 100.0)], words=words)) == ["1×2"]
 
 
 def test_a_box_with_one_node_is_told_from_one_with_two() -> None:

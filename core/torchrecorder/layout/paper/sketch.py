@@ -21,7 +21,7 @@ from torchrecorder.layout.paper.exchange import Orders
 from torchrecorder.layout.paper.figures import Figures
 from torchrecorder.layout.paper.ladder import NoWayAcross
 from torchrecorder.layout.paper.lanes import Blocked
-from torchrecorder.layout.paper.panels import Panels
+from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.placement import Placement, crossings, placement
 from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking, Rows
 from torchrecorder.layout.paper.towers import Towers
@@ -63,6 +63,14 @@ class Sketch:
     def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
         """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
         placements = self._placements(width, heights)
+        is_page = not (self.is_sideways or self._letter) and width >= tuning.PHONE
+        for rows in self.ranking.broken_outputs(self._wide, width) if is_page else ():
+            before, self.ranking.rows[None] = self.ranking.rows[None], rows
+            broken = self._placements(width, heights)
+            if min(way.price for way in broken) < min(way.price for way in placements):
+                placements = broken
+            else:
+                self.ranking.rows[None] = before
         has_ladder = self._has_ladder
         while (
             (self._has_ladder and not self._is_narrow)  # it may be better with words in more lines
@@ -197,6 +205,10 @@ class Sketch:
                 placed = placement(layout, width, is_sideways=self.is_sideways)
                 return placed._replace(pairs=len(self._named))
         return Placement.failed("data cannot come in by the side")
+
+    def _wide(self, key: Key) -> float:
+        """The room that a node takes in a row."""
+        return 2 * self._cards[key.id].half + tuning.APART if key.kind == "node" else 0.0
 
     @cached_property
     def _cards(self) -> dict[int, Card]:

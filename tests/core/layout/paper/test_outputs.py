@@ -136,3 +136,24 @@ def test_an_end_of_an_inset_without_its_line_is_a_fault() -> None:
     first = next(f"{inset.letter}{node.id}" for node in inset.view.nodes if node.kind == "output")
     without = replace(placed, lines=[line for line in placed.lines if line.ends[1] != first])
     assert any("is not drawn" in words for words in proof.faults(view, without))
+
+
+class Heads(nn.Module):
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.n, self.stem = n, nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        y = self.stem(x)
+        return {f"a_long_name_of_output_{i}": y + i for i in range(self.n)}
+
+
+@pytest.mark.parametrize("n", [3, 6])
+def test_outputs_that_are_wider_than_the_page_stand_in_two_rows(n: int) -> None:
+    picture = paper(graph(Heads(n)), depth=1)
+    bottom = max(box[3] for box in picture.boxes)
+    least = 25.0  # points; names of lines are lower
+    outputs = [node for node in picture.nodes if node[1] > bottom and node[3] - node[1] > least]
+    assert len({node[1] for node in outputs}) == n // 3
+    assert picture.size[0] < 600  # points; in one row they take 810
+    assert not faults(picture)

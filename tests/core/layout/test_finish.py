@@ -1,0 +1,37 @@
+"""The places of words beside lines."""
+
+from __future__ import annotations
+
+from torchrecorder.layout.finish import finished
+from torchrecorder.layout.geometry import Rect
+from torchrecorder.layout.model import Figure, Layout, Line
+from torchrecorder.layout.widths import width
+
+NONE = frozenset[str]()
+
+
+def put(line: Line, *others: Line, boxes: tuple[Figure, ...] = ()) -> Rect:
+    """The place of the word of a line in a picture."""
+    layout = Layout(200.0, 200.0, [*boxes], [], [line, *others], [])
+    (word,) = finished(layout, uid="p1", title="", desc="").words
+    return Rect.centred(word.x, word.y - 3.0, width(word.text, word.size), 6.5)
+
+
+def down(x: float, word: str = "", ends: tuple[str, str] = ("0", "2"), bottom: float = 150.0) -> Line:
+    return Line(NONE, [(x, 50.0), (x, bottom)], None, word, ends=ends)
+
+
+def test_a_word_stands_at_the_side_where_no_line_of_another_node_is_as_near() -> None:
+    alone = put(down(100.0, "8×16"))
+    assert alone.left > 100.0
+    near = Line(NONE, [(alone.right + 3.0, 50.0), (alone.right + 3.0, 150.0)], None, "", ends=("1", "3"))
+    assert put(down(100.0, "8×16"), near).right < 100.0
+    assert put(down(100.0, "8×16"), near._replace(ends=("0", "3"))) == alone
+
+
+def test_a_word_does_not_stand_on_the_sheets_of_a_repeated_box() -> None:
+    box = Figure(frozenset({"repeat"}), Rect(20.0, 40.0, 160.0, 95.0), False, ())
+    leaving = Line(NONE, [(100.0, 90.0), (100.0, 108.0)], None, "8×16", ends=("0", "2"))
+    assert put(leaving, boxes=(box._replace(flags=NONE),)).top < 101.0
+    below = Line(NONE, [(100.0, 90.0), (100.0, 130.0)], None, "8×16", ends=("0", "2"))
+    assert put(below, boxes=(box,)).top > 101.0
