@@ -13,7 +13,7 @@ from math import prod
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import Fault
+from torchrecorder.proof.facts import JOINS, Fault
 from torchrecorder.proof.words import frames
 from torchrecorder.view.model import Node
 
@@ -34,6 +34,8 @@ _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _MOST = 2
 """Parts that a line has to say; of more there may be no words."""
+_MOST_TURNED = 4
+"""Likewise where a join puts them in another order."""
 _STATES = {
     **dict.fromkeys(("torch.nn.modules.rnn.GRU", "torch.nn.modules.rnn.RNN"), ("sequence", "h")),
     **{"torch.nn.modules.rnn.LSTM": ("sequence", "h", "c"), "torch.nn.modules.rnn.LSTMCell": ("h", "c")},
@@ -76,6 +78,29 @@ class PartsProof:
         said = {(tail, edge.head): edge.part for edge in edges for tail in rows[edge.tail].links or (edge.tail,)}
         for pair, words in said.items():
             yield from self._judged(pair, words, carried.get(pair, ()))
+        for op in map(self.graph.ops.__getitem__, self.coverage.ops):
+            for head in self.coverage.nodes.get(op.id, ()) if op.name in JOINS else ():
+                yield from self._turned(op, self.view.nodes[head], said)
+
+    def _turned(self, op: Op, head: Node, said: Mapping[tuple[int, int], str]) -> Iterator[Fault]:
+        """Faults of a join that is drawn as an op and takes a few parts of one tensor in another order than theirs."""
+        taken: dict[int, list[_Step]] = {}
+        for tensor, path in filter(None, map(self._way, op.inputs)):
+            taken.setdefault(tensor, []).extend(path[-1:] if len(path) == 1 else ())
+        for tensor, steps in taken.items():
+            shape, starts = self._shape(tensor), [i for _, i in steps]
+            if len({op for op, _ in steps}) > 1:
+                places = zip(*(self._region(step, shape) for step in steps), strict=True)
+                axes = [[start for start, _ in stretches] for stretches in places if len({*stretches}) > 1]
+                starts = axes[0] if len(axes) == 1 else []
+            words = said.get((self._tail(tensor), head.id), "") if head.op == op.id else None
+            if words is not None and starts != sorted(starts) and len({*steps}) == len(steps) <= _MOST_TURNED:
+                texts = [{*self._texts(step)} for step in steps]
+                one = [f"{text} of {of[2]}" for text in of[1].split(", ")] if (of := _OF.fullmatch(words)) else []
+                each = one or _APART.split(words)
+                if len(each) != len(texts) or not all(word in text for word, text in zip(each, texts, strict=True)):
+                    what = f"{op.name} at {op.source} takes parts of value {tensor} in another order than theirs"
+                    yield Fault("flow", f"{what}, which is not said", self.coverage.around(head))
 
     def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
         tail, head = (self.view.nodes[id_] for id_ in pair)

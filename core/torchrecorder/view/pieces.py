@@ -8,7 +8,7 @@ Nothing is said of one reader that takes all parts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import NamedTuple
@@ -16,11 +16,13 @@ from typing import NamedTuple
 from torchrecorder.graph.model import Op
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Box, Edge, Node, View, boxes_around
-from torchrecorder.view.op_families import PIECES, SHAPED_LIKE
+from torchrecorder.view.op_families import JOINS, PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
 
 _MOST = 2
 """Parts that are named each; of more nothing is said."""
+_MOST_TURNED = 4
+"""Likewise where a join turns their order round."""
 _NUMBER = re.compile(r"\d+")
 _SHRINKING = re.compile(r"[\[(]?:\d")
 """Beginning of an index whose first number may be another one in each turn, `n`: fewer and fewer of a batch."""
@@ -94,8 +96,8 @@ class _Parts:
         self._given = {value: node.id for node in view.nodes if node.kind != "output" for value in node.values}
         """By value the node that brings it from outside."""
         self._pairs = {(tail, edge.head) for edge in view.edges for tail in (edge.tail, *view.nodes[edge.tail].links)}
-        self._taken: dict[int, dict[int, set[_Part]]] = {}
-        """By value and node that reads it, what that takes."""
+        self._taken: dict[int, dict[int, dict[_Part, None]]] = {}
+        """By value and node that reads it, what that takes, in the order of reading."""
         calls = (node for node in view.nodes if node.kind == "call")
         self._first = {at: value for node in calls for at, value in self._outputs_again(node)}
         """By what a layer gives in a later turn what it gives in the first."""
@@ -109,7 +111,7 @@ class _Parts:
             is_unseen = value in aside and (self._given.get(origin, self._tail(origin)), node.id) not in self._pairs
             if self._graph.values[origin].kind in _LOOSE or self._tail(origin) == node.id or is_unseen:
                 continue
-            self._taken.setdefault(origin, {}).setdefault(node.id, set()).add(part)
+            self._taken.setdefault(origin, {}).setdefault(node.id, {})[part] = None
             if op is None or not part:
                 continue
             for other in self._alike(op.id, node):
@@ -135,11 +137,12 @@ class _Parts:
     def _told(self) -> Iterator[tuple[_Read, str]]:
         nodes = self._view.nodes
         for origin, by_node in self._taken.items():
-            texts = {node: self._words(taken) for node, taken in by_node.items()}
+            texts = {node: self._turned(node, taken) or self._words({*taken}) for node, taken in by_node.items()}
             turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
             # what other turns differ in, a loop goes through
             is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
             is_told = is_same and len(by_node) <= _MOST and len(next(iter(by_node.values()))) == 1
+            is_told |= any(self._turned(node, taken) for node, taken in by_node.items())
             if len({*texts.values()}) > 1 or is_told:
                 for node, own in turns.items():
                     yield (origin, node), counting(own, self._view.boxes, nodes[node].box) or _span(own)
@@ -290,6 +293,17 @@ class _Parts:
         made, there = (self._graph.values[value].producer for value in (own, origin))
         node = self._tail(own)
         return made is not None and node is not None and there in {*self._alike(made, self._view.nodes[node])}
+
+    def _turned(self, node: int, taken: Collection[_Part]) -> str:
+        """A few parts that an op puts beside one another in another order than they have, `3, 1 of 3`."""
+        op, cuts = self._view.nodes[node].op, [part[-1] for part in taken if len(part) == 1]
+        is_join = op is not None and self._graph.ops[op].name in JOINS and len(cuts) == len(taken)
+        starts = [cut.start for cut in cuts]
+        is_row = len({(cut.of, cut.axis, cut.pieces) for cut in cuts}) == 1 and cuts[0].axis >= 0
+        if not is_join or not is_row or len(cuts) > _MOST_TURNED or starts == sorted(starts):
+            return ""
+        numbers = ", ".join(str(start + 1) for start in starts)
+        return f"{numbers} of {cuts[0].pieces}" if cuts[0].pieces else ", ".join(cut.words for cut in cuts)
 
     def _words(self, parts: set[_Part]) -> str:
         if self._is_all(parts):

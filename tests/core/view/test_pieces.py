@@ -134,6 +134,46 @@ def test_two_parts_on_the_line_of_one_are_a_fault() -> None:
     assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
 
 
+class Swapped(nn.Module):
+    """A step that puts parts of a tensor beside one another in another order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.both, self.rest = nn.Linear(8, 24), nn.Linear(16, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, b, c = self.enter(x).chunk(3, dim=-1)
+        out: Tensor = self.both(torch.cat((c, a), dim=-1)) + self.rest(b)
+        return out
+
+
+class Rolled(nn.Module):
+    """A step that gives its last steps first, with others between."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.rest, self.leave = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        first, last = x.split([10, 6], dim=1)
+        out: Tensor = self.leave(torch.cat((last, self.rest(x), first), dim=1))
+        return out
+
+
+@pytest.mark.parametrize(
+    ("net", "turned", "false"),
+    [(Swapped(), "3, 1 of 3", "1, 3 of 3"), (Rolled(), "[:, 10:], [:, :10]", "")],
+)
+def test_parts_in_another_order_are_said_in_it(net: nn.Module, turned: str, false: str) -> None:
+    with torch.no_grad():
+        view = make_view(capture(net, (torch.zeros(2, 16, 8),)), DrawingOptions())
+    assert f"enter > cat: {turned}" in said(view)
+    assert faults(view) == ()
+    edges = tuple(replace(edge, part=false if edge.part == turned else edge.part) for edge in view.edges)
+    assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
+
+
 class CutTwice(nn.Module):
     """A step that takes the first of what is left of a tensor without its first."""
 
