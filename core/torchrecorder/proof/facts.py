@@ -39,7 +39,7 @@ _NUMBERED = re.compile(r":\d+$")
 """The end of the name of a module that is not registered, where several of its class are."""
 
 
-FaultKind = Literal["coverage", "not drawn", "flow", "counts", "sameness", "settings"]
+FaultKind = Literal["coverage", "not drawn", "flow", "counts", "sameness", "settings", "skips"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Fault:
     words: str
     """A sentence for the log."""
     calls: tuple[int, ...]
-    """Ids of the calls in which less should be drawn as one."""
+    """Ids of the calls in which less should be drawn as one; of a skip the root of its picture and the line's ends."""
 
 
 @dataclass(slots=True)
