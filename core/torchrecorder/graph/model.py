@@ -274,9 +274,9 @@ class Graph:
     another shape. Graphs of earlier versions have those of ops alone."""
 
     returned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By path of a module and in its result, `0`, the variable that its forward returns there, or the layer that it
-    calls for it, or else the variable that gets it. Of one that gives several tensors, as far as its calls agree; none
-    in Graphs of earlier versions."""
+    """By path of a module and in its result, `0`, the variable that its forward returns there, or the layer or function
+    that it calls for it, or else the variable that gets it. Of one that gives several tensors, as far as its calls
+    agree; none in Graphs of earlier versions."""
 
     def variable(self, row: Op | Frame) -> str:
         """The variable that gets the result of an op or function; empty if none does at once, or it is not known."""
