@@ -88,10 +88,11 @@ def test_an_entry_calls_what_it_gives_by_the_layers_that_give_it() -> None:
     lists(net, "levels", 2, 6000, "torch.nn.modules.container.ModuleDict")
     x, kept = net.layer("stem", "Linear", net.input("x", 1, 8), params=64), []
     for i in range(2):
-        x = step(net, f"levels.{i}.blocks", x)
-        kept.append(x)
-        x = step(net, f"levels.{i}.downsample", x)
-    rows = {row.module: row for row in with_entries(net.graph(net.op("cat", x, *kept))).calls}
+        for name in ("blocks", "downsample"):
+            id_, x = len(net.calls), step(net, f"levels.{i}.{name}", x)
+            net.calls[id_] = replace(net.calls[id_], outputs={"": x})
+            kept.append(x)
+    rows = {row.module: row for row in with_entries(net.graph(net.op("cat", *kept))).calls}
     assert [*rows["levels.0"].outputs] == ["blocks", "downsample"]
 
 
