@@ -48,6 +48,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         for row in view.graph.around(call.id):
             layers.setdefault(row.id, []).append(call)
     yield from _wrong_outputs(view, letter, said)
+    yield from _wrong_paths(view, letter)
     given, shown = _given(view.graph), {*_shown(view, inside)}
     things: list[Node | Box] = [node for node in view.nodes if node.kind in ("op", "function", "call")]
     for thing in (*things, *view.boxes):
@@ -108,6 +109,19 @@ def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator
         is_cut = name.endswith("…") and any(it.startswith(name[:-1]) for it in known)
         if node.kind == "output" and name and name not in known and not (is_cut or any(_are(name, it) for it in named)):
             yield f"“{name}” at {key} is not what is returned there"
+
+
+def _wrong_paths(view: View, letter: str) -> Iterator[str]:
+    """Sentences on names of tensors, `features.2`, that are paths of layers in what gives them, which do not."""
+    graph, nodes = view.graph, view.nodes
+    root = view.boxes[0].calls[0] if view.boxes else 0
+    named = [(node.name, (root,), {*node.values}) for node in nodes if node.kind == "output"]
+    named += [(edge.part, nodes[edge.tail].calls, {*_way(graph, edge.value)}) for edge in view.edges]
+    for name, calls, values in (it for it in named if "." in it[0]):
+        paths = {f"{graph.calls[call].module}.{name}".lstrip(".") for call in calls}
+        rows = [row for row in graph.calls if row.module in paths]
+        if not paths.isdisjoint(graph.modules) and values.isdisjoint(at for row in rows for at in row.outputs.values()):
+            yield f"“{name}” in {letter or 'the picture'} is the path of a layer that does not give it"
 
 
 def _are(name: str, paths: Set[str]) -> bool:

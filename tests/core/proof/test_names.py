@@ -305,6 +305,31 @@ def test_a_list_that_is_returned_gives_its_items_a_name(is_named: bool, names: l
     assert faults(view, paper(view)) == ()
 
 
+class Stages(nn.Module):
+    """Returns the input and what its stages give, so that the places in the list are not those of the stages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+
+    def forward(self, x: Tensor) -> Any:
+        found: Any = [x]
+        for stage in self.found:
+            found.append(stage(found[-1]))
+        return found
+
+
+def test_a_place_in_a_list_is_not_called_as_a_layer() -> None:
+    """Output 1 of the list was called `found.1`, which is the layer that gives output 2."""
+    view = make_view(record(Stages(), TOKENS), DrawingOptions())
+    assert [node.name for node in view.nodes if node.kind == "output"] == ["0", "1", "found.2"]
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    nodes = tuple(replace(node, name="found.1") if node.name == "1" else node for node in view.nodes)
+    wrong = faults(replace(view, nodes=nodes), written(layout, "output 1", "found.1"))
+    assert any("is the path of a layer that does not give it" in words for words in wrong)
+
+
 def test_what_a_patch_gives_is_not_what_the_model_returns() -> None:
     graph = record(Sampler(is_whole=False), TOKENS)
     ops = [op.id for op in graph.ops if op.name in ("relu", "exp", "linear")][:3]
