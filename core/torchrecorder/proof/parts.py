@@ -15,7 +15,7 @@ from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import JOINS, Fault
 from torchrecorder.proof.words import frames
-from torchrecorder.view.model import Node
+from torchrecorder.view.model import Node, boxes_around
 
 _Step = tuple[int, int]
 """An op that takes parts, and the position of one of them in its outputs."""
@@ -41,6 +41,7 @@ _STATES = {
     **{"torch.nn.modules.rnn.LSTM": ("sequence", "h", "c"), "torch.nn.modules.rnn.LSTMCell": ("h", "c")},
 }
 """What recurrent layers of torch return."""
+_EACH = "one each"
 _HALVES = {"1st half": 0, "2nd half": 1}
 
 
@@ -106,8 +107,11 @@ class PartsProof:
         tail, head = (self.view.nodes[id_] for id_ in pair)
         name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
         is_end = bool(words) and (self._is_argument(words, tail.id, head) or self._is_output(words, tail, head.id))
-        words = "" if is_end else words
+        words, are_each = "" if is_end else words, self._are_each(tail, head)
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
+        if not is_end and (words == _EACH if not are_each else not words):
+            yield Fault("flow", f"{name} brings {'' if are_each else 'not '}one to each turn", calls)
+        words = "" if are_each else words
         if not is_end and not words and self._is_later_output(tail, head, tensors):
             yield Fault("flow", f"{name} carries an output beside others, and does not say which", calls)
         if not words and not is_end and self._are_several(tail, head):
@@ -122,6 +126,13 @@ class PartsProof:
         are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
+
+    def _are_each(self, tail: Node, head: Node) -> bool:
+        """Whether each turn of a box around the head alone reads another one of several tensors that a node brings."""
+        read = [{*self._read[tensor][head.id]} for tensor in tail.values if head.id in self._read.get(tensor, {})]
+        (around, outer) = ([*boxes_around(self.view.boxes, node.box)] for node in (head, tail))
+        n = next((box.repeat for box in around if box not in outer and box.repeat > 1), 0)
+        return len(read) == n > 1 and all(len(turns) == 1 for turns in read) and len(set[_Turn]().union(*read)) == n
 
     def _is_argument(self, words: str, tail: int, head: Node) -> bool:
         """Whether words are the name of an argument that a layer gets from a node."""

@@ -25,6 +25,8 @@ from torchrecorder.view.settings import LISTED, SIZES, read
 CLASS, PARAMS, INDEX, HEADS = "class", "params", "index", "heads"
 """Names of Spans beside those of settings: class, numbers of parameters and of heads; index of a turn `t`, then of the
 first turn."""
+_EACH = "one each"
+"""Words for several tensors of which each turn reads another."""
 _OF_ONE = ("kernel_size", "stride", "dilation", "groups", HEADS)
 """Settings that each node with the letter of an inset says, where the inset gives them as lists."""
 _NO_SETTINGS = SHAPING | PIECES | SHAPED_LIKE
@@ -208,14 +210,18 @@ class _Differences:
             alike = (self.graph.ops[op].outputs for op in self._ops(made, around, view.boxes, turns))
             shapes = {values[outputs[place]].shape for outputs in alike if place < len(outputs)}
             edge = replace(edge, is_uneven=len(shapes | {values[edge.value].shape}) > 1)
+        brought = {*map(self._source, view.nodes[edge.tail].values)}
         box = next((box for box in head if box not in tail and box.repeat > 1), None)
         if box is not None and not edge.back:
             ops = map(self.graph.ops.__getitem__, self._visible.facts.ops_of(view.nodes[edge.head]))
             for op in (op for op in ops if edge.value in op.inputs):
                 place = op.inputs.index(edge.value)
-                read = (self.graph.ops[other].inputs for other in self._ops(op.id, box, view.boxes, turns))
-                sources = {self._source(inputs[place]) for inputs in read if place < len(inputs)}
-                edge = replace(edge, is_first=edge.is_first or len(sources | {self._source(edge.value)}) > 1)
+                again = dict.fromkeys(self._ops(op.id, box, view.boxes, turns))
+                read = (self.graph.ops[other].inputs for other in again)
+                sources = [self._source(inputs[place]) for inputs in read if place < len(inputs)]
+                edge = replace(edge, is_first=edge.is_first or len({*sources, self._source(edge.value)}) > 1)
+                are_apart = len({*sources}) == len(sources) > 1 and {*sources} <= brought
+                edge = replace(edge, part=_EACH if are_apart and not edge.part else edge.part)
         return edge
 
     def _source(self, value: int) -> int:

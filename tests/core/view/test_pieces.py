@@ -174,6 +174,30 @@ def test_parts_in_another_order_are_said_in_it(net: nn.Module, turned: str, fals
     assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
 
 
+class Rising(nn.Module):
+    """Steps of a decoder, each of which takes another of what an encoder has kept."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.steps = nn.ModuleList([nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8)) for _ in range(n)])
+
+    def forward(self, x: Tensor, kept: list[Tensor]) -> Tensor:
+        for step, other in zip(self.steps, reversed(kept), strict=True):
+            x = step(torch.cat((x, other), dim=-1))
+        return x
+
+
+def test_a_line_of_several_tensors_says_that_each_turn_gets_one() -> None:
+    with torch.no_grad():
+        graph = capture(Rising(9), (torch.zeros(2, 8), [torch.ones(2, 8) * i for i in range(9)]))
+    view = make_view(graph, DrawingOptions())
+    assert [edge.part for edge in view.edges if view.nodes[edge.tail].name == "kept"] == ["one each"]
+    assert faults(view) == ()
+    for wrong in ("one each", ""):
+        edges = tuple(replace(edge, part=wrong if bool(edge.part) != bool(wrong) else edge.part) for edge in view.edges)
+        assert any("one to each turn" in fault.words for fault in faults(replace(view, edges=edges)))
+
+
 class CutTwice(nn.Module):
     """A step that takes the first of what is left of a tensor without its first."""
 
