@@ -23,6 +23,7 @@ MOVES = frozenset(
 """Kernels, and where none were recorded ops, that give elements of one tensor at other places or in another type."""
 _SAME = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0}
 """By kernel the number that changes nothing."""
+SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@", "mm": "@"}
 JOINS = frozenset(("cat", "concat", "concatenate", "stack", "_unsafe_cat"))
 _LIKE = frozenset(
     """

@@ -13,7 +13,7 @@ from math import prod
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import JOINS, Fault
+from torchrecorder.proof.facts import JOINS, SIGNS, Fault
 from torchrecorder.proof.words import frames
 from torchrecorder.view.model import Node, boxes_around
 
@@ -42,6 +42,8 @@ _STATES = {
 }
 """What recurrent layers of torch return."""
 _EACH = "one each"
+_SIGN = re.compile(" [+−×÷@] ")
+"""What stands between both sides of an op."""
 _HALVES = {"1st half": 0, "2nd half": 1}
 
 
@@ -80,11 +82,12 @@ class PartsProof:
         for pair, words in said.items():
             yield from self._judged(pair, words, carried.get(pair, ()))
         for op in map(self.graph.ops.__getitem__, self.coverage.ops):
-            for head in self.coverage.nodes.get(op.id, ()) if op.name in JOINS else ():
+            for head in self.coverage.nodes.get(op.id, ()) if op.name in JOINS or op.name.strip("_") in SIGNS else ():
                 yield from self._turned(op, self.view.nodes[head], said)
 
     def _turned(self, op: Op, head: Node, said: Mapping[tuple[int, int], str]) -> Iterator[Fault]:
-        """Faults of a join that is drawn as an op and takes a few parts of one tensor in another order than theirs."""
+        """Faults of an op that takes parts of one tensor in another order, or as both of its sides, in silence."""
+        sign = SIGNS.get(op.name.strip("_"))
         taken: dict[int, list[_Step]] = {}
         for tensor, path in filter(None, map(self._way, op.inputs)):
             taken.setdefault(tensor, []).extend(path[-1:] if len(path) == 1 else ())
@@ -95,13 +98,15 @@ class PartsProof:
                 axes = [[start for start, _ in stretches] for stretches in places if len({*stretches}) > 1]
                 starts = axes[0] if len(axes) == 1 else []
             words = said.get((self._tail(tensor), head.id), "") if head.op == op.id else None
-            if words is not None and starts != sorted(starts) and len({*steps}) == len(steps) <= _MOST_TURNED:
-                texts = [{*self._texts(step)} for step in steps]
+            is_wanted = len(steps) == len(op.inputs) == 2 if sign else starts != sorted(starts)
+            if words is not None and is_wanted and len({*steps}) == len(steps) <= _MOST_TURNED:
+                texts = [{*self._texts(step)} for step in (steps[::-1] if "__r" in op.target else steps)]
                 one = [f"{text} of {of[2]}" for text in of[1].split(", ")] if (of := _OF.fullmatch(words)) else []
-                each = one or _APART.split(words)
+                each = one or (words.split(f" {sign} ") if sign else _APART.split(words))
+                each = [f"{_HALVES[word] + 1} of 2" if word in _HALVES else word for word in each]
                 if len(each) != len(texts) or not all(word in text for word, text in zip(each, texts, strict=True)):
-                    what = f"{op.name} at {op.source} takes parts of value {tensor} in another order than theirs"
-                    yield Fault("flow", f"{what}, which is not said", self.coverage.around(head))
+                    what = f"parts of value {tensor} in another order, or as both of its sides, which is not said"
+                    yield Fault("flow", f"{op.name} at {op.source} takes {what}", self.coverage.around(head))
 
     def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
         tail, head = (self.view.nodes[id_] for id_ in pair)
@@ -120,7 +125,8 @@ class PartsProof:
             yield Fault("flow", f"{name} carries what its layer does not return, and does not say so", calls)
         loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
         turns = [(dict(turn).get(loop, 0), _largest(paths)) for by_turn in read for turn, paths in by_turn.items()]
-        if words and not (turns and all(self._is_true(at_turn(words, turn), paths) for turn, paths in turns)):
+        each = _SIGN.sub(", ", words)
+        if words and not (turns and all(self._is_true(at_turn(each, turn), paths) for turn, paths in turns)):
             yield Fault("flow", f"{name} does not carry {words}", calls)
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
         are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)

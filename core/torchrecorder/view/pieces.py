@@ -16,6 +16,7 @@ from typing import NamedTuple
 from torchrecorder.graph.model import Op
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Box, Edge, Node, View, boxes_around
+from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import JOINS, PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
 
@@ -137,12 +138,13 @@ class _Parts:
     def _told(self) -> Iterator[tuple[_Read, str]]:
         nodes = self._view.nodes
         for origin, by_node in self._taken.items():
-            texts = {node: self._turned(node, taken) or self._words({*taken}) for node, taken in by_node.items()}
+            turned = {node: self._turned(origin, node, taken) for node, taken in by_node.items()}
+            texts = {node: turned[node] or self._words({*taken}) for node, taken in by_node.items()}
             turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
             # what other turns differ in, a loop goes through
             is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
             is_told = is_same and len(by_node) <= _MOST and len(next(iter(by_node.values()))) == 1
-            is_told |= any(self._turned(node, taken) for node, taken in by_node.items())
+            is_told |= any(turned.values())
             if len({*texts.values()}) > 1 or is_told:
                 for node, own in turns.items():
                     yield (origin, node), counting(own, self._view.boxes, nodes[node].box) or _span(own)
@@ -294,13 +296,19 @@ class _Parts:
         node = self._tail(own)
         return made is not None and node is not None and there in {*self._alike(made, self._view.nodes[node])}
 
-    def _turned(self, node: int, taken: Collection[_Part]) -> str:
-        """A few parts that an op puts beside one another in another order than they have, `3, 1 of 3`."""
-        op, cuts = self._view.nodes[node].op, [part[-1] for part in taken if len(part) == 1]
-        is_join = op is not None and self._graph.ops[op].name in JOINS and len(cuts) == len(taken)
-        starts = [cut.start for cut in cuts]
-        is_row = len({(cut.of, cut.axis, cut.pieces) for cut in cuts}) == 1 and cuts[0].axis >= 0
-        if not is_join or not is_row or len(cuts) > _MOST_TURNED or starts == sorted(starts):
+    def _turned(self, origin: int, node: int, taken: Collection[_Part]) -> str:
+        """Parts that are both sides of an op, `2nd half − 1st half`, or that a join turns round, `3, 1 of 3`."""
+        if (op := self._view.nodes[node].op) is None:
+            return ""
+        row = self._graph.ops[op]
+        parts = [part for of, part in map(self._traced, row.inputs) if of == origin]
+        cuts, starts = [part[-1] for part in parts if len(part) == 1], [part[-1].start for part in parts if part]
+        if {*parts} != {*taken} or len({(cut.of, cut.axis, cut.pieces) for cut in cuts}) != 1 or len(cuts) < len(parts):
+            return ""
+        if (sign := SYMBOLS.get(plain(row.name))) and len(cuts) == len(row.inputs) == len({*cuts}) > 1:
+            return f" {sign} ".join(cut.words for cut in (cuts[::-1] if is_reflected(row) else cuts))
+        is_few = row.name in JOINS and len(cuts) <= _MOST_TURNED and cuts[0].axis >= 0
+        if not is_few or starts == sorted(starts):
             return ""
         numbers = ", ".join(str(start + 1) for start in starts)
         return f"{numbers} of {cuts[0].pieces}" if cuts[0].pieces else ", ".join(cut.words for cut in cuts)

@@ -147,6 +147,19 @@ class Swapped(nn.Module):
         return out
 
 
+class Changed(nn.Module):
+    """What a second half of a batch has more than the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.leave = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        before, after = self.enter(x).chunk(2)
+        out: Tensor = self.leave(after - before)
+        return out
+
+
 class Rolled(nn.Module):
     """A step that gives its last steps first, with others between."""
 
@@ -159,6 +172,16 @@ class Rolled(nn.Module):
         first, last = x.split([10, 6], dim=1)
         out: Tensor = self.leave(torch.cat((last, self.rest(x), first), dim=1))
         return out
+
+
+def test_both_sides_of_an_op_from_one_tensor_are_said() -> None:
+    with torch.no_grad():
+        view = make_view(capture(Changed(), (torch.zeros(2, 16, 8),)), DrawingOptions())
+    assert said(view) == {"enter > sub: 2nd half − 1st half"}
+    assert faults(view) == ()
+    for false in ("", "1st half − 2nd half"):
+        edges = tuple(replace(edge, part=false if edge.part else "") for edge in view.edges)
+        assert any("as both of its sides" in it.words for it in faults(replace(view, edges=edges)))
 
 
 @pytest.mark.parametrize(
