@@ -21,7 +21,7 @@ _ENGLISH = frozenset(
     weight of shared called times loop in parallel each step params experts top groups depthwise kernel stride dilation
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
-    param tensors kinds numbers expansion reduction first N t pruned weight_norm spectral_norm
+    param tensors kinds numbers masked expansion reduction first N t pruned weight_norm spectral_norm
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
@@ -63,6 +63,12 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         behind = [*_behind(view.graph, own, shown)]
         if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values(), given, behind)):
             yield f"“{words}” at {key} names {wrong}, which nothing has there"
+        masks = [op.inputs[3] for op in own if op.name == "scaled_dot_product_attention" and len(op.inputs) > 3]
+        made = {view.graph.values[[*_way(view.graph, mask)][-1]].producer for mask in masks}
+        facts = words.split(" · ")
+        is_unsaid = getattr(thing, "kind", "") == "op" and not made.isdisjoint(op.id for op in behind)
+        if not calls and ("masked" in facts if not masks else is_unsaid and "masked" not in facts):
+            yield f"“{words}” at {key} {'does not say its' if masks else 'has no'} mask"
         ends = {view.graph.values[[*_way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
         if is_alone and not ends.isdisjoint(op.id for op in behind):

@@ -68,6 +68,36 @@ def test_a_word_without_an_origin_is_a_fault(kind: Any, pattern: str, other: str
     assert any(re.search(rf"names {re.escape(unknown)}, which nothing has", fault) for fault in faults(view, said))
 
 
+class Padded(nn.Module):
+    """Words of which those that only fill up are not looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.query, self.key = nn.Embedding(9, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.words(ids)
+        there = (ids > 0)[:, None, :]
+        return nn.functional.scaled_dot_product_attention(self.query(x), self.key(x), x, there)
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+def test_an_attention_says_its_mask(kind: Any) -> None:
+    """It read as if words looked at those that only fill up."""
+    layout = kind(view := make_view(record(Padded(), torch.ones(2, 6, dtype=torch.long)), DrawingOptions()))
+    assert "scaled dot-product · masked" in {Labels(view).node(node).line for node in view.nodes}
+    assert faults(view, layout) == ()
+    assert any("does not say its mask" in fault for fault in faults(view, written(layout, " · masked", "")))
+    bare = make_view(record(Seen(), TOKENS), DrawingOptions())
+    said = written(kind(bare), "dot-product", "dot-product · masked")
+    assert any("has no mask" in fault for fault in faults(bare, said))
+
+
+class Seen(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.scaled_dot_product_attention(x + 1, x - 1, x)
+
+
 class Encoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
