@@ -204,7 +204,8 @@ class Labels:
         return Label(clean(name, MAX_NAME), clean(line, limit))
 
     def _formula(self, node: Node) -> str:
-        return in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node))
+        is_again = any(box.repeat > 1 for box in boxes_around(self.view.boxes, node.box))
+        return in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node), is_again=is_again)
 
     def _computed(self, node: Node) -> str:
         """The formula of a closed layer of the user's that calls none, if all of its class compute the same."""
