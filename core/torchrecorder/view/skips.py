@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import prod
 
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Pair
-from torchrecorder.view.facts import is_no_feature
+from torchrecorder.view.facts import is_no_feature, sizes
 from torchrecorder.view.model import Edge, Node, View, in_order
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import JOINS, PIECES, POINTWISE, SHAPING, SUMS, WEIGHTED
@@ -268,7 +269,9 @@ def _layers(tree: CallTree, node: Node) -> tuple[int, int]:
     ops = [op for call in calls for op in tree.all_ops_of(call)] + [op for part in parts for op in part.own_ops]
     rows, values = map(tree.graph.ops.__getitem__, ops), tree.graph.values
     n = sum(plain(op.name) in WEIGHTED or any(values[it].kind == "param" for it in op.inputs) for op in rows)
-    size = sum(tree.n_params(call) for call in calls)
+    read = {values[it] for part in parts for op in part.own_ops for it in tree.graph.ops[op].inputs}
+    own = sum(prod(sizes(tree.graph, row.id)) for row in read if row.kind == "param")
+    size = own + sum(tree.n_params(call) for call in calls)
     return n or int(size > 0), size
 
 

@@ -142,8 +142,8 @@ def test_of_chains_that_of_more_parameters_is_none() -> None:
     net = Net()
     x = net.op("sin", net.input("x", 1, 4, 8))
     first = net.layer("long.1", "Linear", net.layer("long.0", "Linear", x, params=8), params=8)
-    second = net.op("exp", net.layer("large", "Linear", x, params=800))
-    assert skips(net.graph(net.op("add", first, second))) == []
+    second = net.op("linear", x, net.weight("large", 80, 10))
+    assert skips(net.graph(net.op("add", first, net.op("exp", second)))) == []
 
 
 def test_another_piece_is_none() -> None:
