@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.proof.coverage import Coverage
@@ -86,14 +87,14 @@ def _without_settings(view: View, unsaid: Collection[tuple[int, ...]]) -> View:
 
 
 def _without_skips(view: View, plain: Collection[tuple[int, ...]]) -> View:
-    root = view.boxes[0].calls[0] if view.boxes else 0
-    ends = {of[1:] for of in plain if of[0] == root}
-    tails = [node.links or (node.id,) for node in view.nodes]
+    if not plain:
+        return view
+    root = Coverage.root_of(view)
+    false = {of[1:] for of in plain if of[0] == root}
+    ends = [node.links or (node.id,) for node in view.nodes]
+    edges = (replace(it, skip=it.skip and false.isdisjoint(product(ends[it.tail], ends[it.head]))) for it in view.edges)
     insets = tuple(replace(inset, view=_without_skips(inset.view, plain)) for inset in view.insets)
-    edges = (
-        replace(it, skip=it.skip and ends.isdisjoint((tail, it.head) for tail in tails[it.tail])) for it in view.edges
-    )
-    return replace(view, edges=tuple(edges), insets=insets) if plain else view
+    return replace(view, edges=tuple(edges), insets=insets)
 
 
 def faults(view: View) -> tuple[Fault, ...]:
