@@ -128,8 +128,8 @@ class Labels:
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             if weight := self._weight_of(node, op):  # `attn.in_proj_weight`, `linear 8→24`
                 label = Label(clean(weight, MAX_NAME), f"{label.name} {label.line}".strip())
-            facts = (label.line, *self._operands.masked(whole or node, op), *self._tied(node), work)
-            return Label(label.name, " · ".join(filter(None, facts)), label.is_sign)
+            said = (label.line, *self._operands.masked(whole or node, op), *self._tied(node), work)
+            return Label(label.name, " · ".join(filter(None, said)), label.is_sign)
         if node.kind == "gap":
             thing = "steps" if len(node.calls) < node.size else "layers"
             paths = [self.graph.calls[call].module for call in (*node.calls[:1], *node.calls[-1:])]

@@ -121,6 +121,7 @@ def _wrong_paths(view: View, letter: str) -> Iterator[str]:
     """Sentences on names of tensors, `features.2`, that are paths of layers in what gives them, which do not."""
     graph, nodes = view.graph, view.nodes
     root = view.boxes[0].calls[0] if view.boxes else 0
+    named: list[tuple[str, tuple[int, ...], set[int]]]
     named = [(node.name, (root,), {*node.values}) for node in nodes if node.kind == "output"]
     named += [(edge.part, nodes[edge.tail].calls, {*_way(graph, edge.value)}) for edge in view.edges]
     for name, calls, values in (it for it in named if "." in it[0]):
