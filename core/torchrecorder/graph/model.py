@@ -274,21 +274,25 @@ class Graph:
     another shape. Graphs of earlier versions have those of ops alone."""
 
     returned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By path of a module and in its result, `0`, the variable that its forward returns there, or the layer that it
-    calls for it, or else the variable that gets it. Of one that gives several tensors, as far as its calls agree; none
-    in Graphs of earlier versions."""
+    """By path of a module and in its result, `0`, the variable that its forward returns there, or the layer or function
+    that it calls for it, or else the variable that gets it. Of one that gives several tensors, as far as its calls
+    agree; none in Graphs of earlier versions."""
 
     def variable(self, row: Op | Frame) -> str:
         """The variable that gets the result of an op or function; empty if none does at once, or it is not known."""
         return self.assigned.get(f"{row.source}+{row.offset}", "")
 
     def part(self, module: str, path: str) -> str:
-        """The name that the forward of a module has for a part of its result, `mu`, `states.0`; empty if not known."""
+        """The name that the forward of a module has for a part of its result, `mu`, `states.0`.
+
+        Empty if it is not known, or is the path of a layer in the module: `features.2`, in a list of some of them.
+        """
         known, head = self.returned.get(module, {}), path
         while head and head not in known:
             head = head.rpartition(".")[0]
         is_known = head in known and (head or not path or path[0].isdigit())  # a key of a dictionary is its own name
-        return ".".join(filter(None, (known[head], path[len(head) :].lstrip(".")))) if is_known else ""
+        name = ".".join(filter(None, (known[head], path[len(head) :].lstrip(".")))) if is_known else ""
+        return "" if "." in name and f"{module}.{name}".lstrip(".") in self.modules else name
 
     def __repr__(self) -> str:
         """One line, since a notebook prints it, and all fields would be thousands."""

@@ -42,15 +42,18 @@ _ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
 """What a reader takes for granted between the ops that tell something."""
 
 
-def in_short(known: Names, node: Node, limit: int, base: int = 0) -> str:
-    """Formula of ops that are drawn as one; without it, of a patch, `10 operations: softmax ×2, bmm ×2, max`."""
+def in_short(known: Names, node: Node, limit: int, base: int = 0, *, is_again: bool = True) -> str:
+    """Formula of ops that are drawn as one; without it, of a patch, `10 operations: softmax ×2, bmm ×2, max`.
+
+    `is_again` says whether they stand for those of other turns, too.
+    """
     graph, ops = known.graph, node.ops
     last = _end(graph, ops) if node.op is None else node.op
     written = "" if last is None else formula(known, ops, last, limit, base)
     reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
-    is_turn = any(op.call == twin.call and op.attrs != twin.attrs for op, twin in twins)
+    is_turn = is_again and any(op.call == twin.call and op.attrs != twin.attrs for op, twin in twins)
     index = [span.values for span in node.spans if span.name == INDEX]
     for said, here in index:
         written = written.replace(f"[{here.strip('()')}]", f"[{said.strip('()')}]")

@@ -132,7 +132,8 @@ class Labels:
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             if weight := self._weight_of(node, op):  # `attn.in_proj_weight`, `linear 8→24`
                 label = Label(clean(weight, MAX_NAME), f"{label.name} {label.line}".strip())
-            return Label(label.name, " · ".join(filter(None, (label.line, *self._tied(node), work))), label.is_sign)
+            said = (label.line, *self._operands.masked(whole or node, op), *self._tied(node), work)
+            return Label(label.name, " · ".join(filter(None, said)), label.is_sign)
         if node.kind == "gap":
             thing = "steps" if len(node.calls) < node.size else "layers"
             paths = [self.graph.calls[call].module for call in (*node.calls[:1], *node.calls[-1:])]
@@ -211,7 +212,8 @@ class Labels:
         return Label(clean(name, MAX_NAME), clean(line, limit))
 
     def _formula(self, node: Node) -> str:
-        return in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node))
+        is_again = any(box.repeat > 1 for box in boxes_around(self.view.boxes, node.box))
+        return in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node), is_again=is_again)
 
     def _computed(self, node: Node) -> str:
         """The formula of a closed layer of the user's that calls none, if all of its class compute the same."""

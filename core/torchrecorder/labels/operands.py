@@ -36,6 +36,8 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NORMS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "group_norm": "GroupNorm", "rms_norm": "RMSNorm"}
 """Ops that are called as the layers which do the same."""
 _ENTRY = re.compile(r"\[\d+\]$")
+_MASK = 3
+"""Its position among what an attention reads."""
 _MOST = 2
 """Tensors that are named at a node."""
 _Step = tuple[int, Op | None]
@@ -64,6 +66,12 @@ class Operands:
             known = {i: word or self._computed(op.inputs[i], node) for i, word in words.items()}
             words = {i: word for i, word in known.items() if word}
         return words if all(words.values()) and len(words) <= _MOST else {}
+
+    def masked(self, node: Node, op: Op) -> list[str]:
+        """`masked` of an attention that gets a mask which no line brings."""
+        is_attention = op.name == "scaled_dot_product_attention" and len(op.inputs) > _MASK
+        is_away = is_attention and _MASK in self._away(node, op, self._edges.get(node.id, []))
+        return ["masked"] if is_away else []
 
     def _computed(self, value: int, node: Node) -> str:
         """How ops that are not drawn make a tensor, `(1 − hidden)`; `…` if that is long, nothing if none make it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.proof.coverage import Coverage
@@ -17,8 +18,9 @@ from torchrecorder.proof.own import of_dropouts, of_own, of_ways
 from torchrecorder.proof.parts import PartsProof
 from torchrecorder.proof.sameness import Sameness
 from torchrecorder.proof.settings import SettingsProof, Words
+from torchrecorder.proof.skips import SkipProof
 from torchrecorder.proof.variants import Variants
-from torchrecorder.proof.wiring import Wiring, of_columns, of_entrances, of_results, of_turns
+from torchrecorder.proof.wiring import Wiring, of_columns, of_entrances, of_last_turns, of_results, of_turns
 from torchrecorder.view import View, Views
 
 __all__ = ["Fault", "FaultKind", "ProvedViews", "Prover", "faults"]
@@ -63,17 +65,18 @@ class ProvedViews:
         if views.graph.info.recorder == "classic":  # whose pictures are those of torchrecorder 1.0.3
             return view
         said: dict[str, None] = {}
-        unsaid = set[tuple[int, ...]]()
+        unsaid, plain = set[tuple[int, ...]](), set[tuple[int, ...]]()
         while faults := self._prover.faults(view):
             said.update((fault.words, None) for fault in faults)
             unsaid.update(fault.calls for fault in faults if fault.kind == "settings")
-            others = [fault for fault in faults if fault.kind != "settings"]
+            others = [fault for fault in faults if fault.kind not in ("settings", "skips")]
+            plain = set() if others else plain | {fault.calls for fault in faults if fault.kind == "skips"}
             if others and not views.weaken(call for fault in others for call in fault.calls):
                 plainer = views.plainer()
                 if plainer is None:
                     break
                 views = plainer
-            view = _without_settings(plan(views), unsaid)
+            view = _without_skips(_without_settings(plan(views), unsaid), plain)
         return replace(view, weakened=tuple(said)) if said else view
 
 
@@ -81,6 +84,17 @@ def _without_settings(view: View, unsaid: Collection[tuple[int, ...]]) -> View:
     nodes = tuple(replace(node, is_unsaid=node.calls in unsaid) for node in view.nodes)
     insets = tuple(replace(inset, view=_without_settings(inset.view, unsaid)) for inset in view.insets)
     return replace(view, nodes=nodes, insets=insets) if unsaid else view
+
+
+def _without_skips(view: View, plain: Collection[tuple[int, ...]]) -> View:
+    if not plain:
+        return view
+    root = Coverage.root_of(view)
+    false = {of[1:] for of in plain if of[0] == root}
+    ends = [node.links or (node.id,) for node in view.nodes]
+    edges = (replace(it, skip=it.skip and false.isdisjoint(product(ends[it.tail], ends[it.head]))) for it in view.edges)
+    insets = tuple(replace(inset, view=_without_skips(inset.view, plain)) for inset in view.insets)
+    return replace(view, edges=tuple(edges), insets=insets)
 
 
 def faults(view: View) -> tuple[Fault, ...]:
@@ -100,8 +114,9 @@ class Prover:
         coverages = [Coverage(shown, self._facts) for shown in (view, *(inset.view for inset in view.insets))]
         for coverage in coverages:
             faults += FlowProof(coverage).faults()
-            faults += PartsProof(coverage).faults()
-            faults += (*of_turns(coverage), *of_results(coverage), *of_columns(coverage), *coverage.faults)
+            faults += (*PartsProof(coverage).faults(), *SkipProof(coverage).faults())
+            faults += (*of_turns(coverage), *of_results(coverage), *of_columns(coverage), *of_last_turns(coverage))
+            faults += coverage.faults
         for inset, coverage in zip(view.insets, coverages[1:], strict=True):
             faults += of_entrances(coverage, inset.calls)
         sameness = Sameness(view, self._facts, coverages)

@@ -14,8 +14,7 @@ class Coverage:
 
     def __init__(self, view: View, facts: GraphFacts) -> None:
         self.view, self.facts, self.graph = view, facts, facts.graph
-        drawn_first = view.boxes[0].calls if view.boxes else next((n.calls for n in view.nodes if n.calls), (0,))
-        self.root = drawn_first[0]
+        self.root = self.root_of(view)
         """The call that is shown."""
         self.ops = sorted(facts.ops_of([self.root]))
         self.faults: list[Fault] = []
@@ -43,6 +42,11 @@ class Coverage:
                         self.calls.setdefault(op, []).append((node.id, position))
         self._own, self._drawn_op = {*self.nodes}, dict[int, int]()
         self._resolve()
+
+    @staticmethod
+    def root_of(view: View) -> int:
+        calls = view.boxes[0].calls if view.boxes else next((n.calls for n in view.nodes if n.calls), (0,))
+        return calls[0]
 
     def _resolve(self) -> None:
         nodes: dict[int, list[int]] = {}

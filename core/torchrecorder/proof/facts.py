@@ -23,7 +23,8 @@ MOVES = frozenset(
 """Kernels, and where none were recorded ops, that give elements of one tensor at other places or in another type."""
 _SAME = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0}
 """By kernel the number that changes nothing."""
-_JOINS = frozenset(("cat", "concat", "concatenate", "stack", "_unsafe_cat"))
+SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@", "mm": "@"}
+JOINS = frozenset(("cat", "concat", "concatenate", "stack", "_unsafe_cat"))
 _LIKE = frozenset(
     """
     zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty new_tensor rand_like randn_like
@@ -39,7 +40,7 @@ _NUMBERED = re.compile(r":\d+$")
 """The end of the name of a module that is not registered, where several of its class are."""
 
 
-FaultKind = Literal["coverage", "not drawn", "flow", "counts", "sameness", "settings"]
+FaultKind = Literal["coverage", "not drawn", "flow", "counts", "sameness", "settings", "skips"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Fault:
     words: str
     """A sentence for the log."""
     calls: tuple[int, ...]
-    """Ids of the calls in which less should be drawn as one."""
+    """Ids of the calls in which less should be drawn as one; of a skip the root of its picture and the line's ends."""
 
 
 @dataclass(slots=True)
@@ -115,7 +116,7 @@ class GraphFacts:
         pending = [
             value
             for op in self.graph.ops
-            if op.name in _JOINS and not all(self.is_side[read] for read in op.inputs)
+            if op.name in JOINS and not all(self.is_side[read] for read in op.inputs)
             for value in op.inputs
         ]
         while pending:
@@ -169,10 +170,10 @@ class GraphFacts:
         The last are kernels that must also change nothing.
         """
         kernels = [(*kernel.split("."), kernel)[1] for kernel in op.kernels if not kernel.startswith("prim.")]
-        always = op.kind == "pass" or (self._with_kernels and not kernels and op.name not in _JOINS)
+        always = op.kind == "pass" or (self._with_kernels and not kernels and op.name not in JOINS)
         names = kernels or [op.name]
         plain = [name.removesuffix("_") if name != "copy_" else name for name in names]
-        of_one = all(name in MOVES or name in _JOINS or name in _SAME or name == "getitem" for name in plain)
+        of_one = all(name in MOVES or name in JOINS or name in _SAME or name == "getitem" for name in plain)
         same = [name for name in plain if name in _SAME]
         return always, of_one, all(name in MOVES for name in names), same
 

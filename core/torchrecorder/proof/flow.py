@@ -18,6 +18,7 @@ from torchrecorder.view.model import boxes_around
 _Pair = tuple[int, int, bool]
 """Tail, head, and whether the next turn of a loop reads it."""
 _SOURCES = ("input", "param", "buffer", "const")
+_LOSSES = ("_loss", "cross_entropy", "kl_div")
 _NO_TURNS: Mapping[int, int] = {}
 _FEW_GIVERS = 3
 """Places at most in which a list is made that has to be drawn: more lines would cross all others."""
@@ -108,7 +109,7 @@ class FlowProof:
                 is_near = nodes.get(source) == heads and turns_of.get(source, _NO_TURNS) == turns
                 if is_near and source not in self.coverage.calls:  # within one closed layer
                     continue
-                is_free = is_shaped_like or self._is_free(value, source)
+                is_free = is_shaped_like or (self._is_free(value, source) and not self._is_target(op, source))
                 for head in heads:
                     self._flows(source, head, is_free, op, turns)
                 tails = self.brought.get(-1 - source, ()) if source < 0 else nodes.get(source, ())
@@ -125,6 +126,11 @@ class FlowProof:
             return True
         row = self.graph.values[-1 - source] if source < 0 else None
         return row is not None and (row.kind in ("param", "buffer", "const") or self.facts.is_side[row.id])
+
+    def _is_target(self, op: Op, source: int) -> bool:
+        """Whether it is for a loss, which is of two things."""
+        is_of_data = source >= 0 or self.graph.values[-1 - source].kind in ("input", "op")
+        return is_of_data and any(word in op.name for word in _LOSSES)
 
     def _flows(
         self, source: int, head: int, is_free: bool, op: Op | None = None, turns: Mapping[int, int] = _NO_TURNS

@@ -13,9 +13,9 @@ from math import prod
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import Fault
+from torchrecorder.proof.facts import JOINS, SIGNS, Fault
 from torchrecorder.proof.words import frames
-from torchrecorder.view.model import Node
+from torchrecorder.view.model import Node, boxes_around
 
 _Step = tuple[int, int]
 """An op that takes parts, and the position of one of them in its outputs."""
@@ -34,11 +34,16 @@ _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _MOST = 2
 """Parts that a line has to say; of more there may be no words."""
+_MOST_TURNED = 4
+"""Likewise where a join puts them in another order."""
 _STATES = {
     **dict.fromkeys(("torch.nn.modules.rnn.GRU", "torch.nn.modules.rnn.RNN"), ("sequence", "h")),
     **{"torch.nn.modules.rnn.LSTM": ("sequence", "h", "c"), "torch.nn.modules.rnn.LSTMCell": ("h", "c")},
 }
 """What recurrent layers of torch return."""
+_EACH = "one each"
+_SIGN = re.compile(" [+−×÷@] ")
+"""What stands between both sides of an op."""
 _HALVES = {"1st half": 0, "2nd half": 1}
 
 
@@ -76,13 +81,42 @@ class PartsProof:
         said = {(tail, edge.head): edge.part for edge in edges for tail in rows[edge.tail].links or (edge.tail,)}
         for pair, words in said.items():
             yield from self._judged(pair, words, carried.get(pair, ()))
+        for op in map(self.graph.ops.__getitem__, self.coverage.ops):
+            for head in self.coverage.nodes.get(op.id, ()) if op.name in JOINS or op.name.strip("_") in SIGNS else ():
+                yield from self._turned(op, self.view.nodes[head], said)
+
+    def _turned(self, op: Op, head: Node, said: Mapping[tuple[int, int], str]) -> Iterator[Fault]:
+        """Faults of an op that takes parts of one tensor in another order, or as both of its sides, in silence."""
+        sign = SIGNS.get(op.name.strip("_"))
+        taken: dict[int, list[_Step]] = {}
+        for tensor, path in filter(None, map(self._way, op.inputs)):
+            taken.setdefault(tensor, []).extend(path[-1:] if len(path) == 1 else ())
+        for tensor, steps in taken.items():
+            shape, starts = self._shape(tensor), [i for _, i in steps]
+            if len({op for op, _ in steps}) > 1:
+                places = zip(*(self._region(step, shape) for step in steps), strict=True)
+                axes = [[start for start, _ in stretches] for stretches in places if len({*stretches}) > 1]
+                starts = axes[0] if len(axes) == 1 else []
+            words = said.get((self._tail(tensor), head.id), "") if head.op == op.id else None
+            is_wanted = len(steps) == len(op.inputs) == 2 if sign else starts != sorted(starts)
+            if words is not None and is_wanted and len({*steps}) == len(steps) <= _MOST_TURNED:
+                texts = [{*self._texts(step)} for step in (steps[::-1] if "__r" in op.target else steps)]
+                one = [f"{text} of {of[2]}" for text in of[1].split(", ")] if (of := _OF.fullmatch(words)) else []
+                each = one or (words.split(f" {sign} ") if sign else _APART.split(words))
+                each = [f"{_HALVES[word] + 1} of 2" if word in _HALVES else word for word in each]
+                if len(each) != len(texts) or not all(word in text for word, text in zip(each, texts, strict=True)):
+                    what = f"parts of value {tensor} in another order, or as both of its sides, which is not said"
+                    yield Fault("flow", f"{op.name} at {op.source} takes {what}", self.coverage.around(head))
 
     def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
         tail, head = (self.view.nodes[id_] for id_ in pair)
         name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
         is_end = bool(words) and (self._is_argument(words, tail.id, head) or self._is_output(words, tail, head.id))
-        words = "" if is_end else words
+        words, are_each = "" if is_end else words, self._are_each(tail, head)
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
+        if not is_end and (words == _EACH if not are_each else not words):
+            yield Fault("flow", f"{name} brings {'' if are_each else 'not '}one to each turn", calls)
+        words = "" if are_each else words
         if not is_end and not words and self._is_later_output(tail, head, tensors):
             yield Fault("flow", f"{name} carries an output beside others, and does not say which", calls)
         if not words and not is_end and self._are_several(tail, head):
@@ -91,12 +125,20 @@ class PartsProof:
             yield Fault("flow", f"{name} carries what its layer does not return, and does not say so", calls)
         loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
         turns = [(dict(turn).get(loop, 0), _largest(paths)) for by_turn in read for turn, paths in by_turn.items()]
-        if words and not (turns and all(self._is_true(at_turn(words, turn), paths) for turn, paths in turns)):
+        each = _SIGN.sub(", ", words)
+        if words and not (turns and all(self._is_true(at_turn(each, turn), paths) for turn, paths in turns)):
             yield Fault("flow", f"{name} does not carry {words}", calls)
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
         are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
+
+    def _are_each(self, tail: Node, head: Node) -> bool:
+        """Whether each turn of a box around the head alone reads another one of several tensors that a node brings."""
+        read = [{*self._read[tensor][head.id]} for tensor in tail.values if head.id in self._read.get(tensor, {})]
+        (around, outer) = ([*boxes_around(self.view.boxes, node.box)] for node in (head, tail))
+        n = next((box.repeat for box in around if box not in outer and box.repeat > 1), 0)
+        return len(read) == n > 1 and all(len(turns) == 1 for turns in read) and len(set[_Turn]().union(*read)) == n
 
     def _is_argument(self, words: str, tail: int, head: Node) -> bool:
         """Whether words are the name of an argument that a layer gets from a node."""

@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import Fault
+from torchrecorder.proof.facts import SIGNS, Fault
 from torchrecorder.proof.sameness import UNSAID, Sameness
 from torchrecorder.view.model import Box, Node
 
 _SENTENCE = re.compile(r"(?:(\d+|first) )?(with(?:out)? .*|(.*) computed in .*)")
 _PHRASE = re.compile(r"(with|without) (.*?)(?=, with(?:out)? |$)")
-_SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@"}
 _SUMS = ("add", "sub", "cat", "concat", "stack")
 _WEIGHTS, _HIDING = ("param", "buffer"), ("where", "masked_fill")
 _HEAVY = ("matmul", "bmm", "einsum", "scaled_dot_product_attention")
@@ -199,7 +198,7 @@ class Variants:
     def _words(self, op: Op, reads: Sequence[int], root: int) -> Iterator[str]:
         """Names for an op: its own, of layers and functions around it, stretches of their paths, of what it reads."""
         name, graph, frame = op.name.strip("_"), self.graph, op.frame
-        yield from (name, _SIGNS.get(name, name))
+        yield from (name, SIGNS.get(name, name))
         while frame is not None:
             yield from (graph.frames[frame].short, f"{graph.frames[frame].short}()")
             frame = graph.frames[frame].parent
@@ -212,7 +211,7 @@ class Variants:
         yield from ((row.name or given.get(row.id, "")).rpartition(".")[2] for row in rows)
         data = [row for row in rows if row.kind not in _WEIGHTS]
         yield from ("skip" for it in data if name in _SUMS and (it.producer is None or it.producer < first))
-        if name in _HIDING or (name in _SIGNS and any(self.facts.is_side[value] for value in op.inputs)):
+        if name in _HIDING or (name in SIGNS and any(self.facts.is_side[value] for value in op.inputs)):
             yield "mask"
 
     def _entry(self, call: int, root: int) -> set[str]:

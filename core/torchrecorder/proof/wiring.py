@@ -172,6 +172,22 @@ def of_results(coverage: Coverage) -> Iterator[Fault]:
             yield Fault("flow", f"{names} come out of one node", coverage.around(node))
 
 
+def of_last_turns(coverage: Coverage) -> Iterator[Fault]:
+    """Faults of arithmetic that is drawn as one and holds what ran once with the last of several turns."""
+    graph, places = coverage.graph, dict[object, set[int]]()
+    rows = [graph.ops[op] for op in coverage.nodes if not any(coverage.turns.get(op, {}).values())]
+    for op in rows:
+        places.setdefault((op.call, op.source, op.offset), set()).add(op.id)
+    for node in (node for node in coverage.view.nodes if node.kind == "function" and node.op is not None):
+        own = {*node.ops}
+        alike = [
+            places.get((op.call, op.source, op.offset), set()) for op in map(graph.ops.__getitem__, own) if op.source
+        ]
+        if any(len(of) == 1 for of in alike) and (some := next((of for of in alike if not of <= own), None)):
+            op = graph.ops[min(some)]
+            yield Fault("flow", f"{op.name} at {op.source} is drawn apart, and in one node", coverage.around(node))
+
+
 def of_columns(coverage: Coverage) -> Iterator[Fault]:
     """Faults of calls side by side that are drawn as one, of which something reads what some give, and not the rest."""
     facts, graph = coverage.facts, coverage.graph

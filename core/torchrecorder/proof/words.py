@@ -22,7 +22,7 @@ _ENGLISH = frozenset(
     weight of shared called times loop in parallel each step params experts top groups depthwise kernel stride dilation
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
-    param tensors kinds numbers expansion reduction first N t pruned weight_norm spectral_norm
+    param tensors kinds numbers masked expansion reduction first N t pruned weight_norm spectral_norm
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
@@ -51,6 +51,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         for row in view.graph.around(call.id):
             layers.setdefault(row.id, []).append(call)
     yield from _wrong_outputs(view, letter, said)
+    yield from _wrong_paths(view, letter)
     given, shown = _given(view.graph), {*_shown(view, inside)}
     things: list[Node | Box] = [node for node in view.nodes if node.kind in ("op", "function", "call")]
     for thing in (*things, *view.boxes):
@@ -73,6 +74,12 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         for root in (int(match) ** 0.5 for match in re.findall(r"√(\d+)", words)):
             if not any(isclose(number, one, rel_tol=1e-8) for number in numbers for one in (root, 1 / root)):
                 yield f"“{words}” at {key} says a root, and no argument has that"
+        masks = [op.inputs[3] for op in own if op.name == "scaled_dot_product_attention" and len(op.inputs) > 3]
+        made = {view.graph.values[[*_way(view.graph, mask)][-1]].producer for mask in masks}
+        facts = words.split(" · ")
+        is_unsaid = getattr(thing, "kind", "") == "op" and not made.isdisjoint(op.id for op in behind)
+        if not calls and ("masked" in facts if not masks else is_unsaid and "masked" not in facts):
+            yield f"“{words}” at {key} {'does not say its' if masks else 'has no'} mask"
         ends = {view.graph.values[[*_way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
         if is_alone and not ends.isdisjoint(op.id for op in behind):
@@ -119,6 +126,20 @@ def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator
         is_cut = name.endswith("…") and any(it.startswith(name[:-1]) for it in known)
         if node.kind == "output" and name and name not in known and not (is_cut or any(_are(name, it) for it in named)):
             yield f"“{name}” at {key} is not what is returned there"
+
+
+def _wrong_paths(view: View, letter: str) -> Iterator[str]:
+    """Sentences on names of tensors, `features.2`, that are paths of layers in what gives them, which do not."""
+    graph, nodes = view.graph, view.nodes
+    root = view.boxes[0].calls[0] if view.boxes else 0
+    named: list[tuple[str, tuple[int, ...], set[int]]]
+    named = [(node.name, (root,), {*node.values}) for node in nodes if node.kind == "output"]
+    named += [(edge.part, nodes[edge.tail].calls, {*_way(graph, edge.value)}) for edge in view.edges]
+    for name, calls, values in (it for it in named if "." in it[0]):
+        paths = {f"{graph.calls[call].module}.{name}".lstrip(".") for call in calls}
+        rows = [row for row in graph.calls if row.module in paths]
+        if not paths.isdisjoint(graph.modules) and values.isdisjoint(at for row in rows for at in row.outputs.values()):
+            yield f"“{name}” in {letter or 'the picture'} is the path of a layer that does not give it"
 
 
 def _are(name: str, paths: Set[str]) -> bool:

@@ -57,7 +57,7 @@ def _parsed(code: CodeType) -> tuple[ast.Module, int]:
 
 
 def names_of_parts(node: ast.expr | None, module: nn.Module, part: object, path: str = "") -> Iterator[tuple[str, str]]:
-    """Paths in the result of a forward with the variable that is there, or the layer that was called for it."""
+    """Paths in the result of a forward with the variable that is there, or what was called for it."""
     if isinstance(node, (ast.Tuple, ast.List)):
         items: Sequence[object] = part if type(part) is tuple or type(part) is list else ()
         if len(items) == len(node.elts) and not any(isinstance(inner, ast.Starred) for inner in node.elts):
@@ -76,6 +76,10 @@ def _name(node: ast.expr | None, module: nn.Module) -> str:
         case ast.Call(ast.Attribute(of, name)) if name in SHAPING:
             return _name(of, module)
         case ast.Call(ast.Attribute(ast.Name("torch"), "stack" | "cat" | "concat"), [ast.Name(name), *_]):  # a list
+            return name
+        case ast.Call(ast.Attribute(ast.Name("self" | "F"), name)):  # what a method or function is called after
+            return name.strip("_")
+        case ast.BinOp(ast.Name(name), ast.Div(), ast.Constant() | ast.Call(ast.Name("len"))):  # the mean of a sum
             return name
         case ast.Attribute(_, name) if not hasattr(Tensor, name):  # `self.loss`, but not `x.T`
             return name

@@ -25,6 +25,8 @@ from torchrecorder.view.settings import LISTED, SIZES, read
 CLASS, PARAMS, INDEX, HEADS = "class", "params", "index", "heads"
 """Names of Spans beside those of settings: class, numbers of parameters and of heads; index of a turn `t`, then of the
 first turn."""
+_EACH = "one each"
+"""Words for several tensors of which each turn reads another."""
 _OF_ONE = ("kernel_size", "stride", "dilation", "groups", HEADS)
 """Settings that each node with the letter of an inset says, where the inset gives them as lists."""
 _NO_SETTINGS = SHAPING | PIECES | SHAPED_LIKE
@@ -220,12 +222,16 @@ class _Differences:
         if around is not None and len(turns[around.id]) > 1:
             alike = partial(self._ops, box=around, boxes=view.boxes, turns=turns)
             edge = replace(edge, elsewhere=(*self._elsewhere(edge.value, readers, alike),))
+        brought = {*map(self._source, view.nodes[edge.tail].values)}
         box = next((box for box in head if box not in tail and box.repeat > 1), None)
         if box is not None and not edge.back:
             own = [these[: len(these) // len(turns[0])] for these in turns]  # the title of an inset names one path
-            read = self._read(edge.value, readers, partial(self._ops, box=box, boxes=view.boxes, turns=own))
-            others = {*map(self._source, read)} - {self._source(edge.value)}
-            edge = replace(edge, is_first=edge.is_first or bool(others))
+            alike = partial(self._ops, box=box, boxes=view.boxes, turns=own)
+            for op in readers:
+                sources = [*map(self._source, self._read(edge.value, (op,), alike))]
+                edge = replace(edge, is_first=edge.is_first or bool({*sources} - {self._source(edge.value)}))
+                are_apart = len({*sources}) == len(sources) > 1 and {*sources} <= brought
+                edge = replace(edge, part=_EACH if are_apart and not edge.part else edge.part)
         return edge
 
     def _elsewhere(self, value: int, readers: Sequence[int], alike: _Alike) -> Iterator[tuple[int, ...]]:
@@ -243,7 +249,10 @@ class _Differences:
     def _read(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[int]:
         """What is read in the place of a value by ops at the places of its readers."""
         for op in (op for op in map(self.graph.ops.__getitem__, readers) if value in op.inputs):
-            read, place = (self.graph.ops[other].inputs for other in alike(op.id)), op.inputs.index(value)
+            read, place = (
+                (self.graph.ops[other].inputs for other in dict.fromkeys(alike(op.id))),
+                op.inputs.index(value),
+            )
             yield from (inputs[place] for inputs in read if place < len(inputs))
 
     def _source(self, value: int) -> int:

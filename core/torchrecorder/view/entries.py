@@ -157,7 +157,7 @@ def _with_calls(tree: CallTree, entries: Sequence[_Entry]) -> Graph:
 
 
 def _ends(tree: CallTree, entry: _Entry) -> tuple[dict[str, int], dict[str, int]]:
-    """Inputs of an entry, named by the layers that they come from, and its outputs."""
+    """Inputs of an entry, named by the layers that they come from, and its outputs, by those that give them."""
     graph = tree.graph
     inside = {op for call in entry.calls for op in tree.all_ops_of(call)} | entry.ops
     read = dict.fromkeys(value for op in sorted(inside) for value in graph.ops[op].inputs)
@@ -172,7 +172,12 @@ def _ends(tree: CallTree, entry: _Entry) -> tuple[dict[str, int], dict[str, int]
     wanted.update(graph.calls[entry.parent].outputs.values())
     wanted.update(value for values in graph.outputs.values() for value in values)
     given = [value for value in made if value in wanted]
-    return inputs, {str(i) if len(given) > 1 else "": value for i, value in enumerate(given)}
+    rows = (graph.calls[call] for call in entry.calls)
+    names = {value: row.module.rpartition(".")[2] for row in rows for value in row.outputs.values()}
+    said = [names.get(value, "") for value in given]
+    are_told = len({*said}) == len(said) and all(name.isidentifier() for name in said)
+    paths = said if are_told else [*map(str, range(len(given)))]
+    return inputs, dict(zip(paths if len(given) > 1 else [""], given, strict=False))
 
 
 def _origin(tree: CallTree, entry: _Entry, value: int) -> str:

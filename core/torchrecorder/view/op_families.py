@@ -67,6 +67,9 @@ INDEXING = names(
 )
 """Ops for which whole numbers say what belongs together: the edges of a graph."""
 
+LOSSES = ("_loss", "cross_entropy", "kl_div")
+"""What is in the names of ops that compare with a target."""
+
 DROPOUTS = names("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout")
 """Torch's layers that change nothing in evaluation."""
 

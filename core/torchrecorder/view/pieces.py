@@ -8,7 +8,7 @@ Nothing is said of one reader that takes all parts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import NamedTuple
@@ -16,11 +16,14 @@ from typing import NamedTuple
 from torchrecorder.graph.model import Op
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Box, Edge, Node, View, boxes_around
-from torchrecorder.view.op_families import PIECES, SHAPED_LIKE
+from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
+from torchrecorder.view.op_families import JOINS, PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
 
 _MOST = 2
 """Parts that are named each; of more nothing is said."""
+_MOST_TURNED = 4
+"""Likewise where a join turns their order round."""
 _NUMBER = re.compile(r"\d+")
 _SHRINKING = re.compile(r"[\[(]?:\d")
 """Beginning of an index whose first number may be another one in each turn, `n`: fewer and fewer of a batch."""
@@ -94,8 +97,8 @@ class _Parts:
         self._given = {value: node.id for node in view.nodes if node.kind != "output" for value in node.values}
         """By value the node that brings it from outside."""
         self._pairs = {(tail, edge.head) for edge in view.edges for tail in (edge.tail, *view.nodes[edge.tail].links)}
-        self._taken: dict[int, dict[int, set[_Part]]] = {}
-        """By value and node that reads it, what that takes."""
+        self._taken: dict[int, dict[int, dict[_Part, None]]] = {}
+        """By value and node that reads it, what that takes, in the order of reading."""
         calls = (node for node in view.nodes if node.kind == "call")
         self._first = {at: value for node in calls for at, value in self._outputs_again(node)}
         """By what a layer gives in a later turn what it gives in the first."""
@@ -111,7 +114,7 @@ class _Parts:
             is_unseen = value in aside and (self._given.get(origin, self._tail(origin)), node.id) not in self._pairs
             if self._graph.values[origin].kind in _LOOSE or self._tail(origin) == node.id or is_unseen:
                 continue
-            self._taken.setdefault(origin, {}).setdefault(node.id, set()).add(part)
+            self._taken.setdefault(origin, {}).setdefault(node.id, {})[part] = None
             if op is None or not part:
                 continue
             for other in self._alike(op.id, node):
@@ -137,11 +140,13 @@ class _Parts:
     def _told(self) -> Iterator[tuple[_Read, str]]:
         nodes = self._view.nodes
         for origin, by_node in self._taken.items():
-            texts = {node: self._words(taken) for node, taken in by_node.items()}
+            turned = {node: self._turned(origin, node, taken) for node, taken in by_node.items()}
+            texts = {node: turned[node] or self._words({*taken}) for node, taken in by_node.items()}
             turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
             # what other turns differ in, a loop goes through
             is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
             is_told = is_same and len(by_node) <= _MOST and len(next(iter(by_node.values()))) == 1
+            is_told |= any(turned.values())
             if len({*texts.values()}) > 1 or is_told:
                 for node, own in turns.items():
                     places = {self._places.get(text, "") for text in own}  # the sizes are other ones in each turn
@@ -296,6 +301,23 @@ class _Parts:
         made, there = (self._graph.values[value].producer for value in (own, origin))
         node = self._tail(own)
         return made is not None and node is not None and there in {*self._alike(made, self._view.nodes[node])}
+
+    def _turned(self, origin: int, node: int, taken: Collection[_Part]) -> str:
+        """Parts that are both sides of an op, `2nd half − 1st half`, or that a join turns round, `3, 1 of 3`."""
+        if (op := self._view.nodes[node].op) is None:
+            return ""
+        row = self._graph.ops[op]
+        parts = [part for of, part in map(self._traced, row.inputs) if of == origin]
+        cuts, starts = [part[-1] for part in parts if len(part) == 1], [part[-1].start for part in parts if part]
+        if {*parts} != {*taken} or len({(cut.of, cut.axis, cut.pieces) for cut in cuts}) != 1 or len(cuts) < len(parts):
+            return ""
+        if (sign := SYMBOLS.get(plain(row.name))) and len(cuts) == len(row.inputs) == len({*cuts}) > 1:
+            return f" {sign} ".join(cut.words for cut in (cuts[::-1] if is_reflected(row) else cuts))
+        is_few = row.name in JOINS and len(cuts) <= _MOST_TURNED and cuts[0].axis >= 0
+        if not is_few or starts == sorted(starts):
+            return ""
+        numbers = ", ".join(str(start + 1) for start in starts)
+        return f"{numbers} of {cuts[0].pieces}" if cuts[0].pieces else ", ".join(cut.words for cut in cuts)
 
     def _words(self, parts: set[_Part]) -> str:
         if self._is_all(parts):

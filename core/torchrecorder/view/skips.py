@@ -3,10 +3,10 @@
 A tensor that several nodes read, such as the embedding of a time step, often passes nothing by. A skip edge ends in a
 sum, a concatenation or a layer of the user's that gets the same data by another way too, through at least one layer
 with parameters. The ways that count are spines: from each node back to the one that gave its main data, which is the
-first argument of a call, the first input of an op, and the longest way to a sum; of a call that gives several tensors,
-the argument of the same shape, as joint attention has it. Of two chains from one tensor to a sum, that with fewer
-layers is a skip as well; of as many, none is. Spines form a tree, so each question costs one comparison and the whole
-is linear.
+first argument of a call, the first input of an op or of a difference, and the longest way to a sum; of a call that
+gives several tensors, the argument of the same shape, as joint attention has it. Of two chains from one tensor to a
+sum, that with fewer layers and no more parameters is a skip as well; of as many layers, none is. Spines form a tree, so
+each question costs one comparison and the whole is linear.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import prod
 
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Pair
-from torchrecorder.view.facts import is_no_feature
+from torchrecorder.view.facts import is_no_feature, sizes
 from torchrecorder.view.model import Edge, Node, View, in_order
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import JOINS, POINTWISE, SUMS, WEIGHTED
+from torchrecorder.view.op_families import JOINS, PIECES, POINTWISE, SHAPING, SUMS, WEIGHTED
 from torchrecorder.view.tree import CallTree, call_tree
 
 _FEATURES = 2
@@ -47,6 +48,8 @@ class _Spines:
         """For each node the farthest of those that give it main data (-1 at a start), and its distance from there."""
         self.layers = [0] * n
         """For each node the layers with parameters on its spine, itself included."""
+        self.sizes = [0] * n
+        """Likewise the numbers in their parameters."""
         self.crossed: list[Edge | None] = [None] * n
         """For each node the last edge of its spine that leaves a call which gives several tensors."""
         self.tree = call_tree(self.graph)
@@ -54,10 +57,11 @@ class _Spines:
             self.main.append(self._main(node))
             last: Edge | None = None
             for edge in self.main[-1]:
-                if self.rank[edge.tail] + 1 > self.rank[node.id]:
+                if self.rank[edge.tail] + 1 > self.rank[node.id] and not self._is_taken_off(edge):
                     self.spine[node.id], self.rank[node.id], last = edge.tail, self.rank[edge.tail] + 1, edge
-            own = _layers(self.tree, node)
-            self.layers[node.id] = own + (self.layers[last.tail] if last is not None else 0)
+            (own, size), before = _layers(self.tree, node), last.tail if last is not None else None
+            self.layers[node.id] = own + (self.layers[before] if before is not None else 0)
+            self.sizes[node.id] = size + (self.sizes[before] if before is not None else 0)
             self.crossed[node.id] = self._crossing(last) if last is not None else None
         self._number()
 
@@ -99,7 +103,10 @@ class _Spines:
         """
         calls = self.view.nodes[edge.tail].calls
         given = {it for call in calls for it in self.graph.calls[call].outputs.values()} if calls else set[int]()
-        on = (e for e in self.out[edge.tail] if self.spine[e.head] == edge.tail and self._is_above(e.head, below, 0))
+        on = [e for e in self.out[edge.tail] if self.spine[e.head] == edge.tail and self._is_above(e.head, below, 0)]
+        piece = self._pieces(edge.value)
+        if on and all(any(at != piece.get(op, at) for op, at in self._pieces(e.value).items()) for e in on):
+            return False
         ways = {self._output(e, given) for e in on} - {-1} if len(given) > 1 else set[int]()
         own = self._output(edge, given) if ways else -1
         if own < 0 or own in ways or _first(self.view.nodes[edge.head]).kind != "call":
@@ -118,6 +125,21 @@ class _Spines:
                 return -1
             value = self.graph.ops[made].inputs[0]
         return value
+
+    def _pieces(self, value: int) -> dict[int, int]:
+        """By op that gives a tensor in pieces the position of that which a value is a part of."""
+        pieces = dict[int, int]()
+        while (made := self.graph.values[value].producer) is not None and (op := self.graph.ops[made]).inputs:
+            if op.name not in SHAPING | PIECES:
+                break
+            pieces[made], value = self.graph.values[value].index, op.inputs[0]
+        return pieces
+
+    def _is_taken_off(self, edge: Edge) -> bool:
+        """Whether an edge brings the second side of a difference."""
+        head = _first(self.view.nodes[edge.head])
+        is_difference = self._op_name(head) in ("sub", "sub_") and len(self.into[edge.head]) > 1
+        return is_difference and [edge.value] == [*self.graph.ops[head.op or 0].inputs[1:]]
 
     def _crossing(self, edge: Edge) -> Edge | None:
         calls = self.view.nodes[edge.tail].calls
@@ -175,28 +197,30 @@ class _Spines:
     def _side_branch(self, edge: Edge) -> list[Pair]:
         """Of a chain without forks that ends in a sum, and the spine that it leaves above, the edges with less layers.
 
-        None if they have as many, or what it leaves has forks.
+        None if they have as many, or more parameters, or what it leaves has forks.
         """
         head, main = edge.head, self.spine[edge.head]
         if edge.tail == main or not self._is_of_features(edge):
             return []
-        tail, branch, n_layers = self._chain(edge.tail, head)
+        tail, branch, n_layers, size = self._chain(edge.tail, head)
         if not self._is_above(tail, head) or tail == edge.tail:
             return []
-        past = self.layers[main] - self.layers[tail]
-        if n_layers > past:
-            start, branch, _ = self._chain(main, head)
+        past, size_past = self.layers[main] - self.layers[tail], self.sizes[main] - self.sizes[tail]
+        if n_layers > past and size >= size_past:
+            start, branch, *_ = self._chain(main, head)
             return branch if start == tail else []
-        return branch if n_layers < past else []
+        return branch if n_layers < past and size <= size_past else []
 
-    def _chain(self, tail: int, head: int) -> tuple[int, list[Pair], int]:
-        """The start of a chain without forks, its edges, and its layers."""
-        edges, n_layers = [(tail, head)], 0
+    def _chain(self, tail: int, head: int) -> tuple[int, list[Pair], int, int]:
+        """The start of a chain without forks, its edges, its layers, and the numbers in their parameters."""
+        edges, n_layers, size = [(tail, head)], 0, 0
         while len(self.out[tail]) == len(self.into[tail]) == 1:
-            n_layers += self.layers[tail] - self.layers[self.into[tail][0].tail]
-            edges.append((self.into[tail][0].tail, tail))
-            tail = self.into[tail][0].tail
-        return tail, edges, n_layers
+            before = self.into[tail][0].tail
+            n_layers += self.layers[tail] - self.layers[before]
+            size += self.sizes[tail] - self.sizes[before]
+            edges.append((before, tail))
+            tail = before
+        return tail, edges, n_layers, size
 
     def _is_above(self, tail: int, head: int, least: int = 1) -> bool:
         return self._enter[tail] + least <= self._enter[head] <= self._leave[tail]
@@ -235,14 +259,20 @@ class _Spines:
         return len(self.graph.values[value].shape)
 
 
-def _layers(tree: CallTree, node: Node) -> int:
-    """How many of its ops compute with parameters; one of a layer that has some and is not to be looked into."""
+def _layers(tree: CallTree, node: Node) -> tuple[int, int]:
+    """How many of its ops compute with parameters, and the numbers in these.
+
+    One op of a layer that has some and is not to be looked into.
+    """
     parts = node.parts or (node,)
     calls = {call for part in parts for call in part.calls}
     ops = [op for call in calls for op in tree.all_ops_of(call)] + [op for part in parts for op in part.own_ops]
     rows, values = map(tree.graph.ops.__getitem__, ops), tree.graph.values
     n = sum(plain(op.name) in WEIGHTED or any(values[it].kind == "param" for it in op.inputs) for op in rows)
-    return n or any(tree.n_params(call) for call in calls)
+    read = {values[it] for part in parts for op in part.own_ops for it in tree.graph.ops[op].inputs}
+    own = sum(prod(sizes(tree.graph, row.id)) for row in read if row.kind == "param")
+    size = own + sum(tree.n_params(call) for call in calls)
+    return n or int(size > 0), size
 
 
 def _first(node: Node) -> Node:

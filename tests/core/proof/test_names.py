@@ -68,6 +68,36 @@ def test_a_word_without_an_origin_is_a_fault(kind: Any, pattern: str, other: str
     assert any(re.search(rf"names {re.escape(unknown)}, which nothing has", fault) for fault in faults(view, said))
 
 
+class Padded(nn.Module):
+    """Words of which those that only fill up are not looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.query, self.key = nn.Embedding(9, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.words(ids)
+        there = (ids > 0)[:, None, :]
+        return nn.functional.scaled_dot_product_attention(self.query(x), self.key(x), x, there)
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+def test_an_attention_says_its_mask(kind: Any) -> None:
+    """It read as if words looked at those that only fill up."""
+    layout = kind(view := make_view(record(Padded(), torch.ones(2, 6, dtype=torch.long)), DrawingOptions()))
+    assert "scaled dot-product · masked" in {Labels(view).node(node).line for node in view.nodes}
+    assert faults(view, layout) == ()
+    assert any("does not say its mask" in fault for fault in faults(view, written(layout, " · masked", "")))
+    bare = make_view(record(Seen(), TOKENS), DrawingOptions())
+    said = written(kind(bare), "dot-product", "dot-product · masked")
+    assert any("has no mask" in fault for fault in faults(bare, said))
+
+
+class Seen(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.scaled_dot_product_attention(x + 1, x - 1, x)
+
+
 class Encoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -303,6 +333,31 @@ def test_a_list_that_is_returned_gives_its_items_a_name(is_named: bool, names: l
     view = make_view(record(Found(is_named=is_named), TOKENS), DrawingOptions())
     assert [node.name for node in view.nodes if node.kind == "output"] == names
     assert faults(view, paper(view)) == ()
+
+
+class Stages(nn.Module):
+    """Returns the input and what its stages give, so that the places in the list are not those of the stages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+
+    def forward(self, x: Tensor) -> Any:
+        found: Any = [x]
+        for stage in self.found:
+            found.append(stage(found[-1]))
+        return found
+
+
+def test_a_place_in_a_list_is_not_called_as_a_layer() -> None:
+    """Output 1 of the list was called `found.1`, which is the layer that gives output 2."""
+    view = make_view(record(Stages(), TOKENS), DrawingOptions())
+    assert [node.name for node in view.nodes if node.kind == "output"] == ["0", "1", "found.2"]
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    nodes = tuple(replace(node, name="found.1") if node.name == "1" else node for node in view.nodes)
+    wrong = faults(replace(view, nodes=nodes), written(layout, "output 1", "found.1"))
+    assert any("is the path of a layer that does not give it" in words for words in wrong)
 
 
 def test_what_a_patch_gives_is_not_what_the_model_returns() -> None:

@@ -253,6 +253,43 @@ def test_what_a_layer_reads_of_arithmetic_is_its_result(monkeypatch: pytest.Monk
     assert [fault for fault in faults(planned(Stepped()).view()) if "come out of one node" in fault.words]
 
 
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(16, 16), nn.Linear(16, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.last(self.first(x).tanh())  # type: ignore[no-any-return]
+
+
+class Voting(nn.Module):
+    """Heads whose scores are made of each in the same line, and then put together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Linear(16, 16)
+        self.heads = nn.ModuleList(Residual() for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        return torch.stack([head(x).softmax(-1) for head in self.heads]).mean(0).sqrt().neg().exp()
+
+
+def test_the_last_of_several_is_not_drawn_with_what_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three softmaxes two were drawn apart, and the third in one node with the mean."""
+    graph = capture(Voting(), (torch.zeros(2, 5, 16),))
+
+    def softmaxes() -> list[tuple[str, ...]]:
+        shown = Views(graph, DrawingOptions()).view().nodes
+        rows = [[graph.ops[op].name for op in node.own_ops] for node in shown]
+        return [tuple(names) for names in rows if "softmax" in names]
+
+    assert softmaxes() == [("softmax",)] * 3
+    monkeypatch.setattr(patches._Patches, "_place", lambda _, node: node.id)
+    assert len({*softmaxes()}) == 2
+    assert [fault for fault in faults(Views(graph, DrawingOptions()).view()) if "is drawn apart" in fault.words]
+
+
 class Supervised(nn.Module):
     """Heads side by side, of which only the last gives what the model returns."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from tests.core.recording.nets import record
@@ -92,6 +93,15 @@ class Joined(Returning):
         return torch.stack(steps, dim=1), torch.cat([x, x]), self.kept, -self.kept, x.T
 
 
+class Called(Returning):
+    def _length(self, x: Tensor) -> Tensor:
+        return x.sum()
+
+    def forward(self, x: Tensor) -> Any:
+        y = loss = self.head(x)
+        return self._length(x), F.mse_loss(y, -y), loss / len(x), y.mean(), y / y.sum()
+
+
 def swapped(forward: Any) -> Any:
     def forward_(self: Any, x: Tensor) -> Any:
         return forward(self, x)[::-1]
@@ -120,6 +130,7 @@ class Wrapped(Returning):
         (Whole(), {"": "pair"}),
         (Starred(), {}),
         (Joined(), {"0": "steps", "2": "kept"}),
+        (Called(), {"0": "length", "1": "mse_loss", "2": "loss"}),
         (Wrapped(), {}),
     ],
     ids=lambda it: type(it).__name__ if isinstance(it, nn.Module) else "",

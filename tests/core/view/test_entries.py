@@ -83,6 +83,19 @@ def test_an_entry_says_what_it_gets_and_gives() -> None:
     assert rows["ups.1"].outputs[""] in {value for op in graph.ops if op.call == 0 for value in op.inputs}
 
 
+def test_an_entry_calls_what_it_gives_by_the_layers_that_give_it() -> None:
+    net = Net("Encoder", params=20_000)
+    lists(net, "levels", 2, 6000, "torch.nn.modules.container.ModuleDict")
+    x, kept = net.layer("stem", "Linear", net.input("x", 1, 8), params=64), []
+    for i in range(2):
+        for name in ("blocks", "downsample"):
+            id_, x = len(net.calls), step(net, f"levels.{i}.{name}", x)
+            net.calls[id_] = replace(net.calls[id_], outputs={"": x})
+            kept.append(x)
+    rows = {row.module: row for row in with_entries(net.graph(net.op("cat", *kept))).calls}
+    assert [*rows["levels.0"].outputs] == ["blocks", "downsample"]
+
+
 @pytest.mark.parametrize("cls", [LIST, "torch.nn.modules.module.Module"])
 def test_entries_are_opened_as_blocks(cls: str) -> None:
     view = make_view(unet(3, cls=cls))

@@ -134,6 +134,93 @@ def test_two_parts_on_the_line_of_one_are_a_fault() -> None:
     assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
 
 
+class Swapped(nn.Module):
+    """A step that puts parts of a tensor beside one another in another order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.both, self.rest = nn.Linear(8, 24), nn.Linear(16, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, b, c = self.enter(x).chunk(3, dim=-1)
+        out: Tensor = self.both(torch.cat((c, a), dim=-1)) + self.rest(b)
+        return out
+
+
+class Changed(nn.Module):
+    """What a second half of a batch has more than the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.leave = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        before, after = self.enter(x).chunk(2)
+        out: Tensor = self.leave(after - before)
+        return out
+
+
+class Rolled(nn.Module):
+    """A step that gives its last steps first, with others between."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.rest, self.leave = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        first, last = x.split([10, 6], dim=1)
+        out: Tensor = self.leave(torch.cat((last, self.rest(x), first), dim=1))
+        return out
+
+
+def test_both_sides_of_an_op_from_one_tensor_are_said() -> None:
+    with torch.no_grad():
+        view = make_view(capture(Changed(), (torch.zeros(2, 16, 8),)), DrawingOptions())
+    assert said(view) == {"enter > sub: 2nd half − 1st half"}
+    assert faults(view) == ()
+    for false in ("", "1st half − 2nd half"):
+        edges = tuple(replace(edge, part=false if edge.part else "") for edge in view.edges)
+        assert any("as both of its sides" in it.words for it in faults(replace(view, edges=edges)))
+
+
+@pytest.mark.parametrize(
+    ("net", "turned", "false"),
+    [(Swapped(), "3, 1 of 3", "1, 3 of 3"), (Rolled(), "[:, 10:], [:, :10]", "")],
+)
+def test_parts_in_another_order_are_said_in_it(net: nn.Module, turned: str, false: str) -> None:
+    with torch.no_grad():
+        view = make_view(capture(net, (torch.zeros(2, 16, 8),)), DrawingOptions())
+    assert f"enter > cat: {turned}" in said(view)
+    assert faults(view) == ()
+    edges = tuple(replace(edge, part=false if edge.part == turned else edge.part) for edge in view.edges)
+    assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
+
+
+class Rising(nn.Module):
+    """Steps of a decoder, each of which takes another of what an encoder has kept."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.steps = nn.ModuleList([nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8)) for _ in range(n)])
+
+    def forward(self, x: Tensor, kept: list[Tensor]) -> Tensor:
+        for step, other in zip(self.steps, reversed(kept), strict=True):
+            x = step(torch.cat((x, other), dim=-1))
+        return x
+
+
+def test_a_line_of_several_tensors_says_that_each_turn_gets_one() -> None:
+    with torch.no_grad():
+        graph = capture(Rising(9), (torch.zeros(2, 8), [torch.ones(2, 8) * i for i in range(9)]))
+    view = make_view(graph, DrawingOptions())
+    assert [edge.part for edge in view.edges if view.nodes[edge.tail].name == "kept"] == ["one each"]
+    assert faults(view) == ()
+    for wrong in ("one each", ""):
+        edges = tuple(replace(edge, part=wrong if bool(edge.part) != bool(wrong) else edge.part) for edge in view.edges)
+        assert any("one to each turn" in fault.words for fault in faults(replace(view, edges=edges)))
+
+
 class CutTwice(nn.Module):
     """A step that takes the first of what is left of a tensor without its first."""
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tests.core.graph.building import Net
 from tests.core.view.seeing import edges
 from torchrecorder.graph import Graph
+from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import make_view
+from torchrecorder.view import View, make_view, select
 
 
 def given(net: Net, **inputs: int) -> None:
@@ -133,6 +136,51 @@ def test_of_chains_with_as_many_layers_none_is_one() -> None:
     x = net.op("sin", net.input("x", 1, 4, 8))
     first, second = net.layer("first", "Linear", x), net.op("exp", net.layer("second", "Linear", x))
     assert skips(net.graph(net.op("add", first, second))) == []
+
+
+def test_of_chains_that_of_more_parameters_is_none() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 1, 4, 8))
+    first = net.layer("long.1", "Linear", net.layer("long.0", "Linear", x, params=8), params=8)
+    second = net.op("linear", x, net.weight("large", 80, 10))
+    assert skips(net.graph(net.op("add", first, net.op("exp", second)))) == []
+
+
+def test_another_piece_is_none() -> None:
+    net = Net()
+    x = net.layer("enter", "Linear", net.input("x", 1, 8, 8))
+    pieces = net.op("chunk", x, shape=(1, 8, 4)), len(net.values)
+    net.values.append(replace(net.values[pieces[0]], id=pieces[1], index=1))
+    net.ops[-1] = replace(net.ops[-1], outputs=pieces)
+    graph = net.graph(net.op("cat", pieces[0], net.layer("mix", "Linear", pieces[1], params=16), shape=(1, 8, 8)))
+    assert skips(graph) == []
+    view = make_view(graph, DrawingOptions(depth=1, fold=False))
+    orange = replace(view, edges=tuple(replace(edge, skip=True) for edge in view.edges))
+    assert any("another piece" in fault.words for fault in faults(orange))
+
+
+def test_what_was_taken_off_is_none() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 1, 4, 8))
+    first = net.layer("a", "Linear", x)
+    second = net.layer("b", "Linear", net.op("sub", x, first))
+    assert "a > add (skip)" not in skips(net.graph(net.op("add", first, second)))
+
+
+def test_a_line_that_leads_past_nothing_is_not_drawn_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Net()
+    x = net.layer("a", "Linear", net.input("x", 1, 4, 8), params=8)
+    scale = net.op("exp", net.op("sin", x))
+    graph = net.graph(net.op("add", x, scale))
+
+    def marked(view: View) -> View:
+        return replace(view, edges=tuple(replace(edge, skip=True) for edge in view.edges))
+
+    monkeypatch.setattr(select, "with_skips", marked)
+    view = ProvedViews(select.Views(graph, DrawingOptions())).view()
+    assert not any(edge.skip for edge in view.edges)
+    assert all("drawn as a skip" in words for words in view.weakened)
+    assert faults(view) == ()
 
 
 def test_the_state_of_a_cell_is_none() -> None:

@@ -17,7 +17,7 @@ from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, is_no_feature
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import INDEXING, SHAPED_LIKE
+from torchrecorder.view.op_families import INDEXING, LOSSES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.simplified.columns import merge_asked, merge_columns
 from torchrecorder.view.simplified.merged import (
@@ -144,7 +144,7 @@ class _Asides:
         return [value for op in self._ops(self.nodes[node]) for value in self.graph.ops[op].outputs]
 
     def _used_in(self, node: Node) -> set[int]:
-        """Aside values that an op within the node takes as an index, or has nothing else than."""
+        """Aside values that an op within the node takes as an index or a target, or has nothing else than."""
         used: set[int] = set()
         for id_ in reversed(self._ops(node)):
             op = self.graph.ops[id_]
@@ -154,7 +154,8 @@ class _Asides:
                 continue
             asides = [value for value in op.inputs if value in self.facts.aside]
             weights = [value for value in op.inputs if self.graph.values[value].kind == "param"]
-            if plain(op.name) in INDEXING or len({*asides, *weights}) == len(op.inputs):
+            is_loss = any(word in op.name for word in LOSSES)
+            if is_loss or plain(op.name) in INDEXING or len({*asides, *weights}) == len(op.inputs):
                 used.update(asides)
         return used
 

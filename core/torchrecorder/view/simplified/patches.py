@@ -87,6 +87,15 @@ class _Patches:
         self._layers = sorted(facts.tree.first_op[call] for call in calls)
         """The first ops of the layers that are drawn."""
         self._patch: dict[int, set[int]] = {}
+        self._again: dict[object, set[int]] = {}
+        """By place in the code the nodes of what ran there."""
+        for node in draft.nodes.values():
+            if node.op is not None:
+                self._again.setdefault(self._place(node), set()).add(node.id)
+
+    def _place(self, node: Node) -> object:
+        op = self.graph.ops[node.op or 0]
+        return op.id if op.source is None else (op.call, op.source, op.offset)
 
     def all(self) -> Iterator[set[int]]:
         for node in self.draft.nodes.values():
@@ -106,6 +115,9 @@ class _Patches:
             return
         if bisect(self._layers, x.id) != bisect(self._layers, y.id):  # a layer ran between them
             return
+        twins = [self._again[self._place(one)] for one in (node, tail)]
+        if len({*map(len, twins)}) > 1 and not all(len(of) == 1 or of <= group | other for of in twins):
+            return  # only one of several turns
         if self.draft.is_convex(group | other):
             group |= other
             self._patch.update(dict.fromkeys(group, group))

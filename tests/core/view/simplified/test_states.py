@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from tests.core.graph.building import Net
 from tests.core.view.seeing import edges, shown
 from torchrecorder.graph import Graph
 from torchrecorder.proof import faults
@@ -133,3 +134,22 @@ def test_a_mask_that_is_drawn_leads_to_all_that_read_it() -> None:
     lost = next(edge for edge in view.edges if edges(replace(view, edges=(edge,))) == ["input:mask > pool"])
     (fault,) = faults(replace(view, edges=tuple(edge for edge in view.edges if edge is not lost)))
     assert "no line leads" in fault.words
+
+
+def test_a_computed_target_leads_to_its_loss() -> None:
+    """The loss had a line of the logits alone, though its target is made of what the model is given."""
+    net = Net()
+    x = net.input("x", 4, 8)
+    classes = net.input("classes", 4)
+    meta = net.values[classes].meta
+    assert meta is not None
+    net.values[classes] = replace(net.values[classes], meta=replace(meta, dtype="int64"))
+    logits = net.layer("head", "Linear", x, params=64)
+    target = net.op("scatter", net.op("zeros_like", logits), classes)
+    graph = net.graph(logits, net.op("binary_cross_entropy", logits, target, shape=()))
+    view = make_view(graph)
+    lines = edges(view)
+    assert {"input:classes > scatter", "scatter > binary_cross_entropy"} <= {*lines}
+    assert faults(view) == ()
+    fewer = tuple(edge for edge in view.edges if edge.value != target)
+    assert any("is missing: binary_cross_entropy" in fault.words for fault in faults(replace(view, edges=fewer)))
