@@ -215,6 +215,7 @@ class _Trial(Origin):
         self._values = values
         self._once: dict[Axes, Axes] = {FIXED: FIXED, UNSURE: UNSURE}
         of = [self._once.setdefault(axes, axes) for axes in (Axes(frozenset((n,)), frozenset()) for n in (0, 1))]
+        self._leading = of[0]
         self.known = {value: of[axis] for value, axis in begun.items()}
         """By value; what is not in it is fixed."""
         self._ruled: dict[tuple[Any, ...], Sequence[Axes]] = {}
@@ -292,17 +293,23 @@ class _Trial(Origin):
         self, name: OpName, called: _Called, attrs: dict[str, str], given: Sequence[Tensor], read: Sequence[int],
         made_as: Sequence[int], is_wrapped: bool,
     ) -> None:  # fmt: skip
-        values, known = self._values, self.known
+        values, known, rows = self._values, self.known, self._values.rows
         is_own = values.reads_are_own and len(read) == len(given)
-        axes = [known.get(value) for value in read] if is_own else [self.of(tensor) for tensor in given]
-        ids = [id(of) for of in axes]
+        axes = [*map(known.get, read)] if is_own else [*map(self.of, given)]
         rule = axis_rule(name)
         sizes = () if rule.is_of_shapes else called[-1]
         if called[-1] and rule is ELEMENTWISE:
             for place, size in enumerate(called[1]):
                 if type(size) is BatchSize and size.is_multiple:
                     self.numbers.append((attrs, str(place), symbol(int.__index__(size), self.batch)))
-        is_of_batch = bool(axes and axes[0] and axes[0].batch)
+        first = axes[0] if axes else None
+        is_of_batch = first is not None and bool(first.batch)
+        if rule.keeps_first and is_of_batch and is_own and not (sizes or is_wrapped) and called[1]:
+            if len(made_as) == 1 and self._is_kept(rule, axes, read, made_as[0]):
+                known[made_as[0]] = first
+                self.is_confirmed = self.is_confirmed or name.name in CONVOLUTIONS
+                return
+        ids = [*map(id, axes)]
         self.is_to_confirm &= name.name not in KNOWING_BATCH or not is_of_batch
         may_be_many = (self.is_apart or self.has_leaked) and rule.way in JOINING  # one part for each example
         is_fixed = not may_be_many and _FIXED_IDS.issuperset(ids)  # so is what is made of it
@@ -311,7 +318,6 @@ class _Trial(Origin):
         if is_wrapped:
             known.update(dict.fromkeys(made_as, UNSURE))
             return
-        rows = values.rows
         key = (name, self.is_apart, *ids, *[id(rows[value].meta) for value in (*read, *made_as)])
         are_multiples = [size.is_multiple for size in sizes] if sizes else ()
         if not rule.is_of_shapes:
@@ -332,6 +338,28 @@ class _Trial(Origin):
         else:
             for value, made in zip(made_as, ruled, strict=True):
                 known[value] = made
+
+    def _is_kept(self, rule: AxisRule, axes: Sequence[Axes | None], read: Sequence[int], made_as: int) -> bool:
+        """Whether a rule would say that what is made has the batch where the first argument has it.
+
+        Of most operations it would, and this takes half the time of finding what it said before.
+        """
+        rows, first = self._values.rows, axes[0]
+        shape, made = rows[read[0]].shape, rows[made_as].shape
+        if rule is ELEMENTWISE and made != shape:
+            return False
+        if len(axes) == 1 and rule is ELEMENTWISE:
+            return first is not None and not first.unsure
+        if first is not self._leading or made[:1] != shape[:1] or len(made) < len(shape):
+            return False
+        for of, value in zip(axes[1:], read[1:], strict=True):
+            other = rows[value].shape
+            if of is first and rule is ELEMENTWISE:
+                if other != shape:
+                    return False
+            elif (of is not None and of is not FIXED) or len(other) > len(shape) - (rule is ELEMENTWISE):
+                return False
+        return True
 
     def _by_rule(self, rule: AxisRule, call: Called, are_multiples: Sequence[bool | None]) -> Sequence[Axes]:
         ruled: Axes | Sequence[Axes] = UNSURE
