@@ -114,9 +114,12 @@ class OpLog:
         if (running_transform() is not None and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
             running.given = innermost(tensors_in((*args, *kwargs.values()), []))
         try:
-            sizes = running.sizes = self.batch.sizes(args, kwargs)
-            plain, named = self.batch.plain(args, kwargs) if sizes else (args, kwargs)
-            out = func(*plain, **named)
+            if self.batch.was_asked and (sizes := self.batch.sizes(args, kwargs)):
+                running.sizes = sizes
+                plain, named = self.batch.plain(args, kwargs)
+                out = func(*plain, **named)
+            else:
+                out = func(*args, **kwargs)
         except RuntimeError as error:
             self._settle_whose(error, func, args, kwargs)
             raise

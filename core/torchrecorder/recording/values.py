@@ -78,6 +78,8 @@ class Values:
 
     def __init__(self) -> None:
         self.rows: list[Value] = []
+        self.metas: list[int] = []
+        """Of each value the id of what is known of its tensor, the same for those that are alike."""
         self.moment: Moment = 0
         self._entries: dict[int, Entry] = {}
         self._storages: dict[int, Storage] = {}
@@ -263,7 +265,9 @@ class Values:
         storage, is_old = self._storage(tensor)
         value = len(self.rows)
         group = None if storage is None else storage.group
-        self.rows.append(_value(value, kind, producer, index, self._meta(tensor), name, group))
+        meta = self._meta(tensor)
+        self.metas.append(id(meta))
+        self.rows.append(_value(value, kind, producer, index, meta, name, group))
         if storage is not None and not is_old:
             storage.owner = value
         self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, is_old, True)
