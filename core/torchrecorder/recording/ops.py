@@ -388,7 +388,8 @@ class OpLog:
         by_data = self.questions.sized_by_data
         if running.is_sized_by_data or (by_data and self.questions.are_sized_like(outputs, inputs)):
             by_data.update(dict.fromkeys(outputs, name.name))
-        self._adopt(running.results, outputs[0])
+        if len(running.results) != 1 or running.results[0]() is not made[-1]:
+            self._adopt(running.results, outputs[0])
         nodes = () if self._nodes is None else self._nodes.made(zip(made, outputs, strict=True))
         more = (tuple(running.kernels), running.flops, attrs, source, kind, nodes, frame, offset)
         self.rows.append(_op(op, name.name, name.target, call, inputs, outputs, mutates, *more))
