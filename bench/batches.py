@@ -80,7 +80,7 @@ def _findings(name: str, lines: list[str]) -> Iterator[str]:
         again = _again(graph, build(), args, kwargs)
     except Exception:
         again = None
-    if again is None or [op.name for op in graph.ops] != [op.name for op in again.ops]:
+    if again is None or _ops(graph) != _ops(again):
         yield "other ops with more of it"
         return
     doubtful = lost(graph)
@@ -98,6 +98,11 @@ def _findings(name: str, lines: list[str]) -> Iterator[str]:
                 if graph.batch and is_missed.isdisjoint(op.inputs):
                     said = [(graph.values[it].shape, graph.batch.get(it, ())) for it in op.inputs]
                     lines.append(f"    {op.name} {dict(op.attrs)} {said} → {before} {after} said {axes} {op.source}")
+
+
+def _ops(graph: Graph) -> list[tuple[str, list[int]]]:
+    """The ops in their order, each with how many axes its outputs have: `squeeze` takes that of a single example."""
+    return [(op.name, [len(graph.values[value].shape) for value in op.outputs]) for op in graph.ops]
 
 
 def _loaded(name: str) -> tuple[Callable[[], Any], Any, Any, Graph]:

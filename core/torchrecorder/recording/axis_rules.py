@@ -482,9 +482,12 @@ class AxisRule:
     """From the arguments, axes along which places are related with one another, so that none of them is the batch."""
     is_of_shapes: bool = False
     """Whether what else the arguments say is nothing that the shapes do not."""
+    keeps_first: bool = False
+    """Whether the first axis of the first argument is the batch of what is made, if only that argument has it, as its
+    first axis, which stays as long, and none of the others has more axes."""
 
 
-ELEMENTWISE = AxisRule(_combined, is_of_shapes=True)
+ELEMENTWISE = AxisRule(_combined, is_of_shapes=True, keeps_first=True)
 CONVOLUTIONS = {f"conv{way}{d}d" for way in ("", "_transpose") for d in (1, 2, 3)}
 KNOWING_BATCH = {"multi_head_attention_forward", "lstm", "gru", "rnn_tanh", "rnn_relu", "pack_padded_sequence"}
 """Operations of which it is known which axis is the batch."""
@@ -496,14 +499,14 @@ _NAMES = {
     "to type float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add "
     "index_copy data masked_scatter zeros_like ones_like empty_like full_like rand_like randn_like gumbel_softmax "
     "embedding dropout1d dropout2d dropout3d glu softmin cummax cummin logcumsumexp": AxisRule(
-        _kept, is_of_shapes=True
+        _kept, is_of_shapes=True, keeps_first=True
     ),
     "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
     "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate": AxisRule(
-        _kept, _from(2), True
+        _kept, _from(2), True, True
     ),
     "batch_norm group_norm instance_norm local_response_norm pixel_shuffle pixel_unshuffle channel_shuffle unfold fold "
-    "affine_grid stft istft lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": AxisRule(_kept, _from(1), True),
+    "affine_grid stft istft lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": AxisRule(_kept, _from(1), True, True),
     "layer_norm rms_norm": AxisRule(_kept, lambda x, sizes, *_, **__: _from(x.ndim - len(sizes))(x)),
     "scaled_dot_product_attention": AxisRule(
         _kept, lambda query, key, *_, **__: [(x, axis) for x in (query, key) for axis in (x.ndim - 2, x.ndim - 1)]
@@ -511,8 +514,9 @@ _NAMES = {
     " ".join(CONVOLUTIONS): AxisRule(
         _weighted,
         lambda x, weight, *more, **named: _from((x.ndim == weight.ndim) + _is_of_each(x, weight, *more, **named))(x),
+        keeps_first=True,
     ),
-    "linear grouped_mm": AxisRule(_weighted, lambda x, *_, **__: [(x, x.ndim - 1)], True),
+    "linear grouped_mm": AxisRule(_weighted, lambda x, *_, **__: [(x, x.ndim - 1)], True, True),
     "where floor_divide floordiv mod and or xor hardswish hardsigmoid rsub maximum minimum mse_loss l1_loss "
     "smooth_l1_loss huber_loss kl_div binary_cross_entropy binary_cross_entropy_with_logits softsign tanhshrink "
     "logsigmoid multiply divide subtract negative absolute polar complex": ELEMENTWISE,

@@ -42,13 +42,14 @@ class ModuleNames:
         self.met: dict[str, Module] = {}
         """Facts of the modules that are not registered, in the order they were met."""
 
-    def register(self, model: nn.Module, prefix: str = "") -> None:
-        """Take the paths of a model's modules, and let its parameters and buffers be known by theirs."""
+    def register(self, model: nn.Module, prefix: str = "") -> NamedModules:
+        """Take the paths of a model's modules, which are given back, and let its tensors be known by theirs."""
         modules = named_modules(model, prefix)
         for path, module in modules:
             self._paths.setdefault(id(module), (weakref.ref(module), path))
         for kind, name, tensor in named_state(modules):
             self._declare(tensor, kind, name)
+        return modules
 
     def stands_for(self, module: nn.Module, copied: nn.Module) -> None:
         """Give a module the path of its copy, also the tensors it holds itself: a function may hold the original."""

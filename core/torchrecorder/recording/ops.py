@@ -114,9 +114,12 @@ class OpLog:
         if (running_transform() is not None and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
             running.given = innermost(tensors_in((*args, *kwargs.values()), []))
         try:
-            sizes = running.sizes = self.batch.sizes(args, kwargs)
-            plain, named = self.batch.plain(args, kwargs) if sizes else (args, kwargs)
-            out = func(*plain, **named)
+            if self.batch.was_asked and (sizes := self.batch.sizes(args, kwargs)):
+                running.sizes = sizes
+                plain, named = self.batch.plain(args, kwargs)
+                out = func(*plain, **named)
+            else:
+                out = func(*args, **kwargs)
         except RuntimeError as error:
             self._settle_whose(error, func, args, kwargs)
             raise
@@ -385,7 +388,8 @@ class OpLog:
         by_data = self.questions.sized_by_data
         if running.is_sized_by_data or (by_data and self.questions.are_sized_like(outputs, inputs)):
             by_data.update(dict.fromkeys(outputs, name.name))
-        self._adopt(running.results, outputs[0])
+        if len(running.results) != 1 or running.results[0]() is not made[-1]:
+            self._adopt(running.results, outputs[0])
         nodes = () if self._nodes is None else self._nodes.made(zip(made, outputs, strict=True))
         more = (tuple(running.kernels), running.flops, attrs, source, kind, nodes, frame, offset)
         self.rows.append(_op(op, name.name, name.target, call, inputs, outputs, mutates, *more))

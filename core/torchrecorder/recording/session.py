@@ -28,7 +28,7 @@ from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
-from torchrecorder.running.facts import named_modules, tied, under_every_path
+from torchrecorder.running.facts import tied, under_every_path
 from torchrecorder.running.nested import named, named_tensors
 
 _call = quick(Call)
@@ -56,7 +56,8 @@ class Session:
         self._sees_kernels = kernels
         self._values = Values()
         self._names = ModuleNames(self._values.declare, journal.meet)
-        self._names.register(model)
+        layers = [layer for _, layer in self._names.register(model) if isinstance(layer, _TOLD_ORDER)]
+        self._is_time_first = any(not layer.batch_first for layer in layers)
         for original, copied in originals:
             self._names.stands_for(original, copied)
         self._scopes = Scopes(self._names)
@@ -86,9 +87,7 @@ class Session:
         for path, arg in Signatures().named(self.model, args, kwargs):
             self._take(path, arg)
         if self._sees_kernels and torch_private.sees_writes() and not self._unseen and self._nodes is None:
-            layers = (layer for _, layer in named_modules(self.model) if isinstance(layer, _TOLD_ORDER))
-            is_time_first = any(not layer.batch_first for layer in layers)
-            self._ops.batch.begin(self._inputs.values(), is_time_first=is_time_first)
+            self._ops.batch.begin(self._inputs.values(), is_time_first=self._is_time_first)
         given = [tensor for _, tensor in named_tensors((args, kwargs), objects=True)]
         devices = Devices(lambda: (*self.model.parameters(), *self.model.buffers(), *given), self._ops.notes)
         kernels = (KernelMode(self._ops, devices),) if self._sees_kernels else ()

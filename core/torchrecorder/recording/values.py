@@ -78,6 +78,8 @@ class Values:
 
     def __init__(self) -> None:
         self.rows: list[Value] = []
+        self.metas: list[int] = []
+        """Of each value the id of what is known of its tensor, the same for those that are alike."""
         self.moment: Moment = 0
         self._entries: dict[int, Entry] = {}
         self._storages: dict[int, Storage] = {}
@@ -263,7 +265,13 @@ class Values:
         storage, is_old = self._storage(tensor)
         value = len(self.rows)
         group = None if storage is None else storage.group
-        self.rows.append(_value(value, kind, producer, index, self._meta(tensor), name, group))
+        try:
+            key = tensor.shape, tensor.dtype, tensor.device, tensor.layout
+            meta = self._metas.get(key) or self._metas.setdefault(key, describe_tensor(tensor))
+        except (RuntimeError, ValueError):  # nested, or a lazy parameter: the sizes cannot be asked for
+            meta = describe_tensor(tensor)
+        self.metas.append(id(meta))
+        self.rows.append(_value(value, kind, producer, index, meta, name, group))
         if storage is not None and not is_old:
             storage.owner = value
         self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, is_old, True)
@@ -358,16 +366,6 @@ class Values:
         self._groups += 1
         self.nbytes += raw.nbytes() + OWN
         return storage, False
-
-    def _meta(self, tensor: Tensor) -> TensorMeta:
-        try:
-            key = (tensor.shape, tensor.dtype, tensor.device, tensor.layout)
-        except (RuntimeError, ValueError):  # nested, or a lazy parameter: the sizes cannot be asked for
-            return describe_tensor(tensor)
-        meta = self._metas.get(key)
-        if meta is None:
-            meta = self._metas[key] = describe_tensor(tensor)
-        return meta
 
 
 def _until_gone(storage: torch.UntypedStorage, address: int, known: dict[int, Any]) -> weakref.ref[Any]:

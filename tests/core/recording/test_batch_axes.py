@@ -124,6 +124,18 @@ class TestSizes:
         net.register_buffer("seen", torch.ones(2, 3, 4))
         assert record(net, torch.ones(2, 3, 4)).batch == {}
 
+    @pytest.mark.parametrize(
+        "body",
+        [
+            lambda self, x: x + x.mean(1),
+            lambda self, x: x + x.transpose(0, 1),
+            lambda self, x: x * torch.ones(3, 1, 8),
+            lambda self, x: F.layer_norm(x, (3, 3, 8)),
+        ],
+    )
+    def test_what_meets_another_axis_or_is_of_one_size_has_no_batch(self, body: Callable[..., Any]) -> None:
+        assert record(Net(body), torch.ones(3, 3, 8)).batch == {}
+
     @pytest.mark.parametrize(("examples", "expected"), [(2, "N×4"), (1, None)])
     def test_data_that_is_not_as_long_as_the_batch(self, examples: int, expected: str | None) -> None:
         def body(self: Any, x: Tensor) -> Any:
