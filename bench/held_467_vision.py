@@ -401,12 +401,12 @@ class DrawingStep(nn.Module):
         self.shrink_canvas = nn.Conv2d(canvas, canvas, 4, stride=4)
         self.paint = nn.ConvTranspose2d(hidden, canvas, 4, stride=4)
 
-    def forward(self, scene: Tensor, sketch: Sketch, target: Tensor | None) -> tuple[Sketch, Tensor | float]:
+    def forward(self, scene: Tensor, sketch: Sketch, target: Tensor | None) -> tuple[Sketch, Tensor]:
         """The next sketch, and the divergence of what is seen in the target from what was expected (batch)."""
         canvas, drawing, looking = sketch
         prior = self.prior(drawing[0])
         if target is None:
-            latent, divergence = prior.sample(), 0.0
+            latent, divergence = prior.sample(), canvas.new_zeros(len(canvas))
         else:
             seen = [self.shrink_target(target), self.shrink_canvas(canvas), scene, drawing[0]]
             looking = self.look(seen, looking)
@@ -439,7 +439,7 @@ class SceneRenderer(nn.Module):
 
     def forward(
         self, images: Tensor, cameras: Tensor, camera: Tensor, target: Tensor | None = None
-    ) -> dict[str, Tensor | float]:
+    ) -> dict[str, Tensor]:
         """The image from the camera (batch, 3, height, width), and a bound of how unlikely the target is.
 
         Images (batch, views, 3, height, width) and their cameras (batch, views, view_dim) are what is known.
@@ -449,7 +449,7 @@ class SceneRenderer(nn.Module):
         canvas = code.new_zeros(code.size(0), self.canvas, *images.shape[3:])
         first = cast("DrawingStep", self.steps[0])
         sketch = Sketch(canvas, first.draw.start(code), first.look.start(code))
-        divergence: Tensor | float = 0.0
+        divergence = code.new_zeros(len(code))
         for at in range(self.n_steps):
             sketch, more = self.steps[at % len(self.steps)](scene, sketch, target)
             divergence = divergence + more
