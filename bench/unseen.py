@@ -46,6 +46,8 @@ from bench import (  # noqa: E402
     held_397_vision,
     held_433_sequences,
     held_433_vision,
+    held_467_sequences,
+    held_467_vision,
     held_sequences,
     held_vision,
 )
@@ -220,6 +222,8 @@ NETS = [
     *held_397_sequences.NETS,
     *held_433_vision.NETS,
     *held_433_sequences.NETS,
+    *held_467_vision.NETS,
+    *held_467_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
