@@ -7,9 +7,10 @@
 
 `unseen.tsv` has a line for each; of seed 61 every other one is `work`, of later seeds all are `held`. Besides names of
 the zoo, whose inputs are guessed, equally many of each library, and of the next where one has too few left, they are
-nets in the style of repositories, `own/…`. A name of the zoo is passed over if its model cannot be built here, if no
-input is found, if fewer than `LAYERS` of its layers have parameters, if it is in another list, or if a model of its
-class is in the draw already; seed 251, before that rule, has four DenseNets.
+nets in the style of repositories, `own/…`. What the last libraries lack is shared by those that have names left; before
+that rule, seed 433 had 27 names of the 35 asked for. A name of the zoo is passed over if its model cannot be built
+here, if no input is found, if fewer than `LAYERS` of its layers have parameters, if it is in another list, or if a
+model of its class is in the draw already; seed 251, before that rule, has four DenseNets.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from __future__ import annotations
 import csv
 import random
 import sys
+from collections.abc import Iterator
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -43,6 +46,8 @@ from bench import (  # noqa: E402
     held_397_vision,
     held_433_sequences,
     held_433_vision,
+    held_467_sequences,
+    held_467_vision,
     held_sequences,
     held_vision,
 )
@@ -217,6 +222,8 @@ NETS = [
     *held_397_sequences.NETS,
     *held_433_vision.NETS,
     *held_433_sequences.NETS,
+    *held_467_vision.NETS,
+    *held_467_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
@@ -255,28 +262,45 @@ def _draw(seed: str, count: int) -> None:
     import_module("tests.corpus.torchvision_ops").define_missing_operators()
     known = import_module("bench.zoo.libraries").LIBRARIES
     others = {*names(), *map(_like, import_module("bench.picture_models").MODELS)}
-    chance, chosen = random.Random(int(seed)), [net.name for net in NETS if net.name not in others]
-    lacking, classes = 0, set[str]()
-    for i, library in enumerate(LIBRARIES):
-        share = (count + i) // len(LIBRARIES) + lacking
+    chance, classes = random.Random(int(seed)), set[str]()
+    fit = {}
+    for library in LIBRARIES:
         waiting = sorted({entry.name for entry in known[library]()} - others)
         chance.shuffle(waiting)
-        taken: list[str] = []
-        size = share  # more at a time where few are fit: each try starts a process
-        while waiting and len(taken) < share:
-            tried, waiting, size = waiting[:size], waiting[size:], 2 * size
-            results = recorded(tried)
-            results = {name: result for name, result in results.items() if name not in _OTHERWISE}
-            for name in tried:
-                result = results.get(name, {})
-                if len(taken) < share and result.get("layers", 0) >= LAYERS and result["class"] not in classes:
-                    taken.append(name)
-                    classes.add(result["class"])
-        chosen += taken
-        lacking = share - len(taken)
+        fit[library] = _fit(waiting, classes)
+    chosen = [net.name for net in NETS if net.name not in others] + _shared(fit, count)
     chance.shuffle(chosen)
     with FILE.open("a", encoding="utf-8", newline="") as file:
         csv.writer(file, delimiter="\t", lineterminator="\n").writerows((seed, "held", name) for name in chosen)
+
+
+def _shared(fit: dict[str, Iterator[str]], count: int) -> list[str]:
+    """So many names, equally many of each library; what is lacking in the end is shared by those with names left."""
+    chosen: list[str] = []
+    while count and fit:
+        lacking, libraries = 0, list(fit)
+        for i, library in enumerate(libraries):
+            share = (count + i) // len(libraries) + lacking
+            taken = [*islice(fit[library], share)]
+            chosen += taken
+            lacking = share - len(taken)
+            if lacking:
+                del fit[library]
+        count = lacking
+    return chosen
+
+
+def _fit(waiting: list[str], classes: set[str]) -> Iterator[str]:
+    """Those names, in turn, that can be recorded and are of no class that was drawn before."""
+    size = 3  # more at a time where few are fit: each try starts a process
+    while waiting:
+        tried, waiting, size = waiting[:size], waiting[size:], 2 * size
+        results = recorded(tried)
+        for name in tried:
+            result = results.get(name, {}) if name not in _OTHERWISE else {}
+            if result.get("layers", 0) >= LAYERS and result["class"] not in classes:
+                classes.add(result["class"])
+                yield name
 
 
 def _like(tuned: str) -> str:
