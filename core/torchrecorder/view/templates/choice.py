@@ -54,9 +54,10 @@ class Choice:
         while (best := max(self._scored(), key=lambda scored: scored[0], default=None)) is not None:
             score, kind, interior, is_known_for = best
             wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_known_for else 1)
-            if is_known_for and interiors.flops[interior.call] and len(interior.nodes) <= tuning.SMALL_INSIDE:
-                wanted = max(wanted, tuning.AUTO_NODES)
-            most = min(tuning.AUTO_NODES + score * tuning.BEYOND * is_known_for, tuning.WHOLE)
+            most = tuning.AUTO_NODES
+            if is_known_for and interiors.flops[interior.call]:
+                most = tuning.WHOLE
+                wanted = most if len(interior.nodes) <= tuning.SMALL_INSIDE else wanted
             self.opened[kind], self._scores[kind], self._most[kind] = interior, score, most
             if self._count() > min(most, wanted):
                 self.closed.append(self.opened.popitem()[0])
@@ -128,10 +129,13 @@ class Choice:
             is_first = self._is_own(interior.call) and not level[kind]
             enough = tuning.LEAST_INFORMATION if is_first else tuning.FULL_INFORMATION
             has_products = self.interiors.flops[interior.call] > 0 and self._is_own(interior.call, self._package)
+            is_short = has_products and weight > 1 and len(interior.nodes) <= tuning.SHORT_LIST
             if information >= enough and has_products:
                 share = max(share, tuning.LEAST_SHARE)
-            if information >= tuning.LEAST_INFORMATION - is_first or (is_small and share > tuning.MOST):
-                score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
+            is_telling = information >= tuning.LEAST_INFORMATION - is_first
+            if is_telling or is_short or (is_small and share > tuning.MOST):
+                told = min(1.0, max(information, is_short) / tuning.FULL_INFORMATION)
+                score = share * told * tuning.DEEPER ** level[kind]
                 score *= (tuning.AT_SEVERAL_PLACES if len(of_kind) > 1 else 1) * weight
                 yield score, kind, interior, (is_first and weight > 0) or has_products
 
