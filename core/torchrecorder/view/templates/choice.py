@@ -134,8 +134,8 @@ class Choice:
                 share = max(share, tuning.LEAST_SHARE)
             is_telling = information >= tuning.LEAST_INFORMATION - is_first
             if is_telling or is_short or (is_small and share > tuning.MOST):
-                told = min(1.0, max(information, is_short) / tuning.FULL_INFORMATION)
-                score = share * told * tuning.DEEPER ** level[kind]
+                fullness = min(1.0, max(information, is_short) / tuning.FULL_INFORMATION)
+                score = share * fullness * tuning.DEEPER ** level[kind]
                 score *= (tuning.AT_SEVERAL_PLACES if len(of_kind) > 1 else 1) * weight
                 yield score, kind, interior, (is_first and weight > 0) or has_products
 
@@ -264,7 +264,8 @@ class Choice:
         """The layers that an inset shows closed, those that it shows at others, and dropouts that are nodes."""
         blocks = (node for node in inside.nodes if self.interiors.is_block(node))
         closed = (c for node in blocks for c in node.calls if self.kinds.of[c] not in self.opened)
-        parts = (c for node in inside.nodes for part in node.parts for c in part.calls if c not in node.calls)
+        lines = ((() if node.name else node.calls, node.parts) for node in inside.nodes)  # a name is of what is around
+        parts = (c for calls, of_node in lines for part in of_node for c in part.calls if c not in calls)
         alone = (node.calls[0] for node in inside.nodes if node.kind == "call" and not node.parts)
         idle = (c for c in alone if self.interiors.tree.cls(c).rpartition(".")[2] in DROPOUTS)
         return frozenset(closed), frozenset(parts), frozenset(idle)

@@ -360,14 +360,24 @@ class _Compared:
             said = {word: self._named(its, odd[word] or its, word, functions, pair) for word, its in own.items()}
             named = [self.graph.ops[op] for word, its in own.items() if said[word] for op in odd[word] or its]
             near = self._given(layers) | {value for row in named for value in (*row.inputs, *row.outputs)}
+            behind = self._behind(layers, pair[0], {op for its in odd.values() for op in its})
             for word, name in said.items():
                 rows = [self.graph.ops[op] for op in own[word]]
                 by = self._given(filter(self._is_heavy, layers) if name == "skip" else layers)
+                by |= behind if word in _TELLS_NOTHING and name != "skip" else set()
                 if name and by.isdisjoint(value for row in rows for value in row.inputs):
                     names[name] = None
                 elif not name and odd[word]:  # else it is a join that has only one thing to join
                     self._is_untold |= near.isdisjoint(value for row in rows for value in (*row.inputs, *row.outputs))
         return swapped
+
+    def _behind(self, layers: Sequence[int], call: int, odd: Container[int]) -> set[int]:
+        """What layers that only one call has give, and what it alone computes of that."""
+        behind = self._given(layers)
+        for row in map(self.graph.ops.__getitem__, self.tree.all_ops_of(call) if behind else ()):
+            if not behind.isdisjoint(row.inputs) and (row.id in odd or self.visible.contracted[row.id]):
+                behind.update(row.outputs)
+        return behind
 
     def _at(self, call: int, words: Container[str]) -> list[int]:
         """The places of ops among all that happens in a call."""
