@@ -12,8 +12,7 @@ from __future__ import annotations
 AUTO_NODES = 40
 """Nodes that a view of automatic depth shows, unless it opens much of a model. Whisper at 30, HiFi-GAN at 55."""
 WHOLE = 50
-"""Nodes that it shows at most, for what the model may be known for; if nothing is opened and there are more, its middle
-is left out."""
+"""Nodes that it shows at most; if nothing is opened and there are more, its middle is left out."""
 MANY_NODES = 300
 """Nodes above which a note says that a picture is hard to read."""
 MAX_ASKED = 500
@@ -72,9 +71,12 @@ ROOM = 19
 ROOM_OF_ALL = 100
 """Nodes that it may have besides, times the score of what is opened, a share of the model: a fifth fills a picture up
 to `AUTO_NODES`."""
+BEYOND = 24
+"""Nodes that it may have beyond `AUTO_NODES`, times the score, for what the model may be known for: a quantizer and
+attention that pools missed them by four."""
 SMALL_INSIDE = 12
-"""Nodes in a layer that the model may be known for up to which it is opened in a picture of `WHOLE` whatever its score.
-MedNeXt."""
+"""Nodes in such a layer up to which it is opened whatever its score, in a picture of `WHOLE` if it is called several
+times or holds much of the model. MedNeXt, ControlNet."""
 OWN = 2.0
 """Factor on the score of a layer whose class is defined where the model's is: it is what the model is named for, and
 blocks of a library, encoders and heads are known."""

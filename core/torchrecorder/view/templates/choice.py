@@ -54,10 +54,12 @@ class Choice:
         while (best := max(self._scored(), key=lambda scored: scored[0], default=None)) is not None:
             score, kind, interior, is_known_for = best
             wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_known_for else 1)
-            most = tuning.AUTO_NODES
+            most = min(tuning.AUTO_NODES + score * tuning.BEYOND * is_known_for, tuning.WHOLE)
+            members = self.kinds.members[kind]
             if is_known_for and interiors.flops[interior.call]:
-                most = tuning.WHOLE
-                wanted = most if len(interior.nodes) <= tuning.SMALL_INSIDE else wanted
+                if len(members) > 1 or interiors.share(members) > tuning.LARGE_KIND:  # neither a stem nor a head
+                    most = tuning.WHOLE
+                wanted = max(wanted, most) if len(interior.nodes) <= tuning.SMALL_INSIDE else wanted
             self.opened[kind], self._scores[kind], self._most[kind] = interior, score, most
             if self._count() > min(most, wanted):
                 self.closed.append(self.opened.popitem()[0])

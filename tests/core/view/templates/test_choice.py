@@ -537,19 +537,21 @@ def after_parts(n: int = 16) -> tuple[Net, int]:
     return net, x
 
 
-@pytest.mark.parametrize(("parts", "is_open"), [(41, True), (46, False)])
-def test_a_layer_with_products_is_opened_beyond_the_usual_size(parts: int, is_open: bool) -> None:
+@pytest.mark.parametrize(("n", "parts", "is_open"), [(2, 39, True), (2, 45, False), (1, 41, False)])
+def test_layers_with_products_that_run_often_are_opened_beyond_the_usual_size(n: int, parts: int, is_open: bool) -> None:
     net = Net(params=100_000)
     x = net.input("x", 1, 8)
     for i in range(parts):
         x = net.op("roll", x) if i % 2 else net.layer(f"part{'abcdefgh'[i // 8]}{'rstuvwxy'[i % 8]}", f"P{i}", x)
         net.ops[-1] = replace(net.ops[-1], flops=6400)
-    with net.call("core", "Mixer", params=9):
-        mixed = [net.layer(f"core.mix{i}", "Conv2d", x, params=3) for i in range(7)]
-        net.ops[-1] = replace(net.ops[-1], flops=64)
-        out = net.op("cat", x, *mixed)
-    graph = net.graph(net.layer("head", "Linear", out, params=8))
-    assert ("core" in boxes(make_view(graph))) == is_open
+    for name in ("core", "last")[:n]:
+        x = net.op("roll", x)
+        with net.call(name, "Mixer", params=9):
+            mixed = [net.layer(f"{name}.mix{i}", "Conv2d", x, params=3) for i in range(7)]
+            net.ops[-1] = replace(net.ops[-1], flops=64)
+            x = net.op("cat", x, *mixed)
+    view = make_view(net.graph(net.layer("head", "Linear", x, params=8)))
+    assert bool("core" in boxes(view) or view.insets) == is_open
 
 
 @pytest.mark.parametrize(("cls", "is_open"), [("pkg.Upscale", True), ("other.layers.Upscale", False)])
