@@ -245,6 +245,8 @@ class _Compared:
                 drawn = {self._structure[child] for child in self.tree.children[b]}
                 new = (child for child in alone[0] if self._structure[child] not in drawn)
                 self._is_untold |= any(self._entry(child, self.call)[0] == name for child in new)
+                lost = (child for child in alone[1] if self._entry(child, self.other)[0] == name)  # with its attention
+                self._is_untold |= not self._parts([*lost]) <= self._parts(self.tree.children[a])
                 home = name.rstrip("#").rstrip(".").rpartition(".")[2].removesuffix("s")  # `2 blocks` of `blocks`
                 cls = next(cls for other, cls in (*here, *there) if other == name)
                 home = home if len(home) > 1 else cls.rpartition(".")[2]
@@ -254,6 +256,11 @@ class _Compared:
             [child for child in children if self._entry(child, top)[0] not in counted]
             for children, (_, top) in zip(alone, both, strict=True)
         ]
+
+    def _parts(self, calls: Iterable[int]) -> set[str]:
+        """The classes of layers with parameters in calls."""
+        inside = (inner for call in calls for inner in range(call, self.tree.end[call]))
+        return {self._class(call) for call in inside if self.tree.n_params(call) and self._is_heavy(call)}
 
     def _entry(self, call: int, top: int) -> tuple[str, str]:
         """Its path in the call that is compared without the numbers of lists, and its class."""

@@ -81,6 +81,14 @@ class Stage(nn.Module):
         return x
 
 
+class Ending(Stage):
+    """The last of its blocks may have a layer that the others lack."""
+
+    def __init__(self, n: int, *, squeezes: bool) -> None:
+        super().__init__(n)
+        self.blocks = nn.ModuleList(Excited(squeezes=squeezes and i == n - 1) for i in range(n))
+
+
 class Residual(nn.Module):
     """Its shortcut is a layer or an Identity, its drop another one; a norm comes with its layer."""
 
@@ -331,6 +339,7 @@ class Pair(nn.Module):
         ),
         (lambda: Stages(Stage(2), Stage(4), Stage(4)), "with 2 blocks"),
         (lambda: Stages(Stage(1), Stage(4), Stage(4)), "with 1 block"),
+        (lambda: Stages(*(Ending(2 + it, squeezes=it) for it in (False, True, True))), "without Squeeze"),
         (lambda: Stages(Residual(), Residual(), Residual(plain=True)), "with identity shortcut"),
         (lambda: Stages(Residual(more=True), Residual(more=True), Residual()), "without extra"),
         (lambda: Stages(Mixer(), Mixer(), Mixer(wide=True)), "with Linear instead of Conv1d"),
