@@ -538,7 +538,7 @@ def after_parts(n: int = 16) -> tuple[Net, int]:
 
 
 @pytest.mark.parametrize(("n", "parts", "is_open"), [(2, 39, True), (2, 45, False), (1, 41, False)])
-def test_layers_with_products_that_run_often_are_opened_beyond_the_usual_size(n: int, parts: int, is_open: bool) -> None:
+def test_layers_that_run_often_are_opened_beyond_the_usual_size(n: int, parts: int, is_open: bool) -> None:
     net = Net(params=100_000)
     x = net.input("x", 1, 8)
     for i in range(parts):
