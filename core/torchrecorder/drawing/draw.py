@@ -274,10 +274,10 @@ class _Picture:
 
     @property
     def _is_readable(self) -> bool:
-        """Whether it is wide at most, with letters that are large enough in its column."""
+        """Whether it is wide at most, with letters that can be read in its column."""
         if self.paper is None or not isinstance(self.layout, Layout):
             return False
-        return not self.paper.is_hard_to_read(self.layout, tuning.SMALL_FROM)
+        return not self.paper.is_hard_to_read(self.layout, tuning.CLOSED_FROM)
 
     @property
     def _hardship(self) -> float:

@@ -241,7 +241,10 @@ def _ways(view: View, edge: Edge, coverage: Coverage, reads: Mapping[int, Sequen
     """From each value that the head reads those that it is made of, up to the one that the tail gives."""
     values, nodes = view.graph.values, coverage.nodes
     tails, heads = ({end, *view.nodes[end].links} for end in (edge.tail, edge.head))
-    given = {value for tail in tails for part in (view.nodes[tail], *view.nodes[tail].parts) for value in part.values}
+    whole = [part for tail in tails for part in (view.nodes[tail], *view.nodes[tail].parts)]
+    if any(part.kind in ("call", "op", "function") for part in whole):  # a parameter in such a node is read there
+        whole = [part for part in whole if part.kind not in ("param", "buffer", "const")]
+    given = {value for part in whole for value in part.values}
     read = (value for head in heads for value in reads.get(head, ()))
     for value in dict.fromkeys((*read, *view.nodes[edge.head].values)):
         way = [value]

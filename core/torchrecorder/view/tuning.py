@@ -75,7 +75,8 @@ BEYOND = 24
 """Nodes that it may have beyond `AUTO_NODES`, times the score, for what the model may be known for: a quantizer and
 attention that pools missed them by four."""
 SMALL_INSIDE = 12
-"""Nodes in such a layer up to which it is opened in a picture of `AUTO_NODES` whatever its score. MedNeXt."""
+"""Nodes in such a layer up to which it is opened whatever its score, in a picture of `WHOLE` if it is called several
+times or holds much of the model. MedNeXt, ControlNet."""
 OWN = 2.0
 """Factor on the score of a layer whose class is defined where the model's is: it is what the model is named for, and
 blocks of a library, encoders and heads are known."""

@@ -86,8 +86,9 @@ def mixer(n: int, *, n_read: int = 1) -> Graph:
 
 
 def test_what_was_opened_last_is_closed_where_that_makes_a_wide_picture_narrow(engine: Asked) -> None:
-    narrow, wide = drawn(engine, mixer(3), mixer(8), options=DrawingOptions())
+    narrow, readable, wide = drawn(engine, *map(mixer, (3, 6, 8)), options=DrawingOptions())
     assert "way0" in narrow.svg
+    assert "way0" in readable.svg
     assert "way0" not in wide.svg
     assert [one.path for one in wide.nested] == ["mixer"]  # where a reader opens it
     (asked,) = drawn(engine, mixer(8), options=DrawingOptions(expand=("mixer",)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tests.core.drawing.engines import laid_out
 from tests.core.drawing.looping import LOOPS
@@ -416,3 +416,26 @@ def test_an_index_on_a_line_is_of_the_shape_that_the_line_says() -> None:
     assert before != layout.lines
     (said,) = faults(view, replace(layout, lines=before))
     assert said.endswith("is not the shape of what “[:, :, 1:]” is a part of")
+
+
+class Quantized(nn.Module):
+    """A table that gives distances, and rows of it by the nearest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.table, self.leave = nn.Linear(6, 8), nn.Embedding(5, 8), nn.Linear(8, 6)
+
+    def nearest(self, x: Tensor) -> Tensor:
+        """The rows that are closest."""
+        rows = x.reshape(-1, 8)
+        scores = rows.pow(2).sum(1, keepdim=True) - 2 * rows @ self.table.weight.T
+        return scores.neg().argmax(1).view(2, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.leave(self.table(self.nearest(self.enter(x))))  # type: ignore[no-any-return]
+
+
+def test_a_table_that_a_node_reads_is_not_what_it_gives() -> None:
+    with torch.no_grad():
+        view = view_of(capture(Quantized(), (torch.ones(2, 3, 6),)))
+    assert faults(view, paper(view)) == ()

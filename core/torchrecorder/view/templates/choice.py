@@ -54,9 +54,12 @@ class Choice:
         while (best := max(self._scored(), key=lambda scored: scored[0], default=None)) is not None:
             score, kind, interior, is_known_for = best
             wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_known_for else 1)
-            if is_known_for and interiors.flops[interior.call] and len(interior.nodes) <= tuning.SMALL_INSIDE:
-                wanted = max(wanted, tuning.AUTO_NODES)
             most = min(tuning.AUTO_NODES + score * tuning.BEYOND * is_known_for, tuning.WHOLE)
+            members = self.kinds.members[kind]
+            if is_known_for and interiors.flops[interior.call]:
+                if len(members) > 1 or interiors.share(members) > tuning.LARGE_KIND:  # neither a stem nor a head
+                    most = tuning.WHOLE
+                wanted = max(wanted, most) if len(interior.nodes) <= tuning.SMALL_INSIDE else wanted
             self.opened[kind], self._scores[kind], self._most[kind] = interior, score, most
             if self._count() > min(most, wanted):
                 self.closed.append(self.opened.popitem()[0])
@@ -128,10 +131,13 @@ class Choice:
             is_first = self._is_own(interior.call) and not level[kind]
             enough = tuning.LEAST_INFORMATION if is_first else tuning.FULL_INFORMATION
             has_products = self.interiors.flops[interior.call] > 0 and self._is_own(interior.call, self._package)
+            is_short = has_products and weight > 1 and len(interior.nodes) <= tuning.SHORT_LIST
             if information >= enough and has_products:
                 share = max(share, tuning.LEAST_SHARE)
-            if information >= tuning.LEAST_INFORMATION - is_first or (is_small and share > tuning.MOST):
-                score = share * min(1.0, information / tuning.FULL_INFORMATION) * tuning.DEEPER ** level[kind]
+            is_telling = information >= tuning.LEAST_INFORMATION - is_first
+            if is_telling or is_short or (is_small and share > tuning.MOST):
+                fullness = min(1.0, max(information, is_short) / tuning.FULL_INFORMATION)
+                score = share * fullness * tuning.DEEPER ** level[kind]
                 score *= (tuning.AT_SEVERAL_PLACES if len(of_kind) > 1 else 1) * weight
                 yield score, kind, interior, (is_first and weight > 0) or has_products
 
@@ -260,7 +266,8 @@ class Choice:
         """The layers that an inset shows closed, those that it shows at others, and dropouts that are nodes."""
         blocks = (node for node in inside.nodes if self.interiors.is_block(node))
         closed = (c for node in blocks for c in node.calls if self.kinds.of[c] not in self.opened)
-        parts = (c for node in inside.nodes for part in node.parts for c in part.calls if c not in node.calls)
+        lines = ((() if node.name else node.calls, node.parts) for node in inside.nodes)  # a name is of what is around
+        parts = (c for calls, of_node in lines for part in of_node for c in part.calls if c not in calls)
         alone = (node.calls[0] for node in inside.nodes if node.kind == "call" and not node.parts)
         idle = (c for c in alone if self.interiors.tree.cls(c).rpartition(".")[2] in DROPOUTS)
         return frozenset(closed), frozenset(parts), frozenset(idle)

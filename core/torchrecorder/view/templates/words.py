@@ -245,6 +245,8 @@ class _Compared:
                 drawn = {self._structure[child] for child in self.tree.children[b]}
                 new = (child for child in alone[0] if self._structure[child] not in drawn)
                 self._is_untold |= any(self._entry(child, self.call)[0] == name for child in new)
+                lost = (child for child in alone[1] if self._entry(child, self.other)[0] == name)  # with its attention
+                self._is_untold |= not self._parts([*lost]) <= self._parts(self.tree.children[a])
                 home = name.rstrip("#").rstrip(".").rpartition(".")[2].removesuffix("s")  # `2 blocks` of `blocks`
                 cls = next(cls for other, cls in (*here, *there) if other == name)
                 home = home if len(home) > 1 else cls.rpartition(".")[2]
@@ -254,6 +256,11 @@ class _Compared:
             [child for child in children if self._entry(child, top)[0] not in counted]
             for children, (_, top) in zip(alone, both, strict=True)
         ]
+
+    def _parts(self, calls: Iterable[int]) -> set[str]:
+        """The classes of layers with parameters in calls."""
+        inside = (inner for call in calls for inner in range(call, self.tree.end[call]))
+        return {self._class(call) for call in inside if self.tree.n_params(call) and self._is_heavy(call)}
 
     def _entry(self, call: int, top: int) -> tuple[str, str]:
         """Its path in the call that is compared without the numbers of lists, and its class."""
@@ -360,14 +367,24 @@ class _Compared:
             said = {word: self._named(its, odd[word] or its, word, functions, pair) for word, its in own.items()}
             named = [self.graph.ops[op] for word, its in own.items() if said[word] for op in odd[word] or its]
             near = self._given(layers) | {value for row in named for value in (*row.inputs, *row.outputs)}
+            behind = self._behind(layers, pair[0], {op for its in odd.values() for op in its})
             for word, name in said.items():
                 rows = [self.graph.ops[op] for op in own[word]]
                 by = self._given(filter(self._is_heavy, layers) if name == "skip" else layers)
+                by |= behind if word in _TELLS_NOTHING and name != "skip" else set()
                 if name and by.isdisjoint(value for row in rows for value in row.inputs):
                     names[name] = None
                 elif not name and odd[word]:  # else it is a join that has only one thing to join
                     self._is_untold |= near.isdisjoint(value for row in rows for value in (*row.inputs, *row.outputs))
         return swapped
+
+    def _behind(self, layers: Sequence[int], call: int, odd: Container[int]) -> set[int]:
+        """What layers that only one call has give, and what it alone computes of that."""
+        behind = self._given(layers)
+        for row in map(self.graph.ops.__getitem__, self.tree.all_ops_of(call) if behind else ()):
+            if not behind.isdisjoint(row.inputs) and (row.id in odd or self.visible.contracted[row.id]):
+                behind.update(row.outputs)
+        return behind
 
     def _at(self, call: int, words: Container[str]) -> list[int]:
         """The places of ops among all that happens in a call."""

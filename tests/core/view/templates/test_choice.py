@@ -537,6 +537,40 @@ def after_parts(n: int = 16) -> tuple[Net, int]:
     return net, x
 
 
+@pytest.mark.parametrize(("n", "parts", "is_open"), [(2, 39, True), (2, 45, False), (1, 41, False)])
+def test_layers_that_run_often_are_opened_beyond_the_usual_size(n: int, parts: int, is_open: bool) -> None:
+    net = Net(params=100_000)
+    x = net.input("x", 1, 8)
+    for i in range(parts):
+        x = net.op("roll", x) if i % 2 else net.layer(f"part{'abcdefgh'[i // 8]}{'rstuvwxy'[i % 8]}", f"P{i}", x)
+        net.ops[-1] = replace(net.ops[-1], flops=6400)
+    for name in ("core", "last")[:n]:
+        x = net.op("roll", x)
+        with net.call(name, "Mixer", params=9):
+            mixed = [net.layer(f"{name}.mix{i}", "Conv2d", x, params=3) for i in range(7)]
+            net.ops[-1] = replace(net.ops[-1], flops=64)
+            x = net.op("cat", x, *mixed)
+    view = make_view(net.graph(net.layer("head", "Linear", x, params=8)))
+    assert bool("core" in boxes(view) or view.insets) == is_open
+
+
+@pytest.mark.parametrize(("cls", "is_open"), [("pkg.Upscale", True), ("other.layers.Upscale", False)])
+def test_few_layers_of_one_kind_in_a_layer_of_the_models_own_are_drawn(cls: str, is_open: bool) -> None:
+    net = Net(params=10_000)
+    x = net.input("x", 1, 8)
+    for i in range(16):
+        x = net.layer(f"part{'abcdefghijklmnop'[i]}", f"Part{i}", x, params=100)
+        net.ops[-1] = replace(net.ops[-1], flops=6400)
+    with net.call("up", "Upscale", params=10):
+        for name in "ab":
+            x = net.layer(f"up.{name}.conv", "ConvTranspose2d", x, (1, 8), params=5)
+            net.ops[-1] = replace(net.ops[-1], flops=64)
+            x = net.op("relu", net.layer(f"up.{name}.norm", "BatchNorm2d", x))
+    net.modules["up"] = replace(net.modules["up"], cls=cls)
+    view = make_view(net.graph(net.layer("head", "Linear", x, params=8)))
+    assert ("up" in boxes(view)) == is_open
+
+
 def test_a_row_of_layers_that_are_read_one_by_one_tells_something() -> None:
     net, x = after_parts()
     stages = []

@@ -81,6 +81,14 @@ class Stage(nn.Module):
         return x
 
 
+class Ending(Stage):
+    """The last of its blocks may have a layer that the others lack."""
+
+    def __init__(self, n: int, *, squeezes: bool) -> None:
+        super().__init__(n)
+        self.blocks = nn.ModuleList(Excited(squeezes=squeezes and i == n - 1) for i in range(n))
+
+
 class Residual(nn.Module):
     """Its shortcut is a layer or an Identity, its drop another one; a norm comes with its layer."""
 
@@ -244,6 +252,42 @@ class Scaled(nn.Module):
         return self.b(y if self.scale is None else y * self.scale)  # type: ignore[no-any-return]
 
 
+class Moving(nn.Module):
+    """Its places move by what a layer gives, if there is one."""
+
+    def __init__(self, *, moves: bool) -> None:
+        super().__init__()
+        self.a, self.b, self.move = conv(), conv(), conv() if moves else None
+        self.register_buffer("places", torch.ones(8, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y, places = self.a(x).sin(), self.get_buffer("places")
+        if self.move is not None:
+            places = places + 2 * torch.tanh(self.move(x).unflatten(1, (4, 2))).flatten(1, 2)
+        return self.b((y - places).relu())  # type: ignore[no-any-return]
+
+
+class Growing(nn.Sequential):
+    """Stands in one node, with the layer that it may have before the other."""
+
+    def __init__(self, *, shrinks: bool) -> None:
+        super().__init__()
+        if shrinks:
+            self.add_module("before", nn.Conv1d(8, 8, 1))
+        self.add_module("whole", nn.Upsample(scale_factor=2))
+
+
+class Shrinking(nn.Module):
+    def __init__(self, *, shrinks: bool) -> None:
+        super().__init__()
+        self.up = Growing(shrinks=shrinks)
+        self.a, self.b = conv(), conv()
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.up(x)
+        return self.b(self.a(y).sin() + y.cos())  # type: ignore[no-any-return]
+
+
 class Gated(nn.Module):
     """Its variants differ in signs alone, which name nothing."""
 
@@ -295,12 +339,15 @@ class Pair(nn.Module):
         ),
         (lambda: Stages(Stage(2), Stage(4), Stage(4)), "with 2 blocks"),
         (lambda: Stages(Stage(1), Stage(4), Stage(4)), "with 1 block"),
+        (lambda: Stages(*(Ending(2 + it, squeezes=it) for it in (False, True, True))), "without Squeeze"),
         (lambda: Stages(Residual(), Residual(), Residual(plain=True)), "with identity shortcut"),
         (lambda: Stages(Residual(more=True), Residual(more=True), Residual()), "without extra"),
         (lambda: Stages(Mixer(), Mixer(), Mixer(wide=True)), "with Linear instead of Conv1d"),
         (lambda: Stages(Past(has_skip=True), Past(has_skip=True), Past(has_skip=False)), "without skip"),
         (lambda: Stages(Branches(has_norm=True), Branches(has_norm=True), Branches(has_norm=False)), "without norm"),
         (lambda: Stages(Scaled(has_scale=True), Scaled(has_scale=True), Scaled(has_scale=False)), "without scale"),
+        (lambda: Stages(Moving(moves=True), Moving(moves=True), Moving(moves=False)), "without move and tanh"),
+        (lambda: Stages(*(Shrinking(shrinks=it) for it in (True, True, False))), "without Conv"),
         (lambda: Stages(Gated(is_squared=True), Gated(is_squared=True), Gated(is_squared=False)), ""),
         (lambda: Stages(Pair(1), Pair(2), Pair(2)), ""),
         (lambda: Stages(Halved(is_whole=True), Halved(is_whole=False), Halved(is_whole=False)), ""),
