@@ -109,9 +109,9 @@ class PaperLayout:
         return price(Layout(layout.width, 0.0), n_crossings(layout), self._width)
 
     def is_hard_to_read(self, layout: Layout, times: float = tuning.LESS_FROM) -> bool:
-        """Whether less is better shown than a layout of so many times the width of its room, or the crossings."""
+        """Whether less is better shown than a layout of so many times the width of its room, or so many crossings."""
         is_wide = self._width >= tuning.PHONE and layout.width > times * self._width
-        is_tangled = n_crossings(layout) > times * tuning.LESS_FROM_CROSSINGS
+        is_tangled = n_crossings(layout) > tuning.LESS_FROM_CROSSINGS
         return not self._sketches[0].is_sideways and (is_wide or is_tangled)
 
     def _with_names(self, page: _Page, picture: Sketch, heights: Sequence[float]) -> _Page:
