@@ -167,8 +167,8 @@ def foreign_words(seen: Seen, said: Iterable[tuple[str, str]]) -> list[str]:
     found = []
     for word, box in seen.words:
         far = {True: math.inf, False: math.inf}
-        for tail, points in lines if word in tails else ():
-            is_own = bool(tail) and tail[0] in tails[word]
+        for ends, points in lines if word in tails else ():
+            is_own = bool(ends) and ends[0] in tails[word]
             far[is_own] = min([far[is_own], *(_off(p, q, box) for p, q in pairwise(points))])
         if far[False] <= far[True] < _BY_LINE:
             found.append(word)

@@ -169,7 +169,7 @@ class Rolled(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.enter(x)
-        first, last = x.split([10, 6], dim=1)
+        first, last = torch.split(x, [10, 6], dim=1)
         out: Tensor = self.leave(torch.cat((last, self.rest(x), first), dim=1))
         return out
 
