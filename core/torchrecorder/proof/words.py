@@ -22,7 +22,7 @@ _ENGLISH = frozenset(
     weight of shared called times loop in parallel each step params experts top groups depthwise kernel stride dilation
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
-    param tensors kinds numbers masked expansion reduction first N t pruned weight_norm spectral_norm
+    param tensors kinds numbers masked expansion reduction first N t pruned weight_norm spectral_norm dim
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
@@ -70,6 +70,9 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         known = {re.sub(r"['\s]", "", text).replace("->", "→").replace("...", "…") for text in written}
         if (equation := _EQUATION.search(words)) and equation[1] not in known:
             yield f"“{equation[1]}” at {key} is not the equation there"
+        axes = {at for op in own if "softmax" in op.name for at in op.attrs.values()}
+        if not axes.issuperset(wrong := re.findall(r"softmax dim (-?\d+)", words.replace("−", "-"))):
+            yield f"“{words}” at {key} is over {wrong}, which is not the axis there"
         numbers = [float(text) for op in own for text in op.attrs.values() if _NUMBER.fullmatch(text)]
         for root in (int(match) ** 0.5 for match in re.findall(r"√(\d+)", words)):
             if not any(isclose(number, one, rel_tol=1e-8) for number in numbers for one in (root, 1 / root)):

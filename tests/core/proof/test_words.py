@@ -159,6 +159,23 @@ def test_the_equation_of_an_einsum_is_said_and_proved(lie: str) -> None:
     assert "not the equation" in fault
 
 
+def test_the_axis_of_a_softmax_is_said_and_proved() -> None:
+    class Weighing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(8, 6)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.first(x).softmax(dim=1).cumsum(-1)
+
+    view = make_view(record(Weighing(), torch.zeros(2, 5, 8)))
+    layout = paper(view)
+    assert any("softmax dim 1" in word.text for figure in layout.nodes for word in figure.words)
+    assert faults(view, layout) == ()
+    (fault,) = faults(view, written(layout, "dim 1", "dim 0"))
+    assert "not the axis" in fault
+
+
 def test_a_root_is_written_as_one_and_proved() -> None:
     class Scaled(nn.Module):
         def __init__(self) -> None:
