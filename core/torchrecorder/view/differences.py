@@ -218,7 +218,8 @@ class _Differences:
         """The edge with what it is in other turns of the boxes that both ends are in, or that it leads into."""
         tail, head = ([*boxes_around(view.boxes, view.nodes[end].box)] for end in (edge.tail, edge.head))
         around = next((box for box in tail if box in head), None) or next(iter(view.boxes), None)
-        readers = self._visible.facts.ops_of(view.nodes[edge.head])
+        parts = (view.nodes[edge.head], *view.nodes[edge.head].parts)
+        readers = dict.fromkeys(op for part in parts for op in self._visible.facts.ops_of(part))
         if around is not None and len(turns[around.id]) > 1:
             alike = partial(self._ops, box=around, boxes=view.boxes, turns=turns)
             edge = replace(edge, elsewhere=(*self._elsewhere(edge.value, readers, alike),))
@@ -234,7 +235,7 @@ class _Differences:
                 edge = replace(edge, part=_EACH if are_apart and not edge.part else edge.part)
         return edge
 
-    def _elsewhere(self, value: int, readers: Sequence[int], alike: _Alike) -> Iterator[tuple[int, ...]]:
+    def _elsewhere(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[tuple[int, ...]]:
         """A value and those that it was moved from, each with those at its place that have other shapes."""
         graph, row = self.graph, self.graph.values[value]
         made = None if row.producer is None else graph.ops[row.producer]

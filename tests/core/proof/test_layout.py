@@ -439,3 +439,32 @@ def test_a_table_that_a_node_reads_is_not_what_it_gives() -> None:
     with torch.no_grad():
         view = view_of(capture(Quantized(), (torch.ones(2, 3, 6),)))
     assert faults(view, paper(view)) == ()
+
+
+def test_sizes_in_an_inset_hold_where_a_norm_of_another_call_reads_what_more_layers_give() -> None:
+    class Dense(nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.squeeze, self.grow = nn.Conv1d(width, 8, 1), nn.Conv1d(8, 4, 3, padding=1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cat([x, self.grow(self.squeeze(x).tanh())], 1)
+
+    class Block(nn.Module):
+        def __init__(self, before: int, n: int) -> None:
+            super().__init__()
+            self.enter = nn.Conv1d(before, 8, 3, padding=1)
+            self.layers = nn.ModuleList(Dense(8 + 4 * i) for i in range(n))
+            self.norm, self.leave = nn.BatchNorm1d(8 + 4 * n), nn.Conv1d(8 + 4 * n, 8, 1)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            x = self.enter(x)
+            for layer in self.layers:
+                x = layer(x)
+            return self.leave(self.norm(x).relu())
+
+    net = nn.Sequential(Block(8, 8), nn.Upsample(scale_factor=2), Block(8, 4)).eval()
+    view = views_of(capture(net, (torch.zeros(2, 8, 16),)), DrawingOptions()).view()
+    assert [inset.letter for inset in view.insets] == ["A"]
+    assert not faults(view, paper(view))
+    assert "N×40×16" not in {line.word for line in paper(view).lines if line.ends[0].startswith("A")}
