@@ -71,8 +71,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         if (equation := _EQUATION.search(words)) and equation[1] not in known:
             yield f"“{equation[1]}” at {key} is not the equation there"
         axes = {at for op in own if "softmax" in op.name for at in op.attrs.values()}
-        if not axes.issuperset(wrong := re.findall(r"softmax dim (-?\d+)", words.replace("−", "-"))):
-            yield f"“{words}” at {key} is over {wrong}, which is not the axis there"
+        if not axes.issuperset(re.findall(r"softmax dim (-?\d+)", words.replace("−", "-"))):
+            yield f"“{words}” at {key} says an axis that is not the one there"
         numbers = [float(text) for op in own for text in op.attrs.values() if _NUMBER.fullmatch(text)]
         for root in (int(match) ** 0.5 for match in re.findall(r"√(\d+)", words)):
             if not any(isclose(number, one, rel_tol=1e-8) for number in numbers for one in (root, 1 / root)):

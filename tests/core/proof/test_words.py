@@ -173,7 +173,7 @@ def test_the_axis_of_a_softmax_is_said_and_proved() -> None:
     assert any("softmax dim 1" in word.text for figure in layout.nodes for word in figure.words)
     assert faults(view, layout) == ()
     (fault,) = faults(view, written(layout, "dim 1", "dim 0"))
-    assert "not the axis" in fault
+    assert "says an axis" in fault
 
 
 def test_a_root_is_written_as_one_and_proved() -> None:
