@@ -223,7 +223,8 @@ def _of_all(view: View, edge: Edge, said: str, show: Collection[str]) -> str:
     for value, *others in edge.elsewhere:
         rows = [_shape(view, it, show).split("×") for it in (value, *others)]
         sizes = ["…" if len({*sizes}) > 1 else sizes[0] for sizes in zip(*rows, strict=False)]
-        is_told = len({*map(len, rows)}) == 1 and any(size.isdigit() and size != "1" for size in sizes)
+        inner = sizes[len(sizes) > 2 :]  # the first axis is mostly that of examples, and says little if it is alone
+        is_told = len({*map(len, rows)}) == 1 and any(size.isdigit() and size != "1" for size in inner)
         common = "×".join(size for i, size in enumerate(sizes) if i == 0 or (sizes[i - 1], size) != ("…", "…"))
         words = [(common if is_told else "") if word == "×".join(rows[0]) else word for word in words]
     return "".join(words) if all(words) else ""

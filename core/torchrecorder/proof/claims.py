@@ -127,8 +127,14 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int
         carried = {value for of_edge in ways for way in of_edge for value in way}
         carried |= {edge.value for edge in edges[line.ends]}  # a later turn of what is drawn once
         known, texts = {_shape(view, value) for value in carried} | {", ", " → "}, _BETWEEN.split(said[0])
-        of_first = map("".join, product(*(filter(_like(text), known) for text in texts)))
-        what = min((_wrong(view, shown, text) for text in of_first), key=len, default="what it carries")
+        of_first = [*map("".join, product(*(filter(_like(text), known) for text in texts)))]
+        one_by_one = [[(edge, [way])] for edge, of in shown for way in of] if "…" in said[0] else []
+        whats = (
+            max((min((_wrong(view, these, text) for text in of_first), key=len) for these in parts), key=len)
+            for parts in ([shown], one_by_one)
+            if parts and of_first
+        )
+        what = min(whats, key=len, default="what it carries")
         if not what and not all(_is_even(coverage, edge, of, others, texts) for edge, of in shown):
             what = "what it carries elsewhere"
         if what:
@@ -158,13 +164,15 @@ def _is_even(
     """Whether texts hold in other turns of the boxes around both ends as well, and in other calls."""
     view, facts, ops = coverage.view, coverage.facts, coverage.graph.ops
     tail, head = _boxes_around(view, edge)
+    one_each = {box for box in head if view.boxes[box].repetition in ("parallel", "shared")}
+    within = (tail & head) | (one_each if len(view.nodes[edge.tail].values) > 1 else set())
     for value, before in (pair for way in (*ways, [edge.value]) for pair in zip(way, (None, *way), strict=False)):
         made, shape = view.graph.values[value].producer, _shape(view, value)
         likes = [like for like in map(_like, said) if like(shape)]
         at = [op for op in facts.readers[value] if edge.head in coverage.nodes.get(op, ()) or before in ops[op].outputs]
         for op in (*at, *(() if made is None else (made,))) if likes else ():
             again = coverage.again.get(op, ())
-            turns = (it for it in again if {box for box, turn in coverage.turns[it].items() if turn} <= tail & head)
+            turns = (it for it in again if {box for box, turn in coverage.turns[it].items() if turn} <= within)
             for other in (ops[there] for it in (op, *turns) for there in (it, *others.get(it, ()))):
                 sides = (ops[op].outputs, other.outputs), (ops[op].inputs, other.inputs)
                 alike = [it for side in sides for own, it in zip(*side, strict=False) if own == value]

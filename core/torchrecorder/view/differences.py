@@ -82,7 +82,7 @@ class _Differences:
                 differs = reduce(self._of_all, runs, node.differs)
                 nodes.append(replace(node, parts=parts, spans=self._spans(node, shown.boxes, turns), differs=differs))
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
-            if any(len(these) > 1 for these in turns):
+            if any(len(these) > 1 for these in turns) or any(len(node.values) > 1 for node in shown.nodes):
                 edges = tuple(self._in_turns(edge, shown, turns) for edge in edges)
             boxes = tuple(self._of_turns(box, turns[box.id]) for box in shown.boxes)
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
@@ -223,16 +223,22 @@ class _Differences:
         if around is not None and len(turns[around.id]) > 1:
             alike = partial(self._ops, box=around, boxes=view.boxes, turns=turns)
             edge = replace(edge, elsewhere=(*self._elsewhere(edge.value, readers, alike),))
+        left = [box for box in tail[:1] if box not in head and box.repetition in ("parallel", "shared")]
+        if others := self._given_by(view.nodes[edge.tail], left, readers):
+            sources = (*map(self._source, (edge.value, *others)),)
+            edge = replace(edge, elsewhere=(*edge.elsewhere, (edge.value, *others), sources))
         brought = {*map(self._source, view.nodes[edge.tail].values)}
         box = next((box for box in head if box not in tail and box.repeat > 1), None)
         if box is not None and not edge.back:
             own = [these[: len(these) // len(turns[0])] for these in turns]  # the title of an inset names one path
             alike = partial(self._ops, box=box, boxes=view.boxes, turns=own)
             for op in readers:
-                sources = [*map(self._source, self._read(edge.value, (op,), alike))]
+                read = [*self._read(edge.value, (op,), alike)]
+                sources = [*map(self._source, read)]
                 edge = replace(edge, is_first=edge.is_first or bool({*sources} - {self._source(edge.value)}))
                 are_apart = len({*sources}) == len(sources) > 1 and {*sources} <= brought
-                edge = replace(edge, part=_EACH if are_apart and not edge.part else edge.part)
+                if are_apart:
+                    edge = replace(edge, part=edge.part or _EACH, elsewhere=(*edge.elsewhere, (edge.value, *read)))
         return edge
 
     def _elsewhere(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[tuple[int, ...]]:
@@ -246,6 +252,13 @@ class _Differences:
             yield value, *others
         if made is not None and by_ops and made.inputs and (made.kind == "pass" or plain(made.name) in _MOVING):
             yield from self._elsewhere(made.inputs[0], (made.id,), alike)
+
+    def _given_by(self, tail: Node, left: Sequence[Box], readers: Iterable[int]) -> list[int]:
+        """The values that ops read of a node of several, and of a box of which each turn gives one and not the last."""
+        inside = {op for box in left for call in box.calls for op in (*box.ops, *self.tree.all_ops_of(call))}
+        own = {*map(self._source, tail.values)} if len(tail.values) > 1 else set[int]()
+        read = dict.fromkeys(value for op in readers for value in self.graph.ops[op].inputs) if inside or own else ()
+        return [value for value in read if self.graph.values[at := self._source(value)].producer in inside or at in own]
 
     def _read(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[int]:
         """What is read in the place of a value by ops at the places of its readers."""

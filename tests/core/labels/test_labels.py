@@ -362,6 +362,28 @@ def test_a_long_title_of_layers_that_take_turns_is_left_out() -> None:
     assert titles(net.graph(x))[1:2] == ["layers · ×4"]
 
 
+def test_a_long_title_of_layers_of_a_list_has_the_name_of_the_list() -> None:
+    class Head(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            rows = [(nn.Conv1d(8, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.Tanh()) for _ in range(4)]
+            self.layers, self.score = nn.Sequential(*(layer for row in rows for layer in row)), nn.Conv1d(8, 6, 1)
+
+        def forward(self, levels: list[Tensor]) -> Tensor:
+            return torch.cat([self.score(self.layers(level)) for level in levels], -1).sigmoid()
+
+    class Detector(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = Head()
+
+        def forward(self, levels: list[Tensor]) -> Any:
+            return self.head([level.sin() for level in levels]).softmax(-1)
+
+    graph = capture(Detector(), ([torch.zeros(2, 8, 2**i) for i in range(6)],))
+    assert "layers, score · called 6 times · shared" in titles(graph, expand=("head",))
+
+
 def test_the_name_of_a_function_is_not_cut_for_a_weight_that_it_reads() -> None:
     function = Node(1, "function", 0, ops=(0,), name="attention_over_shifted_windows")
     for path, expected in (("bias", " bias"), ("a_table_of_relative_positions", "")):

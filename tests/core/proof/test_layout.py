@@ -468,3 +468,48 @@ def test_sizes_in_an_inset_hold_where_a_norm_of_another_call_reads_what_more_lay
     assert [inset.letter for inset in view.insets] == ["A"]
     assert not faults(view, paper(view))
     assert "N×40×16" not in {line.word for line in paper(view).lines if line.ends[0].startswith("A")}
+
+
+class Head(nn.Module):
+    """Scores of levels of several sizes, by the same layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv1d(8, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.ReLU())
+        self.score = nn.Conv1d(8, 6, 1)
+
+    def forward(self, levels: list[Tensor]) -> Any:
+        scores = [self.score(self.layers(level)).unflatten(1, (3, 2)).transpose(1, 3) for level in levels]
+        return torch.cat(scores, 1).sigmoid().cumsum(-1)
+
+
+def test_what_a_layer_gives_that_is_called_for_several_sizes_has_none_that_differs() -> None:
+    levels = [torch.zeros(2, 8, 2**i) for i in range(6)]
+    view = views_of(capture(Head(), (levels,)), DrawingOptions()).view()
+    assert [box.repetition for box in view.boxes] == ["series", "shared"]
+    layout = paper(view)
+    assert [line.word for line in layout.lines if line.word] == ["N×8×…", "N×63×2×3", "N×6×… → N×…×2×3"]
+    assert not faults(view, layout)
+    old = replace(view, edges=tuple(replace(edge, elsewhere=()) for edge in view.edges))
+    assert len(faults(old, paper(old))) == 2
+
+
+def test_rows_that_are_picked_one_after_another_are_known_by_their_place() -> None:
+    class Decoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.labels, self.cell, self.classify = nn.Embedding(5, 4), nn.GRUCell(12, 8), nn.Linear(8, 5)
+
+        def forward(self, objects: torch.Tensor, order: torch.Tensor) -> Any:
+            h, last, logits = objects.new_zeros(1, 8), order.new_zeros(1), []
+            for index in order:
+                h = self.cell(torch.cat([objects[index].unsqueeze(0), self.labels(last)], dim=1), h)
+                logits.append(self.classify(h))
+                last = logits[-1].argmax(dim=1)
+            return torch.cat(logits)[order.argsort()]
+
+    graph = capture(Decoder(), (torch.zeros(6, 8), torch.arange(6)))
+    view = views_of(graph, DrawingOptions(depth="all")).view()
+    assert not faults(view, paper(view))
+    view = views_of(graph, DrawingOptions()).view()
+    assert not faults(view, paper(view))

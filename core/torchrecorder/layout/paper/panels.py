@@ -138,10 +138,14 @@ class Panels:
         self.hooked = {end for edge in view.edges if edge.back for end in (edge.tail, edge.head)}
         heads = {segment.head for panel in self.by_box.values() for segment in panel.segments}
         self.below: dict[int | None, list[Segment]] = defaultdict(list)
-        """Things fed by a name alone, as segments that are not drawn."""
+        """Things fed by a name alone, or by nothing, as segments that are not drawn."""
         for panel, tail, head in (next(self._passed(flow, flow.tail)) for flow in aside):
             if head not in heads and not self._leads(panel, head, tail):
                 self.below[panel].append(Segment(tail, head, tail.id))
+        fed = Counter(edge.head for edge in view.edges)
+        roots = [box.id for box in view.boxes if box.parent is None]
+        for node in (node for node in view.nodes if node.kind == "output" and not fed[node.id]):
+            self.below[None] += [Segment(Key("box", root), Key("node", node.id), root) for root in roots]
         self.all_from_above = False
         self.not_late: set[tuple[int, int]] = set()
         """Boxes with sources that cannot come in by the side, because something stands in the way."""
