@@ -218,7 +218,7 @@ class _Carried:
 
 
 def _of_all(view: View, edge: Edge, said: str, show: Collection[str]) -> str:
-    """What is said of an edge, with `…` for sizes that are others elsewhere; nothing if no size of a shape is left."""
+    """The words of an edge, with `…` for sizes that are others elsewhere; nothing if no size of a shape is left."""
     words = _BETWEEN.split(said)
     for value, *others in edge.elsewhere:
         rows = [_shape(view, it, show).split("×") for it in (value, *others)]

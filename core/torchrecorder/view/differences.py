@@ -261,7 +261,7 @@ class _Differences:
         return [value for value in read if self.graph.values[at := self._source(value)].producer in inside or at in own]
 
     def _read(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[int]:
-        """What is read in the place of a value by ops at the places of its readers."""
+        """The values that ops at the places of the readers of one read in its place."""
         for op in (op for op in map(self.graph.ops.__getitem__, readers) if value in op.inputs):
             read, place = (
                 (self.graph.ops[other].inputs for other in dict.fromkeys(alike(op.id))),

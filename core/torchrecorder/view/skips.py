@@ -260,9 +260,9 @@ class _Spines:
 
 
 def _layers(tree: CallTree, node: Node) -> tuple[int, int]:
-    """How many of its ops compute with parameters, and the numbers in these.
+    """The number of ops of a node that compute with parameters, and the size of these.
 
-    One op of a layer that has some and is not to be looked into.
+    A layer that has parameters and no ops that are known counts as one op.
     """
     parts = node.parts or (node,)
     calls = {call for part in parts for call in part.calls}

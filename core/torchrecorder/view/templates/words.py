@@ -379,7 +379,7 @@ class _Compared:
         return swapped
 
     def _behind(self, layers: Sequence[int], call: int, odd: Container[int]) -> set[int]:
-        """What layers that only one call has give, and what it alone computes of that."""
+        """Values of layers that only one call has, and of what it alone computes of them."""
         behind = self._given(layers)
         for row in map(self.graph.ops.__getitem__, self.tree.all_ops_of(call) if behind else ()):
             if not behind.isdisjoint(row.inputs) and (row.id in odd or self.visible.contracted[row.id]):
