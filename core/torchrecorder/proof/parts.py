@@ -325,8 +325,7 @@ class PartsProof:
         """The axis that pieces are of, and how long each is there."""
         shapes = [*map(self._shape, op.outputs)]
         if any(len(other) < len(shape) for other in shapes):  # of `unbind`, each at one place
-            axis = op.attrs.get("dim") or op.attrs.get("1", "0")
-            return int(axis) % len(shape), [1] * len(shapes)
+            return int(op.attrs.get("dim") or op.attrs.get("1", "0")) % len(shape), [1] * len(shapes)
         axis = next((i for i, size in enumerate(shape) if any(size != other[i] for other in shapes)), 0)
         return axis, [other[axis] for other in shapes]
 

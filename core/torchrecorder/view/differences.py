@@ -225,8 +225,8 @@ class _Differences:
             edge = replace(edge, elsewhere=(*self._elsewhere(edge.value, readers, alike),))
         left = [box for box in tail[:1] if box not in head and box.repetition in ("parallel", "shared")]
         if others := self._given_by(view.nodes[edge.tail], left, readers):
-            sources = (*map(self._source, (edge.value, *others)),)
-            edge = replace(edge, elsewhere=(*edge.elsewhere, (edge.value, *others), sources))
+            moved = (*map(self._source, (edge.value, *others)),)
+            edge = replace(edge, elsewhere=(*edge.elsewhere, (edge.value, *others), moved))
         brought = {*map(self._source, view.nodes[edge.tail].values)}
         box = next((box for box in head if box not in tail and box.repeat > 1), None)
         if box is not None and not edge.back:
