@@ -421,7 +421,7 @@ class SeriesClassifier(nn.Module):
         self.classify = nn.Linear(n_now, n_classes)
 
     def activation_map(self, series: Tensor) -> Tensor:
-        """Which times speak for which class (batch, classes, times)."""
+        """Maps of the times that speak for each class (batch, classes, times)."""
         return torch.einsum("bct,kc->bkt", self.groups(series), self.classify.weight)
 
     def forward(self, series: Tensor) -> Tensor:
@@ -507,7 +507,7 @@ class ValueWriter(nn.Module):
 
 
 class StateTracker(nn.Module):
-    """What a person wants, as values of slots of several domains, from the whole talk so far."""
+    """Tracker of a talk: the values of slots of several domains, from all that was said so far."""
 
     domain_of: Tensor
     topic_of: Tensor

@@ -285,7 +285,7 @@ class SceneGraphNet(nn.Module):
         self.habit = nn.Parameter(torch.zeros(n_classes, n_classes, n_relations))  # how often there is a relation
 
     def masks_of(self, boxes: Tensor, frames: Tensor) -> Tensor:
-        """Which places of the frames around pairs (pairs, side, side) are inside the boxes."""
+        """Masks of the places inside the boxes, in the frames around pairs (pairs, side, side)."""
         side = 4 * self.pool_size - 3
         at = torch.linspace(0, 1, side, device=boxes.device)
         x = torch.lerp(frames[:, 0, None], frames[:, 2, None], at)
@@ -382,7 +382,7 @@ class GaussianHead(nn.Conv2d):
 
 
 class Sketch(NamedTuple):
-    """What there is of an image between two steps of drawing it."""
+    """State of an image between two steps of drawing it."""
 
     canvas: Tensor
     drawing: tuple[Tensor, Tensor]
@@ -686,7 +686,7 @@ class TrafficTeam(nn.Module):
         self.value = nn.Linear(dim, 1)
 
     def see(self, cars: Tensor, around: Tensor) -> Tensor:
-        """What each car knows by itself (batch, agents, dim)."""
+        """Features of each car by itself (batch, agents, dim)."""
         who, route, row, column = cars.unbind(dim=-1)
         place = self.rows(row) + self.columns(column)
         return self.encode(self.ids(who) + self.routes(route) + place + self.look(self.around(around).flatten(2)))

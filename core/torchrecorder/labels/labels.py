@@ -48,7 +48,7 @@ EN_SPACE = "\N{EN SPACE}"
 _LONG_PATH, _LAST_PARTS = MAX_NAME, 2  # of a longer path the first parts are left out, but for so many
 _NAMED = 3  # more far ends than this are counted instead of named; of more shapes none is said
 _NO_NAME = re.compile(r"[\d.–]+|~\w+[:\d–]*")  # numbers in a list, and the class of a layer that is not registered
-_NUMBERED = re.compile(r"(?<=\w)\.[\d.–]+$")
+_NUMBERED = re.compile(r"(?<=\w)\.[\d.–]+$")  # the place of a layer behind the name of its list, `conv.0.1`
 _COUNTED = re.compile(r"^(\d+) (?=with)")  # `2 without skip`
 _WAY = re.compile(r"(\d+)→(?:[\d→]|, )*→(\d+)")  # `8→8→16→32`, `8→8, 8→24`: its first and its last width
 _REPEATS = ("in parallel", "shared", "loop")  # how `times` ends where it is a part of its own
@@ -81,8 +81,8 @@ class Labels:
             names = [self._run_name(box.calls[i :: box.period], box.parent) for i in range(box.period)]
             is_long = len(", ".join(names)) > MAX_NAME  # then of a list its name alone: `conv, cls_logits`
             name = ", ".join(dict.fromkeys(_NUMBERED.sub("", name) if is_long else name for name in names))
-            row = entries([relative(self.graph.calls[call].module, around) for call in box.calls])
-            name = name if box.period == 1 or " " in row else row  # `10–17` of layers of one list
+            paths = [relative(self.graph.calls[call].module, around) for call in box.calls] if box.period > 1 else []
+            name = row if paths and " " not in (row := entries(paths)) else name  # `10–17` of layers of one list
         name = "" if _NO_NAME.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike

@@ -128,17 +128,19 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int
         carried |= {edge.value for edge in edges[line.ends]}  # a later turn of what is drawn once
         known, texts = {_shape(view, value) for value in carried} | {", ", " → "}, _BETWEEN.split(said[0])
         of_first = [*map("".join, product(*(filter(_like(text), known) for text in texts)))]
-        one_by_one = [[(edge, [way])] for edge, of in shown for way in of] if "…" in said[0] else []
-        whats = (
-            max((min((_wrong(view, these, text) for text in of_first), key=len) for these in parts), key=len)
-            for parts in ([shown], one_by_one)
-            if parts and of_first
-        )
-        what = min(whats, key=len, default="what it carries")
+        what = _least_wrong(view, shown, of_first)
+        if what and "…" in said[0]:  # each way may have other sizes there
+            one_by_one = (_least_wrong(view, [(edge, [way])], of_first) for edge, of in shown for way in of)
+            what = max(one_by_one, key=len, default=what)
         if not what and not all(_is_even(coverage, edge, of, others, texts) for edge, of in shown):
             what = "what it carries elsewhere"
         if what:
             yield f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of {what}"
+
+
+def _least_wrong(view: View, shown: Sequence[tuple[Edge, Sequence[Sequence[int]]]], texts: Sequence[str]) -> str:
+    """The fault of the one of some shapes that fits a line best."""
+    return min((_wrong(view, shown, text) for text in texts), key=len, default="what it carries")
 
 
 def _wrong(view: View, shown: Sequence[tuple[Edge, Sequence[Sequence[int]]]], said: str) -> str:

@@ -43,7 +43,7 @@ _STATES = {
 """What recurrent layers of torch return."""
 _EACH = "one each"
 _SIGN = re.compile(" [+−×÷@] ")
-"""What stands between both sides of an op."""
+"""The sign of an op between its two sides."""
 _HALVES = {"1st half": 0, "2nd half": 1}
 
 

@@ -227,17 +227,16 @@ class _Differences:
         if others := self._given_by(view.nodes[edge.tail], left, readers):
             moved = (*map(self._source, (edge.value, *others)),)
             edge = replace(edge, elsewhere=(*edge.elsewhere, (edge.value, *others), moved))
-        brought = {*map(self._source, view.nodes[edge.tail].values)}
         box = next((box for box in head if box not in tail and box.repeat > 1), None)
         if box is not None and not edge.back:
+            brought = {*map(self._source, view.nodes[edge.tail].values)}
             own = [these[: len(these) // len(turns[0])] for these in turns]  # the title of an inset names one path
             alike = partial(self._ops, box=box, boxes=view.boxes, turns=own)
             for op in readers:
                 read = [*self._read(edge.value, (op,), alike)]
                 sources = [*map(self._source, read)]
                 edge = replace(edge, is_first=edge.is_first or bool({*sources} - {self._source(edge.value)}))
-                are_apart = len({*sources}) == len(sources) > 1 and {*sources} <= brought
-                if are_apart:
+                if len({*sources}) == len(sources) > 1 and {*sources} <= brought:
                     edge = replace(edge, part=edge.part or _EACH, elsewhere=(*edge.elsewhere, (edge.value, *read)))
         return edge
 
