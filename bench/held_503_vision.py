@@ -573,9 +573,7 @@ class ClickForecast(nn.Module):
         n_in = 2 * len(self.plain_pairs.first) * dim
         self.deep = nn.Sequential(nn.Flatten())
         for n_before, n_after in pairwise([n_in, *widths]):
-            self.deep.extend(
-                [nn.Linear(n_before, n_after), nn.BatchNorm1d(n_after), nn.ReLU(), nn.Dropout(dropout)]
-            )  # fmt: skip
+            self.deep.extend([nn.Linear(n_before, n_after), nn.BatchNorm1d(n_after), nn.ReLU(), nn.Dropout(dropout)])
         self.deep.append(nn.Linear(widths[-1], 1))
 
     def forward(self, click: Mapping[str, Tensor]) -> Tensor:
