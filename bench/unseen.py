@@ -48,6 +48,8 @@ from bench import (  # noqa: E402
     held_433_vision,
     held_467_sequences,
     held_467_vision,
+    held_503_sequences,
+    held_503_vision,
     held_sequences,
     held_vision,
 )
@@ -224,6 +226,8 @@ NETS = [
     *held_433_sequences.NETS,
     *held_467_vision.NETS,
     *held_467_sequences.NETS,
+    *held_503_vision.NETS,
+    *held_503_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
