@@ -391,35 +391,50 @@ class SpanSampler(nn.Module):
         return torch.einsum("bct,lspt->bcpls", x, self.weights)
 
 
-class EdgeHead(nn.Sequential):
+class TimeStep(nn.Module):
+    """Features of each time from those beside it, in groups of channels."""
+
+    def __init__(self, n_in: int, n_out: int, groups: int) -> None:
+        super().__init__()
+        self.convolve = nn.Conv1d(n_in, n_out, 3, padding="same", groups=groups)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features (batch, n_out, times)."""
+        return F.relu(self.convolve(x))
+
+
+class EdgeHead(nn.Module):
     """The chance of each time that something begins or ends there."""
 
     def __init__(self, channels: int, groups: int) -> None:
-        super().__init__(
-            nn.Conv1d(channels, channels, 3, padding=1, groups=groups), nn.ReLU(),
-            nn.Conv1d(channels, 1, 1), nn.Flatten(), nn.Sigmoid(),
-        )  # fmt: skip
+        super().__init__()
+        self.step = TimeStep(channels, channels, groups)
+        self.to_chance = nn.Linear(channels, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Chances (batch, times)."""
+        return torch.sigmoid(self.to_chance(self.step(x).mT).squeeze(-1))
 
 
 class SpanHead(nn.Module):
     """How well each span fits what happens in a video, by two measures."""
 
-    def __init__(self, sampler: SpanSampler, channels: int, n_points: int, wide: int, narrow: int) -> None:
+    def __init__(self, sampler: SpanSampler, channels: int, n_points: int, wide: int, narrow: int, depth: int) -> None:
         super().__init__()
-        self.narrow_in = nn.Sequential(nn.Conv1d(channels, narrow, 3, padding=1), nn.ReLU())
         self.sampler = sampler
+        self.before = TimeStep(channels, narrow, 1)
         self.over_points = nn.Conv3d(narrow, wide, (n_points, 1, 1))
-        self.over_spans = nn.Sequential(
-            nn.ReLU(), nn.Conv2d(wide, narrow, 1),
-            nn.ReLU(), nn.Conv2d(narrow, narrow, 3, padding=1),
-            nn.ReLU(), nn.Conv2d(narrow, narrow, 3, padding=1),
-            nn.ReLU(), nn.Conv2d(narrow, 2, 1),
-        )  # fmt: skip
+        self.narrow = nn.Conv2d(wide, narrow, 1)
+        self.over_spans = nn.ModuleList(nn.Conv2d(narrow, narrow, 3, padding=1) for _ in range(depth))
+        self.to_fit = nn.Conv2d(narrow, 2, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         """Both measures (batch, 2, lengths, times)."""
-        spans = self.over_points(self.sampler(self.narrow_in(x)))
-        return self.over_spans(spans.squeeze(2)).sigmoid()
+        spans = self.over_points(self.sampler(self.before(x))).squeeze(2)
+        x = F.relu(self.narrow(F.relu(spans)))
+        for convolve in self.over_spans:
+            x = F.relu(convolve(x))
+        return self.to_fit(x).sigmoid()
 
 
 class MomentFinder(nn.Module):
@@ -427,16 +442,13 @@ class MomentFinder(nn.Module):
 
     def __init__(
         self, feature_dim: int = 64, n_times: int = 32, longest: int = 16, channels: int = 48, groups: int = 4,
-        n_points: int = 8, wide: int = 64, narrow: int = 24,
+        n_points: int = 8, wide: int = 64, narrow: int = 24, depth: int = 2,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.base = nn.Sequential(
-            nn.Conv1d(feature_dim, channels, 3, padding=1, groups=groups), nn.ReLU(),
-            nn.Conv1d(channels, channels, 3, padding=1, groups=groups), nn.ReLU(),
-        )  # fmt: skip
+        self.base = nn.Sequential(TimeStep(feature_dim, channels, groups), TimeStep(channels, channels, groups))
         self.begin, self.end = EdgeHead(channels, groups), EdgeHead(channels, groups)
         self.sampler = SpanSampler(n_times, longest, n_points)
-        self.spans = SpanHead(self.sampler, channels, n_points, wide, narrow)
+        self.spans = SpanHead(self.sampler, channels, n_points, wide, narrow, depth)
 
     def scores(self, begin: Tensor, end: Tensor, fit: Tensor) -> Tensor:
         """How likely it is that something happens in exactly this span (batch, lengths, times)."""
