@@ -259,7 +259,9 @@ def _record(models: list[str], folder: Path) -> None:
             with torch.no_grad():
                 text = to_json(capture(model, args, kwargs))
             (folder / f"{net.name.replace('/', '.')}.json").write_text(text, encoding="utf-8")
-    recorded([name for name in models if not name.startswith("own/")], folder)
+    zoo = [name for name in models if not name.startswith("own/")]
+    if zoo:  # of no names the whole zoo would be recorded
+        recorded(zoo, folder)
 
 
 def _draw(seed: str, count: int) -> None:
