@@ -37,7 +37,6 @@ from torchrecorder.request.stylers import StylerInput
 from torchrecorder.view import Marks, View, Views
 from torchrecorder.view.classic import autograd_graph
 from torchrecorder.view.marked import marked
-from torchrecorder.view.templates.choice import view_size
 from torchrecorder.write.svg import neutral
 from torchrecorder.write.text import caption_facts, describe, layer_table, tree
 
@@ -268,16 +267,21 @@ class _Picture:
 
         Less is worth showing if that cannot be read, and the width and crossings of this one cost less than half.
         """
-        if view_size(self.view) >= view_size(other.view):
+        if self._n_opened >= other._n_opened:
             return not self.is_poor or self._hardship < other._hardship
         return not other._is_readable and (not self.is_poor or 2 * self._hardship < other._hardship)
 
     @property
+    def _n_opened(self) -> int:
+        return sum(not box.around for view in self.views for box in view.boxes)
+
+    @property
     def _is_readable(self) -> bool:
         """Whether it is wide at most, with letters that can be read in its column."""
-        if self.paper is None or not isinstance(self.layout, Layout):
+        layout = None if self.paper is None else self.paper.doubtful or self.layout
+        if self.paper is None or not isinstance(layout, Layout):
             return False
-        return not self.paper.is_hard_to_read(self.layout, tuning.CLOSED_FROM)
+        return not self.paper.is_hard_to_read(layout, tuning.CLOSED_FROM, tuning.CLOSED_FROM_CROSSINGS)
 
     @property
     def _hardship(self) -> float:

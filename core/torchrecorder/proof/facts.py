@@ -171,11 +171,17 @@ class GraphFacts:
         always, of_one, is_view, same = self._moves[key]
         if always or not (of_one or is_view):
             return always
-        values = self.graph.values
-        sources = {origin[v] for v in self.data_of(op) if 0 not in values[v].shape}
+        sources = {origin[v] for v in self.data_of(op) if op.name not in JOINS or not self._is_nothing(v)}
         if len(sources) == 1:
             return of_one and all(self._changes_nothing(op, kernel) for kernel in same)
         return is_view and sum(not self.is_side[value] for value in op.inputs) <= 1
+
+    def _is_nothing(self, value: int) -> bool:
+        """Whether a value has no elements, and no data decides that."""
+        row = self.graph.values[value]
+        op = None if row.producer is None else self.graph.ops[row.producer]
+        is_cut = op is not None and op.name == "getitem" and len(op.inputs) == 1
+        return 0 in row.shape and (self.is_side[value] or is_cut)
 
     def moves(self, op: Op, origin: list[int]) -> bool:
         """Whether an op `is_move`; what it gives then has the origin of what it moves."""

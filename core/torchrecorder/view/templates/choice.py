@@ -33,6 +33,10 @@ def view_size(view: View) -> int:
     return n + sum(node.kind not in ("from", "to") for node in view.nodes)
 
 
+_BESIDE = 2
+"""Times that a picture gives way with insets before layers are closed."""
+
+
 class Choice:
     def __init__(self, interiors: Interiors, root: int, *, beside: bool = True) -> None:
         self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
@@ -66,13 +70,17 @@ class Choice:
                 self.hides_own |= self._weight(interior.call) > 1
 
     def give_way(self, n: int) -> bool:
-        """Show beside the picture what was opened last in place, and close it again; False if nothing is left."""
-        for _ in range(n):
+        """Show beside the picture what was opened in place, the last first, and close it again; False if nothing is left.
+
+        The second time all is beside it: an inset costs no width, and a closed layer hides what it is for.
+        """
+        for i in range(n):
             if not self.opened:
                 return False
-            kind = [*self.opened][-1]
-            if self.beside and kind in map(self.kinds.of.__getitem__, self._places()[0]):
-                self._apart.add(kind)
+            places = self._places()[0] if self.beside and i < _BESIDE else ()
+            in_place = [kind for kind in self.opened if kind in map(self.kinds.of.__getitem__, places)]
+            if in_place:
+                self._apart.update(in_place[-1:] if i == 0 else in_place)
             else:
                 self.closed.append(self.opened.popitem()[0])
         return bool(self.opened)
