@@ -277,11 +277,11 @@ class _Picture:
 
     @property
     def _is_readable(self) -> bool:
-        """Whether it is wide at most, with letters that can be read in its column."""
-        layout = None if self.paper is None else self.paper.doubtful or self.layout
-        if self.paper is None or not isinstance(layout, Layout):
-            return False
-        return not self.paper.is_hard_to_read(layout, tuning.CLOSED_FROM, tuning.CLOSED_FROM_CROSSINGS)
+        """Whether it is wide at most, with letters that can be read in its column, or has a few crossings."""
+        if self.paper is None or not isinstance(self.layout, Layout):
+            return self._hardship <= tuning.CLOSED_FROM_COST
+        is_wide = self.paper.is_hard_to_read(self.layout, tuning.CLOSED_FROM)
+        return not is_wide or self._hardship <= tuning.CLOSED_FROM_COST
 
     @property
     def _hardship(self) -> float:

@@ -33,10 +33,6 @@ def view_size(view: View) -> int:
     return n + sum(node.kind not in ("from", "to") for node in view.nodes)
 
 
-_BESIDE = 2
-"""Times that a picture gives way with insets before layers are closed."""
-
-
 class Choice:
     def __init__(self, interiors: Interiors, root: int, *, beside: bool = True) -> None:
         self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
@@ -70,17 +66,19 @@ class Choice:
                 self.hides_own |= self._weight(interior.call) > 1
 
     def give_way(self, n: int) -> bool:
-        """Show beside the picture what was opened in place, the last first, and close it again; False if nothing is left.
+        """Show beside the picture what was opened last in place, then close what was; False if nothing is left.
 
-        The second time all is beside it: an inset costs no width, and a closed layer hides what it is for.
+        Two go beside it before any is closed: that costs no width, and a closed layer hides what it is for.
         """
         for i in range(n):
             if not self.opened:
                 return False
-            places = self._places()[0] if self.beside and i < _BESIDE else ()
-            in_place = [kind for kind in self.opened if kind in map(self.kinds.of.__getitem__, places)]
-            if in_place:
-                self._apart.update(in_place[-1:] if i == 0 else in_place)
+            places, end = self._places()[0] if self.beside else {}, self.interiors.tree.end
+            outer = {call for call in places if i == 0 or not any(at < call < end[at] for at in places)}
+            kinds = {self.kinds.of[call] for call in outer}
+            last = next((kind for kind in reversed(self.opened) if kind in kinds), None)
+            if last is not None and (i < 2 or last == [*self.opened][-1]):
+                self._apart.add(last)
             else:
                 self.closed.append(self.opened.popitem()[0])
         return bool(self.opened)
