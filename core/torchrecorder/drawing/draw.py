@@ -267,6 +267,8 @@ class _Picture:
 
         Less is worth showing if that cannot be read, and the width and crossings of this one cost less than half.
         """
+        if self.layout is None and other.layout is not None:
+            return False
         if self._n_opened >= other._n_opened:
             return not self.is_poor or self._hardship < other._hardship
         return not other._is_readable and (not self.is_poor or 2 * self._hardship < other._hardship)
