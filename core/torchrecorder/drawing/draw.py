@@ -37,6 +37,7 @@ from torchrecorder.request.stylers import StylerInput
 from torchrecorder.view import Marks, View, Views
 from torchrecorder.view.classic import autograd_graph
 from torchrecorder.view.marked import marked
+from torchrecorder.view.templates.choice import view_size
 from torchrecorder.write.svg import neutral
 from torchrecorder.write.text import caption_facts, describe, layer_table, tree
 
@@ -269,7 +270,8 @@ class _Picture:
         """
         if self.layout is None and other.layout is not None:
             return False
-        if self._n_opened >= other._n_opened:
+        # a box in a box may be gone where the outer one is an inset
+        if self._n_opened >= other._n_opened or view_size(self.view) >= view_size(other.view) - 1:
             return not self.is_poor or self._hardship < other._hardship
         return not other._is_readable and (not self.is_poor or 2 * self._hardship < other._hardship)
 
