@@ -109,14 +109,9 @@ class GraphFacts:
                     self.is_side[value] = True
         self._features_beside()
         resizing = [op for op in graph.ops if op.name in ("pad", "interpolate")]
-        lines = {op.id: (op.source, op.offset, self._class(op.call)) for op in resizing}
-        changing = [lines[op.id] for op in resizing if not self._keeps_size(op)]
-        self._idle = {op for op, line in lines.items() if line not in changing}
+        changing = {(op.source, op.offset) for op in resizing if not self._keeps_size(op)}
+        self._idle = {op.id for op in resizing if (op.source, op.offset) not in changing}
         """The ops of lines that resize or pad, and change nothing wherever they run."""
-
-    def _class(self, call: int) -> str:
-        module = self.graph.modules.get(self.graph.calls[call].module)
-        return "" if module is None else module.cls
 
     def _keeps_size(self, op: Op) -> bool:
         """Whether a tensor of its size is given back as it is: without padding, or at the very size that it has."""
@@ -179,8 +174,8 @@ class GraphFacts:
     def _is_nothing(self, value: int) -> bool:
         """Whether a value has no elements, and no data decides that."""
         row = self.graph.values[value]
-        op = None if row.producer is None else self.graph.ops[row.producer]
-        is_cut = op is not None and op.name == "getitem" and len(op.inputs) == 1
+        made = None if row.producer is None else self.graph.ops[row.producer]
+        is_cut = made is not None and made.name == "getitem" and len(made.inputs) == 1
         return 0 in row.shape and (self.is_side[value] or is_cut)
 
     def moves(self, op: Op, origin: list[int]) -> bool:

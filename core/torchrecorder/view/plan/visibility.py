@@ -252,33 +252,22 @@ def _focused(graph: Graph, focus: str) -> int:
 def _is_born_empty(graph: Graph, value: int) -> bool:
     """Whether the code makes it empty, as a cache before the first step, and not the data."""
     row = graph.values[value]
-    producer = None if row.producer is None else graph.ops[row.producer]
-    is_made = row.kind in ("input", "op") and (
-        producer is None or (bool(producer.inputs) and not _takes_none(producer))
-    )
+    op = None if row.producer is None else graph.ops[row.producer]
+    is_cut = op is not None and op.name == "getitem" and _NONE.search(op.attrs.get("1", "")) is not None
+    is_made = row.kind in ("input", "op") and (op is None or (bool(op.inputs) and not is_cut))
     return row.meta is not None and 0 in row.meta.shape and not is_made
-
-
-def _takes_none(op: Op) -> bool:
-    """Whether the index itself takes nothing: `x[:, :0]`, where a model has no prefix."""
-    return op.name == "getitem" and len(op.inputs) == 1 and _NONE.search(op.attrs.get("1", "")) is not None
 
 
 def _idle(graph: Graph) -> Iterator[Op]:
     """The ops of lines that change nothing wherever they run: padding by zero, resizing to the size that is there."""
-    lines: dict[object, list[Op]] = {}
-    for op in graph.ops:
-        if op.name in ("pad", "interpolate"):
-            layer = graph.modules.get(graph.calls[op.call].module)
-            lines.setdefault((layer and layer.cls, op.source, op.offset), []).append(op)
-    for ops in lines.values():
-        if all(_is_idle(graph, op) for op in ops):
-            yield from ops
+    resizing = [op for op in graph.ops if op.name in ("pad", "interpolate")]
+    changing = {(op.source, op.offset) for op in resizing if not _is_idle(graph, op)}
+    return (op for op in resizing if (op.source, op.offset) not in changing)
 
 
 def _is_idle(graph: Graph, op: Op) -> bool:
     metas = [graph.values[value].meta for value in (*op.inputs, *op.outputs)]
-    shapes = [None if meta is None else meta.shape for meta in metas]
+    shapes = [meta and meta.shape for meta in metas]
     if len(shapes) != 2 or None in shapes or shapes[0] != shapes[1]:
         return False
     if op.name == "interpolate":
