@@ -35,7 +35,7 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: 
     size = Counter([*(node.box for node in draft.nodes.values()), *(box.parent for box in draft.boxes.values())])
     whole = {box.id for box in draft.boxes.values() if not asked.isdisjoint(box.calls)}
     for node in draft.nodes.values() if graph.frames or packs else ():
-        if node.op in packed and node.kind == "op":
+        if node.kind == "op" and node.op is not None and node.op in packed:
             groups.setdefault((node.box, packed[node.op]), []).append(node)
         innermost = graph.ops[node.op].frame if node.kind == "op" and node.op is not None else None
         if node.kind == "call" and node.repeat == 1:
