@@ -268,16 +268,24 @@ class _Picture:
 
         Less is worth showing if that cannot be read, and the width and crossings of this one cost less than half.
         """
-        if view_size(self.view) >= view_size(other.view):
+        if self.layout is None and other.layout is not None:
+            return False
+        # a box in a box may be gone where the outer one is an inset
+        if self._n_opened >= other._n_opened or view_size(self.view) >= view_size(other.view) - 1:
             return not self.is_poor or self._hardship < other._hardship
         return not other._is_readable and (not self.is_poor or 2 * self._hardship < other._hardship)
 
     @property
+    def _n_opened(self) -> int:
+        return sum(not box.around for view in self.views for box in view.boxes)
+
+    @property
     def _is_readable(self) -> bool:
-        """Whether it is wide at most, with letters that can be read in its column."""
+        """Whether it is wide at most, with letters that can be read in its column, or has a few crossings."""
         if self.paper is None or not isinstance(self.layout, Layout):
-            return False
-        return not self.paper.is_hard_to_read(self.layout, tuning.CLOSED_FROM)
+            return self._hardship <= tuning.CLOSED_FROM_COST
+        is_wide = self.paper.is_hard_to_read(self.layout, tuning.CLOSED_FROM)
+        return not is_wide or self._hardship <= tuning.CLOSED_FROM_COST
 
     @property
     def _hardship(self) -> float:

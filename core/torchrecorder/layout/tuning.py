@@ -20,6 +20,7 @@ TOO_WIDE = 4.0  # cost of each point of width beyond the room
 TOO_WIDE_ON_PHONE = 30.0  # the same on a phone, where one scrolls down
 SMALL_FROM = 1.25  # how much wider than its room a picture may be, where 14 px become 11.2 px: I3D at less
 CLOSED_FROM = 1.4  # the same before layers are closed again, where 14 px become 10 px: sentence VAE, ControlNet-XS
+CLOSED_FROM_COST = 900.0  # cost of crossings and width up to which none are, as of 20 crossings: DeepVoice 3
 LESS_FROM = 1.055  # how much wider than its room a picture may be before less is tried
 LESS_FROM_CROSSINGS = 8  # crossings beyond which the same is done
 HARD_TO_READ = 10.0  # cost of each point of width beyond that: hifigan at more to the right

@@ -21,6 +21,8 @@ MOVES = frozenset(
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 """Kernels, and where none were recorded ops, that give elements of one tensor at other places or in another type."""
+_READ = "_local_scalar_dense"
+"""The kernel that reads a number of a tensor, as a view does whose sizes are tensors."""
 _SAME = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0}
 """By kernel the number that changes nothing."""
 SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@", "mm": "@"}
@@ -106,6 +108,19 @@ class GraphFacts:
                 for value in op.outputs:
                     self.is_side[value] = True
         self._features_beside()
+        resizing = [op for op in graph.ops if op.name in ("pad", "interpolate")]
+        changing = {(op.source, op.offset) for op in resizing if not self._keeps_size(op)}
+        self._idle = {op.id for op in resizing if (op.source, op.offset) not in changing}
+        """The ops of lines that resize or pad, and change nothing wherever they run."""
+
+    def _keeps_size(self, op: Op) -> bool:
+        """Whether a tensor of its size is given back as it is: without padding, or at the very size that it has."""
+        metas = [self.graph.values[value].meta for value in (*op.inputs, *op.outputs)]
+        if len({meta and meta.shape for meta in metas}) > 1 or None in metas or len(op.inputs) > 1:
+            return False
+        if op.name == "interpolate":
+            return op.attrs.get("scale_factor", op.attrs.get("2", "None")) == "None"
+        return {*_DIGITS.findall(op.attrs.get("1", op.attrs.get("pad", "1")))} == {"0"}
 
     def _features_beside(self) -> None:
         """Numbers of the user's that an op puts beside features are features: the action that a model was given."""
@@ -143,17 +158,25 @@ class GraphFacts:
 
         `origin` is by value the one that moves have made it from.
         """
+        if op.id in self._idle:
+            return True
         key = op.kind, op.name, op.kernels
         if key not in self._moves:
             self._moves[key] = self._moving(op)
         always, of_one, is_view, same = self._moves[key]
         if always or not (of_one or is_view):
             return always
-        values = self.graph.values
-        sources = {origin[v] for v in self.data_of(op) if not (self.is_side[v] and 0 in values[v].shape)}
+        sources = {origin[v] for v in self.data_of(op) if op.name not in JOINS or not self._is_nothing(v)}
         if len(sources) == 1:
             return of_one and all(self._changes_nothing(op, kernel) for kernel in same)
         return is_view and sum(not self.is_side[value] for value in op.inputs) <= 1
+
+    def _is_nothing(self, value: int) -> bool:
+        """Whether a value has no elements, and no data decides that."""
+        row = self.graph.values[value]
+        made = None if row.producer is None else self.graph.ops[row.producer]
+        is_cut = made is not None and made.name == "getitem" and len(made.inputs) == 1
+        return 0 in row.shape and (self.is_side[value] or is_cut)
 
     def moves(self, op: Op, origin: list[int]) -> bool:
         """Whether an op `is_move`; what it gives then has the origin of what it moves."""
@@ -175,7 +198,8 @@ class GraphFacts:
         plain = [name.removesuffix("_") if name != "copy_" else name for name in names]
         of_one = all(name in MOVES or name in JOINS or name in _SAME or name == "getitem" for name in plain)
         same = [name for name in plain if name in _SAME]
-        return always, of_one, all(name in MOVES for name in names), same
+        is_view = any(name in MOVES for name in names) and all(name in MOVES or name == _READ for name in names)
+        return always, of_one, is_view, same
 
     def _changes_nothing(self, op: Op, kernel: str) -> bool:
         number = op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0") or ""

@@ -70,6 +70,9 @@ INDEXING = names(
 LOSSES = ("_loss", "cross_entropy", "kl_div")
 """What is in the names of ops that compare with a target."""
 
+PACKS = names("pack_padded_sequence pad_packed_sequence")
+"""Ops that functions of torch are named after, which sort the sequences around them."""
+
 DROPOUTS = names("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout")
 """Torch's layers that change nothing in evaluation."""
 

@@ -102,6 +102,19 @@ def test_what_was_opened_last_is_closed_where_the_picture_stays_wide_but_less_so
     assert [one.path for one in wide.nested] == ["mixer"]
 
 
+def test_what_is_opened_stays_where_lines_cross_a_few_times(engine: Asked) -> None:
+    net = Net("Mixed", params=150_000)
+    x = net.layer("stem", "Linear", net.input("x", 1, 8), params=72)
+    with net.call("mixer", "Mixer", params=90_000):
+        kinds = enumerate(("Linear", "GRU", "Conv1d"))
+        ways = [net.layer(f"mixer.way{i}", kind, x, params=20_000) for i, kind in kinds]
+        joined = [net.op(name, *ways, shape=(1, 24)) for name in ("cat", "stack", "hstack", "maximum", "vstack")]
+        kinds = enumerate(("Conv2d", "PReLU", "Linear", "RNN", "GRUCell"))
+        x = net.op("cat", *(net.layer(f"mixer.out{i}", kind, joined[i], params=100) for i, kind in kinds))
+    (crossed,) = drawn(engine, net.graph(net.layer("head", "Linear", x, (1, 2), params=100)), options=DrawingOptions())
+    assert "way0" in crossed.svg
+
+
 def test_layered_pictures_need_one_run(engine: Asked) -> None:
     pictures = drawn(engine, mlp(), fork(3), options=DrawingOptions(layout="layered"))
     assert engine.runs == [[one.dot for one in pictures]]

@@ -175,6 +175,44 @@ def test_a_reciprocal_is_drawn() -> None:
     assert shown(proved(net.graph(x))) == ["input:x", "div", "output:"]
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "is_drawn"),
+    [
+        ("pad", {"1": "(0, 0)", "value": "None"}, False),
+        ("pad", {"1": "(-1, 1)", "value": "None"}, True),
+        ("interpolate", {"size": "(4,)", "scale_factor": "None"}, False),
+        ("interpolate", {"size": "None", "scale_factor": "1.1"}, True),
+    ],
+)
+def test_what_keeps_each_number_at_its_place_is_not_drawn(name: str, settings: dict[str, str], is_drawn: bool) -> None:
+    net = Net()
+    x = net.op("cos", net.op(name, net.op("sin", net.input("x", 1, 1, 4)), attrs=settings))
+    view = proved(net.graph(x))
+    assert (name in shown(view)) == is_drawn
+    assert not view.weakened
+    if not is_drawn:  # the proof says by itself that such an op is nothing
+        ops = (replace(op, attrs={"1": "(-1, 1)"}) if op.name == name else op for op in view.graph.ops)
+        assert faults(replace(view, graph=replace(view.graph, ops=tuple(ops)))) or name == "interpolate"
+
+
+def test_a_line_that_pads_at_times_is_drawn_each_time() -> None:
+    net = Net()
+    x = net.input("x", 1, 4)
+    for n in (0, 1):
+        x = net.op("sin", net.op("pad", x, shape=(1, 4 + n), attrs={"1": f"(0, {n})"}), shape=(1, 4 + n))
+    assert [name for name in shown(proved(net.graph(x))) if name == "pad"] == ["pad", "pad"]
+
+
+def test_sizes_that_are_tensors_are_read_by_a_change_of_shape() -> None:
+    net = Net()
+    x, n = net.op("sin", net.input("x", 6, 4)), net.op("tensor", shape=())
+    x = net.op("reshape", x, n, shape=(2, 3, 4))
+    net.ops[-1] = replace(net.ops[-1], kernels=("aten._local_scalar_dense.default", "aten.view.default"))
+    view = proved(net.graph(net.op("cos", x)))
+    assert not view.weakened
+    assert shown(view) == ["input:x", "sin", "cos", "output:"]
+
+
 def test_what_is_lost_between_turns_of_a_stack_is_drawn_plainer() -> None:
     """Two streams, the second of which the last block does not give: it was taken for what nothing reads."""
     net = Net(params=300)

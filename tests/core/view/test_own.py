@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tests.core.graph.building import Net
 from tests.core.view.seeing import boxes, edges, shown
@@ -598,3 +599,23 @@ def test_a_list_of_what_many_layers_give_is_named_below(n: int, are_drawn: bool)
     ends = [node for node in view.nodes if node.kind == "output"]
     assert len(ends) == (2 if are_drawn else 1), "one for all of the list"
     assert any(note.startswith("not drawn: 1") for note in view.notes) != are_drawn
+
+
+class Packed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.gru, self.out = nn.Embedding(9, 8), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 4)
+
+    def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
+        packed = pack_padded_sequence(self.embed(words), lengths, batch_first=True, enforce_sorted=False)
+        states, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True)
+        logits: Tensor = self.out(states)
+        return logits
+
+
+def test_packing_sequences_is_one_thing() -> None:
+    view = proved(capture(Packed(), (torch.randint(9, (2, 5)), torch.tensor([3, 5]))))
+    functions = [node.name for node in view.nodes if node.kind == "function"]
+    assert functions == ["pack_padded_sequence", "pad_packed_sequence"]
+    assert not [node for node in view.nodes if node.kind == "op"]
+    assert not view.weakened

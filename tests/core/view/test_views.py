@@ -124,6 +124,13 @@ class TestContraction:
         x = net.op("cat", empty, x, shape=(1, 4))
         assert shown(make_view(net.graph(net.op("cos", x)))) == ["input:x", "sin", "cos", "output:"]
 
+    def test_joining_with_a_piece_of_no_elements_is_left_out(self) -> None:
+        net = Net()
+        x = net.op("sin", net.input("x", 1, 4))
+        none = net.op("getitem", x, shape=(1, 0), attrs={"1": "(:, :0)"})
+        x = net.op("cat", none, net.op("tan", x), shape=(1, 4))
+        assert shown(make_view(net.graph(net.op("cos", x)))) == ["input:x", "sin", "tan", "cos", "output:"]
+
 
 class TestEnds:
     def test_an_unused_input_is_a_note(self) -> None:

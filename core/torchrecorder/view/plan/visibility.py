@@ -30,7 +30,8 @@ _ALL_OF_IT = re.compile(r"\(?(\s*(None|\.\.\.|0?:)\s*,?)+\)?")
 _OF_AXIS = r"(\.\.\.|(-?\d+)?:(-?\d+)?)"
 _STRETCH = re.compile(rf"\(?{_OF_AXIS}(, {_OF_AXIS})*\)?")
 """An index that takes a stretch of each axis: `1:`, `(:, :-1)`."""
-
+_NONE = re.compile(r"(?<![\d:])0?:0(?![\d:])")
+"""An index that takes nothing: `(:, :0)`."""
 
 _ZERO, _ONE = ("0", "0.0"), ("1", "1.0")
 _UNCHANGED = {"add": _ZERO, "sub": _ZERO, "mul": _ONE, "div": _ONE}
@@ -60,13 +61,15 @@ class Visibility:
         """The calls that the exception which ended the forward came through; one that the model caught gave nothing."""
         seen = self._seen if contract else range(len(graph.calls))
         self.handed = [None if op.call in seen else _handed_on(graph, op, is_all) for op in graph.ops]
+        for op in _idle(graph) if contract and not is_all else ():
+            self.handed[op.id] = op.inputs[0]
         if contract and not is_all:
             for id_ in (*_shuffling(graph, self.facts.ran_in.values(), self.handed), *self._regrouping()):
                 self.handed[id_] = None
         self.contracted = [value is not None for value in self.handed]
         """For each op the same by what it does alone, wherever its data come from."""
-        for op, value in _put_together(graph) if contract and not is_all else ():
-            self.handed[op] = value
+        for id_, value in _put_together(graph) if contract and not is_all else ():
+            self.handed[id_] = value
         """For each op the value whose data it only gives another shape, type or place; None if it is a node."""
         self.atomic = [self._is_atomic(call) for call in range(len(graph.calls))]
         """For each call whether it is one node at every depth."""
@@ -249,8 +252,27 @@ def _focused(graph: Graph, focus: str) -> int:
 def _is_born_empty(graph: Graph, value: int) -> bool:
     """Whether the code makes it empty, as a cache before the first step, and not the data."""
     row = graph.values[value]
-    is_made = row.kind in ("input", "op") and (row.producer is None or bool(graph.ops[row.producer].inputs))
+    op = None if row.producer is None else graph.ops[row.producer]
+    is_cut = op is not None and op.name == "getitem" and _NONE.search(op.attrs.get("1", "")) is not None
+    is_made = row.kind in ("input", "op") and (op is None or (bool(op.inputs) and not is_cut))
     return row.meta is not None and 0 in row.meta.shape and not is_made
+
+
+def _idle(graph: Graph) -> Iterator[Op]:
+    """The ops of lines that change nothing wherever they run: padding by zero, resizing to the size that is there."""
+    resizing = [op for op in graph.ops if op.name in ("pad", "interpolate")]
+    changing = {(op.source, op.offset) for op in resizing if not _is_idle(graph, op)}
+    return (op for op in resizing if (op.source, op.offset) not in changing)
+
+
+def _is_idle(graph: Graph, op: Op) -> bool:
+    metas = [graph.values[value].meta for value in (*op.inputs, *op.outputs)]
+    shapes = [meta and meta.shape for meta in metas]
+    if len(shapes) != 2 or None in shapes or shapes[0] != shapes[1]:
+        return False
+    if op.name == "interpolate":
+        return op.attrs.get("scale_factor", op.attrs.get("2", "None")) == "None"
+    return {*_NUMBER.findall(op.attrs.get("1") or op.attrs.get("pad", ""))} == {"0"}
 
 
 def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:

@@ -14,7 +14,7 @@ from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, frames_around
 from torchrecorder.view.model import Box, Marks, Node
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import DROPOUTS, EXCHANGES, JOINS, SHAPED_LIKE, SUMS
+from torchrecorder.view.op_families import DROPOUTS, EXCHANGES, JOINS, PACKS, SHAPED_LIKE, SUMS
 from torchrecorder.view.plan.visibility import Visibility
 
 _VAGUE = {"setitem", "index_put", *EXCHANGES}
@@ -29,9 +29,14 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: 
     """
     graph, facts = draft.graph, visible.facts
     groups: dict[tuple[int | None, int], list[Node]] = {}
+    packs = _packs(graph)
+    ran_in = facts.ran_in | {len(graph.frames) + pack: ops for pack, ops in packs.items()}
+    packed = {op: len(graph.frames) + pack for pack, ops in packs.items() for op in ops}
     size = Counter([*(node.box for node in draft.nodes.values()), *(box.parent for box in draft.boxes.values())])
     whole = {box.id for box in draft.boxes.values() if not asked.isdisjoint(box.calls)}
-    for node in draft.nodes.values() if graph.frames else ():
+    for node in draft.nodes.values() if graph.frames or packs else ():
+        if node.kind == "op" and node.op is not None and node.op in packed:
+            groups.setdefault((node.box, packed[node.op]), []).append(node)
         innermost = graph.ops[node.op].frame if node.kind == "op" and node.op is not None else None
         if node.kind == "call" and node.repeat == 1:
             innermost = graph.calls[node.calls[0]].frame
@@ -50,17 +55,28 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: 
             continue
         drawn = {op for node in group for op in facts.ops_of(node)}
         others = {op for node in draft.nodes.values() if node.id not in ids for op in facts.ops_of(node)}
-        inside = {*facts.ran_in[frame]} - others
-        ops = tuple(op for op in facts.ran_in[frame] if op in drawn or _is_inner(visible, inside, op))
+        inside = {*ran_in[frame]} - others
+        ops = tuple(op for op in ran_in[frame] if op in drawn or _is_inner(visible, inside, op))
         if not in_gaps.isdisjoint(ops):
             continue
         done.update(ids)
         shown = {value for node in draft.nodes.values() if node.kind == "input" for value in node.values}
         read = (value for op in ops for value in graph.ops[op].inputs if graph.values[value].kind == "input")
         draft.aside += tuple(value for value in dict.fromkeys(read) if value not in shown and value not in draft.aside)
-        name = graph.frames[frame].short
+        n = len(graph.frames)
+        name = graph.frames[frame].short if frame < n else plain(graph.ops[frame - n].name)
         decides = any(node.decides for node in group)
         draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))
+
+
+def _packs(graph: Graph) -> dict[int, list[int]]:
+    """By op that a function of torch is named after, the ops of that function."""
+    packs = [op for op in graph.ops if plain(op.name) in PACKS and op.offset is not None]
+    lines: dict[object, list[int]] = {(op.call, op.frame, op.source, op.offset): [] for op in packs}
+    for op in graph.ops if packs else ():
+        if (line := (op.call, op.frame, op.source, op.offset)) in lines:
+            lines[line].append(op.id)
+    return {op.id: lines[op.call, op.frame, op.source, op.offset] for op in packs}
 
 
 def _is_inner(visible: Visibility, inside: Set[int], op: int) -> bool:

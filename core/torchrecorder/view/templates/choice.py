@@ -66,13 +66,19 @@ class Choice:
                 self.hides_own |= self._weight(interior.call) > 1
 
     def give_way(self, n: int) -> bool:
-        """Show beside the picture what was opened last in place, and close it again; False if nothing is left."""
-        for _ in range(n):
+        """Show beside the picture what was opened last in place, then close what was; False if nothing is left.
+
+        Two go beside it before any is closed: that costs no width, and a closed layer hides what it is for.
+        """
+        for i in range(n):
             if not self.opened:
                 return False
-            kind = [*self.opened][-1]
-            if self.beside and kind in map(self.kinds.of.__getitem__, self._places()[0]):
-                self._apart.add(kind)
+            places, end = self._places()[0] if self.beside else {}, self.interiors.tree.end
+            outer = {call for call in places if i == 0 or not any(at < call < end[at] for at in places)}
+            kinds = {self.kinds.of[call] for call in outer}
+            last = next((kind for kind in reversed(self.opened) if kind in kinds), None)
+            if last is not None and (i < 2 or last == [*self.opened][-1]):
+                self._apart.add(last)
             else:
                 self.closed.append(self.opened.popitem()[0])
         return bool(self.opened)
