@@ -5,14 +5,15 @@
 
 Each input is repeated along its axes that are said to be the batch, or along the first of all if none is said; then all
 sizes that are said to follow it are to be as many times larger, and no others. Of models that do something else for
-more examples it is only counted that they do. For a size that follows but is not said to, the op that loses it is told.
+more examples, as those that take them one by one, only what layers give is looked at that run as often. For a size
+that follows but is not said to, the op that loses it is told.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ WRONG, MISSED, UNSAID = (
     "that follow it and are numbers",
     "that follow it and are left out",
 )
+LAYERS = "that follow it in layers of other ops"
 
 
 def main() -> None:
@@ -56,7 +58,7 @@ def main() -> None:
     show(
         [
             *(Figure(f"models: {what}", count, "") for what, count in sorted(of_models.items())),
-            *(Figure(f"sizes {what}", counts[what], "") for what in (WRONG, MISSED, UNSAID)),
+            *(Figure(f"sizes {what}", counts[what], "") for what in (WRONG, MISSED, UNSAID, LAYERS)),
         ]
     )
 
@@ -81,7 +83,10 @@ def _findings(name: str, lines: list[str]) -> Iterator[str]:
     except Exception:
         again = None
     if again is None or _ops(graph) != _ops(again):
-        yield "other ops with more of it"
+        yield "other ops with more of it" if again else "not recorded with more of it"
+        for before, after, axes in _of_layers(graph, again) if again else ():
+            yield from [WRONG for axis in axes if after[axis] != before[axis] * TIMES]
+            yield from [LAYERS] * bool(axes)
         return
     doubtful = lost(graph)
     is_missed: set[int] = set()
@@ -98,6 +103,18 @@ def _findings(name: str, lines: list[str]) -> Iterator[str]:
                 if graph.batch and is_missed.isdisjoint(op.inputs):
                     said = [(graph.values[it].shape, graph.batch.get(it, ())) for it in op.inputs]
                     lines.append(f"    {op.name} {dict(op.attrs)} {said} → {before} {after} said {axes} {op.source}")
+
+
+def _of_layers(graph: Graph, again: Graph) -> Iterator[tuple[Sequence[Any], Sequence[Any], Sequence[int]]]:
+    """Shapes of what a layer gives in both recordings, and its axes that are said to follow the batch."""
+    here, there = (Counter(call.module for call in it.calls) for it in (graph, again))
+    calls = {call.module: call for call in again.calls if here[call.module] == there[call.module] == 1}
+    for call in (call for call in graph.calls if call.module in calls):
+        for path, value in call.outputs.items():
+            if (other := calls[call.module].outputs.get(path)) is not None:
+                shapes = graph.values[value].shape, again.values[other].shape
+                if len({*map(len, shapes)}) == 1:
+                    yield *shapes, graph.batch.get(value, ())
 
 
 def _ops(graph: Graph) -> list[tuple[str, list[int]]]:
