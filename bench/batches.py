@@ -6,17 +6,19 @@
 Each input is repeated along its axes that are said to be the batch, or along the first of all if none is said; then all
 sizes that are said to follow it are to be as many times larger, and no others. Of models that do something else for
 more examples, as those that take them one by one, only what layers give is looked at that run as often. For a size
-that follows but is not said to, the op that loses it is told.
+that follows but is not said to, the op that loses it is told; where none is said, the line that refutes it.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -29,6 +31,7 @@ from bench.zoo.libraries import LIBRARIES  # noqa: E402
 from torchrecorder import capture  # noqa: E402
 from torchrecorder.graph import Graph  # noqa: E402
 from torchrecorder.graph.batch import lost  # noqa: E402
+from torchrecorder.recording import batch_axes  # noqa: E402
 from torchrecorder.running.nested import map_tensors, named_tensors  # noqa: E402
 
 TIMES = 3
@@ -73,10 +76,24 @@ def _phases(name: str) -> Iterator[host.Result]:
     yield {"done": True, "found": found, "lines": lines}
 
 
+class _Told(batch_axes._Trial):
+    """A trial of an axis that tells where it was given up."""
+
+    where: ClassVar[list[str]] = []
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if value is True and name in ("is_refuted", "has_decided", "is_doubted") and not getattr(self, name, False):
+            own = [it for it in traceback.extract_stack() if not re.search(r"/torch/|/torchrecorder/", it.filename)]
+            at = own[-2]
+            self.where.append(f"    {name} of {self.batch}: {Path(at.filename).name}:{at.lineno} {at.line}")
+        super().__setattr__(name, value)
+
+
 def _findings(name: str, lines: list[str]) -> Iterator[str]:
     """The kind of each finding; of sizes that are not said, the ops that lose them are added to the lines."""
     build, args, kwargs, graph = _loaded(name)
     if not graph.batch:
+        lines += dict.fromkeys(_Told.where)
         yield "no batch is said"
     try:
         again = _again(graph, build(), args, kwargs)
@@ -124,6 +141,7 @@ def _ops(graph: Graph) -> list[tuple[str, list[int]]]:
 
 def _loaded(name: str) -> tuple[Callable[[], Any], Any, Any, Graph]:
     """How the model is built again, its inputs, and its recording: the first, since code may keep sizes of one."""
+    vars(batch_axes)["_Trial"] = _Told
     torch.manual_seed(0)
     if name in OF_NETS:
         model, args, kwargs = OF_NETS[name].load()
