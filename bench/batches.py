@@ -5,17 +5,20 @@
 
 Each input is repeated along its axes that are said to be the batch, or along the first of all if none is said; then all
 sizes that are said to follow it are to be as many times larger, and no others. Of models that do something else for
-more examples it is only counted that they do. For a size that follows but is not said to, the op that loses it is told.
+more examples, as those that take them one by one, only what layers give is looked at that run as often. For a size
+that follows but is not said to, the op that loses it is told; where none is said, the line that refutes it.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -28,6 +31,7 @@ from bench.zoo.libraries import LIBRARIES  # noqa: E402
 from torchrecorder import capture  # noqa: E402
 from torchrecorder.graph import Graph  # noqa: E402
 from torchrecorder.graph.batch import lost  # noqa: E402
+from torchrecorder.recording import batch_axes  # noqa: E402
 from torchrecorder.running.nested import map_tensors, named_tensors  # noqa: E402
 
 TIMES = 3
@@ -37,6 +41,7 @@ WRONG, MISSED, UNSAID = (
     "that follow it and are numbers",
     "that follow it and are left out",
 )
+LAYERS = "that follow it in layers of other ops"
 
 
 def main() -> None:
@@ -56,7 +61,7 @@ def main() -> None:
     show(
         [
             *(Figure(f"models: {what}", count, "") for what, count in sorted(of_models.items())),
-            *(Figure(f"sizes {what}", counts[what], "") for what in (WRONG, MISSED, UNSAID)),
+            *(Figure(f"sizes {what}", counts[what], "") for what in (WRONG, MISSED, UNSAID, LAYERS)),
         ]
     )
 
@@ -71,17 +76,34 @@ def _phases(name: str) -> Iterator[host.Result]:
     yield {"done": True, "found": found, "lines": lines}
 
 
+class _Told(batch_axes._Trial):
+    """A trial of an axis that tells where it was given up."""
+
+    where: ClassVar[list[str]] = []
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if value is True and name in ("is_refuted", "has_decided", "is_doubted") and not getattr(self, name, False):
+            own = [it for it in traceback.extract_stack() if not re.search(r"/torch/|/torchrecorder/", it.filename)]
+            at = own[-2]
+            self.where.append(f"    {name} of {self.batch}: {Path(at.filename).name}:{at.lineno} {at.line}")
+        super().__setattr__(name, value)
+
+
 def _findings(name: str, lines: list[str]) -> Iterator[str]:
     """The kind of each finding; of sizes that are not said, the ops that lose them are added to the lines."""
     build, args, kwargs, graph = _loaded(name)
     if not graph.batch:
+        lines += dict.fromkeys(_Told.where)
         yield "no batch is said"
     try:
         again = _again(graph, build(), args, kwargs)
     except Exception:
         again = None
     if again is None or _ops(graph) != _ops(again):
-        yield "other ops with more of it"
+        yield "other ops with more of it" if again else "not recorded with more of it"
+        for before, after, axes in _of_layers(graph, again) if again else ():
+            yield from [WRONG for axis in axes if after[axis] != before[axis] * TIMES]
+            yield from [LAYERS] * bool(axes)
         return
     doubtful = lost(graph)
     is_missed: set[int] = set()
@@ -100,6 +122,18 @@ def _findings(name: str, lines: list[str]) -> Iterator[str]:
                     lines.append(f"    {op.name} {dict(op.attrs)} {said} → {before} {after} said {axes} {op.source}")
 
 
+def _of_layers(graph: Graph, again: Graph) -> Iterator[tuple[Sequence[Any], Sequence[Any], Sequence[int]]]:
+    """Shapes of what a layer gives in both recordings, and its axes that are said to follow the batch."""
+    here, there = (Counter(call.module for call in it.calls) for it in (graph, again))
+    calls = {call.module: call for call in again.calls if here[call.module] == there[call.module] == 1}
+    for call in (call for call in graph.calls if call.module in calls):
+        for path, value in call.outputs.items():
+            if (other := calls[call.module].outputs.get(path)) is not None:
+                shapes = graph.values[value].shape, again.values[other].shape
+                if len({*map(len, shapes)}) == 1:
+                    yield *shapes, graph.batch.get(value, ())
+
+
 def _ops(graph: Graph) -> list[tuple[str, list[int]]]:
     """The ops in their order, each with how many axes its outputs have: `squeeze` takes that of a single example."""
     return [(op.name, [len(graph.values[value].shape) for value in op.outputs]) for op in graph.ops]
@@ -107,6 +141,7 @@ def _ops(graph: Graph) -> list[tuple[str, list[int]]]:
 
 def _loaded(name: str) -> tuple[Callable[[], Any], Any, Any, Graph]:
     """How the model is built again, its inputs, and its recording: the first, since code may keep sizes of one."""
+    vars(batch_axes)["_Trial"] = _Told
     torch.manual_seed(0)
     if name in OF_NETS:
         model, args, kwargs = OF_NETS[name].load()

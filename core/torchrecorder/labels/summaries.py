@@ -140,11 +140,13 @@ def settings(spans: Sequence[Span]) -> list[str]:
 
 
 def of_its_own(spans: Sequence[Span]) -> list[str]:
-    """Settings of a node that its inset gives as lists: `3×3 /2`, `dilation 4`; `first /2` of a run."""
+    """Settings of a node that its inset gives as lists: `3×3 /2`, `dilation 1, then 2`; `first /2` of a run."""
     facts = {span.name: setting(span) if span.values[1:] else _alone(span.name, span.values[0]) for span in spans}
-    steps = next(([*map(_common, span.values)] for span in spans if span.name == "stride"), [])
-    if {*steps[1:]} == {"1"}:
-        facts["stride"] = f"first /{steps[0]}"
+    for name, (start, *others) in ((span.name, [*map(_common, span.values)]) for span in spans):
+        if len(others) >= LISTED and len({*others}) == 1:
+            facts[name] = facts[name].replace(f"{start}, ", f"{start}, then ")
+        if name == "stride" and {*others} == {"1"}:
+            facts[name] = f"first /{start}"
     window, step = facts.pop("kernel_size", ""), facts.pop("stride", "")
     first = [f"{window} {step}"] if "×" in window and step.startswith("/") else [window, step]
     return [*filter(None, (*first, *facts.values()))]

@@ -75,7 +75,9 @@ def _values(sameness: Sameness, inside: Coverage, name: str, call: int) -> Itera
         signs = [(own["class"], own.get("groups")) for own in kinds]
         rows = ((at, sameness.settings(at)) for at in range(call, sameness.facts.end[call]))
         places = [at for at, own in rows if (own["class"], own.get("groups")) in signs]
-    yield from (sameness.settings(other).get(name, "1") for other in places)
+    for other in places:  # a layer may hold the one that has it
+        own, *inner = (sameness.settings(at).get(name) for at in range(other, sameness.facts.end[other]))
+        yield from [own] if own else [*filter(None, inner)] or ["1"]
 
 
 def _lists(part: Node, name: str) -> bool:

@@ -206,7 +206,7 @@ class Sameness:
         for text in _arguments(module.extra_repr):
             name, is_named, value = text.partition("=")
             if is_named and name.strip() not in _SIZES:
-                settings[name.strip()] = value.strip()
+                settings[name.strip()] = re.sub(r"^\[(.*)\]$", r"(\1)", value.strip())
             elif text:
                 sizes.append(value if is_named else text)
         if sizes and settings.get("groups") == sizes[0]:

@@ -198,7 +198,7 @@ class Variants:
     def _words(self, op: Op, reads: Sequence[int], root: int) -> Iterator[str]:
         """Names for an op: its own, of layers and functions around it, stretches of their paths, of what it reads."""
         name, graph, frame = op.name.strip("_"), self.graph, op.frame
-        yield from (name, SIGNS.get(name, name))
+        yield from (name, SIGNS.get(name, name), "attention" if name.startswith("scaled_dot") else name)
         while frame is not None:
             yield from (graph.frames[frame].short, f"{graph.frames[frame].short}()")
             frame = graph.frames[frame].parent

@@ -168,6 +168,15 @@ COUNTING = Axes(frozenset(), frozenset((-1,)))
 """Of a tensor whose first number is the batch, as that of `batch_sizes` of packed sequences is."""
 
 
+class Cut(NamedTuple):
+    """One of the parts into which the batch was cut, of which a tensor is made."""
+
+    sizes: tuple[int, ...]
+    """Of all parts along the axis that was cut; none of single places, which lose it."""
+    parts: int
+    place: int
+
+
 @dataclass(slots=True)
 class Called:
     """A function of torch's that was called, and what is known of its arguments."""
@@ -184,6 +193,8 @@ class Called:
     """Whether the number of tensors among them may."""
     is_guess: bool
     """Whether the batch is the first axis of some inputs only."""
+    cuts: Sequence[Cut | None]
+    """Of a join: what each of its tensors is made of."""
     of: Callable[[Tensor], Axes]
     enlarge: Callable[[Called], Sequence[Axes]]
     """Gives the axes that grow with the batch if the function runs on a larger one."""
@@ -377,8 +388,19 @@ def _joined(call: Called) -> Axes:
     dim = call.kwargs.get("dim", call.kwargs.get("axis", [*call.args, 0][1])) % call.made[0].ndim
     kinds = {(dim in of.batch, dim in of.unsure) for of in map(call.of, parts)}
     batch, unsure = _alike(call, parts)
+    if cut := _whole(call):
+        lengths, doubts = tuple(part.shape[dim] for part in parts), {dim in call.of(part).unsure for part in parts}
+        is_alike = len({*lengths}) == 1 and not cut.sizes
+        if (lengths == cut.sizes and doubts == {True}) or (is_alike and doubts == {False}):
+            return Axes(batch | {dim}, unsure - {dim})
     is_sure = len(kinds) == 1 and (False, True) not in kinds and not _is_of_examples(call, parts)
     return Axes(batch, unsure) if is_sure else Axes(batch - {dim}, unsure | {dim})
+
+
+def _whole(call: Called) -> Cut | None:
+    """What was cut, if one part is made of each of its parts, in their order."""
+    cut = call.cuts[0] if call.cuts else None
+    return cut if cut and [*call.cuts] == [cut._replace(place=place) for place in range(cut.parts)] else None
 
 
 def _is_of_examples(call: Called, parts: Sequence[Tensor]) -> bool:
@@ -395,8 +417,22 @@ def _stacked(call: Called) -> Axes:
     """Axes of a stack of tensors that are alike: those from the new one on are one further."""
     dim = call.kwargs.get("dim", [*call.args, 0][1]) % call.made[0].ndim
     batch, unsure = (frozenset(axis + (axis >= dim) for axis in axes) for axes in _alike(call, call.args[0]))
+    if (cut := _whole(call)) and not cut.sizes:
+        return Axes(batch | {dim}, unsure)
     is_unsure = _is_of_examples(call, call.args[0])
     return Axes(batch, unsure | call.many(call.made[0]) & {dim} if is_unsure else unsure)
+
+
+def _parted(call: Called) -> Axes | Sequence[Axes]:
+    """The axes as they are, but for one that is cut: parts of the batch may be of any size."""
+    own = call.of(call.args[0])
+    dim = cut_along(*call.args, **call.kwargs)
+    if dim in own.batch | own.unsure or call.sizes:
+        try:
+            return _larger(call)
+        except Exception:  # there would be more parts, or other sizes are said
+            return Axes(own.batch - {dim}, own.unsure | {dim})
+    return own
 
 
 def _unbound(call: Called) -> Axes:
@@ -453,6 +489,11 @@ def reduced_along(*args: Any, **kwargs: Any) -> Places:
     return _alone(_summed_over(*args, **kwargs))
 
 
+def cut_along(x: Tensor, _: Any = None, dim: int = 0, **__: Any) -> int:
+    """The axis that is cut into parts."""
+    return dim % x.ndim
+
+
 def _unbound_along(x: Tensor, dim: int = 0) -> Places:
     return [(x, dim % x.ndim)]
 
@@ -493,7 +534,8 @@ KNOWING_BATCH = {"multi_head_attention_forward", "lstm", "gru", "rnn_tanh", "rnn
 """Operations of which it is known which axis is the batch."""
 JOINING = {_joined, _stacked}
 TAKING_APART = {_single, _unbound_along, reduced_along}
-TAKING_SIZES = {_larger, _reshaped, _item, _unflattened, _weighted}
+CUTTING = {_parted, _unbound}
+TAKING_SIZES = {_larger, _parted, _reshaped, _item, _unflattened, _weighted}
 _NAMES = {
     "dropout alpha_dropout softmax log_softmax normalize cumsum cumprod flip roll sort argsort contiguous clone detach "
     "to type float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add "
@@ -559,11 +601,12 @@ _NAMES = {
     "outer": AxisRule(lambda call: _lettered(replace(call, args=("i,j->ij", *call.args)))),
     "getitem": AxisRule(_item, _single),
     "index_select": AxisRule(_selected),
+    "split split_with_sizes tensor_split chunk": AxisRule(_parted),
     "unbind": AxisRule(_unbound, _unbound_along),
     "permute transpose swapaxes swapdims": AxisRule(_moved),
     "flatten view_as view_as_real view_as_complex reshape_as expand expand_as broadcast_to repeat repeat_interleave "
     "zeros ones empty full linspace rand randn arange randint new_zeros new_ones new_empty new_full movedim t T mT "
-    "select unsqueeze squeeze split split_with_sizes tensor_split chunk narrow gather pad topk moveaxis tile fft ifft "
+    "select unsqueeze squeeze narrow gather pad topk moveaxis tile fft ifft "
     "rfft irfft fftn ifftn": AxisRule(_larger),
 }
 _RULES = {name: rule for names, rule in _NAMES.items() for name in names.split()}

@@ -23,6 +23,7 @@ from torch import Tensor
 from torchrecorder.graph.batch import symbol
 from torchrecorder.recording.axis_rules import (
     CONVOLUTIONS,
+    CUTTING,
     ELEMENTWISE,
     FIXED,
     JOINING,
@@ -35,9 +36,11 @@ from torchrecorder.recording.axis_rules import (
     AxisRule,
     BatchSize,
     Called,
+    Cut,
     NoBatch,
     Origin,
     axis_rule,
+    cut_along,
     from_data,
     mapped,
     reduced_along,
@@ -100,7 +103,7 @@ class BatchAxes:
         """The axes of each value that are the batch; none if an output may have it and it is not known where."""
         results = [*outputs]
         for trial in self._trials:
-            if not (trial.is_refuted or trial.is_to_confirm):
+            if not (trial.is_refuted or trial.is_to_confirm or (trial.is_doubted and not trial.is_known)):
                 axes = trial.axes(results)
                 if trial.is_guess and axes.keys().isdisjoint(results):
                     break
@@ -209,6 +212,11 @@ class _Trial(Origin):
         self.is_guess, self.is_to_confirm = is_guess, is_to_confirm
         """Whether it is believed only if an output has it, and only if a layer that has to know it agrees."""
         self.is_enlarging = False
+        self.is_doubted = self.is_known = False
+        """Whether its examples are taken one by one before a layer agrees, and whether one does whose first axis is
+        the batch alone: time is gone over, too."""
+        self._cuts: dict[int, Cut] = {}
+        """By value, the part of the batch that it is made of."""
         self.numbers: list[tuple[dict[str, str], str, str]] = []
         """Texts of arguments, the one that is computed with and is the batch, and the letter for it."""
         self._values = values
@@ -296,6 +304,10 @@ class _Trial(Origin):
         is_own = values.reads_are_own and len(read) == len(given)
         axes = [*map(known.get, read)] if is_own else [None if it is FIXED else it for it in map(self.of, given)]
         rule, sizes = axis_rule(name), called[-1]
+        cuts = [*map(self._cuts.get, read)] if self._cuts else ()
+        for cut in own if len(own := {cut for cut in cuts if cut}) == 1 else ():
+            if rule.keeps_first or not cut.sizes:
+                self._cuts.update(dict.fromkeys(made_as, cut))
         if sizes and rule.is_of_shapes:
             for place, size in enumerate(called[1] if rule is ELEMENTWISE else ()):
                 if type(size) is BatchSize and size.is_multiple:
@@ -313,7 +325,8 @@ class _Trial(Origin):
             and self._is_kept(rule, axes, read, made_as)
         ):
             known[made_as[0]] = axes[0]  # type: ignore[assignment]
-            self.is_confirmed = self.is_confirmed or name.name in CONVOLUTIONS
+            if name.name in CONVOLUTIONS:
+                self._confirm(given[0], axes[0])
             return
         is_of_batch = bool(axes and axes[0] and axes[0].batch)
         self.is_to_confirm &= name.name not in KNOWING_BATCH or not is_of_batch
@@ -323,8 +336,8 @@ class _Trial(Origin):
         metas, are_multiples = self._values.metas.__getitem__, [size.is_multiple for size in sizes] if sizes else ()
         key = (name, self.is_apart, *map(id, axes), *map(metas, read), *map(metas, made_as))
         if not rule.is_of_shapes:
-            n_parts = len({*read}) if rule.way in JOINING else 0
-            key += (self.has_leaked, *attrs, *attrs.values(), *are_multiples, n_parts)
+            n_parts, cuts = (len({*read}), cuts) if rule.way in JOINING else (0, ())
+            key += (self.has_leaked, *attrs, *attrs.values(), *are_multiples, n_parts, *cuts)
         ruled = self._ruled.get(key)
         if ruled is None:
             has_leaked = self.has_leaked or name.target.startswith("torch.ops.")  # the code of TorchScript
@@ -333,13 +346,29 @@ class _Trial(Origin):
             def of(tensor: Tensor) -> Axes:
                 return of_given.get(id(tensor)) or self.of(tensor)
 
-            call = Called(*called, has_leaked, self.is_apart, self.is_guess, of, self._enlarge, self._many)
+            call = Called(*called, has_leaked, self.is_apart, self.is_guess, cuts, of, self._enlarge, self._many)
             ruled = self._ruled[key] = self._by_rule(rule, call, are_multiples)
             for value, made in zip(made_as, ruled, strict=True):
                 self.learn(value, made)
-            self.is_confirmed |= is_of_batch and (name.name in KNOWING_BATCH or name.name in CONVOLUTIONS)
+            if is_of_batch and (name.name in KNOWING_BATCH or name.name in CONVOLUTIONS):
+                self._confirm(given[0], axes[0])
         else:
             known.update([(value, made) for value, made in zip(made_as, ruled, strict=True) if made is not FIXED])
+        if is_of_batch and rule.way in CUTTING and called[1]:
+            self._cut(rule, called, axes[0], made_as)
+
+    def _confirm(self, tensor: Tensor, axes: Axes | None) -> None:
+        self.is_confirmed = True
+        self.is_known |= axes is self._leading and tensor.shape[0] == self.batch
+
+    def _cut(self, rule: AxisRule, called: _Called, axes: Axes | None, made_as: Sequence[int]) -> None:
+        """Keep which parts of the batch were made, if it was cut along it."""
+        _, args, kwargs, made, _ = called
+        places = [axis for _, axis in rule.related(*args, **kwargs)]
+        dim = places[0] if places else cut_along(*args, **kwargs)
+        if axes and dim in axes.batch:
+            sizes = () if places else tuple(part.shape[dim] for part in made)
+            self._cuts.update((value, Cut(sizes, len(made), place)) for place, value in enumerate(made_as))
 
     def _is_kept(
         self, rule: AxisRule, axes: Sequence[Axes | None], read: Sequence[int], made_as: Sequence[int]
@@ -373,10 +402,14 @@ class _Trial(Origin):
                 not are_multiples or (rule.way in TAKING_SIZES and False not in are_multiples)
             ):
                 for tensor, axis in rule.related(*call.args, **call.kwargs):
-                    is_merged = "attention" in call.func.__name__ and tensor.shape[axis] > self.batch
+                    is_compared = "attention" in call.func.__name__
+                    is_counted = rule.related is reduced_along and not tensor.is_floating_point()
+                    is_merged = (is_compared or is_counted) and tensor.shape[axis] > self.batch
                     if axis in call.of(tensor).batch and not is_merged:
-                        if not self.is_confirmed or self.is_guess or rule.related not in TAKING_APART:
+                        is_reduced = rule.related is reduced_along and not self.is_confirmed
+                        if is_reduced or self.is_guess or rule.related not in TAKING_APART:
                             raise NoBatch
+                        self.is_doubted |= not self.is_confirmed
                         self.is_apart |= rule.related is not reduced_along
                 ruled = rule.way(call)
         except NoBatch:

@@ -154,7 +154,7 @@ class _Differences:
         Nothing of a setting in which layers of one call differ: it would not tell which has which.
         """
         root, calls, found = inside.boxes[0].calls[0], [*chain(*by_turn)], dict[str, list[list[str]]]()
-        of_all, widths = dict[str, set[str]](), list[str]()
+        of_all, widths, is_listed = dict[str, set[str]](), list[str](), False
         for node in inside.nodes:
             is_once = all(box.repeat == 1 for box in boxes_around(inside.boxes, node.box))
             for part in node.parts or (node,):
@@ -163,6 +163,7 @@ class _Differences:
                     widths += (text for text in self._set(SIZES, part, root, calls[0]) if _WIDTHS.fullmatch(text))
                 for span in (span for span in part.spans if span.name in _OF_ONE):
                     of_all.setdefault(span.name, set()).update(span.values)
+                    is_listed |= len(span.values) <= len(calls)
                     for values, call in zip(found.setdefault(span.name, [[] for _ in calls]), calls, strict=True):
                         values += self._set(span.name, part, root, call) if is_once else ("", "none")
         if widths:
@@ -178,9 +179,11 @@ class _Differences:
             once, is_run = (*dict.fromkeys(own),), len(by_turn) == 1
             if len(own) != len(calls):
                 continue
-            if is_run and len(once) == 2 and own.count(own[0]) == 1 and name == "stride":
+            is_first = len(once) == 2 and own.count(own[0]) == 1 and (name == "stride" or len(own) > LISTED)
+            is_mixed = 1 < len(once) < len(own) <= LISTED and not is_listed  # the inset does not say which has which
+            if is_run and is_first:
                 yield Span(name, own)  # `first /2`
-            elif {*once} < all_of_it and len(once) <= LISTED:
+            elif len(once) <= LISTED and ({*once} < all_of_it or (is_run and is_mixed)):
                 yield Span(name, own if is_run and len(once) > 1 and len(own) <= LISTED else once)
 
     def _set(self, name: str, part: Node, root: int, call: int) -> Iterator[str]:

@@ -59,7 +59,7 @@ def read(extra_repr: str) -> ReprArguments:
     for part in split(extra_repr[:MAX_READ]):
         match = _NAMED.fullmatch(part)
         if match:
-            named[match[1]] = match[2]
+            named[match[1]] = re.sub(r"^\[(.*)\]$", r"(\1)", match[2])  # a list says what a tuple does
         elif part:
             unnamed.append(part)
     return ReprArguments(tuple(unnamed), named)

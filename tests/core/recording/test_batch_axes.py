@@ -250,8 +250,11 @@ class TestAfterALayerThatKnows:
             (lambda self, x: (x, x[-1]), ["N×4×6×6", "4×6×6"]),
             (lambda self, x: (x, x.unbind()[-1]), ["N×4×6×6", "4×6×6"]),
             (lambda self, x: (x, x.unbind(2)[1]), ["N×4×6×6", "N×4×6"]),
-            (lambda self, x: (x, torch.stack([one.sin() for one in x], -1)), ["N×4×6×6", "4×6×6×?"]),
-            (lambda self, x: (x, torch.cat([*x], 1)), ["N×4×6×6", "4×?×6"]),
+            (lambda self, x: (x, torch.stack([one.sin() for one in x], -1)), ["N×4×6×6", "4×6×6×N"]),
+            (lambda self, x: (x, torch.cat([*x], 1)), ["N×4×6×6", "4×6N×6"]),
+            (lambda self, x: (x, torch.stack([*x][::-1])), ["N×4×6×6", "?×4×6×6"]),
+            (lambda self, x: (x, torch.cat([one.relu() for one in x.split([1, 2])])), ["N×4×6×6", "N×4×6×6"]),
+            (lambda self, x: (x, torch.cat([one[one[:, 0, 0, 0] < 9] for one in x.split(2)])), ["N×4×6×6", "?×4×6×6"]),
         ],
     )
     def test_examples_are_summed_or_taken_apart(self, body: Callable[..., Any], expected: list[str]) -> None:
@@ -293,6 +296,29 @@ class TestAfterALayerThatKnows:
 
         graph = record(Net(body, conv=nn.Conv2d(3, 4, 3)), IMAGE.expand(2, -1, -1, -1))
         assert results(graph)[-1] == "4×4×6×6"
+
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            (lambda self, x: self.conv(torch.stack([one * 2 for one in x])), "N×4×6×6"),
+            (lambda self, x: torch.stack([self.conv(one) for one in x]), "3×4×6×6"),
+            (lambda self, x: self.conv(x.mean(0)[None]), "1×4×6×6"),
+        ],
+    )
+    def test_it_may_agree_later(self, body: Callable[..., Any], expected: str) -> None:
+        net = Net(body, conv=nn.Conv2d(3, 4, 3))
+        assert last(record(net, torch.ones(3, 3, 8, 8))) == expected
+
+    def test_words_that_experts_pick(self) -> None:
+        def body(self: Any, x: Tensor) -> Tensor:
+            rows = x.reshape(-1, 8)
+            expert = rows.argmax(1) % 2
+            counts, order = F.one_hot(expert, 2).sum(0).tolist(), expert.argsort()
+            done = torch.cat([self.fc(some) for some in rows[order].split(counts)])
+            return torch.zeros(x.shape[0] * x.shape[1], 8).index_add(0, order, done).view(x.shape)
+
+        net = Net(body, fc=nn.Linear(8, 8))
+        assert last(record(net, torch.randn(2, 5, 8))) == last(record(net, torch.randn(1, 5, 8))) == "N×5×8"
 
     def test_an_output_that_is_not_sure(self) -> None:
         net = Net(lambda self, x: (y := self.conv(x))[y > 0], conv=nn.Conv2d(3, 4, 3))
@@ -412,7 +438,7 @@ def test_a_convolution_is_of_images_whatever_is_done_with_them_later(name: str) 
 
     graph = record(Net(body, conv=nn.Conv2d(3, 4, 3)), IMAGE.expand(2, -1, -1, -1))
     assert symbolic(graph, graph.ops[0].outputs[0]).shape == ("N", 4, 6, 6)  # type: ignore[union-attr]
-    assert graph.ops[-1].outputs[0] not in graph.batch
+    assert (graph.ops[-1].outputs[0] in graph.batch) == (name == "one by one")
     without = record(Net(lambda self, x: TAKEN_APART[name](x.sin())), IMAGE.expand(2, -1, -1, -1))
     assert without.batch == {}
 

@@ -35,10 +35,13 @@ def with_batch(inputs: Inputs, examples: int, axis: int = 0) -> Inputs:
 
 def wrong(one: Graph, other: Graph, sizes: tuple[int, int]) -> list[str]:
     """Axes called the batch in a Graph whose sizes are not of the batch of another one with the same operations."""
+    made = zip(one.ops, other.ops, strict=True)  # of more examples taken apart there are more values
+    like = dict(zip(one.inputs.values(), other.inputs.values(), strict=True))
+    like.update(pair for op, again in made for pair in zip(op.outputs, again.outputs, strict=False))
     return [
         f"{a.producer and one.ops[a.producer].name} {a.meta.shape} {b.meta.shape} {axes}"
         for value, axes in one.batch.items()
-        for a, b in [(one.values[value], other.values[value])]
+        for a, b in [(one.values[value], other.values[like.get(value, value)])]
         if a.meta is not None and b.meta is not None
         for axis in axes
         if int(a.meta.shape[axis]) * sizes[1] != int(b.meta.shape[axis]) * sizes[0]

@@ -156,15 +156,19 @@ def test_any_depth_has_them(depth: int) -> None:
     assert not any(node.spans for node in view.nodes)
 
 
-def staged(*stages: tuple[int, Sequence[int]], turned: bool = False) -> Graph:
-    """Stages of blocks, each with a kernel and the strides of its blocks; a second kernel may be 8 less that."""
+def staged(*stages: tuple[int | Sequence[int], Sequence[int]], turned: bool = False) -> Graph:
+    """Stages of blocks, each with a kernel, or one for each block, and the strides of its blocks, every other one as a
+    list; a second kernel may be 8 less than the first.
+    """
     net = Net("Staged", params=10_000)
     x = net.input("x", 1, 8, 64)
-    for s, (kernel, strides) in enumerate(stages):
-        for i, stride in enumerate(strides):
+    for s, (kernels, strides) in enumerate(stages):
+        each = [kernels] * len(strides) if isinstance(kernels, int) else kernels
+        for i, (kernel, stride) in enumerate(zip(each, strides, strict=True)):
             path = f"stages.{s}.{i}"
             with net.call(path, "Block", params=200):
-                said = f"8, 8, kernel_size=({{}}, {{}}), stride=({stride}, {stride})"
+                step = f"[{stride}, {stride}]" if i % 2 else f"({stride}, {stride})"
+                said = f"8, 8, kernel_size=({{}}, {{}}), stride={step}"
                 y = net.op("tanh", net.layer(f"{path}.c1", "Conv2d", x, said=said.format(kernel, kernel), params=200))
                 if turned:
                     y = net.layer(f"{path}.c2", "Conv2d", y, said=said.format(8 - kernel, 8 - kernel), params=200)
@@ -188,6 +192,18 @@ def test_what_an_inset_lists_is_said_at_each_node_that_names_it() -> None:
     ]
     assert not faults(view)
     assert not {*layout_faults(view, paper(view))}
+
+
+def test_a_run_says_which_block_has_which() -> None:
+    view = make_view(staged(((3, 3, 5), (2, 1, 1)), ((3, 5, 5, 5, 5, 5, 5), (1,) * 7), (3, (1, 1))))
+    assert [words.split(" · ")[1] for words in named(view)] == ["kernel 3, 3, 5", "kernel 3, then 5", "3×3"]
+    assert " · first /2 · " in named(view)[0]
+    assert not faults(view)
+
+
+def test_of_a_single_run_the_inset_says_it() -> None:
+    view = make_view(staged(((3, 3, 5), (1, 1, 1))))
+    assert not any(node.own for node in view.nodes)
 
 
 def test_what_differs_within_a_block_is_said_of_none() -> None:

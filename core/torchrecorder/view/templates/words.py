@@ -25,6 +25,8 @@ _NO_LAYERS = ("skip", "mask")
 """Words for sums."""
 _FILLS = ("where", "masked_fill")
 """Ops that put a number where a mask says so."""
+_ATTENTION = spoken("scaled_dot_product_attention")
+"""The word for what is named also where the layers that it reads are."""
 _TELLS_NOTHING = frozenset(SYMBOLS.values()) | JOINS | PIECES | SHAPING | {"getitem", "repeat_interleave"}
 """Names of ops that name no difference."""
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
@@ -372,7 +374,7 @@ class _Compared:
                 rows = [self.graph.ops[op] for op in own[word]]
                 by = self._given(filter(self._is_heavy, layers) if name == "skip" else layers)
                 by |= behind if word in _TELLS_NOTHING and name != "skip" else set()
-                if name and by.isdisjoint(value for row in rows for value in row.inputs):
+                if name and (word == _ATTENTION or by.isdisjoint(value for row in rows for value in row.inputs)):
                     names[name] = None
                 elif not name and odd[word]:  # else it is a join that has only one thing to join
                     self._is_untold |= near.isdisjoint(value for row in rows for value in (*row.inputs, *row.outputs))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from torchrecorder import capture
@@ -267,6 +268,21 @@ class Moving(nn.Module):
         return self.b((y - places).relu())  # type: ignore[no-any-return]
 
 
+class OfFrames(nn.Module):
+    """Attention that a single frame has nothing to attend to with."""
+
+    def __init__(self, *, is_single: bool) -> None:
+        super().__init__()
+        self.is_single = is_single
+        self.to_q, self.to_k, self.to_v, self.to_out = (nn.Linear(16, 16) for _ in range(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        v = self.to_v(x)
+        if not self.is_single:
+            v = F.scaled_dot_product_attention(self.to_q(x), self.to_k(x), v)
+        return self.to_out(v).sin() + x  # type: ignore[no-any-return]
+
+
 class Growing(nn.Sequential):
     """Stands in one node, with the layer that it may have before the other."""
 
@@ -330,6 +346,7 @@ class Pair(nn.Module):
     [
         (Decoder, "without skip"),
         (lambda: Rows(Window(2), Window(2), Window(0)), "without roll and mask in window_attention"),
+        (lambda: Rows(*(OfFrames(is_single=it) for it in (False, False, True))), "without to_q, to_k, attention"),
         (lambda: Stages(Depthwise(1), Depthwise(1), Depthwise(0)), ""),
         (lambda: Stages(Inverted(expands=False), Inverted(), Inverted()), "without conv.0"),
         (lambda: Stages(Excited(squeezes=False), Excited(), Excited()), "without Squeeze"),
