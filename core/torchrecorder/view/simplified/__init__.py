@@ -140,10 +140,7 @@ class _Asides:
         tails = self.draft.tails[node.id]
         if self._is_blank(tail) and not all(map(self._is_blank, tails)):
             return False
-        # what an op or a layer without weights is given, as the classes for a loss
-        takes = node.kind == "op" or (node.kind == "call" and not self.facts.tree.n_params(node.calls[0]))
-        is_given = self.is_whole and self.nodes[tail].kind == "input" and takes
-        if self._is_aside(node.id) or is_given or all(map(self._is_aside, tails)):
+        if self._is_aside(node.id) or all(map(self._is_aside, tails)):
             return True
         return not self._used_in(node).isdisjoint((tails[tail], *self.nodes[tail].values))
 
