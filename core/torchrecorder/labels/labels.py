@@ -28,7 +28,7 @@ from torchrecorder.labels.names import (
     times,
 )
 from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME, Label, in_two, op_label
-from torchrecorder.labels.operands import Operands, with_operands
+from torchrecorder.labels.operands import Operands, is_masked, with_operands
 from torchrecorder.labels.summaries import among, of_its_own, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
@@ -334,13 +334,14 @@ class Labels:
 
     @cached_property
     def _heads(self) -> dict[int, str]:
-        """`MultiheadAttention 8 heads` by call: the number stands in the op that it ran, not in its `extra_repr`."""
+        """`MultiheadAttention 8 heads · masked` by call: the op that it ran says so, not its `extra_repr`."""
         labels: dict[int, str] = {}
         for op in self.graph.ops:
             if op.name == "multi_head_attention_forward":
                 number = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
                 is_said = number.isdigit() and number != "1"
-                labels.setdefault(op.call, f"MultiheadAttention {number} heads" if is_said else "")
+                facts = (f"{number} heads" if is_said else "", "· masked" if is_masked(self.graph, op) else "")
+                labels.setdefault(op.call, " ".join(filter(None, ("MultiheadAttention", *facts))) if any(facts) else "")
         return labels
 
     def _flops(self, calls: tuple[int, ...]) -> str:

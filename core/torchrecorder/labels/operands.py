@@ -58,7 +58,8 @@ class Operands:
         edges = self._edges.get(node.id, [])
         carried = {*self._carried(op, edges)}  # a line of its own, and perhaps another one into the first turn
         away = [i for i in self._away(node, op, edges) if i not in carried]
-        away = away[: max(len(op.inputs) - max(len({edge.tail for edge in edges if not edge.back}), len(carried)), 0)]
+        bringing = {edge.tail for edge in edges if not edge.back and self._is_given(edge)}
+        away = away[: max(len(op.inputs) - max(len(bringing), len(carried)), 0)]
         words = {i: clean(self.names.of(op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
         if any(box.around and box.repetition == "loop" for box in boxes_around(self.view.boxes, node.box)):
             words = {i: _ENTRY.sub("", word) for i, word in words.items()}  # that of the first turn
@@ -102,6 +103,11 @@ class Operands:
         read = self.graph.ops[first.op].inputs if first.op is not None else ()
         ways = ({at for at, _ in _way(self.graph, value)} for value in read)
         return next((i for i, way in enumerate(ways) if not way.isdisjoint(data.values)), 1)
+
+    def _is_given(self, edge: Edge) -> bool:
+        """Whether an edge brings what its tail gives, and not a mask that is made of it on the way."""
+        _, op = _way(self.graph, edge.value)[-1]
+        return op is None or op.id not in self.view.left_out
 
     def _away(self, node: Node, op: Op, edges: Sequence[Edge]) -> Iterator[int]:
         """Positions of the tensors that no node gives which has a line to this one."""
@@ -218,6 +224,12 @@ class Names:
 
 _TURNS = {"largest": "False", "descending": "True", "right": "True"}
 """Switches by name that make another op of it, as the smallest numbers in place of the largest."""
+
+
+def is_masked(graph: Graph, op: Op) -> bool:
+    """Whether torch's attention of several heads reads a mask, which stands behind weights of its own."""
+    own = [(graph.values[value].name or "").startswith(f"{graph.calls[op.call].module}.") for value in op.inputs]
+    return any(own) and not all(own[own.index(True) :])
 
 
 def turned(op: Op) -> dict[str, str]:

@@ -126,7 +126,7 @@ class GraphFacts:
         """Numbers of the user's that an op puts beside features are features: the action that a model was given."""
         given = {*self.graph.inputs.values()}
         for op in self.graph.ops:
-            if op.name not in _LIKE and not given.isdisjoint(op.inputs):
+            if not given.isdisjoint(self.data_of(op)):
                 given.update(op.outputs)
         pending = [
             value
@@ -140,6 +140,12 @@ class GraphFacts:
                 self.is_side[value] = False
                 producer = self.graph.values[value].producer
                 pending += () if producer is None else self.graph.ops[producer].inputs
+        self.telling = {value for values in self.graph.outputs.values() for value in values}
+        """The user's numbers and what they have a part in, as far as an output depends on it."""
+        for op in reversed(self.graph.ops):
+            if not self.telling.isdisjoint(op.outputs):
+                self.telling.update(self.data_of(op))
+        self.telling &= given
 
     def ops_of(self, calls: Iterable[int]) -> list[int]:
         return [op for call in calls for inner in range(call, self.end[call]) for op in self.ops_in[inner]]

@@ -1,7 +1,8 @@
 """What flows where in a View, against what its Graph says.
 
 Between two shown things there is an edge if and only if data goes from one to the other through what is not shown. What
-carries no features, such as a mask or positions, may flow unseen if a note names what was left out.
+carries no features, such as a mask or positions, may flow unseen if a note names what was left out, and no output
+depends on an input through it.
 """
 
 from __future__ import annotations
@@ -113,9 +114,10 @@ class FlowProof:
                 for head in heads:
                     self._flows(source, head, is_free, op, turns)
                 tails = self.brought.get(-1 - source, ()) if source < 0 else nodes.get(source, ())
+                given = (-1 - source,) if source < 0 else self.graph.ops[source].outputs
+                is_given = not any(map(self.facts.telling.isdisjoint, (given, op.outputs)))
                 for tail, head in product(tails, heads) if is_free and not is_shaped_like else ():
-                    is_input = self.view.nodes[tail].kind == "input" and self.origin[value] == -1 - source
-                    if tail not in heads and (is_input or tail not in self.reading):
+                    if tail not in heads and (is_given or tail not in self.reading):
                         self.beside[tail, head] = op.id
 
     def _is_free(self, value: int, source: int) -> bool:
@@ -156,7 +158,8 @@ class FlowProof:
         for node in nodes if is_free or len(nodes) > 1 else ():
             self.allowed.add((node, head, False))
         row = self.graph.values[value]
-        is_said = value in self.view.aside or 0 in row.shape  # a state before the first step has nothing to show
+        is_said = value in self.view.aside and value not in self.facts.telling
+        is_said |= 0 in row.shape  # a state before the first step has nothing to show
         if not nodes and (not is_free or (row.kind in ("input", "op") and not is_said)):
             words = f"{row.name or f'value {value}'} is read and not drawn"
             self.unshown.append(Fault("flow", words, (self.coverage.root,)))

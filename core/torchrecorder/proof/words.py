@@ -37,6 +37,8 @@ _LACKING = re.compile(r"without ([^·]*)")
 _FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "randn_like", "zeros", "zeros_like"))
 """Ops whose names say what is in the tensor that they make."""
 _SIGNS = frozenset("+−×÷@")
+_HEADS = re.compile(r"MultiheadAttention \d+ heads")
+_MASKS = frozenset(("key_padding_mask", "attn_mask"))
 _ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
 
 
@@ -83,6 +85,10 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         is_unsaid = getattr(thing, "kind", "") == "op" and not made.isdisjoint(op.id for op in behind)
         if not calls and ("masked" in facts if not masks else is_unsaid and "masked" not in facts):
             yield f"“{words}” at {key} {'does not say its' if masks else 'has no'} mask"
+        of_heads = [view.graph.calls[op.call] for op in inner if op.name == "multi_head_attention_forward"]
+        is_masked = bool(of_heads) and not any(_MASKS.isdisjoint(row.inputs) for row in of_heads)
+        if calls and (not is_masked if "masked" in facts else is_masked and any(map(_HEADS.match, facts))):
+            yield f"“{words}” at {key} {'has no' if 'masked' in facts else 'does not say its'} mask"
         ends = {view.graph.values[[*_way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
         if is_alone and not ends.isdisjoint(op.id for op in behind):

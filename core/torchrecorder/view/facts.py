@@ -41,10 +41,7 @@ class Facts:
 
     def _joined(self, aside: set[int]) -> set[int]:
         """Values of inputs, and made of them, that are put beside features, as the number of an action may be."""
-        graph, fed = self.graph, {value.id for value in self.graph.values if value.kind == "input"}
-        for op in graph.ops:
-            if not fed.isdisjoint(op.inputs) and op.name not in SHAPED_LIKE:
-                fed.update(op.outputs)
+        graph, fed = self.graph, self.fed
         joins = (op.inputs for op in graph.ops if op.name in JOINS and not aside.issuperset(op.inputs))
         joined, pending = set[int](), [value for inputs in joins for value in inputs if value in aside & fed]
         while pending:
@@ -54,6 +51,15 @@ class Facts:
                 made_of = () if producer is None else graph.ops[producer].inputs
                 pending += [read for read in made_of if read in aside & fed]
         return joined
+
+    @cached_property
+    def fed(self) -> set[int]:
+        """The inputs, and the values that numbers in them have a part in."""
+        fed = {value.id for value in self.graph.values if value.kind == "input"}
+        for op in self.graph.ops:
+            if not fed.isdisjoint(op.inputs) and op.name not in SHAPED_LIKE:
+                fed.update(op.outputs)
+        return fed
 
     @cached_property
     def blank(self) -> set[int]:

@@ -93,6 +93,33 @@ def test_an_attention_says_its_mask(kind: Any) -> None:
     assert any("has no mask" in fault for fault in faults(bare, said))
 
 
+class Encoded(nn.Module):
+    """Torch's encoder, of which the last layer sees what fills up as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(9, 8)
+        self.first, self.last = nn.MultiheadAttention(8, 2), nn.MultiheadAttention(8, 2)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.words(ids)
+        x = self.first(x, x, x, key_padding_mask=(ids == 0).mT)[0]
+        return self.last(x, x, x)[0]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+def test_an_attention_of_torch_says_its_mask(kind: Any) -> None:
+    layout = kind(view := make_view(record(Encoded(), torch.ones(6, 2, dtype=torch.long)), DrawingOptions()))
+    lines = [Labels(view).node(node).line for node in view.nodes]
+    assert [line for line in lines if "heads" in line] == [
+        "MultiheadAttention 2 heads · masked",
+        "MultiheadAttention 2 heads",
+    ]
+    assert faults(view, layout) == ()
+    assert any("does not say its mask" in fault for fault in faults(view, written(layout, " · masked", "")))
+    assert any("has no mask" in fault for fault in faults(view, written(layout, "heads$", "heads · masked")))
+
+
 class Seen(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return nn.functional.scaled_dot_product_attention(x + 1, x - 1, x)

@@ -516,14 +516,13 @@ class Masked(nn.Module):
         super().__init__()
         self.norm, self.leave = nn.LayerNorm(8), nn.Linear(8, 8)
 
-    def forward(self, x: Tensor, padding: Tensor) -> Any:
-        if not padding.dtype.is_floating_point and padding.dtype != torch.bool:  # lengths
-            padding = torch.arange(8) >= padding[:, None]
+    def forward(self, x: Tensor, padding: Any = None) -> Any:
+        padding = torch.arange(8) >= 3 if padding is None else padding
         return self.leave(torch.sin(self.norm(x).masked_fill(padding, 0)))
 
 
 def test_a_mask_that_is_not_drawn_joins_the_layer_that_it_hides_parts_of() -> None:
-    view = proved(capture(Masked(), (torch.randn(2, 8), torch.tensor([3, 4]))))
+    view = proved(capture(Masked(), torch.randn(2, 8)))
     (norm,) = (node for node in view.nodes if "norm" in " ".join(shown(view)[node.id : node.id + 1]))
     assert [part.kind for part in norm.parts] == ["call", "op"]
 

@@ -4,16 +4,17 @@
 
 A value is *aside* if it comes from constants, buffers and inputs of integers or truth values only, and no op with
 weights was between. What makes such values is drawn only where something reads nothing but them, as an embedding does,
-or takes them as an index, as a graph network takes its edges. A note counts what is left out.
+or takes them as an index, as a graph network takes its edges. A note counts what is left out. An input that it is made
+of leads to what reads it: else it would seem that nothing depends on the input.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Collection, Set
 from dataclasses import replace
 
-from torchrecorder.view.draft import Draft
+from torchrecorder.view.draft import Draft, Pair
 from torchrecorder.view.facts import Facts, is_no_feature
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import plain
@@ -77,26 +78,36 @@ class _Asides:
         states = facts.states(root)
         fed = [node.id for node in draft.nodes.values() if node.kind == "input" and not states.isdisjoint(node.values)]
         self._known: dict[int, bool] = dict.fromkeys(_reached(draft, [*fed, *(head for _, head in draft.backs)]), False)
+        self._inputs = {node.id for node in draft.nodes.values() if node.kind == "input"}
+        self._tails = {node: {**tails} for node, tails in draft.tails.items()}
 
     def clear(self) -> list[Node]:
         outputs = [node.id for node in self.nodes.values() if node.kind == "output"]
         has_data = any(not self._is_aside(tail) for id_ in outputs for tail in self.draft.tails[id_])
         is_part = has_data and not self.is_whole
-        dropped, parted = list[Node](), list[tuple[int, int, int]]()
+        dropped, parted, led = list[Node](), list[tuple[int, int, int]](), list[Pair]()
         for node in reversed(self.nodes.values()):
             is_beside = node.kind == "output" and is_part and all(map(self._is_aside, self.draft.tails[node.id]))
             if is_beside or (node.kind != "output" and self._is_idle(node, outputs)) or self._is_constant(node):
                 dropped.append(node)
                 self.draft.drop(node.id)
                 continue
+            found = set[int]()
             for tail, value in [*self.draft.tails[node.id].items()]:
                 is_kept = self.nodes[tail].kind == "call" and value in self.facts.aside  # a grid of another layer
                 if (is_kept or self._is_aside(tail)) and not self._needs(node, tail):
                     self.draft.part(tail, node.id)
                     parted.append((tail, node.id, value))
-        for tail, head, value in parted:  # an input that is drawn leads to all that read it
-            if {tail, head} <= self.draft.nodes.keys() and self.nodes[tail].kind == "input":
-                self.draft.join(tail, head, value)
+                    found |= self._behind(tail, value, self._inputs)
+            for source in found - self.draft.tails[node.id].keys():  # what something drawn depends on is drawn
+                self.draft.join(source, node.id, self.nodes[source].values[0])
+                led.append((source, node.id))
+        for pair in led:
+            self.draft.part(*pair)
+        for tail, head, value in parted:
+            is_known = tail in self._inputs and tail in self.draft.nodes  # then it leads to all that read it
+            for source in {tail} if is_known else self._behind(tail, value, self.draft.nodes):
+                self.draft.join(source, head, value)
         return dropped
 
     def _is_idle(self, node: Node, outputs: list[int]) -> bool:
@@ -129,12 +140,21 @@ class _Asides:
         tails = self.draft.tails[node.id]
         if self._is_blank(tail) and not all(map(self._is_blank, tails)):
             return False
-        # what an op or a layer without weights is given, as the classes for a loss
-        takes = node.kind == "op" or (node.kind == "call" and not self.facts.tree.n_params(node.calls[0]))
-        is_given = self.is_whole and self.nodes[tail].kind == "input" and takes
-        if self._is_aside(node.id) or is_given or all(map(self._is_aside, tails)):
+        if self._is_aside(node.id) or all(map(self._is_aside, tails)):
             return True
         return not self._used_in(node).isdisjoint((tails[tail], *self.nodes[tail].values))
+
+    def _behind(self, tail: int, value: int, ends: Collection[int]) -> set[int]:
+        """The nearest of some nodes that a value depends on, of the node which gives it and those before."""
+        found, seen, pending = set[int](), set[int](), [(tail, value)]
+        while pending:
+            node, value = pending.pop()
+            if value in self.facts.fed and node in ends:
+                found.add(node)
+            elif value in self.facts.fed and node not in seen:
+                seen.add(node)
+                pending += self._tails[node].items()
+        return found
 
     def _is_blank(self, node: int) -> bool:
         given = self._given(node)

@@ -118,17 +118,25 @@ def test_a_box_around_one_node_is_that_node() -> None:
     assert len(boxes(asked)) > 1
 
 
-def test_what_only_positions_need_is_a_note() -> None:
+def test_what_only_positions_need_is_a_note_and_a_mask_of_an_input_a_line() -> None:
+    """It read as if nothing depends on the input."""
     net = Net()
     x, mask = net.input("x", 1, 4, 8), net.input("mask", 1, 4)
     net.values[mask] = net.values[mask].__class__(mask, "input", None, 0, meta("int64", (1, 4)), "mask")
-    y = net.op("masked_fill", x, net.op("eq", mask), shape=(1, 4, 8))
+    y = net.op("masked_fill", x, net.op("eq", mask, attrs={"1": "0"}), shape=(1, 4, 8))
     y = net.op("add", y, net.op("arange", shape=(4,)))
     view = make_view(net.graph(y))
-    assert shown(view) == ["input:x", "masked_fill", "add", "output:"]
-    assert view.notes == (
-        "not drawn: 2 operations on constants, masks and positions, mask; depth: all draws everything",
-    )
+    assert shown(view) == ["input:mask", "input:x", "masked_fill", "add", "output:"]
+    assert "input:mask > masked_fill" in edges(view)
+    assert Labels(view).node(view.nodes[2]).name == "masked_fill mask = 0"
+    assert view.notes == ("not drawn: 2 operations on constants, masks and positions; depth: all draws everything",)
+    assert faults(view) == ()
+    cut = view.edges[1:]
+    assert any("no line leads from input mask" in fault.words for fault in faults(replace(view, edges=cut)))
+    nodes = tuple(replace(node, id=node.id - 1) for node in view.nodes[1:])
+    rest = tuple(replace(edge, tail=edge.tail - 1, head=edge.head - 1) for edge in cut)
+    without = replace(view, nodes=nodes, edges=rest, aside=(mask,))
+    assert [fault.words for fault in faults(without)] == ["mask is read and not drawn"]
     assert "eq" in shown(make_view(net.graph(y), DrawingOptions(depth="all")))
 
 
