@@ -85,7 +85,9 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
 
     def price(rect: Rect, line: Line) -> tuple[bool, bool, bool, int]:
         """Whether another line passes through a place, or as near, or a border does; how many lines do."""
-        through, near = curves.passing(rect), curves.passing(rect.grown(tuning.WORD_FROM_LINE))
+        through = curves.passing(rect)
+        is_within = any(_is_own(layout.lines[i], line) for i in through)  # its own line is nearer than any beside it
+        near = curves.passing(rect.grown(1.0 if is_within else tuning.WORD_FROM_LINE))
         others = [{i for i in passing if not _is_own(layout.lines[i], line)} for passing in (through, near)]
         return bool(others[0]), bool(others[1]), bool(in_the_way.meeting(rect)), len(through)
 
