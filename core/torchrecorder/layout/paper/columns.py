@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, combinations, pairwise
 
 from torchrecorder.layout import tuning
@@ -83,7 +83,11 @@ class Columns:
         wides = [sum(self._size(key)[1] + tuning.APART for key in row) for row in rows]
         best, least = [], tuning.KEPT * total
         for columns in range(2, math.ceil(total / available) + 1):
-            for cuts in combinations(able, columns - 1) if math.comb(len(able), columns - 1) <= tuning.CUTS else ():
+            ways: Iterable[Sequence[int]] = combinations(able, columns - 1)
+            if math.comb(len(able), columns - 1) > tuning.CUTS:  # only those nearest to equal parts
+                goals = [total / columns * i for i in range(1, columns)]
+                ways = [sorted({min(able, key=lambda r: abs(reached[r + 1] - goal)) for goal in goals})]
+            for cuts in ways:
                 parts = [*pairwise([0, *[cut + 1 for cut in cuts], len(rows)])]
                 own = [reached[b] - reached[a] for a, b in parts]
                 wide = sum(max(wides[a:b]) + tuning.COLUMN_GUTTER for a, b in parts)
