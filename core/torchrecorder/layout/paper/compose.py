@@ -277,13 +277,18 @@ class Composer:
             return [Strip(rows, wires, late, lead, box is not None, is_sideways=self._is_sideways)]
         place = {key: r for r, row in enumerate(self._rows[box]) for key in row}
         column = {item: sum(cut < place.get(item.key, 0) for cut in cuts) for row in rows for item in row}
-        for port in (item for item in rows[-1] if item.key.kind == "out"):
-            column[port] = max(column[wire.tail] for wire in wires if wire.head is port)
+        ends = sorted([wire for wire in wires if wire.head.key.kind == "out"], key=lambda wire: column[wire.tail])
+        leaving = {wire.head: column[wire.tail] for wire in ends}
+        inside = [wire for wire in wires if wire.head not in leaving]
+        onward = {(wire.source, column[wire.tail]) for wire in inside if column[wire.tail] < column[wire.head]}
+        for port, c in leaving.items():  # one that leads to the last column anyway leaves there, beside all others
+            is_alone = [*leaving.values()].count(c) == 1 and c == len(cuts) - 1
+            column[port] = len(cuts) if is_alone and (port.key.id, c) in onward else c
         strips = []
         for c in range(len(cuts) + 1):
             own = [own for row in rows if (own := [item for item in row if column[item] == c])]
             exits = {item.key.id: item for item in own[-1] if item.key.kind == "out"}
-            onward: dict[int, tuple[RowItem, Wire]] = {}
+            leads: dict[int, tuple[RowItem, Wire]] = {}
             inner = [wire for wire in wires if column[wire.tail] == column[wire.head] == c]
             ins: dict[int, RowItem] = {}
             for wire in wires:
@@ -291,18 +296,19 @@ class Composer:
                 if first < c == last:
                     port = ins.setdefault(wire.source, RowItem(Key("in", wire.source)))
                     inner.append(replace(wire, tail=port))
-                elif first == c < last and wire.source not in onward:
+                elif first == c < last and wire.source not in leads:
                     port = exits.get(wire.source) or RowItem(Key("out", wire.source), order=len(self._cards))
-                    onward[wire.source] = port, wire
+                    leads[wire.source] = port, wire
                     if wire.source not in exits:
                         inner.append(replace(wire, head=port, is_late=False))
-            outs = [*{**exits, **{source: port for source, (port, _) in onward.items()}}.values()]
-            outs.sort(key=lambda port: (port.key.id in onward, port.order))  # that to the right is the last
+            outs = [*{**exits, **{source: port for source, (port, _) in leads.items()}}.values()]
+            outs.sort(key=lambda port: (port.key.id in leads, port.order))  # that to the right is the last
             own = own[:-1] if exits else own
             own = [*([[*ins.values()]] if ins else []), *own, *([outs] if outs else [])]
-            prefer = RIGHT if c and not exits else LEFT  # data comes to a further column from the left
+            is_own = bool(exits) and ins.keys().isdisjoint(exits)
+            prefer = LEFT if is_own or not c else RIGHT  # data comes to a further column from the left
             strip = Strip(own, inner, {}, 0.0 if c else lead, box is not None, prefer, is_sideways=self._is_sideways)
-            strip.onward, strip.exits = onward, [*exits.values()]
+            strip.onward, strip.exits = leads, [*exits.values()]
             strips.append(strip)
         return strips
 

@@ -124,7 +124,8 @@ class Strip:
         place(self.rows, self.wires, spine, is_tower=self.is_tower)
         spread(self.rows, self.wires, {item for item, _ in spine})
         prefer = self._open_sides(box, -self.prefer if order.is_mirrored else self.prefer)
-        series = 1 if self.exits else tuning.SERIES  # what leads to the next column is at their right
+        # what leads to the next column is at the right of all that leaves
+        series = 1 if self.exits and self.prefer == LEFT else tuning.SERIES
         router = Router(self.rows, self.wires, prefer, order.sides, series)
         only = [(source, sides[0]) for source, sides in self._open.items() if len(sides) == 1]
         reserved = {(wire.head, side) for source, side in only for wire in self.late[source]}
