@@ -81,7 +81,8 @@ class Columns:
         able = sorted(self._places(box))
         reached = [0.0, *accumulate(highs)]
         wides = [sum(self._size(key)[1] + tuning.APART for key in row) for row in rows]
-        best, least = [], tuning.KEPT * total
+        best: list[int] = []
+        least = tuning.KEPT * total
         for columns in range(2, math.ceil(total / available) + 1):
             ways: Iterable[Sequence[int]] = combinations(able, columns - 1)
             if math.comb(len(able), columns - 1) > tuning.CUTS:  # only those nearest to equal parts

@@ -286,7 +286,8 @@ class Composer:
             column[port] = len(cuts) if is_alone and (port.key.id, c) in onward else c
         strips = []
         for c in range(len(cuts) + 1):
-            own = [own for row in rows if (own := [item for item in row if column[item] == c])]
+            own = [[item for item in row if column[item] == c] for row in rows]
+            own = [row for row in own if row]
             exits = {item.key.id: item for item in own[-1] if item.key.kind == "out"}
             leads: dict[int, tuple[RowItem, Wire]] = {}
             inner = [wire for wire in wires if column[wire.tail] == column[wire.head] == c]
