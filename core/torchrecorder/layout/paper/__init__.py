@@ -94,8 +94,8 @@ class PaperLayout:
             pairs = zip(others, insets, strict=True)
             narrow = [(sketch.narrow(self._width, tuning.PAGE[1:]) or [inset])[0] for sketch, inset in pairs]
             pages = [self._page(placed, beside) for beside in (insets, narrow) for placed in pictures]
-            pairs = zip(insets[:_MIXED], narrow[:_MIXED], strict=True)
-            mixed = [(*some, *insets[_MIXED:]) for some in product(*pairs)]
+            either = zip(insets[:_MIXED], narrow[:_MIXED], strict=True)
+            mixed = [(*some, *insets[_MIXED:]) for some in product(*either)]
             pages += [self._page(it, min(mixed, key=partial(self._lowest, it))) for it in pictures if len(mixed) > 2]
             page = min(pages, key=lambda page: page.price)
         if not picture.is_sideways and self._width >= tuning.PHONE:
