@@ -83,13 +83,13 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
     def has_room(rect: Rect, among: Rects = in_the_way) -> bool:
         return rect.left >= 0 and rect.right <= layout.width and not among.meeting(rect)
 
-    def price(rect: Rect, line: Line) -> tuple[bool, bool, bool, int]:
-        """Whether another line passes through a place, or as near, or a border does; how many lines do."""
+    def price(rect: Rect, line: Line) -> tuple[bool, bool, int, bool]:
+        """Whether another line passes through a place, or as near; how many lines do; whether a border does."""
         through = curves.passing(rect)
         is_within = any(_is_own(layout.lines[i], line) for i in through)  # its own line is nearer than any beside it
         near = curves.passing(rect.grown(1.0 if is_within else tuning.WORD_FROM_LINE))
         others = [{i for i in passing if not _is_own(layout.lines[i], line)} for passing in (through, near)]
-        return bool(others[0]), bool(others[1]), bool(in_the_way.meeting(rect)), len(through)
+        return bool(others[0]), bool(others[1]), len(through), bool(in_the_way.meeting(rect))
 
     for line in (line for line in layout.lines if line.part):
         tried = [*_at_reader(line), *_in_line(line)] if is_paper else [*_places(line, line.part, _LATE)]
@@ -99,8 +99,8 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
         rects = _beside_ends(line) if is_paper else _places(line, line.word, tuning.WORD_PLACES)
         rects = rects if line.at is None else iter([Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)])
         free = [rect for rect in rects if has_room(rect) and not curves.through(rect)]
-        own = [rect for rect in free if not price(rect, line)[1]]
-        if is_paper and not own and "×" not in line.word:
+        own = [rect for rect in free if line.at or not price(rect, line)[1]]
+        if is_paper and free and not own and "×" not in line.word:
             named = line._replace(part=line.word)
             own = [it for it in (*_at_reader(named), *_in_line(named)) if has_room(it) and not price(it, line)[1]]
         if own:
