@@ -11,10 +11,11 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchrecorder.layout import tuning
-from torchrecorder.layout.geometry import Curve, Curves, Rect, Rects, along
+from torchrecorder.layout.geometry import Curve, Curves, Rect, Rects, along, around, arrow, part
 from torchrecorder.layout.model import PARTS, Layout, Line, Title, Word, title_rect
 from torchrecorder.layout.widths import width
 
@@ -38,10 +39,10 @@ def finished(
     curves = Curves([line.curve for line in layout.lines], is_wide=layout.is_wide)
     titles = _placed_titles(layout, curves) if layout.titles is None else layout.titles
     taken = [title.rect for title in titles]
-    words, gaps = _placed_words(layout, curves, taken)
+    words, gaps = _placed_words(layout, taken)
     seen = curves.outside([*taken, *gaps, *(node.inner for node in layout.nodes)])
     pairs = zip(layout.lines, seen, strict=True)
-    lines = [line._replace(part="", seen=None if parts == [line.curve] else parts) for line, parts in pairs]
+    lines = [line._replace(seen=None if parts == [line.curve] else parts) for line, parts in pairs]
     placed = replace(layout, lines=lines, titles=titles, words=words)
     return replace(placed, uid=uid, title=title, description=desc, theme=theme, grey=grey)
 
@@ -61,49 +62,62 @@ def _placed_titles(layout: Layout, curves: Curves) -> list[Title]:
     return titles
 
 
-def _placed_words(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> tuple[list[Word], list[Rect]]:
+def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], list[Rect]]:
     """The words of edges, and the places where lines have a gap for one.
 
-    A shape without room is left out, since it is said again further down. What part of its data a line carries is said
-    nowhere else: it gets a place first, and one on a line rather than none.
+    A shape that has room at the line of another node only is left out, since it is said again further down. A name is
+    said nowhere else: it gets a place first, in its line if there is none beside it.
     """
     in_the_way = Rects([*_obstacles(layout), *taken, *_borders(layout)], is_wide=layout.is_wide)
     solid = Rects([*_obstacles(layout), *taken], is_wide=layout.is_wide)
+    curves = Curves([_with_arrow(line) for line in layout.lines], is_wide=layout.is_wide)
     is_paper = layout.titles is not None
     words, gaps = list[Word](), list[Rect]()
 
     def put(text: str, rect: Rect, below: float) -> None:
         in_the_way.add(rect)
         solid.add(rect)
+        gaps.extend([rect] if curves.through(rect) else [])
         words.append(Word((rect.left + rect.right) / 2, rect.bottom - below * tuning.SMALL, tuning.SMALL, text))
 
     def has_room(rect: Rect, among: Rects = in_the_way) -> bool:
         return rect.left >= 0 and rect.right <= layout.width and not among.meeting(rect)
 
-    def is_foreign(rect: Rect, line: Line) -> bool:
-        """Whether the place is as near to a line of another node."""
-        around = rect.grown(tuning.WORD_FROM_LINE)
-        return any(layout.lines[i].ends[0] != line.ends[0] for i in curves.passing(around))
+    def price(rect: Rect, line: Line) -> tuple[bool, bool, int, bool]:
+        """Whether another line passes through a place, or as near; how many lines do; whether a border does."""
+        through = curves.passing(rect)
+        is_within = any(_is_own(layout.lines[i], line) for i in through)  # its own line is nearer than any beside it
+        near = curves.passing(rect.grown(1.0 if is_within else tuning.WORD_FROM_LINE))
+        others = [{i for i in passing if not _is_own(layout.lines[i], line)} for passing in (through, near)]
+        return bool(others[0]), bool(others[1]), len(through), bool(in_the_way.meeting(rect))
 
     for line in (line for line in layout.lines if line.part):
-        tried = [*(_at_reader(line) if is_paper else _places(line, line.part, _LATE))]
-        places = [*filter(has_room, tried)] or [rect for rect in tried if has_room(rect, solid)]
-        if places:
-            behind = [*map(curves.through, places)]
-            least = min(behind)
-            able = [rect for rect, n in zip(places, behind, strict=True) if n == least]
-            rect = next((rect for rect in able if not is_foreign(rect, line)), able[0])
-            gaps += [rect] if least else []
-            put(line.part, rect, _BELOW)
+        tried = [*_at_reader(line), *_in_line(line)] if is_paper else [*_places(line, line.part, _LATE)]
+        if places := [rect for rect in tried if has_room(rect, solid)]:
+            put(line.part, min(places, key=lambda rect: price(rect, line)), _BELOW)
     for line in sorted((line for line in layout.lines if line.word), key=lambda line: line.at is None):
         rects = _beside_ends(line) if is_paper else _places(line, line.word, tuning.WORD_PLACES)
         rects = rects if line.at is None else iter([Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)])
-        free = (rect for rect in rects if has_room(rect) and not curves.through(rect))
-        first = next(free, None)
-        if first is not None:
-            others = free if is_foreign(first, line) else ()
-            put(line.word, next((rect for rect in others if not is_foreign(rect, line)), first), 0.09)
+        free = [rect for rect in rects if has_room(rect) and not curves.through(rect)]
+        own = [rect for rect in free if line.at or not price(rect, line)[1]]
+        if is_paper and free and not own and "×" not in line.word:
+            named = line._replace(part=line.word)
+            own = [it for it in (*_at_reader(named), *_in_line(named)) if has_room(it) and not price(it, line)[1]]
+        if own:
+            put(line.word, own[0], 0.09)
     return words, gaps
+
+
+def _is_own(line: Line, of: Line) -> bool:
+    """Whether a line carries the same, so that a word at it may be that of the other one."""
+    return line.ends[0] == of.ends[0] and (not of.part or line.part == of.part)
+
+
+def _with_arrow(line: Line) -> Curve:
+    curve, tip = line.curve, line.tip
+    if tip is None or tip == curve[-1]:
+        return curve
+    return [curve[0], tip] if len(curve) == 2 else [*curve, *(part(curve[-1], tip, at) for at in (1 / 3, 2 / 3, 1.0))]
 
 
 def _obstacles(layout: Layout) -> Iterator[Rect]:
@@ -112,10 +126,11 @@ def _obstacles(layout: Layout) -> Iterator[Rect]:
         left, top, right, bottom = node.rect
         sheets = tuning.STACK if "repeat" in node.flags else 0.0
         yield Rect(left, top, right + sheets, bottom + sheets)
-    around = {box.key: box.rect for box in layout.boxes}
+    yield from (around(arrow(line.curve[-1], line.tip)) for line in layout.lines if line.tip)
+    boxes = {box.key: box.rect for box in layout.boxes}
     for title in layout.titles or ():
-        if title.key in around:
-            left, top, right, _ = around[title.key]
+        if title.key in boxes:
+            left, top, right, _ = boxes[title.key]
             yield Rect(left, top, right, title.rect.bottom)
 
 
@@ -190,6 +205,14 @@ def _at_reader(line: Line) -> Iterator[Rect]:
                 for top in (y - off - high, y + off):
                     yield Rect(left, top, left + wide, top + high)
         is_first = False
+
+
+def _in_line(line: Line) -> Iterator[Rect]:
+    """In the middle of the straight parts of a line of right angles, from its end on, with some of it at both ends."""
+    wide, high = width(line.part, tuning.SMALL), _HIGH
+    for (x, y), (to_x, to_y) in pairwise([*line.curve, line.tip or line.curve[-1]][::-1]):
+        if abs(to_x - x) + abs(to_y - y) >= (high if abs(to_x - x) < _STRAIGHT else wide) + 2 * tuning.ARROW:
+            yield Rect.centred((x + to_x) / 2, (y + to_y) / 2, wide, high)
 
 
 def _places(line: Line, word: str, parts: Sequence[float]) -> Iterator[Rect]:

@@ -118,7 +118,7 @@ class Line(NamedTuple):
     seen: list[Curve] | None = None
     """Its parts that do not lie behind words or nodes, if not all of it is seen."""
     part: str = ""
-    """Which part of its data it carries, for a word where it ends; a finished layout has the word instead."""
+    """Which part of its data it carries, for a word where it ends; a layout that is kept has the word alone."""
 
     @property
     def parts(self) -> list[Curve]:

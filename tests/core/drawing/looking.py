@@ -155,20 +155,20 @@ def words_on_edges(seen: Seen) -> list[str]:
     return [word for word, box in seen.words if any(_meets(points, box) for points in seen.lines)]
 
 
-def foreign_words(seen: Seen, said: Iterable[tuple[str, str]]) -> list[str]:
-    """The words that stand as near to a line of another node as to their own; of each line's word we know the tail.
+def foreign_words(seen: Seen, said: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
+    """The words that stand as near to another line as to their own, of which we know the tail, or both ends.
 
-    One that is far from each line of such a tail says something else, such as the name of an argument.
+    One that is far from each such line says something else, such as the name of an argument.
     """
-    tails: dict[str, set[str]] = {}
-    for word, tail in said:
-        tails.setdefault(word, set()).add(tail)
-    lines = [(ends[:1], _corners(points)) for points, ends in zip(seen.lines, seen.ends, strict=True)]
+    known: dict[str, set[tuple[str, ...]]] = {}
+    for word, ends in said:
+        known.setdefault(word, set()).add(ends)
+    lines = [(ends, _corners(points)) for points, ends in zip(seen.lines, seen.ends, strict=True)]
     found = []
     for word, box in seen.words:
         far = {True: math.inf, False: math.inf}
-        for ends, points in lines if word in tails else ():
-            is_own = bool(ends) and ends[0] in tails[word]
+        for ends, points in lines if word in known else ():
+            is_own = any(ends[: len(own)] == own for own in known[word])
             far[is_own] = min([far[is_own], *(_off(p, q, box) for p, q in pairwise(points))])
         if far[False] <= far[True] < _BY_LINE:
             found.append(word)

@@ -108,8 +108,8 @@ def test_a_word_that_an_edge_runs_through() -> None:
 def test_a_word_that_is_as_near_to_the_line_of_another_node(other: float, *, is_near: bool) -> None:
     lines = [[(50.0, 0.0), (50.0, 100.0)], [(other, 0.0), (other, 100.0)]]
     found = Seen((200, 200), lines=lines, ends=[("0", "2"), ("1", "3")], words=[("1×2", (55.0, 40.0, 100.0, 50.0))])
-    assert foreign_words(found, [("1×2", "0")]) == ["1×2"] * is_near
-    assert foreign_words(found, [("1×2", "0"), ("1×2", "1")]) == foreign_words(found, []) == []
+    assert foreign_words(found, [("1×2", ("0",))]) == ["1×2"] * is_near
+    assert foreign_words(found, [("1×2", ("0",)), ("1×2", ("1",))]) == foreign_words(found, []) == []
 
 
 def test_a_word_on_the_border_of_a_box() -> None:

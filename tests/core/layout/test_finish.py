@@ -35,3 +35,26 @@ def test_a_word_does_not_stand_on_the_sheets_of_a_repeated_box() -> None:
     assert put(leaving, boxes=(box._replace(flags=NONE),)).top < 101.0
     below = Line(NONE, [(100.0, 90.0), (100.0, 130.0)], None, "8×16", ends=("0", "2"))
     assert put(below, boxes=(box,)).top > 101.0
+
+
+def test_a_size_that_has_room_at_the_line_of_another_node_only_is_left_out() -> None:
+    near = [Line(NONE, [(x, 50.0), (x, 150.0)], None, "", ends=("1", "3")) for x in (93.0, 107.0)]
+    layout = Layout(200.0, 200.0, [], [], [down(100.0, "8×16"), *near], [])
+    assert finished(layout, uid="p1", title="", desc="").words == []
+
+
+def test_a_name_stands_in_its_line_where_there_is_no_room_beside_it() -> None:
+    own = Line(NONE, [(20.0, 100.0), (180.0, 100.0)], None, "", ends=("0", "2"), part="mask")
+    others = [Line(NONE, [(20.0, y), (180.0, y)], None, "", ends=("1", "3")) for y in (93.0, 107.0)]
+    layout = Layout(200.0, 200.0, [], [], [own, *others], [])
+    done = finished(layout, uid="p1", title="", desc="")
+    (word,) = done.words
+    assert abs(word.y - 3.0 - 100.0) < 2.0
+    assert len(done.lines[0].parts) == 2  # the line has a gap for it
+    assert [len(line.parts) for line in done.lines[1:]] == [1, 1]
+
+
+def test_no_word_lies_on_the_arrow_of_another_line() -> None:
+    alone = put(down(100.0, "8×16"))
+    tip = Line(NONE, [(alone.right - 4.0, 40.0), (alone.right - 4.0, alone.top - 2.0)], None, "", ends=("1", "3"))
+    assert put(down(100.0, "8×16"), tip._replace(tip=(alone.right - 4.0, alone.bottom))).right < 100.0

@@ -8,7 +8,8 @@ simpler one, or to the layered layout; insets stand beside the picture or below 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice, zip_longest
+from functools import partial
+from itertools import islice, product, zip_longest
 from typing import NamedTuple
 
 from torchrecorder.errors import EngineError
@@ -21,6 +22,7 @@ from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
 
 _MAX_NESTED = 40  # boxes in one another; more leave no room for a page, and the layout goes through them by recursion
+_MIXED = 4  # insets of which each may have its words in more lines or not: a limit of time
 
 
 class _Page(NamedTuple):
@@ -92,6 +94,9 @@ class PaperLayout:
             pairs = zip(others, insets, strict=True)
             narrow = [(sketch.narrow(self._width, tuning.PAGE[1:]) or [inset])[0] for sketch, inset in pairs]
             pages = [self._page(placed, beside) for beside in (insets, narrow) for placed in pictures]
+            either = zip(insets[:_MIXED], narrow[:_MIXED], strict=True)
+            mixed = [(*some, *insets[_MIXED:]) for some in product(*either)]
+            pages += [self._page(it, min(mixed, key=partial(self._lowest, it))) for it in pictures if len(mixed) > 2]
             page = min(pages, key=lambda page: page.price)
         if not picture.is_sideways and self._width >= tuning.PHONE:
             page = self._with_names(page, picture, heights)
@@ -132,6 +137,11 @@ class PaperLayout:
                 break
             page, picture = better, by
         return page
+
+    def _lowest(self, picture: Placement, insets: Sequence[Placement]) -> float:
+        """The height of a page with insets where they make it lowest."""
+        ways = _arrangements(picture.layout, [inset.layout for inset in insets], self._width)
+        return min(page_height(*_size(places), self._width) for places in ways)
 
     def _page(self, picture: Placement, insets: Sequence[Placement]) -> _Page:
         all_of_it = [picture, *insets]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, combinations, pairwise
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.cards import Card
@@ -78,33 +78,37 @@ class Columns:
         rows, total = self.rows[box], sum(highs)
         if total <= available or self._has_late(box):
             return []
-        able = self._places(box)
-        reached = [*accumulate(highs)]
+        able = sorted(self._places(box))
+        reached = [0.0, *accumulate(highs)]
         wides = [sum(self._size(key)[1] + tuning.APART for key in row) for row in rows]
-        for columns in range(math.ceil(total / available), 1, -1):
-            goals = [total / columns * i for i in range(1, columns)]
-            cuts = sorted({min(able, key=lambda r: (abs(reached[r] - goal), r)) for goal in goals}) if able else []
-            ends = [0, *[cut + 1 for cut in cuts], len(rows)]
-            parts = [range(a, b) for a, b in pairwise(ends)]
-            wide = sum(max(wides[r] for r in part) + tuning.COLUMN_GUTTER for part in parts)
-            if (
-                cuts
-                and wide <= tuning.COLUMNS_WIDER * room
-                and max(sum(highs[r] for r in part) for part in parts) <= tuning.KEPT * total
-            ):
-                return cuts
-        return []
+        best: list[int] = []
+        least = tuning.KEPT * total
+        for columns in range(2, math.ceil(total / available) + 1):
+            ways: Iterable[Sequence[int]] = combinations(able, columns - 1)
+            if math.comb(len(able), columns - 1) > tuning.CUTS:  # only those nearest to equal parts
+                goals = [total / columns * i for i in range(1, columns)]
+                ways = [sorted({min(able, key=lambda r: abs(reached[r + 1] - goal)) for goal in goals})]
+            for cuts in ways:
+                parts = [*pairwise([0, *[cut + 1 for cut in cuts], len(rows)])]
+                own = [reached[b] - reached[a] for a, b in parts]
+                wide = sum(max(wides[a:b]) + tuning.COLUMN_GUTTER for a, b in parts)
+                if max(own) < least and min(own) >= tuning.FILLED * max(own) and wide <= tuning.COLUMNS_WIDER * room:
+                    best, least = [*cuts], max(own)
+        return best
 
     def _has_late(self, box: int | None) -> bool:
         sources = {segment.source for segment in self._panels.by_box[box].segments if segment.tail.kind == "in"}
         return box is not None and any(self._panels.is_late(box, source) for source in sources)
 
     def _places(self, box: int | None) -> set[int]:
-        """The rows below which the data of one thing passes only."""
+        """The rows below which the data of one thing passes only; what leaves the box does so from its own column."""
         rows = self.rows[box]
         at = {key: r for r, row in enumerate(rows) for key in row}
+        given = Counter(segment.head for segment in self._panels.by_box[box].segments)
         passing: dict[int, set[tuple[Key, int]]] = defaultdict(set)
         for segment in self._panels.by_box[box].segments:
+            if segment.head.kind == "out" and given[segment.head] == 1:
+                continue
             for r in range(at[segment.tail], at[segment.head]):
                 passing[r].add((segment.tail, segment.source))
         is_inner = [not any(key.is_port for key in row) for row in rows]

@@ -102,7 +102,7 @@ class Composer:
         piece.height += tuning.SMALL if any(self._panels.view.edges[edge].part for edge in given) else 0.0
         for wire in piece.wires:
             if wire.tail.key.kind == "in" and wire.tail in ends and not wire.is_late:
-                wire.points[0] = (wire.points[0][0], piece.band)
+                wire.points[0] = (wire.points[0][0], piece.band + tuning.OFF_TITLE)
                 wire.word = nodes[wire.source].name if n > 1 and wire.source not in named else ""
                 named.add(wire.source)
             if wire.head.key.kind == "out" and wire.head in ends:
@@ -174,7 +174,8 @@ class Composer:
         strips = self._strips(rows, wires, late, box)
         for i, strip in enumerate(strips):
             strip.is_tower = ranked is not self._rows[box]
-            strip.over_entries = tuning.NAMED_ENTRY if is_frame and self._named_entries(panel) else 0.0
+            over_entries = tuning.NAMED_ENTRY if self._named_entries(panel) else tuning.OFF_TITLE
+            strip.over_entries = over_entries if is_frame else 0.0
             strip.is_turned, strip.is_bound = box in self._turned, i == 0 and self._panels.are_entries_shared(box)
             strip.compose(box, self._orders)
             if box is None and self._lifted is not None:
@@ -276,25 +277,40 @@ class Composer:
             return [Strip(rows, wires, late, lead, box is not None, is_sideways=self._is_sideways)]
         place = {key: r for r, row in enumerate(self._rows[box]) for key in row}
         column = {item: sum(cut < place.get(item.key, 0) for cut in cuts) for row in rows for item in row}
+        ends = sorted([wire for wire in wires if wire.head.key.kind == "out"], key=lambda wire: column[wire.tail])
+        leaving = {wire.head: column[wire.tail] for wire in ends}
+        inside = [wire for wire in wires if wire.head not in leaving]
+        onward = {(wire.source, column[wire.tail]) for wire in inside if column[wire.tail] < column[wire.head]}
+        for port, c in leaving.items():  # one that leads to the last column anyway leaves there, beside all others
+            is_alone = [*leaving.values()].count(c) == 1 and c == len(cuts) - 1
+            column[port] = len(cuts) if is_alone and (port.key.id, c) in onward else c
         strips = []
         for c in range(len(cuts) + 1):
-            own = [row for row in rows if column[row[0]] == c]
+            own = [[item for item in row if column[item] == c] for row in rows]
+            own = [row for row in own if row]
+            exits = {item.key.id: item for item in own[-1] if item.key.kind == "out"}
+            leads: dict[int, tuple[RowItem, Wire]] = {}
             inner = [wire for wire in wires if column[wire.tail] == column[wire.head] == c]
             ins: dict[int, RowItem] = {}
-            outs: dict[int, RowItem] = {}
             for wire in wires:
                 first, last = column[wire.tail], column[wire.head]
                 if first < c == last:
                     port = ins.setdefault(wire.source, RowItem(Key("in", wire.source)))
                     inner.append(replace(wire, tail=port))
-                elif first == c < last and wire.source not in outs:
-                    port = outs.setdefault(wire.source, RowItem(Key("out", wire.source)))
-                    inner.append(replace(wire, head=port, is_late=False))
-            own = [*([[*ins.values()]] if ins else []), *own, *([[*outs.values()]] if outs else [])]
-            prefer = RIGHT if c else LEFT  # data comes to a further column from the left
-            strips.append(
-                Strip(own, inner, {}, 0.0 if c else lead, box is not None, prefer, is_sideways=self._is_sideways)
-            )
+                elif first == c < last and wire.source not in leads:
+                    port = exits.get(wire.source) or RowItem(Key("out", wire.source), order=len(self._cards))
+                    leads[wire.source] = port, wire
+                    if wire.source not in exits:
+                        inner.append(replace(wire, head=port, is_late=False))
+            outs = [*{**exits, **{source: port for source, (port, _) in leads.items()}}.values()]
+            outs.sort(key=lambda port: (port.key.id in leads, port.order))  # that to the right is the last
+            own = own[:-1] if exits else own
+            own = [*([[*ins.values()]] if ins else []), *own, *([outs] if outs else [])]
+            is_own = bool(exits) and ins.keys().isdisjoint(exits)
+            prefer = LEFT if is_own or not c else RIGHT  # data comes to a further column from the left
+            strip = Strip(own, inner, {}, 0.0 if c else lead, box is not None, prefer, is_sideways=self._is_sideways)
+            strip.onward, strip.exits = leads, [*exits.values()]
+            strips.append(strip)
         return strips
 
     def _framed(
@@ -309,7 +325,10 @@ class Composer:
     ) -> Piece:
         first, last = strips[0], strips[-1]
         left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
-        piece = Piece(box, left, right, height, items, wires, first.ports("in"), last.ports("out"), first.sides)
+        exits = last.ports("out")
+        for strip in strips[:-1]:
+            exits |= {port.key.id: port.x for port in strip.exits} if isinstance(strip, Strip) else {}
+        piece = Piece(box, left, right, height, items, wires, first.ports("in"), exits, first.sides)
         piece.band = tuning.BAND if box is not None and not self._is_sideways else 0.0
         if box in self._panels.back:
             edges = self._panels.view.edges
@@ -351,17 +370,16 @@ class Composer:
                 wire.points[:2] = [(gutter + tuning.RADIUS, down - 8.0), (wire.points[2][0], down - 8.0)]
             low = strip.height + (down if ends else 0.0) + tuning.TURN - 3.0
             ends.append(low)
-            for source, x in strip.ports("out").items():
-                to = after.ports("in")[source]
-                (before,) = (wire for wire in strip.wires if wire.head.key == Key("out", source))
-                wire = Wire(before.head, after.rows[0][0], source, before.edges, before.is_skip)
+            for source, (port, line) in strip.onward.items():
+                x, to = port.x, after.ports("in")[source]
+                wire = Wire(port, after.rows[0][0], source, line.edges, line.is_skip)
                 begin = strip.height + (down if len(ends) > 1 else 0.0)
                 wire.points = [(x, begin), (x, low), (gutter, low), (gutter, down - 8.0), (to, down - 8.0), (to, down)]
                 wires.append(wire)
         last = strips[-1]
         height = max(last.height + down, *(end + tuning.BOX_MARGIN for end in ends))
-        for wire in last.wires:
-            if wire.head.key.kind == "out":
+        for strip in strips:
+            for wire in (wire for wire in strip.wires if wire.head in strip.exits):
                 wire.points[-1] = (wire.points[-1][0], height)
                 wire.head.y = height
         return height

@@ -39,7 +39,12 @@ class _TakenLane(NamedTuple):
 
 class Router:
     def __init__(
-        self, rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], prefer: int, sides: Mapping[WireKey, int]
+        self,
+        rows: Sequence[Sequence[RowItem]],
+        wires: Sequence[Wire],
+        prefer: int,
+        sides: Mapping[WireKey, int],
+        series: int = tuning.SERIES,
     ) -> None:
         self._rows, self._runs = rows, wires
         self._prefer, self._sides = prefer, sides  # the side on which skips pass, and those of some lines
@@ -51,7 +56,7 @@ class Router:
         for wire in wires:
             self._into[wire.head].append(wire)
         early = [wire for wire in wires if wire.head.key.kind == "out" and wire.head.row - wire.tail.last > 1]
-        self._are_in_series = len(early) >= tuning.SERIES
+        self._are_in_series = len(early) >= series
         self.tracks: dict[int, tuple[int, int]] = {}
         """By the row above a gap, the number of tracks of leaving and of arriving wires."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
@@ -40,6 +40,10 @@ class Strip:
     """Whether it is the inside of a box that will be turned over."""
     is_bound: bool = False
     """Whether what enters comes in its order, which an exchange would tangle outside."""
+    onward: dict[int, tuple[RowItem, Wire]] = field(default_factory=dict)
+    """By source the port of what leads to the next column, and the line that does."""
+    exits: Collection[RowItem] = ()
+    """The ports of what leaves the box from one of several columns."""
     left: float = 0.0
     right: float = 0.0
     height: float = 0.0
@@ -120,7 +124,9 @@ class Strip:
         place(self.rows, self.wires, spine, is_tower=self.is_tower)
         spread(self.rows, self.wires, {item for item, _ in spine})
         prefer = self._open_sides(box, -self.prefer if order.is_mirrored else self.prefer)
-        router = Router(self.rows, self.wires, prefer, order.sides)
+        # what leads to the next column is at the right of all that leaves
+        series = 1 if self.exits and self.prefer == LEFT else tuning.SERIES
+        router = Router(self.rows, self.wires, prefer, order.sides, series)
         only = [(source, sides[0]) for source, sides in self._open.items() if len(sides) == 1]
         reserved = {(wire.head, side) for source, side in only for wire in self.late[source]}
         router.route([wire for _, wire in spine if wire is not None], reserved)

@@ -82,3 +82,21 @@ def test_what_leads_back_past_a_column_parts_from_what_comes_to_it() -> None:
     assert len({round(middle(node)) for node in picture.nodes}) > 2
     assert crossings(picture) == []
     assert faults(picture) == []
+
+
+def test_features_leave_from_their_own_columns_in_the_order_of_the_result() -> None:
+    net = Net("Encoder")
+    x = net.input("x", 1, 8)
+    features = []
+    with net.call("stages", "Stages", params=10):
+        for i in range(16):
+            x = net.layer(f"stages.layer{i}", f"Stage{i}", x, (1, 9 + i), params=5)
+            features += [x] if i % 3 == 0 else []
+    picture = paper(net.graph(*features), depth="all")
+    assert crossings(picture) == faults(picture) == []
+    low = max(box[3] for box in picture.boxes)
+    given = sorted((line[-1][0], line[0]) for line in picture.lines if line[-1][1] > low)
+    begins = [start for _, start in given]
+    assert len(begins) == len(features)
+    assert len({round(x) for x, _ in begins}) == 2  # of two columns both give something
+    assert begins == sorted(begins)
