@@ -120,7 +120,7 @@ def test_a_function_that_does_not_run_has_its_name() -> None:
     words = [words for words, _ in said(record(Stages(*stages), IMAGE))]
     assert words == [
         "stage0 | A without shortcut() ×3 · 584 params each",
-        *[f"stage{i} | A ×3 · 2 without shortcut() · 584 params each" for i in (1, 2)],
+        *[f"stage{i} | A ×3 · first with shortcut() · 584 params each" for i in (1, 2)],
     ]
 
 

@@ -382,5 +382,5 @@ def test_what_a_block_lacks_is_seen_in_the_inset() -> None:
     view = make_view(stages())
     layout = paper(view)
     assert faults(view, layout) == ()
-    (wrong, *_) = faults(view, written(layout, "without downsample", "without upsample"))
+    (wrong, *_) = faults(view, written(layout, "with downsample", "with upsample"))
     assert "names upsample" in wrong
