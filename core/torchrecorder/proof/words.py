@@ -127,9 +127,19 @@ def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator
         whole = [""] if paths == ends.keys() else []
         paths = {*paths, *(path.partition(".")[0] for path in paths), *whole}
         known = {"output", "outputs", *paths, *(graph.part(module, path) for module in alike for path in paths)}
+        known |= {name for value in node.values for name in _makers(graph, root.id, value)}
         is_cut = name.endswith("…") and any(it.startswith(name[:-1]) for it in known)
         if node.kind == "output" and name and name not in known and not (is_cut or any(_are(name, it) for it in named)):
             yield f"“{name}” at {key} is not what is returned there"
+
+
+def _makers(graph: Graph, root: int, value: int) -> Iterator[str]:
+    """The names of the op that made a tensor, and of the functions that it ran in within a call."""
+    made = graph.values[[*_way(graph, value)][-1]].producer
+    for op in [] if made is None else [graph.ops[made]]:
+        yield op.name.strip("_")
+        rows: list[Op | Call] = [op, *(row for row in graph.around(op.call) if row.id > root)]
+        yield from (graph.frames[at].short for row in rows for at in frames(graph, row))
 
 
 def _wrong_paths(view: View, letter: str) -> Iterator[str]:
