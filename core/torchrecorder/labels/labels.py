@@ -11,7 +11,7 @@ from math import prod
 
 from torchrecorder.graph import Module, Op, symbolic
 from torchrecorder.graph.batch import lost
-from torchrecorder.labels.formulas import in_short, operand
+from torchrecorder.labels.formulas import NAMELESS, in_short, operand
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -216,7 +216,8 @@ class Labels:
 
     def _formula(self, node: Node) -> str:
         is_again = any(box.repeat > 1 for box in boxes_around(self.view.boxes, node.box))
-        return in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node), is_again=is_again)
+        text = in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node), is_again=is_again)
+        return text if node.op is not None or _is_readable(text) else ""
 
     def _computed(self, node: Node) -> str:
         """The formula of a closed layer of the user's that calls none, if all of its class compute the same."""
@@ -230,7 +231,8 @@ class Labels:
         whole = replace(node, kind="function", ops=tuple(tree.all_ops_of(first)))
         text = "" if acts != acts[:1] * len(acts) else in_short(self._operands.names, whole, MAX_FORMULA, first)
         name = tree.cls(first).rpartition(".")[2]
-        return "" if _letters(text.partition("(")[0]) in _letters(name) else text  # `exp(x)` of Exp
+        is_known = _letters(text.partition("(")[0]) in _letters(name)  # `exp(x)` of Exp
+        return text if _is_readable(text) and not is_known else ""
 
     def _sign(self, node: Node) -> str:
         """`+` or `×` of a layer that does nothing but that with its two inputs."""
@@ -533,6 +535,11 @@ def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
     if over > 0 and any(part.endswith(_REPEATS) for part in kept[1:]):
         kept[0] = clean(kept[0], len(kept[0]) - over)
     return kept
+
+
+def _is_readable(formula: str) -> bool:
+    """Whether it tells more than the name of its function or class; the panel has longer ones."""
+    return len(formula) <= MAX_NAME and NAMELESS not in formula
 
 
 def is_loop(box: Box) -> bool:
