@@ -302,8 +302,8 @@ class Labels:
                 continue
             classes = values_of(part.spans, "class") or ((own,) if own else ())
             label = self.node(part, node)
-            of_heads = (fact for fact in label.line.split(" · ") if "heads" in fact and part.kind == "op")
-            classes_of_parts.append(" ".join((among([*map(bare, classes)]) or label.name, *of_heads)))
+            facts = (fact for fact in label.line.split(" · ") if part.kind == "op" and re.search(r"heads|^by \d", fact))
+            classes_of_parts.append(" ".join((among([*map(bare, classes)]) or label.name, *facts)))
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
@@ -434,7 +434,8 @@ class Labels:
         names = []  # for a reader who is in another box
         for other in others:
             if other.kind == "call":
-                names.append(self._run_name(other.calls, node.box))
+                parts_of = [self.graph.calls[call].module for part in other.parts for call in part.calls]
+                names.append(self._run_name(other.calls, node.box, parts_of))
                 continue
             place = relative(self._path(other.box), self._path(node.box)) if other.box != node.box else ""
             is_nameless = other.kind in ("op", "gap") and place

@@ -97,31 +97,28 @@ def in_two(words: str) -> tuple[str, str]:
 
 
 def _told(graph: Graph, op: Op) -> str:
-    """The exponent of a power, how much an interpolation grows, and axes of an op that is not over the last one."""
+    """The exponent of a power, and the axes of an op that is not over the last one, as no shape tells them."""
     first = op.attrs.get("1", "")
     if op.name not in _OVER_AXES:
-        return first if plain(op.name) == "pow" else _resized(graph, op) if op.name == "interpolate" else ""
+        return first if plain(op.name) == "pow" else ""
     given, n = op.attrs.get("dim", first), len(graph.values[op.inputs[0]].shape)
     axes = re.findall(r"-?\d+", given) if n > 1 and _AXES.fullmatch(given) else []
     return f"dim {', '.join(axes)}".replace("-", "−") if {int(axis) % n for axis in axes} - {n - 1} else ""
 
 
-def _resized(graph: Graph, op: Op) -> str:
-    """`by 2`, or `→ 7×7`, of all that the line of code does; nothing if it changes no size."""
+def _grown(graph: Graph, op: Op) -> list[str]:
+    """`by 2` of an interpolation, if all that the line of code does multiplies each size by that."""
     rows = [row for row in graph.ops if (row.source, row.offset, row.name) == (op.source, op.offset, op.name)]
     pairs = [[graph.values[value].shape[2:] for value in (row.inputs[0], row.outputs[0])] for row in rows]
     sides = [(a, b) for before, after in pairs for a, b in zip(before, after, strict=False)]
     factors = {b / a if isinstance(a, int) and isinstance(b, int) and a > 1 else 0.0 for a, b in sides}
-    factor, sizes = factors.pop() if len(factors) == 1 else 0.0, {tuple(after) for _, after in pairs}
-    if factor == 1 or (factor > 1 and factor.is_integer()):
-        return f"by {factor:.0f}" if factor > 1 else ""
-    return f"→ {'×'.join(map(str, sizes.pop()))}" if len(sizes) == 1 else ""
+    return [f"by {factor:.0f}" for factor in factors if len(factors) == 1 and factor > 1 and factor.is_integer()]
 
 
 def _weight(graph: Graph, op: Op) -> str:
     """The sizes of the weight of a linear op, `8→16`, the kind of an attention or interpolation, or an equation."""
     if op.name == "interpolate":
-        return op.attrs.get("mode", "").strip("'")
+        return " · ".join((*_grown(graph, op), op.attrs.get("mode", "").strip("'")))
     if op.name == "scaled_dot_product_attention":
         return _attention(graph, op)
     if op.name == "softmax":
