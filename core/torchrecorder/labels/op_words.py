@@ -118,7 +118,8 @@ def _grown(graph: Graph, op: Op) -> list[str]:
 def _weight(graph: Graph, op: Op) -> str:
     """The sizes of the weight of a linear op, `8→16`, the kind of an attention or interpolation, or an equation."""
     if op.name == "interpolate":
-        return " · ".join((*_grown(graph, op), op.attrs.get("mode", "").strip("'")))
+        mode = op.attrs.get("mode", "").strip("'")
+        return " · ".join((*_grown(graph, op), mode)) if mode else ""  # else its arguments are not known
     if op.name == "scaled_dot_product_attention":
         return _attention(graph, op)
     if op.name == "softmax":
