@@ -34,7 +34,7 @@ _CLASS = re.compile(r"\b(?!None\b|True\b|False\b)[^\W\d]\w*")  # `ndarray`, in p
 _NAMES = {"scaled_dot_product_attention": "attention"}
 _REPLACING = names("normal_ uniform_ exponential_ zero_")
 """Ops that write over their argument and do not read it."""
-_NAMELESS = "(·)"
+NAMELESS = "(·)"
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
 
 
@@ -72,7 +72,7 @@ def operand(known: Names, ops: Collection[int], last: int, limit: int, base: int
     """Formula of a side of a sign, in brackets if they are needed; `…` if it is long or what it reads has no name."""
     writer = _FormulaWriter(known, ops, limit, base)
     text = writer._held(writer.of_op(known.graph.ops[last]), _TIGHT)
-    return "…" if len(text) > limit or "…" in text or _NAMELESS in text else text
+    return "…" if len(text) > limit or "…" in text or NAMELESS in text else text
 
 
 def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int = 0) -> str:
@@ -132,7 +132,7 @@ class _FormulaWriter:
         if name == "getitem":
             return f"{self._held(given[0], _TIGHT)}[{', '.join(map(_opened, texts[1:]))}]", _TIGHT
         texts += [f"{key}={_short(value)}" for key, value in named.items()]
-        inner = ", ".join(text.strip("()") if text == _NAMELESS else text for text in texts)
+        inner = ", ".join(text.strip("()") if text == NAMELESS else text for text in texts)
         return f"{_NAMES.get(name, name)}({inner})", _TIGHT
 
     def _arguments(self, op: Op) -> tuple[list[tuple[str, int]], dict[str, str]]:
@@ -181,7 +181,7 @@ class _FormulaWriter:
             return "…", _TIGHT
         name = "" if is_inner else self.names.own(value, reader, self.base)
         if name or op is None or not is_move:
-            name = name or self.names.of(value, reader, self.base) or _NAMELESS
+            name = name or self.names.of(value, reader, self.base) or NAMELESS
             is_free = self._values.setdefault(name, first) == first
             return name if is_free else "…", _TIGHT if " " not in name else 0  # `mask ≠ 0`
         text, binds = self.of_value(op.inputs[0], reader)

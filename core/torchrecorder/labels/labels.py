@@ -11,7 +11,7 @@ from math import prod
 
 from torchrecorder.graph import Module, Op, symbolic
 from torchrecorder.graph.batch import lost
-from torchrecorder.labels.formulas import in_short, operand
+from torchrecorder.labels.formulas import NAMELESS, in_short, operand
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -216,7 +216,8 @@ class Labels:
 
     def _formula(self, node: Node) -> str:
         is_again = any(box.repeat > 1 for box in boxes_around(self.view.boxes, node.box))
-        return in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node), is_again=is_again)
+        text = in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node), is_again=is_again)
+        return text if node.op is not None or _is_readable(text) else ""
 
     def _computed(self, node: Node) -> str:
         """The formula of a closed layer of the user's that calls none, if all of its class compute the same."""
@@ -230,7 +231,8 @@ class Labels:
         whole = replace(node, kind="function", ops=tuple(tree.all_ops_of(first)))
         text = "" if acts != acts[:1] * len(acts) else in_short(self._operands.names, whole, MAX_FORMULA, first)
         name = tree.cls(first).rpartition(".")[2]
-        return "" if _letters(text.partition("(")[0]) in _letters(name) else text  # `exp(x)` of Exp
+        is_known = _letters(text.partition("(")[0]) in _letters(name)  # `exp(x)` of Exp
+        return text if _is_readable(text) and not is_known else ""
 
     def _sign(self, node: Node) -> str:
         """`+` or `×` of a layer that does nothing but that with its two inputs."""
@@ -300,8 +302,8 @@ class Labels:
                 continue
             classes = values_of(part.spans, "class") or ((own,) if own else ())
             label = self.node(part, node)
-            of_heads = (fact for fact in label.line.split(" · ") if "heads" in fact and part.kind == "op")
-            classes_of_parts.append(" ".join((among([*map(bare, classes)]) or label.name, *of_heads)))
+            facts = (fact for fact in label.line.split(" · ") if part.kind == "op" and re.search(r"heads|^by \d", fact))
+            classes_of_parts.append(" ".join((among([*map(bare, classes)]) or label.name, *facts)))
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
@@ -433,7 +435,8 @@ class Labels:
         names = []  # for a reader who is in another box
         for other in others:
             if other.kind == "call":
-                names.append(self._run_name(other.calls, node.box))
+                parts_of = [self.graph.calls[call].module for part in other.parts for call in part.calls]
+                names.append(self._run_name(other.calls, node.box, parts_of))
                 continue
             place = relative(self._path(other.box), self._path(node.box)) if other.box != node.box else ""
             is_nameless = other.kind in ("op", "gap") and place
@@ -534,6 +537,11 @@ def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
     if over > 0 and any(part.endswith(_REPEATS) for part in kept[1:]):
         kept[0] = clean(kept[0], len(kept[0]) - over)
     return kept
+
+
+def _is_readable(formula: str) -> bool:
+    """Whether it tells more than the name of its function or class; the panel has longer ones."""
+    return len(formula) <= MAX_NAME and NAMELESS not in formula
 
 
 def is_loop(box: Box) -> bool:

@@ -39,11 +39,14 @@ def relative(path: str, base: str) -> str:
 def run_name(graph: Graph, paths: Sequence[str], base: str, parts: Collection[str] = ()) -> str:
     """The name of modules that are shown as one, with their parts, from `base` on.
 
-    All of a list or container are `blocks`; some of it `blocks.1–5`; a single module, or one that is called again, its
-    path.
+    All of a list or container are `blocks`; some of it `blocks.1–5`; a single module without parts, or one that is
+    called again, its path.
     """
     first, last = relative(paths[0], base), relative(paths[-1], base)
     if first == last:
+        home = paths[0].rpartition(".")[0]
+        while parts and len(home) > len(base) and _is_whole(graph, home, {paths[0], *parts}):
+            first, home = relative(home, base), home.rpartition(".")[0]
         return first
     pairs = [*zip(first.split("."), last.split("."), strict=False)]
     changing = [i for i, (a, b) in enumerate(pairs) if a != b]

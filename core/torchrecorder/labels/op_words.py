@@ -15,14 +15,16 @@ from torchrecorder.labels.summaries import among, setting
 from torchrecorder.view import Span
 from torchrecorder.view.differences import INDEX, heads, values_of
 from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
+from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import is_range
 
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
 _MAX_INDEX, _NAMED = 26, 3  # characters of an index or equation; parts of several indices at one place
 _MAX_SQUARE = 100_000  # a root of more says no more than its number: no width of a layer is so large
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
-_NUMBERS = re.compile(r"[\d.]+")
 _TENSOR = re.compile(r"\b(tensor)\b")
+_AXES = re.compile(r"[(\[]?-?\d+(, -?\d+)*,?[)\]]?")
+_OVER_AXES = names("softmax log_softmax mean sum amax amin max min argmax argmin var std logsumexp prod")
 _OPPOSITE = {"+": "−", "−": "+"}
 
 
@@ -41,8 +43,8 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     `others` are the tensors that no line brings, by their position.
     """
     name = plain(op.name)
-    if names := values_of(spans, ""):
-        return Label(clean(with_operands(op, others or {}, among([*map(spoken, names)])), MAX_NAME))
+    if kinds := values_of(spans, ""):
+        return Label(clean(with_operands(op, others or {}, among([*map(spoken, kinds)])), MAX_NAME))
     index = values_of(spans, INDEX)
     if name in ("getitem", "setitem") and len(spans) == 1 and not index:
         axes = zip(*(_bare(value).split(", ") for value in spans[0].values), strict=False)
@@ -95,21 +97,29 @@ def in_two(words: str) -> tuple[str, str]:
 
 
 def _told(graph: Graph, op: Op) -> str:
-    """The exponent of a power, and the axis of a softmax that is not over the last one, as no shape tells it."""
+    """The exponent of a power, and the axes of an op that is not over the last one, as no shape tells them."""
     first = op.attrs.get("1", "")
-    if op.name not in ("softmax", "log_softmax"):
+    if op.name not in _OVER_AXES:
         return first if plain(op.name) == "pow" else ""
-    axis, n = op.attrs.get("dim", first), len(graph.values[op.inputs[0]].shape)
-    is_inner = n > 1 and axis.removeprefix("-").isdigit() and int(axis) % n != n - 1
-    return f"dim {axis}".replace("-", "−") if is_inner else ""
+    given, n = op.attrs.get("dim", first), len(graph.values[op.inputs[0]].shape)
+    axes = re.findall(r"-?\d+", given) if n > 1 and _AXES.fullmatch(given) else []
+    return f"dim {', '.join(axes)}".replace("-", "−") if {int(axis) % n for axis in axes} - {n - 1} else ""
+
+
+def _grown(graph: Graph, op: Op) -> list[str]:
+    """`by 2` of an interpolation, if all that the line of code does multiplies each size by that."""
+    rows = [row for row in graph.ops if (row.source, row.offset, row.name) == (op.source, op.offset, op.name)]
+    pairs = [[graph.values[value].shape[2:] for value in (row.inputs[0], row.outputs[0])] for row in rows]
+    sides = [(a, b) for before, after in pairs for a, b in zip(before, after, strict=False)]
+    factors = {b / a if isinstance(a, int) and isinstance(b, int) and a > 1 else 0.0 for a, b in sides}
+    return [f"by {factor:.0f}" for factor in factors if len(factors) == 1 and factor > 1 and factor.is_integer()]
 
 
 def _weight(graph: Graph, op: Op) -> str:
     """The sizes of the weight of a linear op, `8→16`, the kind of an attention or interpolation, or an equation."""
     if op.name == "interpolate":
-        factors = {float(number) for number in _NUMBERS.findall(op.attrs.get("scale_factor", ""))}
-        by = [f"by {number:.4g}" for number in factors if len(factors) == 1]
-        return " · ".join((*by, op.attrs.get("mode", "").strip("'")))
+        mode = op.attrs.get("mode", "").strip("'")
+        return " · ".join((*_grown(graph, op), mode)) if mode else ""  # else its arguments are not known
     if op.name == "scaled_dot_product_attention":
         return _attention(graph, op)
     if op.name == "softmax":
@@ -138,9 +148,9 @@ def _attention(graph: Graph, op: Op) -> str:
 def _index(known: Names, op: Op) -> str:
     """`:, 0` for the index `(:, 0)`, with names for the tensors in it: `:, context`; empty if one has none."""
     given = op.inputs[1:] if plain(op.name) == "getitem" else op.inputs[1:-1] or op.inputs[1:]
-    names = [known.of(value, op) for value in given]
-    text = _bare(op.attrs.get("1", "")) or ", ".join(["tensor"] * len(names[:1]))
-    rest: Iterator[str] = iter(names)
+    known_as = [known.of(value, op) for value in given]
+    text = _bare(op.attrs.get("1", "")) or ", ".join(["tensor"] * len(known_as[:1]))
+    rest: Iterator[str] = iter(known_as)
     texts = [next(rest, "") if part == "tensor" else part for part in _TENSOR.split(text)]
     return "".join(texts) if all(texts[1::2]) else ""
 

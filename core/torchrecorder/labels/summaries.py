@@ -272,7 +272,8 @@ def _dropout(args: ReprArguments) -> list[str]:
 def _resize(args: ReprArguments) -> list[str]:
     factor = next((args.named[key] for key in args.named if key.endswith("scale_factor")), "")
     size = args.named.get("size", "")
-    return [f"by {_common(factor).removesuffix('.0')}" if factor else f"→ {_window(size)}"]
+    how = args.named.get("mode", "").strip("'")
+    return [f"by {_common(factor).removesuffix('.0')} {how}".strip() if factor else f"→ {_window(size)} {how}".strip()]
 
 
 _SILENT = names(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import isclose
 
 from torchrecorder.graph import Op
 from torchrecorder.proof.coverage import Coverage
@@ -49,7 +50,9 @@ class SettingsProof:
             words, again = self.words(coverage.view), {call: [*others] for call, others in known.items()}
             base = len(self.graph.calls[coverage.root].module)
             for node in coverage.view.nodes:
-                yield from self._of_heads(coverage, node, words(node), known)
+                ops = self._drawn_for(coverage, node, known) if re.search(r"\bheads?\b|\bby \d", words(node)) else ()
+                yield from self._of_heads(coverage, node, words(node), ops)
+                yield from self._of_factors(coverage, node, words(node), ops)
             for call in odd_calls.get(letter, ()):
                 for other, first in self.facts.match(call, coverage.root).calls.items():
                     # a number may stand for another layer in a container of other length
@@ -68,18 +71,30 @@ class SettingsProof:
                 for text, works in zip(said, layers, strict=False) if len(said) == len(layers) != is_closed else ():
                     yield from (Fault("settings", f"“{text}”: {it}", node.calls) for it in _untrue(text, works, odd))
 
-    def _of_heads(
-        self, coverage: Coverage, node: Node, words: str, again: Mapping[int, Sequence[int]]
-    ) -> Iterator[Fault]:
-        """Heads of attention in words, each held against all ops that the node stands for."""
-        said = re.search(r"(?<!with )\b(\d+) heads?\b|\bheads (\d[\d, …]*)", words)
-        if said is None:
-            return
+    def _drawn_for(self, coverage: Coverage, node: Node, again: Mapping[int, Sequence[int]]) -> set[int]:
+        """All ops that a node stands for."""
         parts = (node, *node.parts)
         calls = {other for part in parts for call in part.calls for other in (call, *again.get(call, ()))}
         own = [op for part in parts for op in part.own_ops]
         ops = {*self.facts.ops_of(calls), *own}
-        ops |= {other for op in own for other in (*coverage.again.get(op, ()), *self.sameness.ops.get(op, ()))}
+        return ops | {other for op in own for other in (*coverage.again.get(op, ()), *self.sameness.ops.get(op, ()))}
+
+    def _of_factors(self, coverage: Coverage, node: Node, words: str, ops: Iterable[int]) -> Iterator[Fault]:
+        """Factors in words by which sizes grow, `interpolate by 2`, each held against all ops."""
+        said = [float(number) for by in re.findall(r"\bby ([\d.×]+)", words) for number in by.split("×")]
+        rows = [op for op in map(self.graph.ops.__getitem__, ops) if op.name == "interpolate"] if said else []
+        shapes = ([self.graph.values[value].shape[2:] for value in (op.inputs[0], op.outputs[0])] for op in rows)
+        true = {
+            b / a for pair in shapes for a, b in zip(*pair, strict=False) if isinstance(a, int) and isinstance(b, int)
+        }
+        if not all(any(isclose(number, one, rel_tol=0.05) for one in said) for number in true):
+            yield Fault("sameness", f"by {said}, and it is {sorted(true)}", (*coverage.around(node), *node.calls))
+
+    def _of_heads(self, coverage: Coverage, node: Node, words: str, ops: Iterable[int]) -> Iterator[Fault]:
+        """Heads of attention in words, each held against all ops that the node stands for."""
+        said = re.search(r"(?<!with )\b(\d+) heads?\b|\bheads (\d[\d, …]*)", words)
+        if said is None:
+            return
         odd = self.facts.ops_of(call for calls in self.sameness.odd.values() for call in calls)
         true, others = (
             {self._heads(by) for row in map(self.graph.ops.__getitem__, some) if (by := self._attending(row))}

@@ -20,7 +20,7 @@ from torchrecorder.proof.facts import SIGNS, Fault
 from torchrecorder.proof.sameness import UNSAID, Sameness
 from torchrecorder.view.model import Box, Node
 
-_SENTENCE = re.compile(r"(?:(\d+|first) )?(with(?:out)? .*|(.*) computed in .*)")
+_SENTENCE = re.compile(r"(?:(\d+|first|\d+(?:st|nd|rd|th)\b.*?) )?(with(?:out)? .*|(.*) computed in .*)")
 _PHRASE = re.compile(r"(with|without) (.*?)(?=, with(?:out)? |$)")
 _SUMS = ("add", "sub", "cat", "concat", "stack")
 _WEIGHTS, _HIDING = ("param", "buffer"), ("where", "masked_fill")
@@ -43,7 +43,7 @@ class _Ran(NamedTuple):
 
 
 class _Sentence(NamedTuple):
-    """What is said of `n` calls, of all if that is None, of some if it is 0.
+    """What is said of `n` calls, of all if that is None, of some if it is 0; of those at `places` if there are any.
 
     A name is of words that all hold for a thing: `aa`, `conv1` of `aa in conv1`.
     """
@@ -53,6 +53,13 @@ class _Sentence(NamedTuple):
     less: Set[frozenset[str]]
     more: Set[frozenset[str]]
     counted: Set[tuple[int, str]]
+    places: tuple[int, ...] = ()
+
+    def of_others(self, n: int) -> _Sentence:
+        """`first with pool`, if the one that is drawn has it, says that the others of `n` calls have none."""
+        is_turned = self.places == (0,) and not self.less and not self.counted
+        rest = self._replace(n=n - 1, less=self.more, more=self.less, places=tuple(range(1, n)))
+        return rest if is_turned else self
 
 
 class Variants:
@@ -83,15 +90,21 @@ class Variants:
                 here = range(coverage.root, self.facts.end[coverage.root])
                 others = (other for call in thing.calls for other in again.get(call, ()) if other in here)
                 calls = [*{self.graph.calls[call].module: call for call in (*thing.calls, *others)}.values()]
-                ways = [[*self._held(thing, drawn, call, said)] for call in calls]
-                for i, sentence in enumerate(said):
-                    least, most = (sum(of(which[i] for which in choices) for choices in ways) for of in (all, any))
-                    n = len(calls) if sentence.n is None else sentence.n
-                    others = (any(not which[i] for which in choices) for choices in ways[1:])
-                    is_first = not sentence.text.startswith("first ") or (any(it[i] for it in ways[0]) and all(others))
-                    if not all(ways) or not is_first or not (least <= n <= most or n == 0 < most):
-                        words = f"“{sentence.text}” is not so of {self.graph.calls[thing.calls[0]].module}"
-                        yield Fault("sameness", words, thing.calls)
+                wrong = self._wrong(thing, drawn, calls, said)
+                if wrong and self._wrong(thing, drawn, calls, [it.of_others(len(calls)) for it in said]):
+                    words = f"“{wrong}” is not so of {self.graph.calls[thing.calls[0]].module}"
+                    yield Fault("sameness", words, thing.calls)
+
+    def _wrong(self, thing: Node | Box, drawn: Coverage | None, calls: Sequence[int], said: Sequence[_Sentence]) -> str:
+        """The first sentence that is not so; empty if each is."""
+        ways = [[*self._held(thing, drawn, call, said)] for call in calls]
+        for i, sentence in enumerate(said):
+            least, most = (sum(of(which[i] for which in choices) for choices in ways) for of in (all, any))
+            n, places = len(calls) if sentence.n is None else sentence.n, sentence.places
+            here = (any(which[i] is (at in places) for which in choices) for at, choices in enumerate(ways))
+            if not all(ways) or (places and not all(here)) or not (least <= n <= most or n == 0 < most):
+                return sentence.text
+        return ""
 
     def _are_unlike(self, call: int, other: int) -> bool:
         """Whether other ops run in a layer than in another one of its class, or read other things."""
@@ -239,8 +252,10 @@ def _sentence(text: str) -> _Sentence | None:
                 more |= {new} if is_exchange or new != name or how == "with" else set()
                 less |= {old} if is_exchange else {new} if new != name or how == "without" else set()
     gone, come = ({frozenset(name.split(" in ")) for name in names - {""}} for names in (less, more))
-    n = 0 if match[3] else int(match[1].replace("first", "1")) if match[1] else None
-    return _Sentence(text, n, gone, come, counted)
+    which = (match[1] or "").replace("first", "1st")
+    places = tuple(int(place) - 1 for place in re.findall(r"\d+(?=[a-z])", which))
+    n = 0 if match[3] else len(places) or int(which) if which else None
+    return _Sentence(text, n, gone, come, counted, places)
 
 
 def _is_one_of(item: _Ran, names: Set[frozenset[str]]) -> bool:

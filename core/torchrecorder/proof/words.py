@@ -30,6 +30,7 @@ _TOKEN = re.compile(r"(?<!\d[a-z]–)([^\W\d]\w*(?:\.\w+)*)(…?)(\(|=(?!=)| \d+
 _NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]|\bunlike [A-Z](?: and [A-Z])*(?!\w)")
 """What is written in quotes, signs that stand at names, and insets, of which another room judges."""
 _EQUATION = re.compile(r"\beinsum\b.* ([a-zA-Z…,]+→[a-zA-Z…]*)")
+_OVER = re.compile(r"(\w+) dim (-?\d+(?:, -?\d+)*)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
 _PARTS = re.compile(r"[\W_]+")
@@ -72,8 +73,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         known = {re.sub(r"['\s]", "", text).replace("->", "→").replace("...", "…") for text in written}
         if (equation := _EQUATION.search(words)) and equation[1] not in known:
             yield f"“{equation[1]}” at {key} is not the equation there"
-        axes = {at for op in own if "softmax" in op.name for at in op.attrs.values()}
-        if not axes.issuperset(re.findall(r"softmax dim (-?\d+)", words.replace("−", "-"))):
+        axes = {(op.name, *re.findall(r"-?\d+", at)) for op in own for at in op.attrs.values()}
+        if not axes.issuperset((match[1], *match[2].split(", ")) for match in _OVER.finditer(words.replace("−", "-"))):
             yield f"“{words}” at {key} says an axis that is not the one there"
         numbers = [float(text) for op in own for text in op.attrs.values() if _NUMBER.fullmatch(text)]
         for root in (int(match) ** 0.5 for match in re.findall(r"√(\d+)", words)):
@@ -132,9 +133,19 @@ def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator
         whole = [""] if paths == ends.keys() else []
         paths = {*paths, *(path.partition(".")[0] for path in paths), *whole}
         known = {"output", "outputs", *paths, *(graph.part(module, path) for module in alike for path in paths)}
+        known |= {name for value in node.values for name in _makers(graph, root.id, value)}
         is_cut = name.endswith("…") and any(it.startswith(name[:-1]) for it in known)
         if node.kind == "output" and name and name not in known and not (is_cut or any(_are(name, it) for it in named)):
             yield f"“{name}” at {key} is not what is returned there"
+
+
+def _makers(graph: Graph, root: int, value: int) -> Iterator[str]:
+    """The names of the op that made a tensor, and of the functions that it ran in within a call."""
+    made = graph.values[[*_way(graph, value)][-1]].producer
+    for op in [] if made is None else [graph.ops[made]]:
+        yield op.name.strip("_")
+        rows: list[Op | Call] = [op, *(row for row in graph.around(op.call) if row.id > root)]
+        yield from (graph.frames[at].short for row in rows for at in frames(graph, row))
 
 
 def _wrong_paths(view: View, letter: str) -> Iterator[str]:

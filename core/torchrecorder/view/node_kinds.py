@@ -114,7 +114,16 @@ class NodeKinds:
         self.ran: dict[int, set[str]] = {}
         for op in graph.ops:
             is_root = op.name == "pow" and "-0.5" in op.attrs.values()
-            self.ran.setdefault(op.call, set()).add("rsqrt" if is_root else plain(op.name))
+            self.ran.setdefault(op.call, set()).add("rsqrt" if is_root else self._name(op))
+
+    def _name(self, op: Op) -> str:
+        """The name of an op; of an `einsum` of data alone that of a product."""
+        read = [*op.inputs] if op.name == "einsum" else []
+        for value in read:
+            made = self.graph.values[value].producer
+            read += [] if made is None or self.graph.ops[made].name not in SHAPING else self.graph.ops[made].inputs[:1]
+        is_data = read and all(self.graph.values[value].kind != "param" for value in read)
+        return "matmul" if is_data else plain(op.name)
 
     def of(self, node: Node) -> Kind:
         if node.kind in ("input", "output"):
@@ -122,9 +131,9 @@ class NodeKinds:
         if node.kind == "call":
             return self.of_call(node.calls[0])
         if node.kind == "op" and node.op is not None:
-            return op_kind(self.graph.ops[node.op].name)
+            return op_kind(self._name(self.graph.ops[node.op]))
         if node.kind == "function":
-            return self._of_function({plain(self.graph.ops[op].name) for op in node.ops})
+            return self._of_function({self._name(self.graph.ops[op]) for op in node.ops})
         return _OTHER_NODES.get(node.kind, "data")
 
     def _of_function(self, ran: set[str]) -> Kind:

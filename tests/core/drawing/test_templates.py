@@ -30,7 +30,7 @@ def test_a_node_with_a_letter_says_how_often_and_what_differs() -> None:
     view = make_view(stages())
     labels = [Labels(view).node(node) for node in view.nodes if node.inset]
     assert labels[0].name == "layer1"
-    assert labels[0].line == "A ×3 · 2 without downsample · 1 k params each"
+    assert labels[0].line == "A ×3 · first with downsample · 1 k params each"
 
 
 def test_the_text_has_the_letters_and_opens_what_the_picture_opens() -> None:

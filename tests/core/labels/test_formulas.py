@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from torchrecorder.drawing.details import details
 from torchrecorder.labels.formulas import formula, in_short
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.operands import Names
@@ -280,6 +281,26 @@ class Closed(nn.Module):
     def forward(self, x: Tensor) -> Any:
         x, y = halves(self.act(self.first(self.later(x))))
         return merged(self.branch(x), self.trunk(y), self.bias)
+
+
+def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    first, second = x.chunk(2, -1)
+    return x * cos + torch.cat((-second, first), -1) * sin
+
+
+def test_a_long_formula_of_a_function_is_left_to_the_panel() -> None:
+    class Rotary(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Any:
+            return self.last(turned(self.first(x), cos, sin))
+
+    view = make_view(capture(Rotary().eval(), (torch.ones(3, 8),) * 3), DrawingOptions())
+    said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
+    assert said["turned()"] == ""
+    assert "cat(neg(first[1]), first[0]) × sin" in details(view)
 
 
 @pytest.mark.parametrize("power", [2, 3])

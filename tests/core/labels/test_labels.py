@@ -338,6 +338,14 @@ def test_kinds() -> None:
     assert (found["softmax"], found["roll"], found["x"]) == ("act", "op", "io")
 
 
+@pytest.mark.parametrize(("has_weight", "kind"), [(True, "linear"), (False, "op")])
+def test_an_einsum_is_a_layer_only_with_a_weight(has_weight: bool, kind: str) -> None:
+    net = Net()
+    other = net.weight("weight", 4, 4) if has_weight else net.input("y", 4, 4)
+    x = net.op("einsum", net.input("x", 1, 4), net.op("view", other), attrs={"0": "'bi,ij->bj'"})
+    assert kinds(net.graph(x))["einsum"] == kind
+
+
 def test_kinds_of_closed_blocks() -> None:
     net = Net()
     x = net.input("x", 1, 4)

@@ -185,7 +185,7 @@ def test_it_has_the_settings_and_the_colour_of_that_layer(
 
 def test_a_norm_whose_activation_does_nothing_is_a_norm_behind_its_layer() -> None:
     graph = record(Alone(nn.Conv2d(3, 8, 1), BatchNormAct2d(8, nn.Identity())).eval(), IMAGE)
-    assert said(graph) == [("layers.0 | Conv2d 1×1 · 3→8 · BatchNorm", "conv")]
+    assert said(graph) == [("layers | Conv2d 1×1 · 3→8 · BatchNorm", "conv")]
     graph = record(Alone(nn.Conv2d(3, 8, 1), BatchNormAct2d(8, nn.ReLU())).eval(), IMAGE)
     assert said(graph, collapse=("layers.1",))[1][0].startswith("layers.1 | BatchNormAct2d")
 

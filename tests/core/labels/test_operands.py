@@ -394,12 +394,30 @@ def test_names_that_are_long_together_stand_below_their_op() -> None:
 
 
 @pytest.mark.parametrize(
-    ("axis", "words"), [("1", "softmax dim 1"), ("-2", "softmax dim −2"), ("2", "softmax"), ("-1", "softmax")]
+    ("name", "axis", "words"),
+    [
+        ("softmax", "1", "softmax dim 1"),
+        ("softmax", "-2", "softmax dim −2"),
+        ("softmax", "2", "softmax"),
+        ("softmax", "-1", "softmax"),
+        ("mean", "1", "mean dim 1"),
+        ("mean", "(0, 1)", "mean dim 0, 1"),
+        ("amax", "[-2, -1]", "amax dim −2, −1"),
+        ("sum", "-1", "sum"),
+    ],
 )
-def test_a_softmax_says_its_axis_unless_it_is_the_last(axis: str, words: str) -> None:
+def test_an_op_over_axes_says_them_unless_it_is_the_last(name: str, axis: str, words: str) -> None:
     net = Net("Weighing")
-    graph = net.graph(net.op("softmax", net.input("x", 2, 3, 4), attrs={"dim": axis}))
+    graph = net.graph(net.op(name, net.input("x", 2, 3, 4), attrs={"dim": axis}))
     assert op_label(Names(graph), graph.ops[0]).name == words
+
+
+@pytest.mark.parametrize(("before", "words"), [(4, "by 2 · nearest"), (1, "nearest"), (8, "nearest"), (5, "nearest")])
+def test_an_interpolation_to_a_size_says_its_factor(before: int, words: str) -> None:
+    net = Net("Growing")
+    x = net.input("x", 1, 3, before, before)
+    graph = net.graph(net.op("interpolate", x, shape=(1, 3, 8, 8), attrs={"size": "(8, 8)", "mode": "'nearest'"}))
+    assert op_label(Names(graph), graph.ops[0])[:2] == ("interpolate", words)
 
 
 def test_a_normalisation_has_one_name_as_an_op_and_as_a_layer() -> None:

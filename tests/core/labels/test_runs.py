@@ -120,7 +120,7 @@ def test_a_function_that_does_not_run_has_its_name() -> None:
     words = [words for words, _ in said(record(Stages(*stages), IMAGE))]
     assert words == [
         "stage0 | A without shortcut() ×3 · 584 params each",
-        *[f"stage{i} | A ×3 · 2 without shortcut() · 584 params each" for i in (1, 2)],
+        *[f"stage{i} | A ×3 · first with shortcut() · 584 params each" for i in (1, 2)],
     ]
 
 
@@ -195,3 +195,18 @@ def test_a_kernel_of_one_place_has_no_dilation() -> None:
     view = ProvedViews(Views(record(Two(), IMAGE), DrawingOptions())).view()
     assert not view.weakened
     assert not [words for node in view.nodes for words in Labels(view).node(node)[:2] if "dilation" in words]
+
+
+@pytest.mark.parametrize(("extra", "name"), [((), "stem"), ((nn.Identity(),), "stem")])
+def test_a_layer_with_all_that_is_beside_it_has_the_name_of_their_home(extra: tuple[nn.Module, ...], name: str) -> None:
+    class Stemmed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem = nn.Sequential(nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), *extra)
+            self.last = nn.Conv2d(8, 4, 1)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.last(self.stem(x).cumsum(-1))
+
+    words = [words for words, _ in said(record(Stemmed().eval(), IMAGE))]
+    assert words[0].partition(" | ")[0] == name

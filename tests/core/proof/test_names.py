@@ -405,9 +405,32 @@ def test_two_outputs_of_one_name_have_their_places() -> None:
     assert [node.name for node in view.nodes if node.kind == "output"] == ["0", "1", "2"]
 
 
+def halved(x: Tensor) -> Tensor:
+    return x.cumsum(1) / 2
+
+
+def test_an_output_without_a_name_is_called_after_what_made_it() -> None:
+    class Several(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor) -> Any:
+            x = self.first(x)
+            both = x.cumsum(0)
+            return halved(both), nn.functional.cross_entropy(self.last(x)[0], both[0].softmax(-1)), both.exp() * x
+
+    view = make_view(record(Several(), TOKENS), DrawingOptions())
+    assert [node.name for node in view.nodes if node.kind == "output"] == ["halved", "cross_entropy", "2"]
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    (wrong,) = faults(view, written(layout, "cross_entropy$", "mse_loss"))[:1]
+    assert "mse_loss" in wrong
+
+
 def test_what_a_block_lacks_is_seen_in_the_inset() -> None:
     view = make_view(stages())
     layout = paper(view)
     assert faults(view, layout) == ()
-    (wrong, *_) = faults(view, written(layout, "without downsample", "without upsample"))
+    (wrong, *_) = faults(view, written(layout, "with downsample", "with upsample"))
     assert "names upsample" in wrong

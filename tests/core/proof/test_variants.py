@@ -10,11 +10,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.core.view.templates.test_choice import stages
 from tests.core.view.templates.test_words import Excited, Halved, Mixer, Past, Residual, Stage, Stages, conv
 from torchrecorder import capture
 from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import View, Views
+from torchrecorder.view import View, Views, make_view
 from torchrecorder.view.templates import words
 
 
@@ -81,7 +82,7 @@ def silent(view: View) -> View:
         (
             lambda: Stages(Residual(more=True), Residual(more=True), Residual()),
             "without extra",
-            ["without a", "without extra and b", "2 without extra", "without shortcut"],
+            ["without a", "without extra and b", "2 without extra", "2nd without extra", "without shortcut"],
         ),
         (
             lambda: Stages(Mixer(), Mixer(), Mixer(wide=True)),
@@ -111,6 +112,16 @@ def test_a_false_sentence_is_found(net: Callable[[], nn.Module], true: str, fals
     assert {word for node in view.nodes for word in node.differs} == {true}
     assert not faults(view)
     assert [text for text in false if not any(text in fault.words for fault in faults(lied(view, text)))] == []
+
+
+@pytest.mark.parametrize(
+    "lie", ["2nd with downsample", "first without downsample", "1st, 2nd with downsample", "2nd without downsample"]
+)
+def test_the_place_of_a_call_that_differs_is_proved(lie: str) -> None:
+    view = make_view(stages())
+    assert {word for node in view.nodes for word in node.differs} == {"first with downsample"}
+    assert not faults(view)
+    assert len([fault for fault in faults(lied(view, lie)) if lie in fault.words]) == 3
 
 
 def test_a_half_in_place_of_all_of_a_tensor_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +167,7 @@ def test_settings_are_said_in_a_box_that_is_open_in_its_place() -> None:
             return torch.relu(self.conv2(torch.relu(self.conv1(x))) + self.shortcut(x))
 
     view = planned(nn.Sequential(Block(8, 16), Block(16, 16))).view()
-    assert [box.differs for box in view.boxes if box.differs] == [("1 with identity shortcut",)]
+    assert [box.differs for box in view.boxes if box.differs] == [("2nd with identity shortcut",)]
     assert not faults(view)
     assert [fault for fault in faults(silent(view)) if "with identity shortcut" in fault.words]
 

@@ -15,7 +15,9 @@ from tests.core.graph.building import Net, transformer
 from tests.core.proof.test_layout import layered, paper
 from tests.core.recording.nets import record
 from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import words
 from torchrecorder.layout.model import Figure, Layout
+from torchrecorder.proof import Prover
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
@@ -174,6 +176,40 @@ def test_the_axis_of_a_softmax_is_said_and_proved() -> None:
     assert faults(view, layout) == ()
     (fault,) = faults(view, written(layout, "dim 1", "dim 0"))
     assert "says an axis" in fault
+
+
+def test_the_axes_of_a_mean_are_said_and_proved() -> None:
+    class Pooled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Conv2d(3, 8, 1), nn.Linear(8, 6)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.last(self.first(x).mean(dim=(2, 3)))
+
+    view = make_view(record(Pooled(), torch.zeros(2, 3, 4, 4)))
+    layout = paper(view)
+    assert any("mean dim 2, 3" in word.text for figure in layout.nodes for word in figure.words)
+    assert faults(view, layout) == ()
+    (fault,) = faults(view, written(layout, "dim 2, 3", "dim 1, 3"))
+    assert "says an axis" in fault
+
+
+def test_the_factor_of_an_interpolation_is_said_and_proved() -> None:
+    class Growing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Conv2d(3, 8, 1), nn.Conv2d(8, 3, 1)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.last(nn.functional.interpolate(self.first(x), size=(8, 8)))
+
+    view = make_view(record(Growing(), torch.zeros(2, 3, 4, 4)))
+    said = [words(view)(node) for node in view.nodes]
+    assert any("by 2" in text for text in said)
+    assert Prover(view.graph, words).faults(view) == ()
+    lies = Prover(view.graph, lambda view: lambda node: words(view)(node).replace("by 2", "by 3")).faults(view)
+    assert ["by [3.0]" in fault.words for fault in lies] == [True]
 
 
 def test_a_root_is_written_as_one_and_proved() -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from torchrecorder.graph.model import Op
 from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft, Pair
+from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Box, Node, NodeKind, boxes_around
+from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.op_families import ACTIVATIONS, LOSSES
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped
 
@@ -83,7 +87,7 @@ class Ends:
             name = head if dot and (head in of_series or path.count(".") > 1) else names[path]
             differs = (f"of {self.outlets.giver(*layer)}",) if layer is not None and name == path else ()
             named.setdefault(name, ([], differs))[0].extend(values)
-        said = self._said(named)
+        said = self._said({name: values for name, (values, _) in named.items()})
         for name, (outputs, of_layer) in named.items():
             if name != next(iter(named)) and self._is_scattered(outputs):
                 continue
@@ -91,13 +95,31 @@ class Ends:
             for value in outputs:
                 self.edges.setdefault((self._tail(value) if idle is None else idle, node), value)
 
-    def _said(self, paths: Collection[str]) -> dict[str, str]:
-        """By path of a part of the result, what the forward calls it, `mu`; the path itself where two are called so."""
+    def _said(self, paths: Mapping[str, Sequence[int]]) -> dict[str, str]:
+        """By path of a part of the result, what the forward calls it, `mu`; the path itself where two are called so.
+
+        Of a number the function or loss that made it.
+        """
         root, end = self.plan.root, self.plan.tree.end[self.plan.root]
         alike = (row for row in self.graph.calls[root:end] if row.outputs == self.graph.calls[root].outputs)
         modules = [row.module for row in alike if row.module in self.graph.returned][:1]
-        said = {path: "".join(self.graph.part(module, path) for module in modules) or path for path in paths}
+        said = {path: "".join(self.graph.part(module, path) for module in modules) for path in paths}
+        said = {
+            path: said[path] or (path.isdigit() and self._maker(values[-1])) or path for path, values in paths.items()
+        }
         return {path: name if [*said.values()].count(name) == 1 else path for path, name in said.items()}
+
+    def _maker(self, value: int) -> str:
+        """The outermost function that gave a tensor, or the op if it is a loss or an activation."""
+        made = self.graph.values[self.reads.origin[value]].producer
+        if made is None:
+            return ""
+        op = self.graph.ops[made]
+        around = [*takewhile(lambda row: row.id != self.plan.root, self.graph.around(op.call))]
+        if frames := frames_around(self.graph, around[-1].frame if around else op.frame):
+            return self.graph.frames[frames[-1]].short
+        name = "" if around else plain(op.name)
+        return name if name in ACTIVATIONS or name.endswith(LOSSES) else ""
 
     def _returned(self) -> Mapping[str, tuple[int, ...]]:
         """Outputs, but for caches: later lists of what layers made and did not return, but kept in an object."""

@@ -29,6 +29,8 @@ _ATTENTION = spoken("scaled_dot_product_attention")
 """The word for what is named also where the layers that it reads are."""
 _TELLS_NOTHING = frozenset(SYMBOLS.values()) | JOINS | PIECES | SHAPING | {"getitem", "repeat_interleave"}
 """Names of ops that name no difference."""
+_LISTED, _MAX_PLACED = 4, 60
+"""Calls in a row of which the places are said, and characters of differences with more than one."""
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 _AXES = re.compile("[123]d$")
 _SOURCES = ("param", "buffer")
@@ -64,9 +66,12 @@ class Words:
             together.setdefault((*differing,) if how else (), {}).setdefault(how, []).append(what)
         every = [*by_module.values()]
         is_row = len(every) > 1 == len({self.graph.calls[call].parent for call in every})
-        numbers = ("first" if is_row and [*its] == every[:1] else len(its) % len(every) for its in together)
-        before = (f"{n} " if n else "" for n in numbers)
-        said = [number + _phrase(**by_how) for number, by_how in zip(before, together.values(), strict=True)]
+        places = [[*map(every.index, its)] if is_row else [-1] * len(its) for its in together]
+        for limit in (_LISTED, 1):  # where that is long, the number of calls
+            rows = zip(places, together.values(), strict=True)
+            said = [_placed(at, len(every), by_how, limit) for at, by_how in rows]
+            if len(" · ".join(said)) <= _MAX_PLACED:
+                break
         is_short = len(said) <= tuning.PHRASES and len(" · ".join(said)) <= tuning.LONG_WORDS
         return said if len(differences) <= tuning.NAMED and is_short else None
 
@@ -84,6 +89,15 @@ class Words:
 
 
 _Named = Sequence[str]
+
+
+def _placed(places: Sequence[int], n: int, by_how: Mapping[str, _Named], limit: int) -> str:
+    """`first with pool`, `1st, 3rd without roll` of `n` calls in a row; of more than the limit their number."""
+    if by_how.keys() == {"without"} and [*places] == [*range(1, n)]:
+        return f"first {_phrase(**{'with': by_how['without']})}"
+    ends, is_listed = {1: "st", 2: "nd", 3: "rd"}, -1 not in places and len(places) <= limit and len(places) < n
+    which = ", ".join(f"{i + 1}{ends.get(i + 1, 'th')}" for i in places) if is_listed else f"{len(places) % n or ''}"
+    return f"{'first' if which == '1st' else which} {_phrase(**by_how)}".strip()
 
 
 def _phrase(**by_how: _Named) -> str:

@@ -99,12 +99,12 @@ def test_a_kind_is_opened_once_beside_the_picture() -> None:
 
 def test_what_differs_is_said() -> None:
     view = make_view(stages())
-    assert [node.differs for node in view.nodes if node.inset] == [("2 without downsample",)] * 3
+    assert [node.differs for node in view.nodes if node.inset] == [("first with downsample",)] * 3
 
 
 def test_up_to_three_differences_are_named_and_more_are_drawn_apart() -> None:
     view = make_view(stages(side=("pooling", "projection", "excitation")))
-    assert [node.differs for node in view.nodes if node.inset] == [("2 without pooling, projection, excitation",)] * 3
+    assert [node.differs for node in view.nodes if node.inset] == [("first with pooling, projection, excitation",)] * 3
     four = make_view(stages(side=("pooling", "projection", "excitation", "attention")))
     assert [(name, node.inset) for name, node in zip(shown(four), four.nodes, strict=True) if node.kind == "call"] == [
         ("conv1", ""),
@@ -144,7 +144,7 @@ def formulas(*kinds: str, n_stages: int = 2) -> Graph:
 def test_ops_that_differ_are_named(kind: str, text: str) -> None:
     view = make_view(formulas("", kind, ""))
     words = {word for node in view.nodes for word in node.differs}
-    assert words in ({f"1 {text}"}, {"2 without roll"})
+    assert words in ({f"2nd {text}"}, {"1st, 3rd without roll"})
     assert any(node.repeat == 3 for node in view.nodes)
 
 
@@ -155,8 +155,8 @@ def test_all_differences_of_a_series_are_told_or_it_is_parted() -> None:
     assert (
         series
         == [
-            (3, ("1 with tanh instead of relu", "1 without skip")),
-            (3, ("first with − instead of ÷", "1 with inputs of ÷ swapped")),
+            (3, ("2nd with tanh instead of relu", "3rd without skip")),
+            (3, ("first with − instead of ÷", "2nd with inputs of ÷ swapped")),
         ]
         * 2
     )
@@ -362,12 +362,12 @@ def test_blocks_of_one_list_are_one_kind_even_where_others_are_alike_first() -> 
     assert [node.repeat for node in view.nodes if node.inset] == [2, 2, 2]
     assert [node.differs for node in view.nodes if node.inset] == [
         ("without downsample",),
-        *[("1 without downsample",)] * 2,
+        *[("first with downsample",)] * 2,
     ]
     lines = [Labels(view).node(node).line for node in view.nodes if node.inset]
     assert lines == [
         "A without downsample ×2 · 1 k params each",
-        *["A ×2 · 1 without downsample · 1 k params each"] * 2,
+        *["A ×2 · first with downsample · 1 k params each"] * 2,
     ]
 
 
