@@ -218,8 +218,8 @@ class PartsProof:
             return False
         parts = {node: self._part(by_turn) for node, by_turn in self._read[tensor].items()}
         ways = self._read[tensor][head].values()
-        is_alone = len(parts) <= _MOST and all(len(paths) == 1 for paths in ways)
-        return len(parts[head]) == 1 and (is_alone or len({*parts.values()}) > 1)
+        is_one = all(len(paths) == 1 for paths in ways)
+        return len(parts[head]) == 1 and (is_one or len({*parts.values()}) > 1)
 
     def _part(self, by_turn: Mapping[_Turn, Mapping[_Path, int]]) -> frozenset[object]:
         """What is read in some turn; empty for a whole tensor."""

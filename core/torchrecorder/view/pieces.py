@@ -145,7 +145,7 @@ class _Parts:
             turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
             # what other turns differ in, a loop goes through
             is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
-            is_told = is_same and len(by_node) <= _MOST and len(next(iter(by_node.values()))) == 1
+            is_told = is_same and len(next(iter(by_node.values()))) == 1
             is_told |= any(turned.values())
             if len({*texts.values()}) > 1 or is_told:
                 for node, own in turns.items():
