@@ -17,7 +17,7 @@ from torchrecorder.labels.names import clean
 from torchrecorder.view import Edge, Node, View
 from torchrecorder.view.facts import frames_around, frames_of
 from torchrecorder.view.model import boxes_around
-from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
+from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
 from torchrecorder.view.tree import CallTree
 
@@ -26,7 +26,6 @@ _MAX_NAME = 24
 _OTHERS = names("setitem copy scaled_dot_product_attention multi_head_attention_forward") | WEIGHTED
 _OTHERS |= INDEXING - {"gather"}
 """Ops that say what else they read in words of their own, or whose name says it."""
-COMPARED = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 _NEGATED = names("bitwise_not logical_not invert")
 _FILLING = names("eye ones ones_like rand rand_like randn randn_like zeros zeros_like")
 """Ops whose names say what is in the tensor that they make of no data."""

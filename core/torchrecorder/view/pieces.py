@@ -16,8 +16,8 @@ from typing import NamedTuple
 from torchrecorder.graph.model import Op
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Box, Edge, Node, View, boxes_around
-from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
-from torchrecorder.view.op_families import JOINS, PIECES, SHAPED_LIKE
+from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
+from torchrecorder.view.op_families import EXCHANGES, JOINS, PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
 
 _MOST = 2
@@ -303,21 +303,38 @@ class _Parts:
         return made is not None and node is not None and there in {*self._alike(made, self._view.nodes[node])}
 
     def _turned(self, origin: int, node: int, taken: Collection[_Part]) -> str:
-        """Parts that are both sides of an op, `2nd half − 1st half`, or that a join turns round, `3, 1 of 3`."""
+        """Parts that are both sides of an op, `2nd half − 1st half`, or that a join turns round, `3, 1 of 3`.
+
+        `all pairs` if both sides are the whole tensor, and each of its entries meets each.
+        """
         if (op := self._view.nodes[node].op) is None:
             return ""
         row = self._graph.ops[op]
+        if {*taken} == {()} and self._are_pairs(row, origin):
+            return "all pairs"
         parts = [part for of, part in map(self._traced, row.inputs) if of == origin]
         cuts, starts = [part[-1] for part in parts if len(part) == 1], [part[-1].start for part in parts if part]
         if {*parts} != {*taken} or len({(cut.of, cut.axis, cut.pieces) for cut in cuts}) != 1 or len(cuts) < len(parts):
             return ""
-        if (sign := SYMBOLS.get(plain(row.name))) and len(cuts) == len(row.inputs) == len({*cuts}) > 1:
+        if (sign := (SYMBOLS | COMPARED).get(plain(row.name))) and len(cuts) == len(row.inputs) == len({*cuts}) > 1:
             return f" {sign} ".join(cut.words for cut in (cuts[::-1] if is_reflected(row) else cuts))
         is_few = row.name in JOINS and len(cuts) <= _MOST_TURNED and cuts[0].axis >= 0
         if not is_few or starts == sorted(starts):
             return ""
         numbers = ", ".join(str(start + 1) for start in starts)
         return f"{numbers} of {cuts[0].pieces}" if cuts[0].pieces else ", ".join(cut.words for cut in cuts)
+
+    def _are_pairs(self, op: Op, origin: int) -> bool:
+        """Whether both sides of an op are one tensor with axes at other places."""
+        if len({*op.inputs}) != len(_ORDINALS) or plain(op.name) not in SYMBOLS | COMPARED:
+            return False
+        (a, b), rows = map(self._shape, op.inputs), [self._graph.values[value] for value in op.inputs]
+        if any(self._traced(value) != (origin, ()) for value in op.inputs):
+            return False
+        if SYMBOLS.get(plain(op.name)) != "@":
+            return prod(a) == prod(b) == prod(self._shape(origin)) < prod(self._shape(op.outputs[0]))
+        made = [row.producer is not None and self._graph.ops[row.producer].name in EXCHANGES for row in rows]
+        return sum(made) == 1 and a[-2:] == b[:-3:-1]
 
     def _words(self, parts: set[_Part]) -> str:
         if self._is_all(parts):

@@ -383,3 +383,32 @@ def test_another_piece_than_a_line_says_is_found(lie: str) -> None:
     false = replace(view, insets=(replace(view.insets[0], view=replace(inside, edges=edges)),))
     assert edges != inside.edges
     assert {fault.kind for fault in faults(false)} == {"flow"}
+
+
+class Pairs(nn.Module):
+    """Differences, products and comparisons of all pairs of words, and what is not of pairs beside them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        x = self.embed(x)
+        far = (x[:, :, None] - x[:, None]).abs()
+        return far, x @ x.transpose(1, 2), x[..., :1] > x[..., 1:], x * x.tanh()
+
+
+def test_an_op_of_all_pairs_says_so() -> None:
+    """A difference of each two words had one line, as if it was of a word and itself."""
+    with torch.no_grad():
+        view = make_view(capture(Pairs(), (torch.zeros(2, 5, 8),)), DrawingOptions())
+    assert said(view) == {
+        "embed > sub: all pairs",
+        "embed > matmul: all pairs",
+        "embed > gt: [..., :1] > [..., 1:]",
+    }
+    assert faults(view) == ()
+    for words, other in (("all pairs", ""), ("", "all pairs"), ("[..., :1] > [..., 1:]", "")):
+        for edge in (edge for edge in view.edges if edge.part == words):
+            edges = tuple(replace(it, part=other) if it is edge else it for it in view.edges)
+            assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
