@@ -46,7 +46,9 @@ _SIGN = re.compile(" [+−×÷@=≠<≤>≥] ")
 """The sign of an op between its two sides."""
 _SIGNS = SIGNS | COMPARISONS
 _PAIRS, _SIDES = "all pairs", 2
-_SAME_ORDER = frozenset("unsqueeze squeeze view reshape getitem flatten unflatten contiguous to float clone".split())
+_SAME_ORDER = frozenset(
+    ("unsqueeze", "squeeze", "view", "reshape", "getitem", "flatten", "unflatten", "to", "contiguous", "clone", "pass")
+)
 """Moves that leave axes of more than one in their order, if their sizes are the same."""
 _HALVES = {"1st half": 0, "2nd half": 1}
 
@@ -156,7 +158,7 @@ class PartsProof:
         return bool(a and b) and len(unlike) == _SIDES and unlike[0] == unlike[1][::-1] and -1 in unlike[0]
 
     def _along(self, value: int, tensor: int) -> list[int]:
-        """By axis of a value the axis of a tensor that it runs along, -1 for one of one or repeated; none if unknown."""
+        """By axis of a value that of a tensor that it runs along, -1 for one of one or repeated; none if unknown."""
         shape, made = self._shape(value), self.graph.values[value].producer
         if value == tensor or made is None:
             return [-1 if size == 1 else axis for axis, size in enumerate(shape)] if value == tensor else []

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import combinations
 
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import Fault
+from torchrecorder.proof.facts import JOINS, Fault
 from torchrecorder.view.model import Box, Node
 
 _Place = tuple[object, ...]
@@ -201,6 +201,24 @@ def of_columns(coverage: Coverage) -> Iterator[Fault]:
         if any(are_read) != all(are_read):
             path = graph.calls[thing.calls[step * are_read.index(False)]].module
             yield Fault("flow", f"nothing reads what {path} gives, which is drawn with others", thing.calls)
+        heads = [_heads(coverage, values, inside) for values in given]
+        if any(of != heads[0] for of in heads):
+            path = graph.calls[thing.calls[0]].module
+            yield Fault("flow", f"other things read what {path} gives than what others give that it is for", thing.calls)
+
+
+def _heads(coverage: Coverage, values: Iterable[int], inside: Set[int]) -> set[tuple[int, int]]:
+    """The nodes that read some values, as they are or through what is not drawn, and as which argument of an op."""
+    pending, seen, heads = [*values], set[int](), set[tuple[int, int]]()
+    while pending:
+        value = pending.pop()
+        for op in (coverage.graph.ops[at] for at in coverage.facts.readers[value] if at not in inside | seen):
+            seen.add(op.id)
+            nodes = coverage.nodes.get(op.id, ())
+            is_even = op.name.strip("_") in ("add", "mul", "maximum", "minimum") or op.name in JOINS
+            heads.update((node, 0 if is_even else op.inputs.index(value)) for node in nodes)
+            pending += () if nodes else op.outputs
+    return heads
 
 
 def _from_outside(coverage: Coverage, call: int, first: int) -> dict[tuple[int, int], int]:
