@@ -187,10 +187,16 @@ class PartsProof:
         return len(read) == n > 1 and all(len(turns) == 1 for turns in read) and len(set[_Turn]().union(*read)) == n
 
     def _is_argument(self, words: str, tail: int, head: Node) -> bool:
-        """Whether words are the name of an argument that a layer gets from a node."""
-        inputs = (item for call in head.calls for item in self.graph.calls[call].inputs.items())
-        ways = (self._way(value) for path, value in inputs if path.partition(".")[0] == words)
+        """Whether words are the name of an argument that a layer gets from a node, or the state of one of torch's."""
+        inputs = [item for call in head.calls for item in self.graph.calls[call].inputs.items()]
+        modules = (self.graph.modules.get(self.graph.calls[call].module) for call in head.calls)
+        is_state = words == "state" and all(it and it.cls.startswith("torch.nn.modules.rnn.") for it in modules)
+        name = "hx" if is_state else words
+        ways = (self._way(value) for path, value in inputs if path.partition(".")[0] == name)
         given = {way[0] for way in ways if way is not None}
+        others = (self._way(value) for path, value in inputs if is_state and path.partition(".")[0] != name)
+        if tail in (self._tail(way[0]) for way in others if way is not None):
+            return False
         return tail in map(self._tail, given) or not given.isdisjoint(self.view.nodes[tail].values)
 
     def _is_direct(self, tail: Node, head: Node) -> bool:

@@ -17,6 +17,8 @@ from torchrecorder.view.model import Box, Node
 _Place = tuple[object, ...]
 """A node, and in which turns of boxes; empty for what a call gets."""
 _LOOSE = ("param", "buffer", "const")
+_EVEN = ("add", "mul", "max", "min", "maximum", "minimum")
+"""Ops that do the same with both of their arguments."""
 
 
 class Wiring:
@@ -204,7 +206,9 @@ def of_columns(coverage: Coverage) -> Iterator[Fault]:
         heads = [_heads(coverage, values, inside) for values in given]
         if any(of != heads[0] for of in heads):
             path = graph.calls[thing.calls[0]].module
-            yield Fault("flow", f"other things read what {path} gives than what others give that it is for", thing.calls)
+            yield Fault(
+                "flow", f"other things read what {path} gives than what others give that it is for", thing.calls
+            )
 
 
 def _heads(coverage: Coverage, values: Iterable[int], inside: Set[int]) -> set[tuple[int, int]]:
@@ -215,7 +219,7 @@ def _heads(coverage: Coverage, values: Iterable[int], inside: Set[int]) -> set[t
         for op in (coverage.graph.ops[at] for at in coverage.facts.readers[value] if at not in inside | seen):
             seen.add(op.id)
             nodes = coverage.nodes.get(op.id, ())
-            is_even = op.name.strip("_") in ("add", "mul", "maximum", "minimum") or op.name in JOINS
+            is_even = op.name in JOINS or op.name.strip("_") in _EVEN
             heads.update((node, 0 if is_even else op.inputs.index(value)) for node in nodes)
             pending += () if nodes else op.outputs
     return heads

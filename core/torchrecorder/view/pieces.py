@@ -37,6 +37,8 @@ _UNRETURNED = "not returned"
 """Words for a tensor that a layer made and did not return: one that it keeps, or that the next layer overwrites."""
 _RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
 """Outputs of torch's layers by class, as their documentation calls them."""
+_STATE = "state"
+"""Words for what a recurrent layer of torch begins with, beside its input."""
 
 
 class _Cut(NamedTuple):
@@ -71,6 +73,7 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     outputs = {edge: parts.output(edge) for edge in edges}
     several = {edge for edge, word in outputs.items() if word[:1].isdigit() or ", " in word}
     said = {edge: word for edge, word in outputs.items() if edge in several or word == _UNRETURNED}
+    said |= {edge: _STATE for edge in edges if parts.is_state(edge)}
     said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
     is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
     return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
@@ -169,14 +172,22 @@ class _Parts:
     def argument(self, edge: Edge) -> str:
         """Name of the argument that an edge brings to a layer with an inset; empty if it is a skip, or of several."""
         tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
-        names = set[str]()
         if not head.inset or edge.skip or tail.kind in _LOOSE:  # what stands beside its reader says its own name
             return ""
-        for path, value in self._graph.calls[head.calls[0]].inputs.items():
-            origin, _ = self._traced(value)
-            if origin in tail.values or self._tail(origin) in (tail.id, *tail.links):
-                names.add(path.partition(".")[0])
+        names = self._arguments(edge)
         return name if len(names) == 1 and len(name := names.pop()) < _LONG else ""
+
+    def is_state(self, edge: Edge) -> bool:
+        """Whether an edge brings what a recurrent layer of torch begins with, and nothing else."""
+        head = self._view.nodes[edge.head]
+        is_recurrent = bool(head.calls) and self._visible.tree.cls(head.calls[0]).startswith("torch.nn.modules.rnn.")
+        return is_recurrent and self._arguments(edge) == {"hx"}
+
+    def _arguments(self, edge: Edge) -> set[str]:
+        """The arguments of the layer at the head of an edge that come from its tail."""
+        tail, inputs = self._view.nodes[edge.tail], self._graph.calls[self._view.nodes[edge.head].calls[0]].inputs
+        origins = ((path.partition(".")[0], self._traced(value)[0]) for path, value in inputs.items())
+        return {name for name, at in origins if at in tail.values or self._tail(at) in (tail.id, *tail.links)}
 
     def output(self, edge: Edge) -> str:
         """Name of what an edge brings of a layer: `h`, `loss`, `output 1` if not the first, `cos, sin`, or `2 outputs`.

@@ -349,7 +349,7 @@ def test_layers_side_by_side_that_play_two_roles_are_two(net: type[nn.Module], m
     monkeypatch.setattr(Repeats, "_readers", lambda self, call: set())
     assert most(planned(net()).view()) == 2
     (fault,) = faults(planned(net()).view())
-    assert "other things read what f1 gives" in fault.words
+    assert "other things read what f1 gives than" in fault.words
     assert most(ProvedViews(planned(net())).view()) == 1
 
 

@@ -412,3 +412,28 @@ def test_an_op_of_all_pairs_says_so() -> None:
         for edge in (edge for edge in view.edges if edge.part == words):
             edges = tuple(replace(it, part=other) if it is edge else it for it in view.edges)
             assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
+
+
+class Conducted(nn.Module):
+    """Two recurrent layers that begin with what a code says: one of torch's with two states, and a cell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.code, self.start, self.rnn, self.cell = nn.Linear(8, 4), nn.Linear(4, 12), nn.LSTM(4, 6), nn.GRUCell(6, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        code = self.code(x)
+        h, c = self.start(code).tanh()[None].chunk(2, -1)
+        out, _ = self.rnn(code.expand(3, -1, -1), (h.contiguous(), c.contiguous()))
+        return self.cell(out[-1], h[0])  # type: ignore[no-any-return]
+
+
+def test_a_line_says_that_it_brings_the_state_of_a_recurrent_layer() -> None:
+    """The input and the state came on two lines of which none said which it was."""
+    with torch.no_grad():
+        view = make_view(capture(Conducted(), (torch.zeros(2, 8),)), DrawingOptions())
+    assert {words for words in said(view) if "state" in words} == {"start > rnn: state"}
+    assert faults(view) == ()
+    line = next(edge for edge in view.edges if name(view, view.nodes[edge.head]) == "rnn" and edge.part != "state")
+    edges = tuple(replace(it, part="state") if it is line else it for it in view.edges)
+    assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]

@@ -24,7 +24,7 @@ from torchrecorder.view.settings import side_by_side
 from torchrecorder.view.tree import CallTree, Item, call_tree
 
 _DIGITS = re.compile(r"\d+")
-_OF_EQUALS = JOINS | {"add", "add_", "mul", "mul_", "maximum", "minimum"}
+_OF_EQUALS = JOINS | {"add", "add_", "mul", "mul_", "max", "min", "maximum", "minimum"}
 """Ops whose arguments are of one role."""
 
 
@@ -221,10 +221,10 @@ class Repeats:
         return read
 
     def _readers(self, call: int) -> set[tuple[str, str, int]]:
-        """What outside of a call reads what is made in it: names of ops, paths of their calls, and as which argument."""
+        """What outside of a call reads what is made in it: names of ops, paths of their calls, as which argument."""
         graph, inside, readers = self.tree.graph, range(call, self.tree.end[call]), set[tuple[str, str, int]]()
         pending = [value for op in self.tree.all_ops_of(call) for value in graph.ops[op].outputs]
-        for value, at in ((value, at) for value in pending for at in self._read.get(value, ())):
+        for value, at in ((made, at) for made in pending for at in self._read.get(made, ())):
             op = graph.ops[at] if at >= 0 else None
             if op is None:
                 readers.add(("", "", 0))
