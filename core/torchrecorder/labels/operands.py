@@ -224,7 +224,7 @@ def turned(op: Op) -> dict[str, str]:
 
 
 def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
-    """The outermost layer that gave a tensor, `linears.0`; `attn[1]` if it gave several."""
+    """The outermost layer that gave a tensor, `linears.0`; of several the name that it has for it, or `attn[1]`."""
     made = graph.values[value].producer
     op = None if made is None else graph.ops[made]
     around = [] if op is None else [row for row in graph.around(op.call) if row.id not in inside]
@@ -233,7 +233,9 @@ def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
         return ""
     *_, before, last = ("", *around[-1].module.split("."))
     name = f"{before}.{last}" if before and last.isdigit() else last
-    return f"{name}[{paths[value]}]" if len(paths) > 1 else name
+    if len(paths) > 1:
+        return graph.part(around[-1].module, paths[value]) or f"{name}[{paths[value]}]"
+    return name
 
 
 def _way(graph: Graph, value: int) -> list[_Step]:
