@@ -211,16 +211,16 @@ def of_columns(coverage: Coverage) -> Iterator[Fault]:
             )
 
 
-def _heads(coverage: Coverage, values: Iterable[int], inside: Set[int]) -> set[tuple[int, int]]:
-    """The nodes that read some values, as they are or through what is not drawn, and as which argument of an op."""
-    pending, seen, heads = [*values], set[int](), set[tuple[int, int]]()
+def _heads(coverage: Coverage, values: Iterable[int], inside: Set[int]) -> set[tuple[str, int]]:
+    """The drawn ops that read some values, as they are or through what is not drawn, and as which argument."""
+    pending, seen, heads = [*values], set[int](), set[tuple[str, int]]()
     while pending:
         value = pending.pop()
         for op in (coverage.graph.ops[at] for at in coverage.facts.readers[value] if at not in inside | seen):
             seen.add(op.id)
             nodes = coverage.nodes.get(op.id, ())
             is_even = op.name in JOINS or op.name.strip("_") in _EVEN
-            heads.update((node, 0 if is_even else op.inputs.index(value)) for node in nodes)
+            heads |= {(op.name, 0 if is_even else op.inputs.index(value))} if nodes else set()
             pending += () if nodes else op.outputs
     return heads
 
